@@ -1,0 +1,66 @@
+"""Consumed capacity: DynamoDB's arithmetic and the shapes it is reported in.
+
+A write unit is 1 KB and a read unit 4 KB; an eventually consistent read costs half, a transaction twice. A write is
+charged for the larger of the item before and after, and again in every index whose entry it changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from stator.engine.tables import Table
+from stator.model.limits import READ_UNIT_BYTES, WRITE_UNIT_BYTES
+
+
+def write_units(size_bytes: int) -> int:
+    return max(1, -(-size_bytes // WRITE_UNIT_BYTES))
+
+
+def read_units(size_bytes: int, consistent: bool) -> float:
+    """Units of reading this much in one go; reading nothing costs as much as reading a little."""
+    units = max(1, -(-size_bytes // READ_UNIT_BYTES))
+    return float(units) if consistent else units / 2
+
+
+@dataclass(slots=True)
+class Consumed:
+    """What one request used of one table."""
+
+    table: float = 0.0
+    indexes: dict[str, float] = field(default_factory=dict)
+
+    def add(self, other: Consumed) -> None:
+        self.table += other.table
+        for name, units in other.indexes.items():
+            self.indexes[name] = self.indexes.get(name, 0.0) + units
+
+    def scaled(self, factor: int) -> Consumed:
+        return Consumed(self.table * factor, {name: units * factor for name, units in self.indexes.items()})
+
+    @property
+    def total(self) -> float:
+        return self.table + sum(self.indexes.values())
+
+
+def report(table: Table, shown_name: str, consumed: Consumed, mode: str, *, kind: str | None = None) -> dict[str, Any]:
+    """One ConsumedCapacity entry. ``kind`` (Read or Write) adds the split that only transactions report."""
+    entry: dict[str, Any] = {"TableName": shown_name, **_units(consumed.total, kind)}
+    if mode != "INDEXES":
+        return entry
+    entry["Table"] = _units(consumed.table, kind)
+    for member, indexes in (
+        ("LocalSecondaryIndexes", table.local_indexes),
+        ("GlobalSecondaryIndexes", table.global_indexes),
+    ):
+        used = {i.name: _units(consumed.indexes[i.name], kind) for i in indexes if i.name in consumed.indexes}
+        if used:
+            entry[member] = used
+    return entry
+
+
+def _units(units: float, kind: str | None) -> dict[str, float]:
+    amounts = {"CapacityUnits": float(units)}
+    if kind is not None:
+        amounts[f"{kind}CapacityUnits"] = float(units)
+    return amounts

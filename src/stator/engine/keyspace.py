@@ -1,0 +1,94 @@
+"""Where things are: the byte order of everything the engine stores.
+
+    m ...                                            the catalogue (see catalog.py)
+    s | table                                        item counts and sizes of a table and its indexes
+    d | table | index | hash | partition key | sort key ...     items (index 0) and index entries
+
+``table`` is four bytes and ``index`` two, both numbers that are never used again. ``hash`` is the first eight bytes of
+the MD5 of the partition key: it spreads keys, gives scans DynamoDB's scattered order, and cuts a table into parallel
+segments. The partition key carries its length. Each sort key value is escaped (00 becomes 00 FF) and closed with 00 00,
+so that values of any length keep their order and one value never runs into the next. An index entry ends with the
+table's own key, which makes it unique:
+
+    table PK=U1 SK=A:   d 00000001 0000 <md5(U1)[:8]> 0002 "U1" "A" 00 00
+    GSI1  GPK=X GSK=7:  d 00000001 0001 <md5(X)[:8]>  0001 "X"  C00101 70 00 00   0002 "U1" "A" 00 00
+    LSI1  LSK=Q:        d 00000001 0002 <md5(U1)[:8]> 0002 "U1" "Q" 00 00          "A" 00 00
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Callable
+from hashlib import md5
+from typing import Any, Final
+
+from stator.model.numbers import encode_ordered
+
+META: Final = b"m"
+STATS: Final = b"s"
+DATA: Final = b"d"
+HASH_BYTES: Final = 8
+PREFIX_BYTES: Final = 7
+
+
+def data_prefix(table_number: int, index_number: int) -> bytes:
+    return DATA + table_number.to_bytes(4, "big") + index_number.to_bytes(2, "big")
+
+
+def table_prefix(table_number: int) -> bytes:
+    return DATA + table_number.to_bytes(4, "big")
+
+
+def stats_key(table_number: int) -> bytes:
+    return STATS + table_number.to_bytes(4, "big")
+
+
+def _encode_string(content: str) -> bytes:
+    return content.encode()
+
+
+def _encode_binary(content: str) -> bytes:
+    return b64decode(content)
+
+
+RAW: dict[str, Callable[[Any], bytes]] = {"S": _encode_string, "N": encode_ordered, "B": _encode_binary}
+
+
+def partition(raw: bytes) -> bytes:
+    """Hash, length and bytes of a partition key of one attribute."""
+    return md5(raw, usedforsecurity=False).digest()[:HASH_BYTES] + len(raw).to_bytes(2, "big") + raw
+
+
+def partition_of(raws: list[bytes]) -> bytes:
+    """The same for a partition key of several attributes."""
+    joined = b"".join(len(raw).to_bytes(2, "big") + raw for raw in raws)
+    return md5(joined, usedforsecurity=False).digest()[:HASH_BYTES] + joined
+
+
+def escape(raw: bytes) -> bytes:
+    return raw.replace(b"\0", b"\0\xff")
+
+
+def closed(raw: bytes) -> bytes:
+    """A whole sort key value."""
+    return raw.replace(b"\0", b"\0\xff") + b"\0\0"
+
+
+def segment_bounds(prefix: bytes, segment: int, total: int) -> tuple[bytes, bytes]:
+    """The part of a table or index that one of ``total`` parallel scanners reads."""
+    low = _segment_start(segment, total)
+    high = _segment_start(segment + 1, total)
+    first = prefix + low.to_bytes(HASH_BYTES, "big")
+    last = prefix + (high.to_bytes(HASH_BYTES, "big") if high < 2**64 else b"\xff" * HASH_BYTES + b"\xff\xff\xff")
+    return first, last
+
+
+def _segment_start(segment: int, total: int) -> int:
+    return segment * 2**64 // total
+
+
+def segment_of(key: bytes, total: int) -> int:
+    position = int.from_bytes(key[PREFIX_BYTES : PREFIX_BYTES + HASH_BYTES], "big")
+    segment = position * total // 2**64
+    # Integer division rounds the starts down, so the estimate can be one too low.
+    return segment + 1 if position >= _segment_start(segment + 1, total) else segment

@@ -1,0 +1,40 @@
+"""An item at rest: five bytes of header, then its DynamoDB JSON.
+
+    01 | 00 00 04 1f | {"PK":{"S":"USER#1"}, ...}
+    ^format  ^item size in bytes as DynamoDB counts it, big-endian
+
+A read without projection copies the JSON into the reply untouched; the size is there without decoding.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import orjson
+
+from stator.model.values import Item
+
+HEADER_BYTES: Final = 5
+_FORMAT: Final = b"\x01"
+
+
+def pack(item: Item, size: int) -> bytes:
+    return _FORMAT + size.to_bytes(4, "big") + orjson.dumps(item)
+
+
+def size_of(record: bytes) -> int:
+    return int.from_bytes(record[1:5], "big")
+
+
+def json_of(record: bytes) -> bytes:
+    return record[HEADER_BYTES:]
+
+
+def unpack(record: bytes) -> Item:
+    item: Any = orjson.loads(record[HEADER_BYTES:])
+    return item  # type: ignore[no-any-return]
+
+
+def fragment(record: bytes) -> orjson.Fragment:
+    """The item's JSON, to be spliced into a reply as it is."""
+    return orjson.Fragment(record[HEADER_BYTES:])

@@ -1,0 +1,194 @@
+"""Tables and indexes as the engine holds them: what was declared, and what is derived from it.
+
+``TableDefinition`` is plain data, written to the catalogue as JSON. ``Table`` adds what requests need at once: key
+encoders, indexes, live counts. It is rebuilt from the definition whenever that changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from stator.engine import keyspace
+from stator.engine.schema import KeyAttribute, KeySchema, key_encoder
+from stator.model.scope import Scope
+from stator.model.values import Item
+
+
+@dataclass(slots=True)
+class IndexDefinition:
+    name: str
+    number: int
+    is_global: bool
+    key_schema: list[dict[str, str]]
+    projection_type: str
+    non_key_attributes: list[str]
+    read_units: int = 0
+    write_units: int = 0
+    on_demand: dict[str, int] | None = None
+    warm: dict[str, int] | None = None
+    # While an index is filled from existing items: the storage key up to which it is complete, as hex. Items
+    # beyond it are not in the index yet, and writes to them leave it alone. None once the index is complete.
+    backfilled_to: str | None = None
+
+
+@dataclass(slots=True)
+class TableDefinition:
+    name: str
+    number: int
+    table_id: str
+    account: str
+    region: str
+    created: float
+    key_schema: list[dict[str, str]]
+    attributes: dict[str, str]
+    indexes: list[IndexDefinition] = field(default_factory=list)
+    next_index: int = 1
+    billing_mode: str = "PROVISIONED"
+    billing_changed: float | None = None
+    read_units: int = 0
+    write_units: int = 0
+    last_increase: float | None = None
+    last_decrease: float | None = None
+    decreases_today: int = 0
+    on_demand: dict[str, int] | None = None
+    warm: dict[str, int] | None = None
+    table_class: str | None = None
+    table_class_changed: float | None = None
+    deletion_protection: bool = False
+    stream: dict[str, Any] | None = None
+    stream_label: str | None = None
+    sse: dict[str, Any] | None = None
+    ttl_attribute: str | None = None
+    tags: dict[str, str] = field(default_factory=dict)
+    resource_policy: str | None = None
+    # A status that lasts until a moment: CREATING, UPDATING or DELETING. None is ACTIVE.
+    status: str | None = None
+    status_until: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> TableDefinition:
+        indexes = [IndexDefinition(**index) for index in data["indexes"]]
+        return cls(**{**data, "indexes": indexes})
+
+
+@dataclass(slots=True)
+class Counts:
+    """How many items (or entries) there are and how many bytes they take, as DescribeTable tells."""
+
+    items: int = 0
+    size_bytes: int = 0
+
+
+class Index:
+    """A secondary index ready to be written and read."""
+
+    __slots__ = ("backfilled_to", "counts", "definition", "is_global", "name", "prefix", "projected", "schema")
+
+    def __init__(self, definition: IndexDefinition, table: TableDefinition, table_schema: KeySchema) -> None:
+        self.definition = definition
+        self.name = definition.name
+        self.is_global = definition.is_global
+        self.prefix = keyspace.data_prefix(table.number, definition.number)
+        self.schema = read_schema(definition.key_schema, table.attributes)
+        self.counts = Counts()
+        self.projected: frozenset[str] | None = None
+        if definition.projection_type != "ALL":
+            self.projected = frozenset(
+                {*table_schema.names, *self.schema.names, *definition.non_key_attributes}
+            )
+        cursor = definition.backfilled_to
+        self.backfilled_to = None if cursor is None else bytes.fromhex(cursor)
+
+    def entry_key(self, item: Item, table_suffix: bytes, table_sort: bytes) -> bytes | None:
+        """Where the item stands in this index; None when it lacks a key attribute (a sparse index)."""
+        schema = self.schema
+        if not schema.covers(item):
+            return None
+        own = self.prefix + schema.partition_bytes(item) + schema.sort_bytes(item)
+        return own + (table_suffix if self.is_global else table_sort)
+
+    def project(self, item: Item) -> Item:
+        projected = self.projected
+        assert projected is not None
+        return {name: value for name, value in item.items() if name in projected}
+
+
+class Table:
+    """A table ready to be written and read."""
+
+    __slots__ = (
+        "counts",
+        "definition",
+        "encode_key",
+        "global_indexes",
+        "indexes",
+        "local_indexes",
+        "name",
+        "prefix",
+        "schema",
+        "scope",
+        "stats_key",
+    )
+
+    def __init__(self, definition: TableDefinition) -> None:
+        self.definition = definition
+        self.name = definition.name
+        self.scope = Scope(definition.account, definition.region)
+        self.schema = read_schema(definition.key_schema, definition.attributes)
+        self.prefix = keyspace.data_prefix(definition.number, 0)
+        self.stats_key = keyspace.stats_key(definition.number)
+        self.encode_key: Callable[[Item], bytes] = key_encoder(self.schema, self.prefix)
+        self.counts = Counts()
+        # AWS names the alphabetically first index when a value fits none of several.
+        self.indexes = sorted(
+            (Index(index, definition, self.schema) for index in definition.indexes), key=lambda i: i.name
+        )
+        self.local_indexes = [index for index in self.indexes if not index.is_global]
+        self.global_indexes = [index for index in self.indexes if index.is_global]
+
+    @property
+    def arn(self) -> str:
+        return self.scope.table_arn(self.name)
+
+    def index(self, name: str) -> Index | None:
+        return next((index for index in self.indexes if index.name == name), None)
+
+    def table_suffix(self, item: Item) -> tuple[bytes, bytes]:
+        """The table's own key as it closes a global (first) and a local (second) index entry."""
+        sort = self.schema.sort_bytes(item)
+        name, kind = self.schema.partition[0]
+        raw = keyspace.RAW[kind](item[name][kind])
+        return len(raw).to_bytes(2, "big") + raw + sort, sort
+
+    # -- counts at rest: one record per table, in the same batch as every write
+
+    def stats_record(self) -> bytes:
+        numbers = [self.counts.items, self.counts.size_bytes]
+        for index in self.indexes:
+            numbers += (index.definition.number, index.counts.items, index.counts.size_bytes)
+        return b"".join(number.to_bytes(8, "big") for number in numbers)
+
+    def load_stats(self, record: bytes | None) -> None:
+        if record is None:
+            return
+        numbers = [int.from_bytes(record[at : at + 8], "big") for at in range(0, len(record), 8)]
+        self.counts = Counts(numbers[0], numbers[1])
+        by_number = {numbers[at]: Counts(numbers[at + 1], numbers[at + 2]) for at in range(2, len(numbers), 3)}
+        for index in self.indexes:
+            index.counts = by_number.get(index.definition.number, Counts())
+
+
+def read_schema(elements: list[dict[str, str]], attributes: dict[str, str]) -> KeySchema:
+    def of_type(key_type: str) -> tuple[KeyAttribute, ...]:
+        return tuple(
+            KeyAttribute(element["AttributeName"], attributes[element["AttributeName"]])
+            for element in elements
+            if element["KeyType"] == key_type
+        )
+
+    return KeySchema(of_type("HASH"), of_type("RANGE"))

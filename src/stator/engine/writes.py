@@ -1,0 +1,132 @@
+"""The one write path.
+
+The idea. Every write, from PutItem to a transaction of a hundred, is a list of ``Mutation``: this item of this table
+was ``old`` and becomes ``new``. ``Writer`` turns mutations into one set of changes: the item's record, the entries it
+leaves and enters in each index, and the table's counts. The set is handed to storage as one atomic batch, so after a
+crash either all of it is there or none, and nothing can disagree with anything else.
+
+Invariants.
+- An index holds an entry for exactly those items that have all its key attributes with the right types. While it is
+  being filled, that is true of the items below ``backfilled_to``, and the index holds nothing of those above.
+- Counts are those of the entries that are there: they change in the same batch.
+- An entry whose key and content stay the same is not written and not charged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from stator.engine import records
+from stator.engine.capacity import Consumed, write_units
+from stator.engine.tables import Index, Table
+from stator.model.values import Item, item_size
+from stator.storage import Changes
+
+
+@dataclass(slots=True)
+class Mutation:
+    """One item's change. ``old_item`` may be left out when the table has no index and nobody needs it."""
+
+    table: Table
+    key: bytes
+    old: bytes | None
+    old_item: Item | None
+    new_item: Item | None
+    new_size: int = 0
+
+
+@dataclass(slots=True)
+class Writer:
+    """Gathers the changes of one request. Nothing is visible until they are handed to storage."""
+
+    changes: Changes = field(default_factory=dict)
+    _counts: list[tuple[Any, int, int]] = field(default_factory=list)
+    _tables: dict[bytes, Table] = field(default_factory=dict)
+
+    def add(self, mutation: Mutation) -> Consumed:
+        """Plan one mutation and return the capacity it uses."""
+        table, old, new_item = mutation.table, mutation.old, mutation.new_item
+        old_size = 0 if old is None else records.size_of(old)
+        record: bytes | None = None
+        new_size = mutation.new_size
+        if new_item is not None:
+            record = records.pack(new_item, new_size)
+            self.changes[mutation.key] = record
+            self._counts.append((table.counts, 1 if old is None else 0, new_size - old_size))
+        elif old is not None:
+            self.changes[mutation.key] = None
+            self._counts.append((table.counts, -1, -old_size))
+        consumed = Consumed(write_units(max(old_size, new_size)))
+        if old is not None or record is not None:
+            self._tables[table.stats_key] = table
+            if table.indexes:
+                self._index(mutation, record, consumed)
+        return consumed
+
+    def _index(self, mutation: Mutation, record: bytes | None, consumed: Consumed) -> None:
+        table, old_item, new_item = mutation.table, mutation.old_item, mutation.new_item
+        keyed = new_item if new_item is not None else old_item
+        assert keyed is not None
+        suffix, sort = table.table_suffix(keyed)
+        for index in table.indexes:
+            if index.backfilled_to is not None and mutation.key >= index.backfilled_to:
+                continue
+            before = None if old_item is None else index.entry_key(old_item, suffix, sort)
+            after = None if new_item is None else index.entry_key(new_item, suffix, sort)
+            if before is None and after is None:
+                continue
+            units = self._replace_entry(index, mutation, record, before, after)
+            if units:
+                consumed.indexes[index.name] = float(units)
+
+    def _replace_entry(
+        self, index: Index, mutation: Mutation, record: bytes | None, before: bytes | None, after: bytes | None
+    ) -> int:
+        """Move one index entry from ``before`` to ``after``; the write units that takes."""
+        old_size = new_size = 0
+        old_content: Item | None = None
+        if before is not None:
+            assert mutation.old is not None and mutation.old_item is not None
+            if index.projected is None:
+                old_content, old_size = mutation.old_item, records.size_of(mutation.old)
+            else:
+                old_content = index.project(mutation.old_item)
+                old_size = item_size(old_content)
+        if after is not None:
+            assert mutation.new_item is not None and record is not None
+            if index.projected is None:
+                content, new_size, entry = mutation.new_item, mutation.new_size, record
+            else:
+                content = index.project(mutation.new_item)
+                new_size = item_size(content)
+                entry = records.pack(content, new_size)
+            if before == after:
+                if content == old_content:
+                    return 0
+                self.changes[after] = entry
+                self._counts.append((index.counts, 0, new_size - old_size))
+                return write_units(max(old_size, new_size))
+            self.changes[after] = entry
+            self._counts.append((index.counts, 1, new_size))
+        units = write_units(new_size) if after is not None else 0
+        if before is not None:
+            self.changes[before] = None
+            self._counts.append((index.counts, -1, -old_size))
+            units += write_units(old_size)
+        return units
+
+    def finish(self) -> Changes:
+        """Take the counts over and add them to the changes. Call once, right before the batch is written."""
+        for counts, items, size in self._counts:
+            counts.items += items
+            counts.size_bytes += size
+        for key, table in self._tables.items():
+            self.changes[key] = table.stats_record()
+        return self.changes
+
+    def undo(self) -> None:
+        """Give the counts back after storage refused the batch."""
+        for counts, items, size in self._counts:
+            counts.items -= items
+            counts.size_bytes -= size

@@ -1,0 +1,347 @@
+"""Every error Stator raises, two-way with DynamoDB's wire format.
+
+The engine raises these classes, the server writes them with :meth:`ServiceError.wire`, and a client
+rebuilds the same class from the reply with :func:`from_wire`. Classes are named after the reason;
+the facts a caller needs stand as attributes.
+
+    StatorError
+    +-- ServiceError                      an answer DynamoDB gives
+    |   +-- ValidationFailed              ValidationException
+    |   |   +-- ValueFailed               the same, about an attribute value
+    |   +-- SerializationFailed           SerializationException
+    |   +-- UnknownOperation              UnknownOperationException
+    |   +-- AccessDenied                  AccessDeniedException
+    |   +-- MissingAuthenticationToken    MissingAuthenticationTokenException
+    |   +-- IncompleteSignature           IncompleteSignatureException
+    |   +-- InvalidSignature              InvalidSignatureException
+    |   +-- UnrecognizedClient            UnrecognizedClientException
+    |   +-- ConditionFailed               ConditionalCheckFailedException
+    |   +-- TransactionCanceled           TransactionCanceledException
+    |   +-- TransactionConflict           TransactionConflictException
+    |   +-- TransactionInProgress         TransactionInProgressException
+    |   +-- IdempotentParameterMismatch   IdempotentParameterMismatchException
+    |   +-- DuplicateItem                 DuplicateItemException
+    |   +-- ResourceNotFound              ResourceNotFoundException
+    |   +-- ResourceInUse                 ResourceInUseException
+    |   +-- TableNotFound                 TableNotFoundException
+    |   +-- LimitExceeded                 LimitExceededException
+    |   +-- ItemCollectionTooLarge        ItemCollectionSizeLimitExceededException
+    |   +-- ThroughputExceeded            ProvisionedThroughputExceededException
+    |   +-- RequestLimitExceeded          RequestLimitExceeded
+    |   +-- Throttled                     ThrottlingException
+    |   +-- RequestTooLarge               RequestEntityTooLargeException
+    |   +-- InternalServerError           InternalServerError
+    +-- StorageError                      the disk under the embedded engine
+    |   +-- StorageLocked                 another process has the folder open
+    |   +-- StorageFormatUnsupported      the files were written by a newer Stator
+    |   +-- StorageCorrupt                the files cannot be read back
+    |   +-- StorageFull                   no room for a write; nothing acknowledged was lost
+    |   +-- StorageClosed                 the engine was closed
+    +-- ConfigurationError                a setting or argument of Stator itself is wrong
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+DYNAMODB = "com.amazonaws.dynamodb.v20120810"
+CORAL_SERVICE = "com.amazon.coral.service"
+CORAL_VALIDATE = "com.amazon.coral.validate"
+
+
+class StatorError(Exception):
+    """The root of the tree. ``hint`` says what to do next, when there is something to do."""
+
+    hint: str | None = None
+
+    def __init__(self, message: str = "", *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        if hint is not None:
+            self.hint = hint
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class ServiceError(StatorError):
+    """An error that DynamoDB itself answers with."""
+
+    code: ClassVar[str] = "InternalServerError"
+    status: ClassVar[int] = 400
+    namespace: ClassVar[str] = DYNAMODB
+    retryable: ClassVar[bool] = False
+    default_message: ClassVar[str] = ""
+    # AWS spells the member "message" in DynamoDB's own errors and "Message" in those of the
+    # framework (coral) around it.
+    message_member: ClassVar[str] = "message"
+
+    def __init__(self, message: str | None = None, *, hint: str | None = None) -> None:
+        super().__init__(self.default_message if message is None else message, hint=hint)
+
+    def facts(self) -> dict[str, Any]:
+        """Members of the wire form beside the type and the message."""
+        return {}
+
+    def wire(self) -> dict[str, Any]:
+        body: dict[str, Any] = {"__type": f"{self.namespace}#{self.code}"}
+        if self.message:
+            body[self.message_member] = self.message
+        return body | self.facts()
+
+
+class ValidationFailed(ServiceError):
+    code = "ValidationException"
+    namespace = CORAL_VALIDATE
+
+
+class ValueFailed(ValidationFailed):
+    """A bad attribute value that AWS words in two ways.
+
+    During 2026 the services behind PutItem, UpdateItem, DeleteItem, GetItem, BatchGetItem and Query moved to a new
+    text; those behind the other operations still answer with ``older``.
+    """
+
+    def __init__(self, message: str, *, older: str) -> None:
+        super().__init__(message)
+        self.older = older
+
+
+class SerializationFailed(ServiceError):
+    code = "SerializationException"
+    namespace = CORAL_SERVICE
+    message_member = "Message"
+
+
+class UnknownOperation(ServiceError):
+    code = "UnknownOperationException"
+    namespace = CORAL_SERVICE
+    message_member = "Message"
+
+
+class AccessDenied(ServiceError):
+    code = "AccessDeniedException"
+    namespace = CORAL_SERVICE
+    message_member = "Message"
+
+
+class MissingAuthenticationToken(ServiceError):
+    code = "MissingAuthenticationTokenException"
+    namespace = CORAL_SERVICE
+    default_message = "Request is missing Authentication Token"
+
+
+class IncompleteSignature(ServiceError):
+    code = "IncompleteSignatureException"
+    namespace = CORAL_SERVICE
+
+
+class InvalidSignature(ServiceError):
+    code = "InvalidSignatureException"
+    namespace = CORAL_SERVICE
+
+
+class UnrecognizedClient(ServiceError):
+    code = "UnrecognizedClientException"
+    namespace = CORAL_SERVICE
+    default_message = "The security token included in the request is invalid."
+
+
+class ConditionFailed(ServiceError):
+    """``item`` is the stored item when ReturnValuesOnConditionCheckFailure asked for it."""
+
+    code = "ConditionalCheckFailedException"
+    default_message = "The conditional request failed"
+
+    def __init__(self, message: str | None = None, *, item: Any = None) -> None:
+        super().__init__(message)
+        self.item = item
+
+    def facts(self) -> dict[str, Any]:
+        return {} if self.item is None else {"Item": self.item}
+
+
+class TransactionCanceled(ServiceError):
+    """``reasons`` has one entry per action, in the order of the request."""
+
+    code = "TransactionCanceledException"
+    message_member = "Message"
+
+    def __init__(self, message: str | None = None, *, reasons: list[dict[str, Any]] | None = None) -> None:
+        self.reasons = reasons or []
+        codes = ", ".join(reason["Code"] for reason in self.reasons)
+        super().__init__(
+            message
+            or f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        return {"CancellationReasons": self.reasons}
+
+
+class TransactionConflict(ServiceError):
+    code = "TransactionConflictException"
+    default_message = "Transaction is ongoing for the item"
+    retryable = True
+
+
+class TransactionInProgress(ServiceError):
+    code = "TransactionInProgressException"
+    default_message = "The transaction with the given request token is already in progress."
+    retryable = True
+
+
+class IdempotentParameterMismatch(ServiceError):
+    code = "IdempotentParameterMismatchException"
+    message_member = "Message"
+    default_message = (
+        "The provided client token is already in use with different parameters. Please try again "
+        "with a different client token or the original parameters."
+    )
+
+
+class DuplicateItem(ServiceError):
+    code = "DuplicateItemException"
+    default_message = "Duplicate primary key exists in table"
+
+
+class ResourceNotFound(ServiceError):
+    code = "ResourceNotFoundException"
+    default_message = "Requested resource not found"
+
+
+class ResourceInUse(ServiceError):
+    code = "ResourceInUseException"
+
+
+class TableNotFound(ServiceError):
+    code = "TableNotFoundException"
+
+
+class LimitExceeded(ServiceError):
+    code = "LimitExceededException"
+
+
+class ItemCollectionTooLarge(ServiceError):
+    code = "ItemCollectionSizeLimitExceededException"
+    default_message = "Collection size exceeded."
+
+
+class ThroughputExceeded(ServiceError):
+    code = "ProvisionedThroughputExceededException"
+    retryable = True
+    default_message = (
+        "The level of configured provisioned throughput for the table was exceeded. Consider "
+        "increasing your provisioning level with the UpdateTable API."
+    )
+
+    def __init__(
+        self, message: str | None = None, *, throttling_reasons: list[dict[str, Any]] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.throttling_reasons = throttling_reasons or []
+
+    def facts(self) -> dict[str, Any]:
+        return {"ThrottlingReasons": self.throttling_reasons} if self.throttling_reasons else {}
+
+
+class RequestLimitExceeded(ServiceError):
+    code = "RequestLimitExceeded"
+    retryable = True
+
+
+class Throttled(ServiceError):
+    code = "ThrottlingException"
+    retryable = True
+
+
+class RequestTooLarge(ServiceError):
+    code = "RequestEntityTooLargeException"
+    namespace = CORAL_SERVICE
+    status = 413
+
+
+class InternalServerError(ServiceError):
+    code = "InternalServerError"
+    status = 500
+    retryable = True
+    default_message = "The request processing has failed because of an unknown error, exception or failure."
+
+
+class StorageError(StatorError):
+    """Something is wrong with the files under the embedded engine."""
+
+
+class StorageLocked(StorageError):
+    """``holder`` names the process that has the folder open, as far as it can be told."""
+
+    def __init__(self, path: str, holder: str | None) -> None:
+        who = holder or "another process"
+        super().__init__(
+            f"the data folder {path} is already open in {who}",
+            hint="stop that process, or point this one at a folder of its own",
+        )
+        self.path = path
+        self.holder = holder
+
+
+class StorageFormatUnsupported(StorageError):
+    def __init__(self, path: str, found: int, supported: int) -> None:
+        super().__init__(
+            f"the data folder {path} has format {found}; this Stator reads up to format {supported}",
+            hint="open it with the newer Stator that wrote it",
+        )
+        self.found = found
+        self.supported = supported
+
+
+class StorageCorrupt(StorageError):
+    def __init__(self, path: str, detail: str) -> None:
+        super().__init__(
+            f"the data folder {path} cannot be read: {detail}",
+            hint="restore the folder from a copy; nothing in it was changed by this attempt to open it",
+        )
+        self.path = path
+        self.detail = detail
+
+
+class StorageFull(StorageError):
+    def __init__(self, path: str, detail: str) -> None:
+        super().__init__(
+            f"no write can be made to {path}: {detail}",
+            hint="free some space and start again; every acknowledged write is safe",
+        )
+        self.path = path
+        self.detail = detail
+
+
+class StorageClosed(StorageError):
+    def __init__(self) -> None:
+        super().__init__("the engine is closed", hint="open a new engine on the same folder")
+
+
+class ConfigurationError(StatorError):
+    """An argument or a file given to Stator itself does not make sense."""
+
+
+def _leaves(cls: type[ServiceError]) -> list[type[ServiceError]]:
+    return [leaf for sub in cls.__subclasses__() for leaf in (sub, *_leaves(sub))]
+
+
+BY_CODE: dict[str, type[ServiceError]] = {cls.code: cls for cls in _leaves(ServiceError)}
+
+
+def from_wire(status: int, body: dict[str, Any]) -> ServiceError:
+    """Rebuild the error a reply stands for; an unknown type keeps its code in the message."""
+    code = str(body.get("__type", "")).rpartition("#")[2]
+    message = body.get("message") or body.get("Message")
+    cls = BY_CODE.get(code)
+    if cls is ConditionFailed:
+        return ConditionFailed(message, item=body.get("Item"))
+    if cls is TransactionCanceled:
+        return TransactionCanceled(message, reasons=body.get("CancellationReasons"))
+    if cls is ThroughputExceeded:
+        return ThroughputExceeded(message, throttling_reasons=body.get("ThrottlingReasons"))
+    if cls is not None:
+        return cls(message)
+    return InternalServerError(message) if status >= 500 else ServiceError(f"{code}: {message or ''}")

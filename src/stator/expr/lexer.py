@@ -1,0 +1,57 @@
+"""Text to tokens. One lexer for all four kinds of expression."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from stator.errors import ValidationFailed
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+        (?P<name>[A-Za-z_][A-Za-z0-9_]*)
+      | (?P<alias>\#[A-Za-z0-9_]+)
+      | (?P<value>:[A-Za-z0-9_]+)
+      | (?P<number>[0-9]+)
+      | (?P<symbol><>|<=|>=|[=<>()\[\],.+\-])
+      | (?P<end>\Z)
+      | (?P<bad>.)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+
+END = "end"
+
+
+class Token(NamedTuple):
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+class ExpressionError(ValidationFailed):
+    """What is wrong inside an expression; the caller knows which parameter it stands in."""
+
+
+def tokenize(text: str) -> list[Token]:
+    tokens: list[Token] = []
+    position = 0
+    while True:
+        match = _TOKEN.match(text, position)
+        assert match is not None and match.lastgroup is not None
+        kind = match.lastgroup
+        tokens.append(Token(kind, match[kind], match.start(kind), match.end(kind)))
+        if kind == END:
+            return tokens
+        position = match.end()
+
+
+def syntax_error(text: str, tokens: list[Token], index: int) -> ExpressionError:
+    """AWS shows the offending token, and the source from the token before it to the one after it."""
+    token = tokens[index]
+    first = tokens[max(index - 1, 0)]
+    last = token if token.kind == END else tokens[index + 1]
+    shown = "<EOF>" if token.kind == END else token.text
+    near = text[first.start : last.end].strip()
+    return ExpressionError(f'Syntax error; token: "{shown}", near: "{near}"')

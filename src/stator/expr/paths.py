@@ -1,0 +1,102 @@
+"""Reading, writing and selecting by document path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from stator.expr.lexer import ExpressionError
+from stator.expr.tree import Path, PathPart
+from stator.model.values import Item, Value
+
+INVALID_PATH = "The document path provided in the update expression is invalid for update"
+
+
+def lookup(item: Item, path: Path) -> Value | None:
+    parts = path.parts
+    value: Value | None = item.get(parts[0])  # type: ignore[arg-type]
+    for part in parts[1:]:
+        if value is None:
+            return None
+        value = _child(value, part)
+    return value
+
+
+def _child(value: Value, part: PathPart) -> Value | None:
+    if isinstance(part, str):
+        children = value.get("M")
+        return None if children is None else children.get(part)
+    elements = value.get("L")
+    return elements[part] if elements is not None and part < len(elements) else None
+
+
+def assign(item: Item, path: Path, value: Value) -> None:
+    """Put a value at a path whose parent must exist; past the end of a list it is appended."""
+    container, last = _parent(item, path)
+    if isinstance(container, list):
+        assert isinstance(last, int)
+        if last < len(container):
+            container[last] = value
+        else:
+            container.append(value)
+    else:
+        container[last] = value
+
+
+def remove(item: Item, path: Path) -> None:
+    """Remove what is at a path; removing what is not there changes nothing."""
+    container, last = _parent(item, path)
+    if isinstance(container, dict):
+        container.pop(last, None)
+    elif isinstance(last, int) and last < len(container):
+        del container[last]
+
+
+def _parent(item: Item, path: Path) -> tuple[dict[Any, Any] | list[Any], PathPart]:
+    if len(path.parts) == 1:
+        return item, path.parts[0]
+    parent = lookup(item, Path(path.parts[:-1]))
+    last = path.parts[-1]
+    if parent is not None:
+        if isinstance(last, int) and "L" in parent:
+            return parent["L"], last
+        if isinstance(last, str) and "M" in parent:
+            return parent["M"], last
+    raise ExpressionError(INVALID_PATH)
+
+
+def project(item: Item, paths: Iterable[Path]) -> Item:
+    """A new item with only what the paths name; list elements close up in their old order."""
+    wanted: dict[PathPart, Any] = {}
+    for path in paths:
+        branch = wanted
+        for part in path.parts[:-1]:
+            branch = branch.setdefault(part, {})
+        branch[path.parts[-1]] = None
+    return _pick_map(item, wanted)
+
+
+def _pick_map(values: dict[str, Any], wanted: dict[PathPart, Any]) -> dict[str, Any]:
+    picked = {}
+    for name, branch in wanted.items():
+        if name in values:
+            value = _pick(values[name], branch)  # type: ignore[index]
+            if value is not None:
+                picked[name] = value
+    return picked  # type: ignore[return-value]
+
+
+def _pick(value: Value, branch: dict[PathPart, Any] | None) -> Value | None:
+    if branch is None:
+        return value
+    if "M" in value:
+        children = _pick_map(value["M"], branch)
+        return {"M": children} if children else None
+    if "L" in value:
+        elements = [
+            picked
+            for index in sorted(part for part in branch if isinstance(part, int))
+            if index < len(value["L"]) and (picked := _pick(value["L"][index], branch[index])) is not None
+        ]
+        return {"L": elements} if elements else None
+    return None

@@ -1,0 +1,114 @@
+"""Bound updates applied to an item.
+
+Every right-hand side is computed from the item as it was; then removals, sets, adds and deletes are made. List
+elements are removed from the highest index down, and appended in the order of their indexes.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+from stator.expr import paths
+from stator.expr.lexer import ExpressionError
+from stator.expr.tree import (
+    AddAction,
+    Arithmetic,
+    DeleteAction,
+    Function,
+    Literal,
+    Operand,
+    Path,
+    RemoveAction,
+    SetAction,
+    Update,
+)
+from stator.model import numbers
+from stator.model.values import Item, Value, kind_of, sort_set
+
+MISSING = "The provided expression refers to an attribute that does not exist in the item"
+WRONG_TYPE = "An operand in the update expression has an incorrect data type"
+
+
+def apply(update: Update, item: Item) -> None:
+    """Change ``item`` in place."""
+    sets: list[tuple[Path, Value]] = []
+    removals: list[Path] = []
+    for action in update.actions:
+        if isinstance(action, SetAction):
+            sets.append((action.path, _operand(action.value, item)))
+        elif isinstance(action, RemoveAction):
+            removals.append(action.path)
+        elif isinstance(action, AddAction):
+            sets.append((action.path, _sum(action, item)))
+        else:
+            _delete_members(action, item, sets, removals)
+    for path, value in sorted(sets, key=_index_order):
+        paths.assign(item, path, value)
+    for path in sorted(removals, key=_index_order, reverse=True):
+        paths.remove(item, path)
+
+
+def _index_order(entry: Path | tuple[Path, Value]) -> int:
+    path = entry if isinstance(entry, Path) else entry[0]
+    last = path.parts[-1]
+    return last if isinstance(last, int) else -1
+
+
+def _operand(node: Operand, item: Item) -> Value:
+    match node:
+        case Literal(value):
+            return deepcopy(value) if "M" in value or "L" in value else value
+        case Path():
+            found = paths.lookup(item, node)
+            if found is None:
+                raise ExpressionError(MISSING)
+            return deepcopy(found)
+        case Arithmetic(operator, left, right):
+            first, second = _operand(left, item), _operand(right, item)
+            if "N" not in first or "N" not in second:
+                raise ExpressionError(WRONG_TYPE)
+            compute = numbers.add if operator == "+" else numbers.subtract
+            return {"N": compute(first["N"], second["N"])}
+        case Function("if_not_exists", (Path() as path, default)):
+            found = paths.lookup(item, path)
+            return _operand(default, item) if found is None else deepcopy(found)
+        case Function("list_append", (first_list, second_list)):
+            head, tail = _operand(first_list, item), _operand(second_list, item)
+            if "L" not in head or "L" not in tail:
+                raise ExpressionError(WRONG_TYPE)
+            return {"L": head["L"] + tail["L"]}
+    raise AssertionError(node)
+
+
+def _sum(action: AddAction, item: Item) -> Value:
+    """ADD: a number to a number, or members to a set; what is missing counts as zero or empty."""
+    assert isinstance(action.value, Literal)
+    added = action.value.value
+    present = paths.lookup(item, action.path)
+    if present is None:
+        return dict(added)
+    kind = kind_of(added)
+    if kind not in present:
+        raise ExpressionError(WRONG_TYPE)
+    if kind == "N":
+        return {"N": numbers.add(present["N"], added["N"])}
+    return {kind: sort_set(kind, list({*present[kind], *added[kind]}))}
+
+
+def _delete_members(
+    action: DeleteAction, item: Item, sets: list[tuple[Path, Value]], removals: list[Path]
+) -> None:
+    """DELETE: members from a set of the same type; the attribute goes with its last member."""
+    assert isinstance(action.value, Literal)
+    present = paths.lookup(item, action.path)
+    if present is None:
+        removals.append(action.path)
+        return
+    [(kind, members)] = action.value.value.items()
+    if kind not in present:
+        raise ExpressionError(WRONG_TYPE)
+    left = [member for member in present[kind] if member not in members]
+    if left:
+        sets.append((action.path, {kind: left}))
+    else:
+        removals.append(action.path)

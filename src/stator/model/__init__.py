@@ -1,0 +1,1 @@
+"""DynamoDB's data: values, numbers, sizes, keys, table descriptions and limits."""

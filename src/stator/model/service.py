@@ -1,0 +1,30 @@
+"""DynamoDB's service model, as botocore ships it: the shapes of every request and reply.
+
+Only the data file is read; botocore's own machinery is not imported, which keeps start-up short.
+"""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import orjson
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceModel:
+    operations: dict[str, Any]
+    shapes: dict[str, Any]
+
+    def input_shape(self, operation: str) -> str:
+        return str(self.operations[operation]["input"]["shape"])
+
+
+@lru_cache(maxsize=4)
+def service_model(service: str = "dynamodb", version: str = "2012-08-10") -> ServiceModel:
+    resource = files("botocore").joinpath("data", service, version, "service-2.json.gz")
+    model = orjson.loads(gzip.decompress(resource.read_bytes()))
+    return ServiceModel(model["operations"], model["shapes"])

@@ -1,0 +1,319 @@
+"""Attribute values in DynamoDB JSON: checked, normalised and measured in one walk.
+
+A value is the wire's own ``{"S": "text"}``. ``check_types`` stands for AWS's deserialiser (a wrong JSON type is
+a SerializationException, and comes before every other check); ``normalise`` for its validator. After
+``normalise`` numbers are canonical strings and sets are sorted, so that two values are equal exactly when
+Python says so.
+
+These functions run once per attribute of every write: see ``bench/`` before changing their shape.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from decimal import Decimal
+from typing import Any, Final
+
+from stator.errors import SerializationFailed, ValidationFailed, ValueFailed
+from stator.model import numbers
+from stator.model.limits import NESTING_LEVELS
+
+Value = dict[str, Any]
+Item = dict[str, Value]
+
+INVALID: Final = "One or more parameter values were invalid: "
+EMPTY_VALUE: Final = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
+SEVERAL_TYPES: Final = (
+    "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
+)
+TOO_DEEP: Final = (
+    "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
+)
+
+_KINDS: Final = frozenset({"S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M"})
+_PACKAGE: Final = "com.amazonaws.dynamodb.v20120810"
+
+
+# --- what AWS's deserialiser checks -------------------------------------------------------------------
+
+
+def check_types(value: Any) -> None:
+    """Refuse JSON that is not of an attribute value's form; drop null and unknown members."""
+    if type(value) is not dict:
+        if isinstance(value, list):
+            raise SerializationFailed(f"Unrecognized collection type class {_PACKAGE}.AttributeValue")
+        raise SerializationFailed("Unexpected value type in payload")
+    for kind, content in value.items():
+        if kind == "S" or kind == "N":
+            if type(content) is not str:
+                _check_other(value)
+                return
+        elif kind == "M":
+            if type(content) is not dict:
+                _check_other(value)
+                return
+            for inner in content.values():
+                check_types(inner)
+        elif kind == "L":
+            if type(content) is not list:
+                _check_other(value)
+                return
+            for inner in content:
+                check_types(inner)
+        else:
+            _check_other(value)
+            return
+
+
+def _check_other(value: Value) -> None:
+    for kind in [k for k, content in value.items() if content is None or k not in _KINDS]:
+        del value[kind]
+    for kind, content in value.items():
+        match kind:
+            case "S" | "N":
+                check_string(content)
+            case "B":
+                value["B"] = _check_binary(content)
+            case "BOOL" | "NULL":
+                value[kind] = check_boolean(content)
+            case "SS" | "NS":
+                for member in _check_list(content):
+                    check_string(member)
+            case "BS":
+                value["BS"] = [_check_binary(member) for member in _check_list(content)]
+            case "L":
+                for inner in _check_list(content):
+                    check_types(inner)
+            case _:
+                if not isinstance(content, dict):
+                    if isinstance(content, list):
+                        raise SerializationFailed(
+                            "Unrecognized collection type java.util.Map<java.lang.String, "
+                            f"{_PACKAGE}.AttributeValue>"
+                        )
+                    raise SerializationFailed("Unexpected field type")
+                for inner in content.values():
+                    check_types(inner)
+
+
+def json_kind(value: Any) -> str:
+    """AWS's name for the JSON token a scalar came as."""
+    if value is True:
+        return "TRUE_VALUE"
+    if value is False:
+        return "FALSE_VALUE"
+    if isinstance(value, int):
+        return "NUMBER_VALUE"
+    if isinstance(value, float):
+        return "DECIMAL_VALUE"
+    return "STRING_VALUE"
+
+
+def refuse_collection(value: Any, java_class: str) -> None:
+    if isinstance(value, dict):
+        raise SerializationFailed("Start of structure or map found where not expected")
+    if isinstance(value, list):
+        raise SerializationFailed(f"Unrecognized collection type class {java_class}")
+
+
+def check_string(value: Any) -> None:
+    if isinstance(value, str):
+        return
+    refuse_collection(value, "java.lang.String")
+    raise SerializationFailed(f"{json_kind(value)} cannot be converted to String")
+
+
+def check_boolean(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    refuse_collection(value, "java.lang.Boolean")
+    if isinstance(value, str):
+        if value.lower() in ("true", "1", "yes"):
+            return True
+        if value.lower() in ("false", "0", "no"):
+            return False
+        raise SerializationFailed("Unexpected token received from parser")
+    raise SerializationFailed(f"{json_kind(value)} cannot be converted to Boolean")
+
+
+def _check_list(value: Any) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    if isinstance(value, dict):
+        raise SerializationFailed("Start of structure or map found where not expected")
+    raise SerializationFailed("Unexpected field type")
+
+
+def _check_binary(value: Any) -> str:
+    refuse_collection(value, "java.nio.ByteBuffer")
+    if not isinstance(value, str):
+        raise SerializationFailed("only base-64-encoded strings are convertible to bytes")
+    if len(value) % 4:
+        raise SerializationFailed(
+            f"Base64 encoded length is expected a multiple of 4 bytes but found: {len(value)}"
+        )
+    try:
+        return b64encode(b64decode(value, validate=True)).decode()
+    except (Base64Error, ValueError):
+        raise SerializationFailed("Invalid last non-pad Base64 character dectected") from None
+
+
+# --- what AWS's validator checks ----------------------------------------------------------------------
+
+
+def normalise(value: Value, depth: int = 1) -> int:
+    """Check a value of the right types, normalise it in place, and return its size in bytes."""
+    if len(value) != 1:
+        _refuse_count(value, depth)
+    [(kind, content)] = value.items()
+    if kind == "S":
+        return len(content) if content.isascii() else len(content.encode())
+    if kind == "N":
+        number = numbers.normalise(content)
+        if number is not content:
+            value["N"] = number
+        return numbers.size_bytes(number)
+    if kind == "M":
+        if depth >= NESTING_LEVELS:
+            raise ValidationFailed(TOO_DEEP)
+        size = 3
+        for name, inner in content.items():
+            size += 1 + (len(name) if name.isascii() else len(name.encode())) + normalise(inner, depth + 1)
+        return size
+    if kind == "L":
+        if depth >= NESTING_LEVELS:
+            raise ValidationFailed(TOO_DEEP)
+        size = 3
+        for inner in content:
+            size += 1 + normalise(inner, depth + 1)
+        return size
+    if kind == "BOOL":
+        return 1
+    if kind == "B":
+        return binary_size(content)
+    if kind == "NULL":
+        if not content:
+            raise ValidationFailed(INVALID + "Null attribute value types must have the value of true")
+        return 1
+    return _normalise_set(value, kind, content)
+
+
+def _refuse_count(value: Value, depth: int) -> None:
+    if not value:
+        raise ValidationFailed(EMPTY_VALUE)
+    for kind, content in value.items():
+        normalise({kind: content}, depth)
+    raise ValidationFailed(SEVERAL_TYPES)
+
+
+def _normalise_set(value: Value, kind: str, members: list[str]) -> int:
+    if not members:
+        raise ValidationFailed(
+            INVALID
+            + {
+                "SS": "An string set  may not be empty",
+                "NS": "An number set  may not be empty",
+                "BS": "Binary sets should not be empty",
+            }[kind]
+        )
+    if kind == "NS":
+        members = [numbers.normalise(member) for member in members]
+    if len(set(members)) != len(members):
+        raise _duplicates(kind, members)
+    value[kind] = sort_set(kind, members)
+    return set_size(kind, members)
+
+
+def _duplicates(kind: str, members: list[str]) -> ValueFailed:
+    if kind == "NS":
+        return ValueFailed(
+            f"{INVALID}Input collection contains duplicates.", older="Input collection contains duplicates"
+        )
+    tail = "of type BS contains duplicates." if kind == "BS" else " contains duplicates."
+    quoted = [f'"{member}"' for member in _up_to_repeat(kind, members)]
+    current = ("," if kind == "BS" else ", ").join(quoted)
+    return ValueFailed(
+        f"{INVALID}Input collection [{current}]{tail}",
+        older=f"{INVALID}Input collection [{', '.join(members)}]{tail}",
+    )
+
+
+def _up_to_repeat(kind: str, members: list[str]) -> list[str]:
+    """AWS prints the members before the first repeat in their order, then the rest as they were sent."""
+    for index, member in enumerate(members):
+        if member in members[:index]:
+            return sort_set(kind, members[:index]) + members[index:]
+    return members
+
+
+def sort_set(kind: str, members: list[str]) -> list[str]:
+    if kind == "NS":
+        return sorted(members, key=Decimal)
+    if kind == "BS":
+        return sorted(members, key=b64decode)
+    return sorted(members)
+
+
+def set_size(kind: str, members: list[str]) -> int:
+    if kind == "NS":
+        return sum(map(numbers.size_bytes, members))
+    if kind == "BS":
+        return sum(map(binary_size, members))
+    return sum(len(member.encode()) for member in members)
+
+
+def binary_size(encoded: str) -> int:
+    return len(encoded) * 3 // 4 - (encoded.count("=", -2) if encoded else 0)
+
+
+def size_bytes(value: Value) -> int:
+    """The size of a value that is normalised already."""
+    [(kind, content)] = value.items()
+    match kind:
+        case "S":
+            return len(content.encode())
+        case "N":
+            return numbers.size_bytes(content)
+        case "B":
+            return binary_size(content)
+        case "BOOL" | "NULL":
+            return 1
+        case "M":
+            return 3 + sum(1 + len(name.encode()) + size_bytes(inner) for name, inner in content.items())
+        case "L":
+            return 3 + sum(1 + size_bytes(inner) for inner in content)
+        case _:
+            return set_size(kind, content)
+
+
+def depth_of(value: Value) -> int:
+    [(kind, content)] = value.items()
+    if kind == "M":
+        return 1 + max(map(depth_of, content.values()), default=0)
+    if kind == "L":
+        return 1 + max(map(depth_of, content), default=0)
+    return 1
+
+
+# --- items --------------------------------------------------------------------------------------------
+
+
+def normalise_item(item: Item) -> int:
+    """Normalise every attribute in place and return the item's size: its names and its values."""
+    size = 0
+    for name, value in item.items():
+        size += (len(name) if name.isascii() else len(name.encode())) + normalise(value)
+    return size
+
+
+def item_size(item: Item) -> int:
+    return sum(len(name.encode()) + size_bytes(value) for name, value in item.items())
+
+
+def kind_of(value: Value) -> str:
+    return next(iter(value))
+
+
+def content_of(value: Value) -> Any:
+    return next(iter(value.values()))

@@ -1,0 +1,52 @@
+"""Who is calling, and so whose tables the request is about.
+
+The *form* of the authorization is checked always, so that a client that would fail on AWS for a
+malformed header fails here too. Date, scope and signature are checked only when the server was given
+credentials; without them any key works, which is what a local server is for.
+
+SDKs repeat the same header for a whole day but for the signature at its end. Without credentials the
+scope is therefore remembered by the part before it, and the usual request costs one dictionary lookup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from stator.clock import Clock
+from stator.model.scope import Scope
+from stator.server.authorization import read_authorization
+from stator.server.credentials import Credential, account_of_key
+from stator.server.request import Request
+from stator.server.verification import Verifier
+
+_REMEMBERED = 10_000
+
+
+class Authenticator:
+    def __init__(self, credentials: Mapping[str, Credential] | None, clock: Clock) -> None:
+        self._verifier = None if credentials is None else Verifier(credentials, clock)
+        self._scopes: dict[bytes, Scope] = {}
+
+    def scope_of(self, request: Request) -> Scope:
+        """Raises the error AWS answers when the request may not pass."""
+        if self._verifier is not None:
+            return self._verifier.verify(request, read_authorization(request))
+        headers = request.headers
+        stem, _, signature = headers.get(b"authorization", b"").rpartition(b" Signature=")
+        scope = self._scopes.get(stem)
+        if scope is None or not signature.isalnum() or b"x-amz-date" not in headers or b"?" in request.url:
+            return self._read(request, stem if signature.isalnum() else b"")
+        return scope
+
+    def _read(self, request: Request, stem: bytes) -> Scope:
+        authorization = read_authorization(request)
+        authorization.check_form()
+        scope = Scope(account_of_key(authorization.elements[0]), authorization.elements[2])
+        if stem and not authorization.presigned:
+            self._remember(stem, scope)
+        return scope
+
+    def _remember(self, stem: bytes, scope: Scope) -> None:
+        if len(self._scopes) >= _REMEMBERED:
+            self._scopes.clear()
+        self._scopes[stem] = scope

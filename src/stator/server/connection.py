@@ -1,0 +1,304 @@
+"""One client's connection: requests in, replies out, in the same order.
+
+The usual request takes the short way: its bytes arrive whole, the parser calls back, the dispatcher
+answers, the reply is written, all within one call of ``data_received``. Everything else is the
+exception, and kept off that way:
+
+* A reply whose commit is not durable yet waits in ``_pending``; the replies behind it wait too, so
+  pipelined replies leave in the order of their requests.
+* When the client does not read its replies, or is too many requests ahead of them, the requests that
+  have already been read wait unanswered in ``_backlog`` and the socket is not read any further.
+* After a request that ends the connection (``Connection: close``, bad HTTP, a body too large) the
+  connection is ``_deaf``: what still arrives is thrown away. After a refusal it lingers so, because
+  closing a socket with unread input makes TCP drop the answer as well.
+
+Time limits are not timers: each connection notes since when it has been in its present state, and the
+server's sweep compares.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from functools import partial
+from typing import cast
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
+
+from stator.server.compression import accepts_gzip, encode_gzip
+from stator.server.context import ServerContext
+from stator.server.reply import CONTINUE, Outcome
+from stator.server.request import LowercaseNames, Request
+
+_lowercase = LowercaseNames()
+_NO_HEADERS: dict[bytes, bytes] = {}
+
+
+class PendingReply:
+    """A place in the queue of replies; ``data`` may leave once ``ready``."""
+
+    __slots__ = ("data", "last", "linger", "ready")
+
+    def __init__(self, data: bytes, *, ready: bool, last: bool = False, linger: bool = False) -> None:
+        self.data = data
+        self.ready = ready
+        self.last = last
+        self.linger = linger
+
+
+class Connection(asyncio.Protocol):
+    def __init__(self, context: ServerContext) -> None:
+        self._context = context
+        self._answer = context.dispatcher.answer
+        self._raw_headers: dict[bytes, bytes] = {}
+        # The parser calls this once per header: a C function spares a Python call each time.
+        self.on_header = self._raw_headers.__setitem__
+        self._parser = HttpRequestParser(self)
+        self._url = b""
+        self._headers = _NO_HEADERS
+        self._chunks: list[bytes] = []
+        self._body_bytes = 0
+        self._head_bytes = 0
+        self._pending: deque[PendingReply] = deque()
+        self._backlog: deque[Request] = deque()
+        self._since = context.now
+        self._reading = False  # a request has begun and is not complete
+        self._deaf = False
+        self._lingering = False
+        self._write_paused = False
+        self._read_paused = False
+
+    # The transport's side.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._context.joined(self)
+        if self._context.stopping:
+            self._transport.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._deaf = True
+        self._pending.clear()
+        self._backlog.clear()
+        self._context.left(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self._deaf:
+            return
+        continued = self._reading
+        if not continued:
+            self._reading = True
+            self._since = self._context.now
+        try:
+            self._parser.feed_data(data)
+        except HttpParserUpgrade as upgrade:
+            self._decline_upgrade(data[upgrade.args[0] :])
+        except HttpParserError:
+            self._refuse(400)
+        if continued and self._reading and self._headers is _NO_HEADERS:
+            self._bound_head(len(data))
+
+    def eof_received(self) -> bool:
+        """A client may stop sending and still wait for its replies."""
+        self._deaf = True
+        return bool(self._pending or self._backlog) and not self._lingering
+
+    def pause_writing(self) -> None:
+        self._write_paused = True
+        self._since = self._context.now
+        self._adjust_reading()
+
+    def resume_writing(self) -> None:
+        self._write_paused = False
+        self._since = self._context.now
+        self._work_off_backlog()
+
+    # The parser's side.
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+
+    def on_headers_complete(self) -> None:
+        # A copy: what arrives as a trailer after the body must not pass for a header.
+        self._headers = headers = {_lowercase[name]: value for name, value in self._raw_headers.items()}
+        self._raw_headers.clear()
+        if int(headers.get(b"content-length", b"0")) > self._context.limits.body_bytes:
+            self._refuse(413)
+        elif b"expect" in headers and headers[b"expect"].lower() == b"100-continue":
+            self._send(PendingReply(CONTINUE, ready=True))
+
+    def on_body(self, chunk: bytes) -> None:
+        if self._deaf:
+            return
+        self._chunks.append(chunk)
+        self._body_bytes += len(chunk)
+        if self._body_bytes > self._context.limits.body_bytes:
+            self._refuse(413)
+
+    def on_message_complete(self) -> None:
+        if self._deaf:
+            return
+        parser = self._parser
+        chunks = self._chunks
+        body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        keep_alive = parser.should_keep_alive() and not self._context.stopping
+        request = Request(parser.get_method(), self._url, self._headers, body, keep_alive)
+        self._begin_next_request()
+        self._deaf = not keep_alive
+        if self._backlog or self._must_wait():
+            self._backlog.append(request)
+            self._adjust_reading()
+        else:
+            self._serve(request)
+
+    # Requests.
+
+    def _begin_next_request(self) -> None:
+        self._reading = False
+        self._since = self._context.now
+        self._url = b""
+        self._headers = _NO_HEADERS
+        self._chunks.clear()
+        self._body_bytes = self._head_bytes = 0
+        self._raw_headers.clear()
+
+    def _serve(self, request: Request) -> None:
+        outcome = self._answer(request)
+        data = self._render(request, outcome)
+        if outcome.commit is None and not self._pending:
+            self._transport.write(data)
+            if not request.keep_alive:
+                self._transport.close()
+            return
+        reply = PendingReply(data, ready=outcome.commit is None, last=not request.keep_alive)
+        self._pending.append(reply)
+        if outcome.commit is not None:
+            settled = partial(self._settled, reply, request, outcome)
+            self._context.settlement.notify(outcome.commit, settled)
+        self._adjust_reading()
+
+    def _render(self, request: Request, outcome: Outcome) -> bytes:
+        body = outcome.body
+        if len(body) >= self._context.limits.gzip_reply_bytes and accepts_gzip(
+            request.headers.get(b"accept-encoding", b"")
+        ):
+            body = encode_gzip(body)
+            outcome.extra += b"Content-Encoding: gzip\r\n"
+        return self._context.renderer.render(
+            outcome, keep_alive=request.keep_alive, body=body, without_body=request.method == b"HEAD"
+        )
+
+    def _settled(
+        self, reply: PendingReply, request: Request, outcome: Outcome, reason: BaseException | None
+    ) -> None:
+        if reason is not None:
+            failure = self._context.dispatcher.failure(outcome, reason)
+            reply.data = self._render(request, failure)
+        reply.ready = True
+        if self._pending and self._pending[0] is reply:
+            self._flush()
+
+    def _must_wait(self) -> bool:
+        return self._write_paused or len(self._pending) >= self._context.limits.pipelined_requests
+
+    def _work_off_backlog(self) -> None:
+        while self._backlog and not self._must_wait():
+            self._serve(self._backlog.popleft())
+        self._adjust_reading()
+
+    def _adjust_reading(self) -> None:
+        must_pause = bool(self._backlog) or self._must_wait()
+        if must_pause == self._read_paused or self._transport.is_closing():
+            return
+        self._read_paused = must_pause
+        if must_pause:
+            self._transport.pause_reading()
+        else:
+            self._since = self._context.now
+            self._transport.resume_reading()
+
+    def _bound_head(self, size_bytes: int) -> None:
+        self._head_bytes += size_bytes
+        if self._head_bytes > self._context.limits.head_bytes:
+            self._refuse(431)
+
+    def _decline_upgrade(self, rest: bytes) -> None:
+        """HTTP lets a server ignore an Upgrade: the request itself has been answered as usual."""
+        if self._parser.get_method() == b"CONNECT":
+            self._refuse(400)
+        elif rest:
+            self.data_received(rest)
+
+    def _refuse(self, status: int) -> None:
+        """Answer what is not a proper request, once, and listen no more."""
+        if self._deaf:
+            return
+        self._deaf = True
+        self._reading = False
+        renderer = self._context.renderer
+        if status == 413:
+            data = renderer.render_too_large()
+        else:
+            data = renderer.render(Outcome(status, b""), keep_alive=False, body=b"")
+        self._send(PendingReply(data, ready=True, last=True, linger=True))
+
+    # Replies.
+
+    def _send(self, reply: PendingReply) -> None:
+        self._pending.append(reply)
+        self._flush()
+
+    def _flush(self) -> None:
+        """Write the replies whose turn it is, in one piece."""
+        ready: list[bytes] = []
+        reply: PendingReply | None = None
+        while self._pending and self._pending[0].ready:
+            reply = self._pending.popleft()
+            ready.append(reply.data)
+        if reply is None:
+            return
+        self._since = self._context.now
+        self._transport.write(b"".join(ready))
+        if reply.linger:
+            self._linger()
+        elif reply.last or self._is_finished():
+            self._transport.close()
+        else:
+            self._work_off_backlog()
+
+    def _linger(self) -> None:
+        self._lingering = True
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+
+    # The end.
+
+    def close_if_overdue(self, now: float) -> None:
+        limits = self._context.limits
+        waited = now - self._since
+        if self._lingering:
+            self._close_after(waited, limits.linger_seconds)
+        elif self._write_paused or self._transport.is_closing():
+            self._close_after(waited, limits.write_seconds)
+        elif self._pending or self._backlog:
+            return  # it is the server that is late
+        elif self._reading:
+            self._close_after(waited, limits.request_seconds)
+        elif waited > limits.idle_seconds:
+            self._transport.close()
+
+    def _close_after(self, waited: float, limit: float) -> None:
+        if waited > limit:
+            self._transport.abort()
+
+    def finish(self) -> None:
+        """The server stops: close now, or after the requests that have begun."""
+        if not self._reading and not self._pending and not self._backlog:
+            self._transport.close()
+
+    def abort(self) -> None:
+        self._transport.abort()
+
+    def _is_finished(self) -> bool:
+        done = not self._pending and not self._backlog and not self._reading
+        return done and (self._context.stopping or self._deaf)

@@ -1,0 +1,107 @@
+"""Who may call, from an AWS shared credentials file.
+
+    [alice]
+    aws_access_key_id = AKIAALICE
+    aws_secret_access_key = wJalr...
+    aws_session_token = ...          ; optional: then every request must carry it
+    account_id = 111122223333        ; optional: whose tables alice works on
+
+The same file serves the clients (``AWS_SHARED_CREDENTIALS_FILE``), so a test set-up needs only one.
+Profiles without keys (roles, SSO) are passed over.
+"""
+
+from __future__ import annotations
+
+import configparser
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from stator.errors import ConfigurationError
+from stator.model.scope import DEFAULT_ACCOUNT
+
+_ACCOUNT_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    profile: str
+    access_key_id: str
+    account: str
+    secret_access_key: str = field(repr=False)
+    session_token: str = field(default="", repr=False)
+
+
+def account_of_key(access_key_id: str) -> str:
+    """Without a credentials file, a key id of twelve digits names its account: tests can use several."""
+    is_account = (
+        len(access_key_id) == _ACCOUNT_DIGITS and access_key_id.isdecimal() and access_key_id.isascii()
+    )
+    return access_key_id if is_account else DEFAULT_ACCOUNT
+
+
+def read_credentials(path: str | Path) -> dict[str, Credential]:
+    """The file's credentials by access key id."""
+    parser = configparser.ConfigParser(interpolation=None, default_section="\0none")
+    try:
+        parser.read_string(Path(path).read_text(encoding="utf-8"), source=str(path))
+    except FileNotFoundError as error:
+        raise ConfigurationError(
+            f"there is no credentials file at {path}",
+            hint="write one with [profile], aws_access_key_id and aws_secret_access_key lines",
+        ) from error
+    except (OSError, UnicodeDecodeError, configparser.Error) as error:
+        raise ConfigurationError(
+            f"the credentials file {path} cannot be read: {str(error).splitlines()[0]}",
+            hint="it must be an AWS shared credentials file (INI)",
+        ) from error
+    return _by_key_id(path, parser)
+
+
+def _by_key_id(path: str | Path, parser: configparser.ConfigParser) -> dict[str, Credential]:
+    found: dict[str, Credential] = {}
+    for profile in parser.sections():
+        credential = _credential(path, profile, parser[profile])
+        if credential is None:
+            continue
+        if credential.access_key_id in found:
+            raise ConfigurationError(
+                f"{path}: the profiles {found[credential.access_key_id].profile} and {profile} "
+                f"have the same aws_access_key_id"
+            )
+        found[credential.access_key_id] = credential
+    if not found:
+        raise ConfigurationError(
+            f"the credentials file {path} has no profile with keys",
+            hint="add aws_access_key_id and aws_secret_access_key to a [profile]",
+        )
+    return found
+
+
+def _credential(path: str | Path, profile: str, section: configparser.SectionProxy) -> Credential | None:
+    key_id = section.get("aws_access_key_id", "").strip()
+    secret = section.get("aws_secret_access_key", "").strip()
+    if not key_id and not secret:
+        return None
+    if not key_id or not secret:
+        missing = "aws_secret_access_key" if key_id else "aws_access_key_id"
+        raise ConfigurationError(f"{path}: the profile {profile} has no {missing}")
+    return Credential(
+        profile=profile,
+        access_key_id=key_id,
+        account=_account(path, profile, section, key_id),
+        secret_access_key=secret,
+        session_token=section.get("aws_session_token", "").strip(),
+    )
+
+
+def _account(path: str | Path, profile: str, section: configparser.SectionProxy, key_id: str) -> str:
+    # AWS's own tools spell it aws_account_id in this file; both are read.
+    account = section.get("account_id", section.get("aws_account_id", "")).strip()
+    if not account:
+        return account_of_key(key_id)
+    if len(account) != _ACCOUNT_DIGITS or not account.isdecimal():
+        raise ConfigurationError(
+            f"{path}: account_id of the profile {profile} is {account!r}",
+            hint="an account id is twelve digits",
+        )
+    return account

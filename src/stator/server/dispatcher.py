@@ -1,0 +1,130 @@
+"""From a request to what to answer: AWS's wire-level rules, in AWS's order, around the engine.
+
+Method and content type come first (health check, CORS, 404), then the body must be JSON, then the
+target must be known, then the caller; what is left is the engine's. The JSON is parsed by the engine
+alone: the order is kept by looking at the body only once one of the later checks has failed.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import orjson
+
+from stator.errors import InternalServerError, SerializationFailed, ServiceError, UnknownOperation
+from stator.server.authentication import Authenticator
+from stator.server.backend import Backend
+from stator.server.compression import decode_body
+from stator.server.limits import ServerLimits
+from stator.server.reply import AMZ_JSON, NO_TYPE, PLAIN_JSON, Outcome
+from stator.server.request import Request
+
+log = logging.getLogger("stator.server")
+
+_TABLES_TARGET = "DynamoDB_20120810"
+_STREAMS_TARGET = "DynamoDBStreams_20120810"
+_STREAMS_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
+_REPLY_TYPES = {AMZ_JSON: AMZ_JSON, PLAIN_JSON: PLAIN_JSON}
+_NOT_FOUND = b"<UnknownOperationException/>\n"
+_ALLOW_ORIGIN = b"Access-Control-Allow-Origin: *\r\n"
+
+
+class Dispatcher:
+    def __init__(
+        self, backend: Backend, authenticator: Authenticator, limits: ServerLimits, region: str
+    ) -> None:
+        self._submit = backend.submit
+        self._scope_of = authenticator.scope_of
+        self._body_bytes = limits.body_bytes
+        self._healthy = f"healthy: dynamodb.{region}.amazonaws.com ".encode()
+        self._operations = {_target(name): name for name in backend.operations()}
+
+    def answer(self, request: Request) -> Outcome:
+        """Never raises: an error nobody expected is logged, answered with 500, and the server goes on."""
+        try:
+            return self._route(request)
+        except ServiceError as error:
+            return self._refusal(request, error)
+        except Exception:
+            log.exception("a request for %s failed unexpectedly", request.headers.get(b"x-amz-target"))
+            return self._refusal(request, InternalServerError())
+
+    def failure(self, request_outcome: Outcome, reason: BaseException) -> Outcome:
+        """What to answer instead of a reply whose commit could not be made durable."""
+        log.error("a write could not be made durable: %s", reason)
+        body = orjson.dumps(InternalServerError().wire())
+        return Outcome(500, body, None, request_outcome.content_type, request_outcome.extra)
+
+    def _route(self, request: Request) -> Outcome:
+        headers = request.headers
+        if request.method != b"POST":
+            return self._without_operation(request)
+        content_type = _REPLY_TYPES.get(headers.get(b"content-type", b"")) or _reply_type(request)
+        if not content_type:
+            return _not_found(request)
+        body = request.body
+        if b"content-encoding" in headers:
+            body = decode_body(body, headers[b"content-encoding"], self._body_bytes)
+        operation = self._operations.get(headers.get(b"x-amz-target", b""))
+        if operation is None:
+            raise UnknownOperation()
+        reply = self._submit(operation, body, self._scope_of(request))
+        extra = _ALLOW_ORIGIN if b"origin" in headers else b""
+        return Outcome(reply.status, reply.body, reply.commit, content_type, extra)
+
+    def _without_operation(self, request: Request) -> Outcome:
+        if request.method == b"OPTIONS" and b"origin" in request.headers:
+            return _preflight(request)
+        if request.method == b"GET":
+            return Outcome(200, self._healthy, extra=_cors(request))
+        return _not_found(request)
+
+    def _refusal(self, request: Request, error: ServiceError) -> Outcome:
+        if not isinstance(error, InternalServerError) and not self._is_json(request):
+            error = SerializationFailed()
+        content_type = _reply_type(request) or PLAIN_JSON
+        return Outcome(error.status, orjson.dumps(error.wire()), None, content_type, _cors(request))
+
+    def _is_json(self, request: Request) -> bool:
+        if not request.body:
+            return True  # AWS looks at an empty body only once it knows the caller
+        try:
+            encoding = request.headers.get(b"content-encoding", b"")
+            orjson.loads(decode_body(request.body, encoding, self._body_bytes))
+        except (ValueError, SerializationFailed):
+            return False
+        except ServiceError:
+            return True  # too large: that is already the error
+        return True
+
+
+def _target(operation: str) -> bytes:
+    prefix = _STREAMS_TARGET if operation in _STREAMS_OPERATIONS else _TABLES_TARGET
+    return f"{prefix}.{operation}".encode()
+
+
+def _reply_type(request: Request) -> bytes:
+    """The reply's content type: the request's; JSON if it has no body; none if it is neither of the two."""
+    plain = request.headers.get(b"content-type", b"").partition(b";")[0].strip()
+    return _REPLY_TYPES.get(plain, NO_TYPE if request.body else PLAIN_JSON)
+
+
+def _cors(request: Request) -> bytes:
+    return _ALLOW_ORIGIN if b"origin" in request.headers else b""
+
+
+def _not_found(request: Request) -> Outcome:
+    return Outcome(404, _NOT_FOUND, extra=_cors(request))
+
+
+def _preflight(request: Request) -> Outcome:
+    """Allow what the browser asks for: the data is protected by signatures, not by origins."""
+    lines = [_ALLOW_ORIGIN]
+    for asked, allowed in (
+        (b"access-control-request-headers", b"Access-Control-Allow-Headers"),
+        (b"access-control-request-method", b"Access-Control-Allow-Methods"),
+    ):
+        if asked in request.headers:
+            lines.append(b"%b: %b\r\n" % (allowed, request.headers[asked]))
+    lines.append(b"Access-Control-Max-Age: 172800\r\n")
+    return Outcome(200, b"", extra=b"".join(lines))

@@ -1,0 +1,102 @@
+"""HTTP replies as bytes, with the headers AWS sends.
+
+This is on the hot path of every request: the head is rendered once per second and per kind of reply
+(the Date header changes no faster), and what differs between two replies is put in with one format.
+"""
+
+from __future__ import annotations
+
+import secrets
+import string
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from time import gmtime, strftime
+
+AMZ_JSON = b"application/x-amz-json-1.0"
+PLAIN_JSON = b"application/json"
+NO_TYPE = b""
+
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+_REASONS = {
+    200: b"OK",
+    400: b"Bad Request",
+    404: b"Not Found",
+    413: b"Request Entity Too Large",
+    431: b"Request Header Fields Too Large",
+    500: b"Internal Server Error",
+    503: b"Service Unavailable",
+}
+_LAYOUT = b"%bContent-Length: %d\r\nx-amzn-RequestId: %b\r\nx-amz-crc32: %d\r\n%b\r\n%b"
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What to answer: the engine's reply, dressed for HTTP. ``extra`` holds whole header lines."""
+
+    status: int
+    body: bytes
+    commit: int | None = None
+    content_type: bytes = NO_TYPE
+    extra: bytes = b""
+
+
+def request_ids() -> Callable[[], bytes]:
+    """A source of ids in AWS's form, 52 capital letters and digits: a random stem and a counter."""
+    alphabet = string.ascii_uppercase + string.digits
+    stem = "".join(secrets.choice(alphabet) for _ in range(36)).encode()
+    numbers = count(secrets.randbits(60))
+
+    def next_id() -> bytes:
+        return b"%b%016X" % (stem, next(numbers))
+
+    return next_id
+
+
+def http_date(epoch_seconds: float) -> bytes:
+    """The Date header; not through strftime's names, which follow the locale."""
+    moment = gmtime(epoch_seconds)
+    day, month = _WEEKDAYS[moment.tm_wday], _MONTHS[moment.tm_mon - 1]
+    return strftime(f"{day}, %d {month} %Y %H:%M:%S GMT", moment).encode()
+
+
+class ReplyRenderer:
+    def __init__(self, epoch_seconds: float) -> None:
+        self._next_id = request_ids()
+        self._heads: dict[tuple[int, bytes, bool], bytes] = {}
+        self.set_time(epoch_seconds)
+
+    def set_time(self, epoch_seconds: float) -> None:
+        self._date = http_date(epoch_seconds)
+        self._heads.clear()
+
+    def render(self, outcome: Outcome, *, keep_alive: bool, body: bytes, without_body: bool = False) -> bytes:
+        """``body`` is what goes over the wire, compressed or not: AWS's CRC is that of the sent bytes."""
+        key = (outcome.status, outcome.content_type, keep_alive)
+        head = self._heads.get(key) or self._remember_head(key)
+        sent = b"" if without_body else body
+        return _LAYOUT % (head, len(body), self._next_id(), zlib.crc32(body), outcome.extra, sent)
+
+    def render_too_large(self) -> bytes:
+        """As AWS refuses a body over the limit: chunked, empty, no request id."""
+        head = self._head(413, NO_TYPE, False)
+        return b"%bTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" % head
+
+    def _remember_head(self, key: tuple[int, bytes, bool]) -> bytes:
+        head = self._heads[key] = self._head(*key)
+        return head
+
+    def _head(self, status: int, content_type: bytes, keep_alive: bool) -> bytes:
+        lines = [
+            b"HTTP/1.1 %d %b" % (status, _REASONS.get(status, b"Status")),
+            b"Server: Server",
+            b"Date: " + self._date,
+            b"Connection: " + (b"keep-alive" if keep_alive else b"close"),
+        ]
+        if content_type:
+            lines.append(b"Content-Type: " + content_type)
+        return b"\r\n".join(lines) + b"\r\n"

@@ -1,0 +1,119 @@
+"""Run a server in this thread until a signal ends it, or in a thread of its own until told."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+from collections.abc import Callable, Coroutine
+from types import TracebackType
+from typing import Any
+
+from stator.server.backend import Backend
+from stator.server.http_server import HttpServer
+from stator.server.options import ServerOptions
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def run_until_signal(
+    backend: Backend, options: ServerOptions, on_ready: Callable[[HttpServer], None]
+) -> None:
+    """Serve until SIGINT or SIGTERM; a second signal cuts off the clients that are still waiting."""
+
+    async def serve() -> None:
+        server = HttpServer(backend, options)
+        await server.start()
+        stop = _stop_on_signals(asyncio.get_running_loop())
+        on_ready(server)
+        await stop.wait()
+        stop.clear()
+        draining = asyncio.ensure_future(server.stop())
+        hurry = asyncio.ensure_future(stop.wait())
+        await asyncio.wait((draining, hurry), return_when=asyncio.FIRST_COMPLETED)
+        hurry.cancel()
+        draining.cancel()
+
+    _run(serve())
+
+
+def _stop_on_signals(loop: asyncio.AbstractEventLoop) -> asyncio.Event:
+    stop = asyncio.Event()
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, stop.set)
+    return stop
+
+
+def _run(main: Coroutine[Any, Any, None]) -> None:
+    """On uvloop where there is one (it is twice as fast); Windows has none and gets asyncio's loop."""
+    try:
+        from uvloop import new_event_loop as loop_factory
+    except ImportError:
+        loop_factory = asyncio.new_event_loop
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        runner.run(main)
+
+
+class BackgroundServer:
+    """A server in a thread of its own, for tests and for programs that want HTTP beside the engine.
+
+    with BackgroundServer(engine) as server:
+        boto3.client("dynamodb", endpoint_url=server.url, ...)
+    """
+
+    def __init__(self, backend: Backend, options: ServerOptions | None = None) -> None:
+        self._backend = backend
+        self._options = options or ServerOptions(port=0)
+        self._started = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._main, name="stator-server", daemon=True)
+
+    def __enter__(self) -> BackgroundServer:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def url(self) -> str:
+        return self.server.url
+
+    @property
+    def port(self) -> int:
+        return self.server.port
+
+    def start(self) -> None:
+        self._thread.start()
+        self._started.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self) -> None:
+        """Stop in good order and wait for it; stopping twice is harmless."""
+        if self._thread.is_alive():
+            self.call_soon(self._stop.set)
+            self._thread.join()
+
+    def call_soon(self, action: Callable[[], object]) -> None:
+        """Run ``action`` on the server's thread, which owns all of its state."""
+        self._loop.call_soon_threadsafe(action)
+
+    def _main(self) -> None:
+        try:
+            _run(self._serve())
+        except BaseException as failure:
+            self._failure = failure
+        finally:
+            self._started.set()
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stop = asyncio.Event()
+        self.server = HttpServer(self._backend, self._options)
+        await self.server.start()
+        self._started.set()
+        await self._stop.wait()
+        await self.server.stop()

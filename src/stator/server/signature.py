@@ -1,0 +1,86 @@
+"""AWS Signature Version 4, the server's side: what the signature of a request should have been.
+
+The idea: client and server share a secret. The client reduces its request to a canonical text, hashes
+it, and signs the hash with a key derived from the secret, the day, the region and the service. The
+server does the same to what arrived and compares. Nothing here decides *whether* a request may pass;
+``authentication`` does.
+
+    canonical request      method, path, query, signed headers, their names, hash of the body
+    string to sign         AWS4-HMAC-SHA256, time, scope, hash of the canonical request
+    signature              HMAC(derived key, string to sign), in hex
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Sequence
+from functools import lru_cache
+from urllib.parse import quote, unquote
+
+from stator.server.request import Request
+
+ALGORITHM = "AWS4-HMAC-SHA256"
+_UNRESERVED = "-_.~"
+
+
+@lru_cache(maxsize=1024)
+def signing_key(secret: str, date: str, region: str, service: str) -> bytes:
+    """Derived per day, region and service: four HMACs that all requests of a day share."""
+    key = ("AWS4" + secret).encode()
+    for part in (date, region, service, "aws4_request"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    return key
+
+
+def query_pairs(url: bytes) -> list[tuple[str, str]]:
+    """The query string's names and values, decoded; a plus sign stays one, as AWS reads it."""
+    query = url.partition(b"?")[2].partition(b"#")[0].decode("latin-1")
+    pairs = (piece.partition("=") for piece in query.split("&") if piece)
+    return [(unquote(name), unquote(value)) for name, _, value in pairs]
+
+
+def canonical_request(request: Request, signed_headers: Sequence[str], *, leave_out: str = "") -> str:
+    """``leave_out`` names the query parameter that carries the signature itself, if one does."""
+    headers = "".join(f"{name}:{_header_value(request, name)}\n" for name in signed_headers)
+    return "\n".join(
+        (
+            request.method.decode("latin-1"),
+            _canonical_path(request.url),
+            _canonical_query(request.url, leave_out),
+            headers,
+            ";".join(signed_headers),
+            hashlib.sha256(request.body).hexdigest(),
+        )
+    )
+
+
+def string_to_sign(timestamp: str, scope: str, canonical: str) -> str:
+    return "\n".join((ALGORITHM, timestamp, scope, hashlib.sha256(canonical.encode("latin-1")).hexdigest()))
+
+
+def sign(key: bytes, text: str) -> str:
+    return hmac.digest(key, text.encode("latin-1"), "sha256").hex()
+
+
+def same_signature(expected: str, given: str) -> bool:
+    """In constant time, so that the comparison does not tell how much of a guess was right."""
+    return hmac.compare_digest(expected.encode(), given.encode("latin-1"))
+
+
+def _canonical_path(url: bytes) -> str:
+    path = url.partition(b"?")[0].decode("latin-1") or "/"
+    return quote(path, safe="/~", encoding="latin-1")
+
+
+def _canonical_query(url: bytes, leave_out: str) -> str:
+    encoded = sorted(
+        (quote(name, safe=_UNRESERVED), quote(value, safe=_UNRESERVED))
+        for name, value in query_pairs(url)
+        if name != leave_out
+    )
+    return "&".join(f"{name}={value}" for name, value in encoded)
+
+
+def _header_value(request: Request, name: str) -> str:
+    return " ".join(request.headers.get(name.encode("latin-1"), b"").decode("latin-1").split())

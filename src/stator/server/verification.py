@@ -1,0 +1,123 @@
+"""Whether a signed request may pass: its date, its scope, its key, its signature, in AWS's order.
+
+Only a server that was given credentials verifies. The clock is an argument, so the tests can be late.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+from stator.clock import Clock
+from stator.errors import IncompleteSignature, InvalidSignature, UnrecognizedClient
+from stator.model.scope import Scope
+from stator.server.authorization import SIGNATURE_PARAMETER, Authorization
+from stator.server.credentials import Credential
+from stator.server.request import Request
+from stator.server.signature import canonical_request, same_signature, sign, signing_key, string_to_sign
+
+SERVICE = "dynamodb"
+TERMINATOR = "aws4_request"
+_TOLERANCE = timedelta(minutes=15)
+_TOLERANCE_TEXT = "15 min."
+_BASIC_FORMAT = "%Y%m%dT%H%M%SZ"
+_BASIC_PATTERN = re.compile(r"\d{8}T\d{6}Z")
+# Any region is served; only what cannot be one is refused.
+_REGION = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
+_MISMATCH = (
+    "The request signature we calculated does not match the signature you provided. Check your AWS Secret "
+    "Access Key and signing method. Consult the service documentation for details."
+)
+
+
+class Verifier:
+    def __init__(self, credentials: Mapping[str, Credential], clock: Clock) -> None:
+        self._credentials = credentials
+        self._clock = clock
+
+    def verify(self, request: Request, authorization: Authorization) -> Scope:
+        """The caller's scope, or the error AWS answers; the checks stand in AWS's order."""
+        self._check_time(authorization)
+        if "host" not in authorization.signed_headers:
+            raise InvalidSignature("'Host' must be a 'SignedHeader' in the AWS Authorization.")
+        authorization.check_form()
+        _check_scope(authorization)
+        credential = self._credentials.get(authorization.elements[0])
+        if credential is None:
+            raise UnrecognizedClient()
+        if not same_signature(_expected(request, authorization, credential), authorization.signature):
+            raise InvalidSignature(_MISMATCH)
+        if not same_signature(credential.session_token, authorization.session_token):
+            raise UnrecognizedClient("The security token included in the request is invalid")
+        return Scope(credential.account, authorization.elements[2])
+
+    def _check_time(self, authorization: Authorization) -> None:
+        signed_at = _parse(authorization.timestamp)
+        now = datetime.fromtimestamp(self._clock.now(), UTC)
+        lifetime = _lifetime(authorization)
+        if signed_at + lifetime < now:
+            raise InvalidSignature(
+                f"Signature expired: {authorization.timestamp} is now earlier than "
+                f"{_text(now - lifetime)} ({_text(now)} - {_lifetime_text(authorization)})"
+            )
+        if signed_at - _TOLERANCE > now:
+            raise InvalidSignature(
+                f"Signature not yet current: {authorization.timestamp} is still later than "
+                f"{_text(now + _TOLERANCE)} ({_text(now)} + {_TOLERANCE_TEXT})"
+            )
+
+
+def _check_scope(authorization: Authorization) -> None:
+    _, date, region, service, terminator = authorization.elements
+    wrong: list[str] = []
+    if not _REGION.fullmatch(region):
+        wrong.append(f"Credential should be scoped to a valid region, not '{region}'. ")
+    if service != SERVICE:
+        wrong.append(f"Credential should be scoped to correct service: '{SERVICE}'. ")
+    if terminator != TERMINATOR:
+        wrong.append(
+            f"Credential should be scoped with a valid terminator: '{TERMINATOR}', not '{terminator}'. "
+        )
+    if date != authorization.timestamp[:8]:
+        wrong.append(
+            "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: "
+            f"'{date}' != '{authorization.timestamp[:8]}', from '{authorization.timestamp}'."
+        )
+    if wrong:
+        raise InvalidSignature("".join(wrong))
+
+
+def _expected(request: Request, authorization: Authorization, credential: Credential) -> str:
+    _, date, region, service, _ = authorization.elements
+    leave_out = SIGNATURE_PARAMETER if authorization.presigned else ""
+    canonical = canonical_request(request, authorization.signed_headers, leave_out=leave_out)
+    text = string_to_sign(authorization.timestamp, "/".join(authorization.elements[1:]), canonical)
+    return sign(signing_key(credential.secret_access_key, date, region, service), text)
+
+
+def _lifetime(authorization: Authorization) -> timedelta:
+    """A presigned request says how long it holds; a signed header holds for the clock tolerance."""
+    if authorization.expires_seconds.isdecimal():
+        return timedelta(seconds=min(int(authorization.expires_seconds), 604_800))
+    return _TOLERANCE
+
+
+def _lifetime_text(authorization: Authorization) -> str:
+    lifetime = _lifetime(authorization)
+    return _TOLERANCE_TEXT if lifetime == _TOLERANCE else f"{int(lifetime.total_seconds())} sec."
+
+
+def _parse(timestamp: str) -> datetime:
+    try:
+        if _BASIC_PATTERN.fullmatch(timestamp):
+            return datetime.strptime(timestamp, _BASIC_FORMAT).replace(tzinfo=UTC)
+    except ValueError:
+        pass  # the pattern allows a month 13
+    raise IncompleteSignature(
+        f"Date must be in ISO-8601 'basic format'. Got '{timestamp}'. See http://en.wikipedia.org/wiki/ISO_8601"
+    )
+
+
+def _text(moment: datetime) -> str:
+    return moment.strftime(_BASIC_FORMAT)

@@ -1,0 +1,50 @@
+"""The seam between the engine and where its bytes live.
+
+Keys and values are bytes; keys are ordered bytewise. A write is one atomic set of changes with a commit number, and
+numbers rise by one. A commit can be read at once; it is *durable* some time later, and only then may the write be
+acknowledged. That gap is what makes group commit possible: many writes, one fsync.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+# A value to store under the key, or None to delete it. A dict, so that the last change of a key wins.
+Changes = dict[bytes, bytes | None]
+Durable = Callable[[BaseException | None], None]
+
+
+class Storage(Protocol):
+    def get(self, key: bytes) -> bytes | None: ...
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]: ...
+
+    def scan(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
+        """Entries with low <= key < high, in key order or against it."""
+
+    def write(self, changes: Changes) -> int:
+        """Apply all changes or none, and return the commit number."""
+
+    def delete_range(self, low: bytes, high: bytes) -> int:
+        """Delete low <= key < high as one commit."""
+
+    def when_durable(self, commit: int, callback: Durable) -> None:
+        """Call back once the commit is durable, or with the error that keeps it from being so."""
+
+    def wait_durable(self, commit: int) -> None:
+        """Return once the commit is durable."""
+
+    def checkpoint(self, path: str) -> None:
+        """Copy the whole store, as of now, to a new folder, without stopping writers."""
+
+    def size_bytes(self) -> int:
+        """About how much is stored."""
+
+    def close(self) -> None: ...
+
+
+def after_prefix(prefix: bytes) -> bytes:
+    """The first key past every key that starts with ``prefix``."""
+    stripped = prefix.rstrip(b"\xff")
+    return stripped[:-1] + bytes([stripped[-1] + 1])

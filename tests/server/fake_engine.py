@@ -1,0 +1,71 @@
+"""A backend the server's tests can steer: what it answers, and when a commit becomes durable."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import orjson
+
+from stator.model.scope import Scope
+
+Callback = Callable[[BaseException | None], None]
+NOT_JSON = b'{"__type":"com.amazon.coral.service#SerializationException"}'
+
+
+@dataclass
+class FakeReply:
+    status: int
+    body: bytes
+    commit: int | None = None
+
+
+@dataclass
+class FakeEngine:
+    """GetItem echoes at once, PutItem echoes once ``settle`` made it durable, Scan answers ``page``,
+    DescribeTable answers the scope, DeleteTable raises."""
+
+    page: bytes = b"{}"
+    durable_at_once: bool = False
+    calls: list[tuple[str, bytes, Scope]] = field(default_factory=list)
+    waiting: dict[int, Callback] = field(default_factory=dict)
+    arrived: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+
+    def operations(self) -> frozenset[str]:
+        return frozenset(
+            {"GetItem", "PutItem", "Scan", "DescribeTable", "DeleteTable", "ListTables", "GetRecords"}
+        )
+
+    def submit(self, operation: str, body: bytes, scope: Scope) -> FakeReply:
+        self.calls.append((operation, body, scope))
+        try:
+            parsed = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            return FakeReply(400, NOT_JSON)
+        if operation == "DeleteTable":
+            raise ZeroDivisionError("a defect in the engine")
+        if operation == "Scan":
+            return FakeReply(200, self.page)
+        if operation == "DescribeTable":
+            return FakeReply(200, orjson.dumps({"account": scope.account, "region": scope.region}))
+        if operation == "PutItem":
+            return FakeReply(200, orjson.dumps({"echo": parsed}), commit=len(self.calls))
+        return FakeReply(200, orjson.dumps({"echo": parsed}))
+
+    def when_durable(self, commit: int, callback: Callback) -> None:
+        if self.durable_at_once:
+            callback(None)
+            return
+        self.waiting[commit] = callback
+        self.arrived.release()
+
+    def settle(self, commit: int, reason: BaseException | None = None) -> None:
+        """Make a commit durable, from the test's thread: the server must find its own way back."""
+        self.waiting.pop(commit)(reason)
+
+    def await_commits(self, number: int) -> list[int]:
+        """Wait until ``number`` further commits ask to become durable; their numbers, in order."""
+        for _ in range(number):
+            assert self.arrived.acquire(timeout=30)
+        return sorted(self.waiting)
