@@ -16,6 +16,10 @@ _EMPTY = "One or more parameter values are not valid. "
 _KIND_WORDS = {"S": "string", "B": "binary"}
 
 
+class RequestRefused(ValidationFailed):
+    """A fault of one item for which AWS refuses the whole request, also where it is one of a transaction."""
+
+
 class KeyAttribute(NamedTuple):
     name: str
     kind: str
@@ -98,7 +102,7 @@ def check_no_empty_key(schema: KeySchema, item: Item) -> None:
     for name, kind in schema.attributes:
         value = item.get(name)
         if value is not None and kind != "N" and value.get(kind) == "":
-            raise ValidationFailed(
+            raise RequestRefused(
                 f"{_EMPTY}The AttributeValue for a key attribute cannot contain an empty "
                 f"{_KIND_WORDS[kind]} value. Key: {name}"
             )
@@ -155,7 +159,7 @@ def check_index_keys(indexes: list[Any], item: Item) -> None:
 
 def _check_index_value(index: Any, name: str, kind: str, value: Value) -> None:
     if not value[kind]:
-        raise ValidationFailed(
+        raise RequestRefused(
             f"{_EMPTY}A value specified for a secondary index key is not supported. The AttributeValue "
             f"for a key attribute cannot contain an empty {_KIND_WORDS[kind]} value. "
             f"IndexName: {index.name}, IndexKey: {name}"

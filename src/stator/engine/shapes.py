@@ -73,7 +73,21 @@ _ORDER = {
 }
 
 # Operations whose length and range violations read "Value at 'Limit' failed ..." since 2026.
-_REWORDED = frozenset({"PutItem", "UpdateItem", "DeleteItem", "GetItem", "Query", "BatchGetItem"})
+_REWORDED = frozenset(
+    {
+        "PutItem",
+        "UpdateItem",
+        "DeleteItem",
+        "GetItem",
+        "Query",
+        "Scan",
+        "BatchGetItem",
+        "TransactWriteItems",
+        "TransactGetItems",
+    }
+)
+# Operations that have an enum's new text, too.
+_NEW_ENUMS = frozenset({"PutItem", "UpdateItem", "DeleteItem", "Query"})
 _ENUM_ORDER = {
     "ReturnConsumedCapacity": "INDEXES, TOTAL, NONE",
     "ReturnItemCollectionMetrics": "SIZE, NONE",
@@ -103,7 +117,9 @@ def check_request(operation: str, request: Any) -> dict[str, Any]:
     errors: Errors = []
     _compiled(operation)(request, "", "", errors)
     if errors:
-        raise violations(errors)
+        # UpdateItem's new service stops at the first one; without a key the old one still answers.
+        alone = operation == "UpdateItem" and request.get("Key") is not None
+        raise violations(errors[:1] if alone else errors)
     return request
 
 
@@ -200,10 +216,13 @@ class _Compiler:
         return check
 
     def _member(self, member: str, shape: str, top: bool) -> Check:
-        if top and member == "TableName" and shape == "TableArn":
+        if member == "TableName" and shape == "TableArn":
             return self.table_name
-        if top and member == "ReturnValues" and self.reworded:
-            return _return_values
+        if top and self.operation in _NEW_ENUMS:
+            if member == "ReturnValues":
+                return _enum(_RETURN_VALUES, "ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE")
+            if member == "ConditionalOperator":
+                return _enum(frozenset({"AND", "OR"}), "ALL, OR")
         return self.check(shape, element=False)
 
     def table_name(self, value: Any, path: str, own: str, errors: Errors) -> Any:
@@ -211,7 +230,7 @@ class _Compiler:
         if type(value) is not str:
             check_string(value)
         if not value:
-            if self.reworded:
+            if self.reworded and path == "tableName":
                 # The one violation AWS reports alone.
                 raise violations([_reworded(own, "Member must have length greater than or equal to 1")])
             errors.append(failed(value, path, "Member must have length greater than or equal to 1"))
@@ -443,15 +462,19 @@ def _anything(value: Any, path: str, own: str, errors: Errors) -> Any:
     return value
 
 
-def _return_values(value: Any, path: str, own: str, errors: Errors) -> Any:
-    """Since 2026 AWS names neither the member nor the value here, and misspells UPDATED_NEW."""
-    check_string(value)
-    if value not in ("NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW"):
-        errors.append(
-            "Failed to satisfy constraint: Member must satisfy enum value set: "
-            "[ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]"
-        )
-    return value
+_RETURN_VALUES = frozenset({"NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW"})
+
+
+def _enum(allowed: frozenset[str], listed: str) -> Check:
+    """Since 2026 AWS names neither member nor value of these, and its lists hold words it does not accept."""
+
+    def check(value: Any, path: str, own: str, errors: Errors) -> Any:
+        check_string(value)
+        if value not in allowed:
+            errors.append(f"Failed to satisfy constraint: Member must satisfy enum value set: [{listed}]")
+        return value
+
+    return check
 
 
 _AV_MEMBERS = (

@@ -116,6 +116,10 @@ class Writer:
             units += write_units(old_size)
         return units
 
+    def enter(self, index: Index, mutation: Mutation, record: bytes, entry: bytes) -> None:
+        """Add an item that exists already to an index that is being filled."""
+        self._replace_entry(index, mutation, record, None, entry)
+
     def finish(self) -> Changes:
         """Take the counts over and add them to the changes. Call once, right before the batch is written."""
         for counts, items, size in self._counts:

@@ -67,6 +67,9 @@ class Connection(asyncio.Protocol):
         self._lingering = False
         self._write_paused = False
         self._read_paused = False
+        self._working = False
+        self._refusal: PendingReply | None = None
+        self._unsent_bytes = 0
 
     # The transport's side.
 
@@ -92,7 +95,7 @@ class Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except HttpParserUpgrade as upgrade:
-            self._decline_upgrade(data[upgrade.args[0] :])
+            self._decline_upgrade(data, upgrade)
         except HttpParserError:
             self._refuse(400)
         if continued and self._reading and self._headers is _NO_HEADERS:
@@ -124,7 +127,12 @@ class Connection(asyncio.Protocol):
         self._raw_headers.clear()
         if int(headers.get(b"content-length", b"0")) > self._context.limits.body_bytes:
             self._refuse(413)
-        elif b"expect" in headers and headers[b"expect"].lower() == b"100-continue":
+        elif b"expect" in headers:
+            self._encourage(headers[b"expect"])
+
+    def _encourage(self, expectation: bytes) -> None:
+        """Tell a client that asked first to send its body; not ahead of the replies it still waits for."""
+        if expectation.lower() == b"100-continue" and not self._backlog:
             self._send(PendingReply(CONTINUE, ready=True))
 
     def on_body(self, chunk: bytes) -> None:
@@ -136,7 +144,7 @@ class Connection(asyncio.Protocol):
             self._refuse(413)
 
     def on_message_complete(self) -> None:
-        if self._deaf:
+        if self._deaf or (b"upgrade" in self._headers and self._parser.should_upgrade()):
             return
         parser = self._parser
         chunks = self._chunks
@@ -202,9 +210,19 @@ class Connection(asyncio.Protocol):
         return self._write_paused or len(self._pending) >= self._context.limits.pipelined_requests
 
     def _work_off_backlog(self) -> None:
+        if self._working:
+            return  # a commit that is durable at once leads back here from within the loop
+        self._working = True
         while self._backlog and not self._must_wait():
             self._serve(self._backlog.popleft())
-        self._adjust_reading()
+        self._working = False
+        if self._refusal is not None and not self._backlog:
+            refusal, self._refusal = self._refusal, None
+            self._send(refusal)
+        elif self._is_finished():
+            self._transport.close()
+        else:
+            self._adjust_reading()
 
     def _adjust_reading(self) -> None:
         must_pause = bool(self._backlog) or self._must_wait()
@@ -222,12 +240,27 @@ class Connection(asyncio.Protocol):
         if self._head_bytes > self._context.limits.head_bytes:
             self._refuse(431)
 
-    def _decline_upgrade(self, rest: bytes) -> None:
-        """HTTP lets a server ignore an Upgrade: the request itself has been answered as usual."""
-        if self._parser.get_method() == b"CONNECT":
-            self._refuse(400)
-        elif rest:
-            self.data_received(rest)
+    def _decline_upgrade(self, data: bytes, upgrade: HttpParserUpgrade) -> None:
+        """HTTP lets a server ignore an Upgrade; the parser has stopped before the body, taking it for
+        the other protocol. Show it the same request again without the offer. (Java's own HTTP client
+        offers HTTP/2 in this way.)"""
+        while self._headers is not _NO_HEADERS and not self._deaf:
+            data = self._head_without_upgrade() + data[upgrade.args[0] :]
+            self._headers, self._url = _NO_HEADERS, b""
+            try:
+                return self._parser.feed_data(data)
+            except HttpParserUpgrade as another:
+                upgrade = another
+            except HttpParserError:
+                break
+        self._refuse(400)  # not HTTP after all, or a CONNECT
+
+    def _head_without_upgrade(self) -> bytes:
+        lines = [b"%b %b HTTP/1.1" % (self._parser.get_method(), self._url)]
+        for name, value in self._headers.items():
+            if name not in (b"upgrade", b"connection"):
+                lines.append(b"%b: %b" % (name, value))
+        return b"\r\n".join(lines) + b"\r\n\r\n"
 
     def _refuse(self, status: int) -> None:
         """Answer what is not a proper request, once, and listen no more."""
@@ -240,7 +273,8 @@ class Connection(asyncio.Protocol):
             data = renderer.render_too_large()
         else:
             data = renderer.render(Outcome(status, b""), keep_alive=False, body=b"")
-        self._send(PendingReply(data, ready=True, last=True, linger=True))
+        self._refusal = PendingReply(data, ready=True, last=True, linger=True)
+        self._work_off_backlog()
 
     # Replies.
 
@@ -261,7 +295,7 @@ class Connection(asyncio.Protocol):
         self._transport.write(b"".join(ready))
         if reply.linger:
             self._linger()
-        elif reply.last or self._is_finished():
+        elif reply.last:
             self._transport.close()
         else:
             self._work_off_backlog()
@@ -279,7 +313,7 @@ class Connection(asyncio.Protocol):
         if self._lingering:
             self._close_after(waited, limits.linger_seconds)
         elif self._write_paused or self._transport.is_closing():
-            self._close_after(waited, limits.write_seconds)
+            self._close_unless_read(now)
         elif self._pending or self._backlog:
             return  # it is the server that is late
         elif self._reading:
@@ -287,18 +321,26 @@ class Connection(asyncio.Protocol):
         elif waited > limits.idle_seconds:
             self._transport.close()
 
+    def _close_unless_read(self, now: float) -> None:
+        """A client may read slowly, as long as it reads."""
+        unsent_bytes = self._transport.get_write_buffer_size()
+        if unsent_bytes < self._unsent_bytes:
+            self._since = now
+        self._unsent_bytes = unsent_bytes
+        self._close_after(now - self._since, self._context.limits.write_seconds)
+
     def _close_after(self, waited: float, limit: float) -> None:
         if waited > limit:
             self._transport.abort()
 
     def finish(self) -> None:
         """The server stops: close now, or after the requests that have begun."""
-        if not self._reading and not self._pending and not self._backlog:
+        if self._is_finished():
             self._transport.close()
 
     def abort(self) -> None:
         self._transport.abort()
 
     def _is_finished(self) -> bool:
-        done = not self._pending and not self._backlog and not self._reading
-        return done and (self._context.stopping or self._deaf)
+        idle = not self._pending and not self._backlog and not self._reading
+        return idle and (self._context.stopping or self._deaf)

@@ -70,7 +70,7 @@ class HttpServer:
 
 
 def _reachable(host: str) -> str:
-    if host in ("", "0.0.0.0"):  # noqa: S104 - compared, not bound
+    if host in ("", "0.0.0.0"):
         return "127.0.0.1"
     if host == "::":
         return "[::1]"

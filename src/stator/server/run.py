@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Coroutine
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from stator.server.backend import Backend
 from stator.server.http_server import HttpServer
@@ -46,12 +46,16 @@ def _stop_on_signals(loop: asyncio.AbstractEventLoop) -> asyncio.Event:
 
 def _run(main: Coroutine[Any, Any, None]) -> None:
     """On uvloop where there is one (it is twice as fast); Windows has none and gets asyncio's loop."""
-    try:
-        from uvloop import new_event_loop as loop_factory
-    except ImportError:
-        loop_factory = asyncio.new_event_loop
-    with asyncio.Runner(loop_factory=loop_factory) as runner:
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(main)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop
+    return uvloop.new_event_loop
 
 
 class BackgroundServer:
@@ -68,7 +72,7 @@ class BackgroundServer:
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._main, name="stator-server", daemon=True)
 
-    def __enter__(self) -> BackgroundServer:
+    def __enter__(self) -> Self:
         self.start()
         return self
 
@@ -104,7 +108,7 @@ class BackgroundServer:
     def _main(self) -> None:
         try:
             _run(self._serve())
-        except BaseException as failure:
+        except BaseException as failure:  # noqa: BLE001 - start() raises it in the caller's thread
             self._failure = failure
         finally:
             self._started.set()

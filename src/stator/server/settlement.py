@@ -32,7 +32,7 @@ class Settlement:
         """Call ``settled`` on the loop's thread once ``commit`` is durable, or cannot be."""
         try:
             self._when_durable(commit, partial(self._deliver, settled))
-        except Exception as broken:
+        except Exception as broken:  # noqa: BLE001 - whatever it is, the client gets a 500
             settled(broken)
 
     def _deliver(self, settled: Settled, reason: BaseException | None) -> None:

@@ -1,0 +1,68 @@
+"""Where the ``stator`` command starts: find the command, run it, show what went wrong."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+
+from stator.cli.commands import COMMANDS, CommandEntry
+from stator.cli.report import show_error
+from stator.errors import StatorError
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        build_app(given)(args=given, prog_name="stator")
+    except StatorError as error:
+        show_error(error, as_json="--json" in given)
+        sys.exit(1)
+
+
+def build_app(arguments: Sequence[str]) -> typer.Typer:
+    """The application, with the called command in full; of the others only what ``--help`` shows."""
+    # Plain help texts: drawing them in boxes would take longer than everything else at start.
+    app = typer.Typer(
+        add_completion=False,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_options)
+    called = next((word for word in arguments if not word.startswith("-")), None)
+    for entry in COMMANDS:
+        if entry.name == called:
+            app.command(entry.name)(_load(entry))
+        else:
+            app.command(entry.name, help=entry.summary)(_not_loaded)
+    return app
+
+
+def _load(entry: CommandEntry) -> Callable[..., Any]:
+    command: Callable[..., Any] = import_module(entry.module).command
+    return command
+
+
+def _not_loaded() -> None:
+    """Stands for a command that was not called."""
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(version("stator"))
+        raise typer.Exit
+
+
+def _options(
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Build data systems on DynamoDB, and run them on your own machine."""

@@ -1,0 +1,84 @@
+"""The catalogue: which tables there are, kept in memory and in storage.
+
+    m n              the number the next table gets
+    m t <number>     a table's definition, as JSON
+    m k <scope> <token>   a transaction's client token (see tokens.py)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import orjson
+
+from stator.engine import keyspace
+from stator.engine.tables import Table, TableDefinition
+from stator.errors import ResourceNotFound
+from stator.model.scope import Scope
+from stator.storage import Changes, Storage
+from stator.storage.protocol import after_prefix
+
+_NEXT = keyspace.META + b"n"
+_TABLES = keyspace.META + b"t"
+
+
+class Catalog:
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._tables: dict[Scope, dict[str, Table]] = {}
+        self._next_number = int(storage.get(_NEXT) or b"1")
+        for _, value in storage.scan(_TABLES, after_prefix(_TABLES)):
+            table = Table(TableDefinition.from_json(orjson.loads(value)))
+            table.load_stats(storage.get(table.stats_key))
+            self._tables.setdefault(table.scope, {})[table.name] = table
+
+    def find(self, scope: Scope, name: str) -> Table | None:
+        tables = self._tables.get(scope)
+        return None if tables is None else tables.get(name)
+
+    def get(self, scope: Scope, name: str) -> Table:
+        """The table, for operations on it as a whole."""
+        table = self.find(scope, name)
+        if table is None:
+            raise ResourceNotFound(f"Requested resource not found: Table: {name} not found")
+        return table
+
+    def names(self, scope: Scope) -> list[str]:
+        return sorted(self._tables.get(scope, ()))
+
+    def all(self) -> Iterator[Table]:
+        for tables in self._tables.values():
+            yield from tables.values()
+
+    # -- changes: each adds what storage must hold to ``changes``, and takes effect in memory at once
+
+    def take_number(self, changes: Changes) -> int:
+        number = self._next_number
+        self._next_number += 1
+        changes[_NEXT] = str(self._next_number).encode()
+        return number
+
+    def put(self, definition: TableDefinition, changes: Changes) -> Table:
+        """Add a table, or replace one whose definition changed; its counts carry over."""
+        table = Table(definition)
+        tables = self._tables.setdefault(table.scope, {})
+        previous = tables.get(table.name)
+        if previous is not None and previous.definition.number == definition.number:
+            table.counts = previous.counts
+            for index in table.indexes:
+                old = previous.index(index.name)
+                if old is not None and old.definition.number == index.definition.number:
+                    index.counts = old.counts
+        tables[table.name] = table
+        changes[_definition_key(definition)] = orjson.dumps(definition.to_json())
+        changes[table.stats_key] = table.stats_record()
+        return table
+
+    def remove(self, table: Table, changes: Changes) -> None:
+        del self._tables[table.scope][table.name]
+        changes[_definition_key(table.definition)] = None
+        changes[table.stats_key] = None
+
+
+def _definition_key(definition: TableDefinition) -> bytes:
+    return _TABLES + definition.number.to_bytes(4, "big")

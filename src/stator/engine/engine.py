@@ -1,0 +1,199 @@
+"""The engine: one object that answers DynamoDB's operations.
+
+A request is parsed and checked against the service model, then run under one lock, so that each operation sees and
+leaves a consistent state. A write is visible when ``run`` returns and durable some time after; ``call`` waits for
+that, and ``submit`` gives the commit number to wait for, so that a server can answer others meanwhile.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import orjson
+
+from stator.clock import Clock, SystemClock
+from stator.engine.catalog import Catalog
+from stator.engine.lifecycle import Lifecycle
+from stator.engine.operation import Call, Operation
+from stator.engine.operations import OPERATIONS
+from stator.engine.shapes import check_request
+from stator.engine.tokens import Tokens
+from stator.engine.transaction_locks import TransactionLocks
+from stator.engine.writes import Writer
+from stator.errors import (
+    InternalServerError,
+    SerializationFailed,
+    ServiceError,
+    StorageClosed,
+    UnknownOperation,
+    ValidationFailed,
+    ValueFailed,
+)
+from stator.model.scope import DEFAULT_ACCOUNT, DEFAULT_REGION, Scope
+from stator.storage import Changes, MemoryStorage, Storage
+
+Durability = Literal["disk", "process"]
+
+
+@dataclass(slots=True)
+class Reply:
+    """A rendered answer. It may leave once ``commit`` is durable; None means at once."""
+
+    status: int
+    body: bytes
+    commit: int | None
+
+
+class Engine:
+    def __init__(
+        self,
+        storage: Storage,
+        *,
+        clock: Clock | None = None,
+        status_delay_seconds: float = 0.0,
+        transaction_seconds: float = 0.0,
+    ) -> None:
+        self.storage = storage
+        self.clock: Clock = clock or SystemClock()
+        self.lock = threading.RLock()
+        self.catalog = Catalog(storage)
+        self.tokens = Tokens(storage, self.clock)
+        self.transaction_locks = TransactionLocks(self.clock, transaction_seconds)
+        self.lifecycle = Lifecycle(self, status_delay_seconds)
+        self._closed = False
+        self.lifecycle.resume()
+
+    @classmethod
+    def open(
+        cls,
+        path: str | None = None,
+        *,
+        durability: Durability = "disk",
+        clock: Clock | None = None,
+        status_delay_seconds: float = 0.0,
+        transaction_seconds: float = 0.0,
+    ) -> Engine:
+        """An engine in memory, or on disk when a folder is given.
+
+        ``status_delay_seconds`` is how long tables stay CREATING, UPDATING or DELETING; ``transaction_seconds`` how
+        long a transaction holds its items, during which other requests on them get TransactionConflict.
+        """
+        storage: Storage
+        if path is None:
+            storage = MemoryStorage()
+        else:
+            from stator.storage.rocks import RocksStorage  # heavy, and not needed in memory
+
+            storage = RocksStorage(path, durability=durability)
+        try:
+            return cls(
+                storage,
+                clock=clock,
+                status_delay_seconds=status_delay_seconds,
+                transaction_seconds=transaction_seconds,
+            )
+        except BaseException:
+            storage.close()
+            raise
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        with self.lock:
+            if self._closed:
+                return
+            self._closed = True
+        self.lifecycle.stop()
+        self.storage.close()
+
+    # -- answering
+
+    def call(
+        self, operation: str, request: dict[str, Any], *, account: str = DEFAULT_ACCOUNT, region: str = DEFAULT_REGION
+    ) -> dict[str, Any]:
+        """Answer one request in process; raises the ServiceError that AWS would answer with.
+
+        ``request`` and the answer are DynamoDB JSON, as on the wire: binary values are base64 text.
+        """
+        try:
+            body = orjson.dumps(request)
+        except TypeError as error:
+            raise SerializationFailed(
+                f"the request is not DynamoDB JSON: {error}",
+                hint='use strings for numbers ({"N": "1"}) and base64 text for binary',
+            ) from None
+        response, commit = self._run(operation, body, Scope(account, region))
+        if commit is not None:
+            self.storage.wait_durable(commit)
+        answer: dict[str, Any] = orjson.loads(orjson.dumps(response))
+        return answer
+
+    def submit(self, operation: str, body: bytes, scope: Scope) -> Reply:
+        """Answer one request from the wire at once; nothing is raised but programming errors."""
+        try:
+            response, commit = self._run(operation, body, scope)
+        except ServiceError as error:
+            return Reply(error.status, orjson.dumps(error.wire()), None)
+        return Reply(200, orjson.dumps(response), commit)
+
+    def when_durable(self, commit: int, callback: Callable[[BaseException | None], None]) -> None:
+        self.storage.when_durable(commit, callback)
+
+    def operations(self) -> frozenset[str]:
+        return frozenset(OPERATIONS)
+
+    def _run(self, name: str, body: bytes, scope: Scope) -> tuple[dict[str, Any], int | None]:
+        operation = OPERATIONS.get(name)
+        if operation is None:
+            raise UnknownOperation
+        try:
+            request = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            raise SerializationFailed from None
+        parsed = _parse(operation, check_request(name, request))
+        call = Call(self, scope)
+        with self.lock:
+            if self._closed:
+                raise InternalServerError from StorageClosed()
+            response = operation.run(call, parsed)
+        return response, call.commit
+
+    # -- what operations use
+
+    def commit(self, call: Call, writer: Writer) -> None:
+        """Write what a request has gathered, as one batch."""
+        if not writer.changes:
+            return
+        changes = writer.finish()
+        try:
+            call.commit = self.storage.write(changes)
+        except BaseException:
+            writer.undo()
+            raise
+
+    def commit_changes(self, call: Call | None, changes: Changes) -> None:
+        commit = self.storage.write(changes)
+        if call is not None:
+            call.commit = commit
+
+
+def _parse(operation: Operation, request: dict[str, Any]) -> Any:
+    """Parse, with the words of the service that answers this operation on AWS (see ``Operation``)."""
+    try:
+        return operation.parse(request)
+    except ValidationFailed as error:
+        message = error.message
+        if operation.older_values and isinstance(error, ValueFailed):
+            message = error.older
+        if operation.enveloped and " detected: " not in message[:40]:
+            message = f"1 validation error detected: {message}"
+        if message is error.message:
+            raise
+        raise ValidationFailed(message) from None

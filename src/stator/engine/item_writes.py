@@ -1,0 +1,259 @@
+"""What the single-item writes and transactions have in common: an action on one item.
+
+An action knows its table's name and its condition, finds its key once the table is known, and turns the item as it
+was into the item as it will be, without touching storage: the write path does that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from stator.engine import records
+from stator.engine.item_reads import check_key_paths
+from stator.engine.operation import Call
+from stator.engine.schema import RequestRefused, check_index_keys, check_item_key, check_key
+from stator.engine.tables import Table
+from stator.engine.update_cost import update_cost
+from stator.engine.writes import Mutation
+from stator.errors import ConditionFailed, TransactionConflict, ValidationFailed
+from stator.expr import update as updates
+from stator.expr.condition import evaluate
+from stator.expr.lexer import ExpressionError
+from stator.expr.paths import project
+from stator.expr.tree import (
+    AddAction,
+    Condition,
+    DeleteAction,
+    Literal,
+    Path,
+    RemoveAction,
+    SetAction,
+    Update,
+    paths_in,
+)
+from stator.model.limits import ITEM_SIZE_BYTES, NESTING_LEVELS
+from stator.model.values import INVALID, TOO_DEEP, Item, depth_of, item_size, kind_of
+
+PUT_TOO_LARGE = "Item size has exceeded the maximum allowed size"
+UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
+
+
+class Action(Protocol):
+    """One write of one item, parsed but not yet looked at with its table."""
+
+    table_name: str
+    condition: Condition | None
+    return_item_on_failure: bool
+
+    def locate(self, table: Table) -> bytes:
+        """Check what concerns the table's schema, and give the item's storage key."""
+
+    def apply(self, table: Table, old: Item | None) -> tuple[Item | None, int]:
+        """The item after this action and its size; None for no item."""
+
+
+@dataclass(slots=True)
+class Put:
+    table_name: str
+    item: Item
+    size: int
+    condition: Condition | None
+    return_item_on_failure: bool = False
+
+    def locate(self, table: Table) -> bytes:
+        check_item_key(table.schema, self.item)
+        if self.size > ITEM_SIZE_BYTES:
+            raise RequestRefused(PUT_TOO_LARGE)
+        if table.indexes:
+            check_index_keys(table.indexes, self.item)
+        if self.condition is not None:
+            check_key_paths(table.schema, paths_in(self.condition))
+        return table.encode_key(self.item)
+
+    def apply(self, table: Table, old: Item | None) -> tuple[Item | None, int]:
+        return self.item, self.size
+
+
+@dataclass(slots=True)
+class Delete:
+    table_name: str
+    key: Item
+    condition: Condition | None
+    return_item_on_failure: bool = False
+
+    def locate(self, table: Table) -> bytes:
+        check_key(table.schema, self.key)
+        if self.condition is not None:
+            check_key_paths(table.schema, paths_in(self.condition))
+        return table.encode_key(self.key)
+
+    def apply(self, table: Table, old: Item | None) -> tuple[Item | None, int]:
+        return None, 0
+
+
+@dataclass(slots=True)
+class Check:
+    """A transaction's ConditionCheck: it reads, and changes nothing."""
+
+    table_name: str
+    key: Item
+    condition: Condition | None
+    return_item_on_failure: bool = False
+
+    def locate(self, table: Table) -> bytes:
+        check_key(table.schema, self.key)
+        if self.condition is not None:
+            check_key_paths(table.schema, paths_in(self.condition))
+        return table.encode_key(self.key)
+
+    def apply(self, table: Table, old: Item | None) -> tuple[Item | None, int]:
+        raise AssertionError("a condition check changes nothing")
+
+
+@dataclass(slots=True)
+class UpdateItem:
+    table_name: str
+    key: Item
+    update: Update | None
+    condition: Condition | None
+    return_item_on_failure: bool = False
+    is_legacy: bool = False
+    # Only a standalone UpdateItem is charged for its clauses against the 400 KB limit.
+    charged: bool = False
+
+    def locate(self, table: Table) -> bytes:
+        check_key(table.schema, self.key)
+        if self.update is not None:
+            self._check_targets(table, self.update)
+        if self.condition is not None:
+            check_key_paths(table.schema, paths_in(self.condition))
+        if self.charged and self.update is not None and update_cost(self.update) > ITEM_SIZE_BYTES:
+            raise ValidationFailed(UPDATE_TOO_LARGE)
+        return table.encode_key(self.key)
+
+    def _check_targets(self, table: Table, update: Update) -> None:
+        for action in update.actions:
+            name = str(action.path.parts[0])
+            if name in table.schema.names:
+                raise ValidationFailed(
+                    f"{INVALID}Cannot update attribute {name}. This attribute is part of the key"
+                )
+        check_key_paths(table.schema, paths_in(update))
+        for index in table.indexes:
+            for action in update.actions:
+                self._check_index_target(index, action)
+
+    def _check_index_target(self, index: Any, action: Any) -> None:
+        name = str(action.path.parts[0])
+        kind = next((key.kind for key in index.schema.attributes if key.name == name), None)
+        if kind is None:
+            return
+        if len(action.path.parts) > 1:
+            raise ValidationFailed(
+                "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
+                f"IndexKey: {name}"
+            )
+        if isinstance(action, (SetAction, AddAction)) and isinstance(action.value, Literal):
+            actual = kind_of(action.value.value)
+            if actual != kind:
+                raise ValidationFailed(
+                    f"{INVALID}Type mismatch for Index Key {name} Expected: {kind} "
+                    f"Actual: {actual} IndexName: {index.name}"
+                )
+
+    def apply(self, table: Table, old: Item | None) -> tuple[Item | None, int]:
+        item = dict(self.key) if old is None else old
+        if self.update is None:
+            return item, item_size(item)
+        if old is None and all(isinstance(action, (RemoveAction, DeleteAction)) for action in self.update.actions):
+            updates.apply(self.update, item)
+            return None, 0
+        try:
+            updates.apply(self.update, item)
+        except ExpressionError as error:
+            if self.is_legacy:
+                raise ValidationFailed("Type mismatch for attribute to update") from None
+            raise ValidationFailed(error.message) from None
+        size = item_size(item)
+        if size > ITEM_SIZE_BYTES:
+            raise ValidationFailed(UPDATE_TOO_LARGE)
+        for action in self.update.actions:
+            if isinstance(action, SetAction) and len(action.path.parts) > 1:
+                if depth_of(item[str(action.path.parts[0])]) > NESTING_LEVELS:
+                    raise ValidationFailed(TOO_DEEP)
+        self._check_index_values(table, item)
+        return item, size
+
+    def _check_index_values(self, table: Table, item: Item) -> None:
+        for index in table.indexes:
+            for name, kind in index.schema.attributes:
+                value = item.get(name)
+                if value is None:
+                    continue
+                if kind not in value:
+                    raise ValidationFailed(
+                        "The update expression attempted to update the secondary index key to unsupported type"
+                    )
+                if kind != "N" and value[kind] == "":
+                    word = "string" if kind == "S" else "binary"
+                    raise RequestRefused(
+                        "One or more parameter values are not valid. The update expression attempted to update a "
+                        "secondary index key to a value that is not supported. The AttributeValue for a key "
+                        f"attribute cannot contain an empty {word} value."
+                    )
+        if table.indexes:
+            check_index_keys(table.indexes, item)
+
+    def touched(self) -> list[Path]:
+        return [] if self.update is None else [action.path for action in self.update.actions]
+
+
+def prepare(call: Call, table: Table, action: Action, *, needs_old: bool) -> tuple[Mutation, Item | None]:
+    """Locate, check the condition and apply one action of a request of its own."""
+    key = action.locate(table)
+    if call.engine.transaction_locks.holds(key):
+        raise TransactionConflict
+    old = call.engine.storage.get(key)
+    return mutate(table, action, key, old, needs_old=needs_old)
+
+
+def mutate(
+    table: Table, action: Action, key: bytes, old: bytes | None, *, needs_old: bool
+) -> tuple[Mutation, Item | None]:
+    """The mutation an action makes of a stored record, and the item before it where somebody needs that."""
+    old_item: Item | None = None
+    if old is not None and (needs_old or table.indexes or action.condition is not None):
+        old_item = records.unpack(old)
+    check_condition(action, old_item)
+    if isinstance(action, UpdateItem):
+        # Updating changes the item in place, and indexes need it as it was: decode a second one.
+        base = None if old is None else records.unpack(old)
+        new_item, size = action.apply(table, base)
+    else:
+        new_item, size = action.apply(table, old_item)
+    return Mutation(table, key, old, old_item, new_item, size), old_item
+
+
+def check_condition(action: Action, old_item: Item | None) -> None:
+    condition = action.condition
+    if condition is None or evaluate(condition, old_item or {}):
+        return
+    item = old_item if action.return_item_on_failure else None
+    raise ConditionFailed(item=item)
+
+
+def returned_values(
+    wanted: str, old: Item | None, new: Item | None, touched: list[Path]
+) -> Item | None:
+    """The Attributes of a reply, by ReturnValues; None when there are none to return."""
+    match wanted:
+        case "ALL_OLD":
+            return old
+        case "ALL_NEW":
+            return new
+        case "UPDATED_OLD":
+            return project(old, touched) if old else None
+        case "UPDATED_NEW":
+            return project(new, touched) if new else None
+    return None

@@ -1,0 +1,135 @@
+"""Tables between two states: CREATING, UPDATING, DELETING, and indexes being filled.
+
+A status lasts ``status_delay_seconds`` (none by default) and is settled when somebody next looks at the table, so it
+works the same under a virtual clock. An index added to a table that has items is filled in chunks: a few at once,
+and if more is left, by a background thread that lets other requests in between chunks. Its progress is part of the
+table's definition and is written with each chunk, so a crash resumes it where it was.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from stator.engine import keyspace, records
+from stator.engine.tables import Index, Table, TableDefinition
+from stator.engine.writes import Mutation, Writer
+from stator.storage import Changes
+from stator.storage.protocol import after_prefix
+
+if TYPE_CHECKING:
+    from stator.engine.engine import Engine
+
+CHUNK_ITEMS = 500
+# Tables up to this size are indexed before UpdateTable answers; larger ones in the background.
+CHUNKS_AT_ONCE = 8
+
+
+class Lifecycle:
+    def __init__(self, engine: Engine, delay_seconds: float) -> None:
+        self._engine = engine
+        self.delay_seconds = delay_seconds
+        self._stopping = threading.Event()
+        self._fillers: list[threading.Thread] = []
+
+    def begin(self, definition: TableDefinition, status: str) -> None:
+        definition.status = status
+        definition.status_until = self._engine.clock.now() + self.delay_seconds
+
+    def settle(self, table: Table) -> None:
+        """Let a status that has lasted long enough end. Called under the engine's lock."""
+        definition = table.definition
+        if definition.status is None or self._engine.clock.now() < definition.status_until:
+            return
+        changes: Changes = {}
+        if definition.status == "DELETING":
+            self._engine.catalog.remove(table, changes)
+            self._engine.storage.write(changes)
+            prefix = keyspace.table_prefix(definition.number)
+            self._engine.storage.delete_range(prefix, after_prefix(prefix))
+            return
+        definition.status = None
+        self._engine.catalog.put(definition, changes)
+        self._engine.storage.write(changes)
+
+    def resume(self) -> None:
+        """After opening: go on filling indexes, and remove what a crash left of deleted tables."""
+        for table in list(self._engine.catalog.all()):
+            if any(index.backfilled_to is not None for index in table.indexes):
+                self.fill(table, at_once=False)
+        self._remove_orphans()
+
+    def _remove_orphans(self) -> None:
+        """Items of tables that are not in the catalogue: a crash came between the two steps of a deletion."""
+        known = {table.definition.number for table in self._engine.catalog.all()}
+        storage = self._engine.storage
+        position = keyspace.DATA
+        while True:
+            found = next(iter(storage.scan(position, after_prefix(keyspace.DATA))), None)
+            if found is None:
+                return
+            number = int.from_bytes(found[0][1:5], "big")
+            position = after_prefix(keyspace.table_prefix(number))
+            if number not in known:
+                storage.delete_range(keyspace.table_prefix(number), position)
+
+    # -- filling indexes
+
+    def fill(self, table: Table, *, at_once: bool = True) -> None:
+        if at_once:
+            for _ in range(CHUNKS_AT_ONCE):
+                if self._fill_chunk(table.definition.number):
+                    return
+        thread = threading.Thread(
+            target=self._fill_all, args=(table.definition.number,), name="stator-backfill", daemon=True
+        )
+        self._fillers.append(thread)
+        thread.start()
+
+    def _fill_all(self, number: int) -> None:
+        while not self._stopping.is_set():
+            with self._engine.lock:
+                if self._stopping.is_set() or self._fill_chunk(number):
+                    return
+            # Hand the lock to whoever waits for it.
+            self._stopping.wait(0.0005)
+
+    def _fill_chunk(self, number: int) -> bool:
+        """Index the next items of a table; True when nothing is left to fill."""
+        table = next((t for t in self._engine.catalog.all() if t.definition.number == number), None)
+        filling = [] if table is None else [i for i in table.indexes if i.backfilled_to is not None]
+        if table is None or not filling:
+            return True
+        start = min(index.backfilled_to or b"" for index in filling)
+        writer = Writer()
+        end = after_prefix(table.prefix)
+        last: bytes | None = None
+        for count, (key, record) in enumerate(self._engine.storage.scan(max(start, table.prefix), end)):
+            if count == CHUNK_ITEMS:
+                last = key
+                break
+            self._index_item(writer, table, filling, key, record)
+        definition = table.definition
+        for index in filling:
+            index.backfilled_to = last
+            index.definition.backfilled_to = None if last is None else last.hex()
+        changes = writer.finish()
+        self._engine.catalog.put(definition, changes)
+        self._engine.storage.write(changes)
+        return last is None
+
+    def _index_item(self, writer: Writer, table: Table, filling: list[Index], key: bytes, record: bytes) -> None:
+        item = records.unpack(record)
+        suffix, sort = table.table_suffix(item)
+        mutation = Mutation(table, key, None, None, item, records.size_of(record))
+        for index in filling:
+            if index.backfilled_to is not None and key >= index.backfilled_to:
+                entry = index.entry_key(item, suffix, sort)
+                if entry is not None:
+                    writer.enter(index, mutation, record, entry)
+
+    def stop(self) -> None:
+        self._stopping.set()
+        for thread in self._fillers:
+            thread.join()
+

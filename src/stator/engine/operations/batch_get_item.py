@@ -1,0 +1,123 @@
+"""BatchGetItem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from stator.engine import capacity, records
+from stator.engine.capacity import Consumed
+from stator.engine.item_reads import check_key_paths, shown
+from stator.engine.operation import Call, Operation
+from stator.engine.parameters import Placeholders, attributes_to_get, check_mixing, check_placeholder_use
+from stator.engine.schema import check_key
+from stator.engine.tables import Table
+from stator.errors import ValidationFailed
+from stator.expr.tree import Projection
+from stator.model.limits import BATCH_GET_BYTES, BATCH_GET_KEYS
+from stator.model.values import Item, normalise_item
+
+
+@dataclass(slots=True)
+class TableRequest:
+    name: str
+    options: dict[str, Any]
+    projection: Projection | None
+
+
+@dataclass(slots=True)
+class Request:
+    tables: list[TableRequest]
+    mode: str
+
+
+def parse(request: dict[str, Any]) -> Request:
+    _check_mixing_across(request["RequestItems"])
+    tables = [_parse_table(name, options) for name, options in request["RequestItems"].items()]
+    if sum(len(table.options["Keys"]) for table in tables) > BATCH_GET_KEYS:
+        raise ValidationFailed("Too many items requested for the BatchGetItem call")
+    return Request(tables, request.get("ReturnConsumedCapacity", "NONE"))
+
+
+def _check_mixing_across(tables: dict[str, dict[str, Any]]) -> None:
+    merged = {name: True for options in tables.values() for name, value in options.items() if value is not None}
+    check_mixing(merged, ("AttributesToGet",), ("ProjectionExpression",))
+
+
+def _parse_table(name: str, options: dict[str, Any]) -> TableRequest:
+    check_placeholder_use(options, ("ProjectionExpression",), ())
+    keys: list[Item] = options["Keys"]
+    for key in keys:
+        normalise_item(key)
+    # Equal keys have equal JSON once their members are in one order.
+    seen = {orjson.dumps(key, option=orjson.OPT_SORT_KEYS) for key in keys}
+    if len(seen) != len(keys):
+        raise ValidationFailed("Provided list of item keys contains duplicates")
+    projection = attributes_to_get(options.get("AttributesToGet"))
+    text = options.get("ProjectionExpression")
+    if text is not None:
+        placeholders = Placeholders(options)
+        projection = placeholders.projection(text)
+        placeholders.check_all_used()
+    return TableRequest(name, options, projection)
+
+
+def run(call: Call, request: Request) -> dict[str, Any]:
+    tables = [call.table(part.name) for part in request.tables]
+    keys = [_storage_keys(table, part) for table, part in zip(tables, request.tables)]
+    responses: dict[str, Any] = {}
+    unprocessed: dict[str, Any] = {}
+    reports = []
+    room = BATCH_GET_BYTES
+    for table, part, encoded in zip(tables, request.tables, keys):
+        found = call.engine.storage.get_many(encoded)
+        taken, room = _within(found, room)
+        if taken < len(found):
+            unprocessed[part.name] = {**part.options, "Keys": part.options["Keys"][taken:]}
+        if taken or len(found) == 0:
+            responses[part.name] = _items(found[:taken], part.projection)
+            reports.append((table, part.name, _consumed(found[:taken], bool(part.options.get("ConsistentRead")))))
+    response = {"Responses": responses, "UnprocessedKeys": unprocessed}
+    if request.mode != "NONE":
+        response["ConsumedCapacity"] = [
+            capacity.report(table, table.name, used, request.mode) for table, _, used in reports
+        ]
+    return response
+
+
+def _storage_keys(table: Table, part: TableRequest) -> list[bytes]:
+    if part.projection is not None:
+        check_key_paths(table.schema, list(part.projection.paths))
+    encode, schema = table.encode_key, table.schema
+    encoded = []
+    for key in part.options["Keys"]:
+        check_key(schema, key)
+        encoded.append(encode(key))
+    return encoded
+
+
+def _within(found: list[bytes | None], room: int) -> tuple[int, int]:
+    """How many of the items fit the 16 MB a reply may hold, and what room is left then."""
+    for count, record in enumerate(found):
+        if record is not None:
+            room -= records.size_of(record)
+            if room < 0:
+                return count, 0
+    return len(found), room
+
+
+def _items(found: list[bytes | None], projection: Projection | None) -> Any:
+    if projection is None:
+        header = records.HEADER_BYTES
+        return orjson.Fragment(b"[" + b",".join([r[header:] for r in found if r is not None]) + b"]")
+    return [shown(record, projection) for record in found if record is not None]
+
+
+def _consumed(found: list[bytes | None], consistent: bool) -> Consumed:
+    sizes = [0 if record is None else records.size_of(record) for record in found]
+    return Consumed(sum(capacity.read_units(size, consistent) for size in sizes))
+
+
+OPERATION = Operation("BatchGetItem", parse, run)

@@ -1,0 +1,120 @@
+"""BatchWriteItem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from stator.engine import capacity
+from stator.engine.capacity import Consumed
+from stator.engine.item_writes import Delete, Put, mutate
+from stator.engine.operation import Call, Operation
+from stator.engine.schema import MISMATCH, check_no_empty_key
+from stator.engine.tables import Table
+from stator.engine.write_report import collection_metrics
+from stator.engine.writes import Writer
+from stator.errors import TransactionConflict, ValidationFailed
+from stator.model.limits import BATCH_WRITE_BYTES, BATCH_WRITE_ITEMS
+from stator.model.values import SEVERAL_TYPES, Item, normalise_item
+
+
+@dataclass(slots=True)
+class Request:
+    tables: dict[str, list[Put | Delete]]
+    options: dict[str, Any]
+
+
+def parse(request: dict[str, Any]) -> Request:
+    tables = {
+        name: [_parse_write(name, write) for write in writes]
+        for name, writes in request["RequestItems"].items()
+    }
+    if not tables:
+        raise ValidationFailed("The requestItems parameter is required for BatchWriteItem")
+    if sum(map(len, tables.values())) > BATCH_WRITE_ITEMS:
+        raise ValidationFailed("Too many items requested for the BatchWriteItem call")
+    return Request(tables, request)
+
+
+def _parse_write(table_name: str, write: dict[str, Any]) -> Put | Delete:
+    put, delete = write.get("PutRequest"), write.get("DeleteRequest")
+    if (put is None) == (delete is None):
+        raise ValidationFailed(SEVERAL_TYPES)
+    if put is not None:
+        item = put["Item"]
+        if "" in item:
+            raise ValidationFailed("Empty attribute name")
+        return Put(table_name, item, normalise_item(item), None)
+    assert delete is not None
+    normalise_item(delete["Key"])
+    return Delete(table_name, delete["Key"], None)
+
+
+def run(call: Call, request: Request) -> dict[str, Any]:
+    located = _locate(call, request)
+    writer = Writer()
+    used: dict[str, tuple[Table, Consumed]] = {}
+    storage = call.engine.storage
+    found = storage.get_many([key for _, _, key in located])
+    for (table, action, key), old in zip(located, found):
+        mutation, _ = mutate(table, action, key, old, needs_old=False)
+        _, total = used.setdefault(table.name, (table, Consumed()))
+        total.add(writer.add(mutation))
+    call.engine.commit(call, writer)
+    return _report(call, request, used)
+
+
+def _locate(call: Call, request: Request) -> list[tuple[Table, Put | Delete, bytes]]:
+    """Every write with its table and storage key, checked; no item may appear twice."""
+    located = []
+    size = 0
+    for name, actions in request.tables.items():
+        table = call.table(name)
+        for action in actions:
+            if isinstance(action, Put):
+                _check_batch_key(table, action.item)
+                size += action.size
+            located.append((table, action, action.locate(table)))
+    keys = [key for _, _, key in located]
+    if len(set(keys)) != len(keys):
+        raise ValidationFailed("Provided list of item keys contains duplicates")
+    if size > BATCH_WRITE_BYTES:
+        raise ValidationFailed("Item size has exceeded the maximum allowed size")
+    if any(call.engine.transaction_locks.holds(key) for key in keys):
+        raise TransactionConflict
+    return located
+
+
+def _check_batch_key(table: Table, item: Item) -> None:
+    """A batch words a bad key of a put as it does that of a delete."""
+    if not table.schema.covers(item):
+        raise ValidationFailed(MISMATCH)
+    check_no_empty_key(table.schema, item)
+
+
+def _report(call: Call, request: Request, used: dict[str, tuple[Table, Consumed]]) -> dict[str, Any]:
+    options = request.options
+    response: dict[str, Any] = {"UnprocessedItems": {}}
+    mode = options.get("ReturnConsumedCapacity", "NONE")
+    if mode != "NONE":
+        response["ConsumedCapacity"] = [
+            capacity.report(table, table.name, consumed, mode) for table, consumed in used.values()
+        ]
+    if options.get("ReturnItemCollectionMetrics") == "SIZE":
+        metrics = {
+            name: _metrics(call, table, actions)
+            for name, actions in request.tables.items()
+            if (table := call.table(name)).local_indexes
+        }
+        response["ItemCollectionMetrics"] = metrics
+    return response
+
+
+def _metrics(call: Call, table: Table, actions: list[Put | Delete]) -> list[dict[str, Any]]:
+    name = table.schema.partition[0].name
+    keys = [action.item if isinstance(action, Put) else action.key for action in actions]
+    distinct = {str(key[name]): key for key in keys}
+    return [collection_metrics(call, table, key) for key in distinct.values()]
+
+
+OPERATION = Operation("BatchWriteItem", parse, run, older_values=True)

@@ -1,0 +1,57 @@
+"""GetItem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from stator.engine import capacity, records
+from stator.engine.item_reads import check_key_paths, shown
+from stator.engine.operation import Call, Operation
+from stator.engine.parameters import Placeholders, attributes_to_get, check_mixing, check_placeholder_use
+from stator.engine.schema import check_key
+from stator.expr.tree import Projection
+from stator.model.values import normalise_item
+
+
+@dataclass(slots=True)
+class Request:
+    options: dict[str, Any]
+    projection: Projection | None
+
+
+def parse(request: dict[str, Any]) -> Request:
+    normalise_item(request["Key"])
+    if len(request) == 2:  # only a table and a key: the common case
+        return Request(request, None)
+    check_mixing(request, ("AttributesToGet",), ("ProjectionExpression",))
+    check_placeholder_use(request, ("ProjectionExpression",), ())
+    projection = attributes_to_get(request.get("AttributesToGet"))
+    text = request.get("ProjectionExpression")
+    if text is not None:
+        placeholders = Placeholders(request)
+        projection = placeholders.projection(text)
+        placeholders.check_all_used()
+    return Request(request, projection)
+
+
+def run(call: Call, request: Request) -> dict[str, Any]:
+    options = request.options
+    table = call.table(options["TableName"])
+    key = options["Key"]
+    check_key(table.schema, key)
+    if request.projection is not None:
+        check_key_paths(table.schema, list(request.projection.paths))
+    record = call.engine.storage.get(table.encode_key(key))
+    response: dict[str, Any] = {} if record is None else {"Item": shown(record, request.projection)}
+    mode = options.get("ReturnConsumedCapacity")
+    if mode is not None and mode != "NONE":
+        size = 0 if record is None else records.size_of(record)
+        units = capacity.read_units(size, bool(options.get("ConsistentRead")))
+        response["ConsumedCapacity"] = capacity.report(
+            table, table.name, capacity.Consumed(units), mode
+        )
+    return response
+
+
+OPERATION = Operation("GetItem", parse, run)

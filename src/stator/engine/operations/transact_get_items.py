@@ -1,0 +1,97 @@
+"""TransactGetItems: up to a hundred items as they are at one moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from stator.engine import records
+from stator.engine.item_reads import check_key_paths, shown
+from stator.engine.operation import Call, Operation
+from stator.engine.parameters import Placeholders
+from stator.engine.schema import RequestRefused, check_key
+from stator.engine.tables import Table
+from stator.engine.transactions import NO_REASON, check_distinct, check_total, read_report
+from stator.errors import TransactionCanceled, TransactionConflict, ValidationFailed
+from stator.expr.tree import Projection
+from stator.model.values import Item, normalise_item
+
+
+@dataclass(slots=True)
+class Get:
+    table_name: str
+    key: Item
+    projection: Projection | None
+
+
+@dataclass(slots=True)
+class Request:
+    gets: list[Get]
+    mode: str
+
+
+def parse(request: dict[str, Any]) -> Request:
+    gets = [_parse_get(entry["Get"]) for entry in request["TransactItems"]]
+    return Request(gets, request.get("ReturnConsumedCapacity", "NONE"))
+
+
+def _parse_get(member: dict[str, Any]) -> Get:
+    normalise_item(member["Key"])
+    placeholders = Placeholders(member)
+    text = member.get("ProjectionExpression")
+    projection = placeholders.projection(text)
+    if text is not None:
+        placeholders.check_all_used()
+    return Get(member["TableName"], member["Key"], projection)
+
+
+def run(call: Call, request: Request) -> dict[str, Any]:
+    tables = [call.table(get.table_name) for get in request.gets]
+    found = read_together(call, request.gets, tables)
+    response: dict[str, Any] = {"Responses": [_shown(record, get) for record, get in zip(found, request.gets)]}
+    if request.mode != "NONE":
+        response["ConsumedCapacity"] = read_report(tables, found, request.mode)
+    return response
+
+
+def read_together(call: Call, gets: list[Get], tables: list[Table]) -> list[bytes | None]:
+    """The records of all items, or the cancellation that says why not."""
+    keys, reasons = _locate(gets, tables)
+    for at, key in enumerate(keys):
+        if key is not None and call.engine.transaction_locks.holds(key):
+            reasons[at] = {"Code": "TransactionConflict", "Message": TransactionConflict.default_message}
+    if any(reason is not NO_REASON for reason in reasons):
+        raise TransactionCanceled(reasons=reasons)
+    found = call.engine.storage.get_many([key for key in keys if key is not None])
+    check_total(sum(0 if record is None else records.size_of(record) for record in found))
+    return found
+
+
+def _locate(gets: list[Get], tables: list[Table]) -> tuple[list[bytes | None], list[dict[str, Any]]]:
+    keys: list[bytes | None] = []
+    reasons: list[dict[str, Any]] = []
+    for get, table in zip(gets, tables):
+        try:
+            check_key(table.schema, get.key)
+            if get.projection is not None:
+                check_key_paths(table.schema, list(get.projection.paths))
+        except RequestRefused:
+            raise
+        except ValidationFailed as error:
+            keys.append(None)
+            reasons.append({"Code": "ValidationError", "Message": error.message})
+        else:
+            keys.append(table.encode_key(get.key))
+            reasons.append(NO_REASON)
+    check_distinct(keys)
+    return keys, reasons
+
+
+def _shown(record: bytes | None, get: Get) -> dict[str, Any]:
+    if record is None:
+        return {}
+    item = shown(record, get.projection)
+    return {"Item": item} if item else {}
+
+
+OPERATION = Operation("TransactGetItems", parse, run)

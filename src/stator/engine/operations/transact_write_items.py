@@ -1,0 +1,208 @@
+"""TransactWriteItems: all of up to a hundred writes, or none.
+
+The actions are parsed one at a time in the order of the request, and the first fault in one refuses the request. With
+the tables known, each is located, its condition is evaluated on the items as they were, and it is applied; what goes
+wrong there cancels the transaction, with one reason per action. Otherwise everything is written as one batch, with the
+client's token in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from stator.engine import capacity, records
+from stator.engine.capacity import Consumed
+from stator.engine.item_writes import Action, Check, Delete, Put, UpdateItem, check_condition, mutate
+from stator.engine.operation import Call, Operation
+from stator.engine.parameters import Placeholders
+from stator.engine.schema import RequestRefused
+from stator.engine.tables import Table
+from stator.engine.tokens import fingerprint
+from stator.engine.transactions import NO_REASON, check_distinct, check_total, read_report
+from stator.engine.write_report import collection_metrics
+from stator.engine.writes import Mutation, Writer
+from stator.errors import ConditionFailed, TransactionCanceled, TransactionConflict, ValidationFailed
+from stator.model.values import Item, normalise_item
+
+_KINDS = ("ConditionCheck", "Put", "Delete", "Update")
+
+
+@dataclass(slots=True)
+class Request:
+    actions: list[Action]
+    options: dict[str, Any]
+    fingerprint: str
+
+
+def parse(request: dict[str, Any]) -> Request:
+    token_print = fingerprint(request["TransactItems"]) if request.get("ClientRequestToken") else ""
+    return Request([_parse_action(entry) for entry in request["TransactItems"]], request, token_print)
+
+
+def _parse_action(entry: dict[str, Any]) -> Action:
+    kinds = [kind for kind in _KINDS if entry.get(kind) is not None]
+    if not kinds:
+        raise ValidationFailed(
+            "1 validation error detected: Value '' at 'transactItems' failed to satisfy constraint: "
+            "TransactWriteRequest should contain Delete or Put or Update or ConditionCheck"
+        )
+    if len(kinds) > 1:
+        raise ValidationFailed("TransactItems can only contain one of Check, Put, Update or Delete")
+    [kind] = kinds
+    member = entry[kind]
+    name = member["TableName"]
+    on_failure = member.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
+    if kind == "Put":
+        item = member["Item"]
+        if "" in item:
+            raise ValidationFailed("Empty attribute name")
+        return Put(name, item, normalise_item(item), _condition(member), on_failure)
+    normalise_item(member["Key"])
+    if kind == "Delete":
+        return Delete(name, member["Key"], _condition(member), on_failure)
+    if kind == "ConditionCheck":
+        return Check(name, member["Key"], _condition(member), on_failure)
+    placeholders = Placeholders(member)
+    update = placeholders.update(member["UpdateExpression"])
+    condition = placeholders.condition(member.get("ConditionExpression"))
+    placeholders.check_all_used()
+    return UpdateItem(name, member["Key"], update, condition, on_failure)
+
+
+def _condition(member: dict[str, Any]) -> Any:
+    """Unlike elsewhere, names and values are let through where there is no expression to use them."""
+    text = member.get("ConditionExpression")
+    placeholders = Placeholders(member)
+    condition = placeholders.condition(text)
+    if text is not None:
+        placeholders.check_all_used()
+    return condition
+
+
+def run(call: Call, request: Request) -> dict[str, Any]:
+    return transact(call, request.actions, request.options, request.fingerprint)
+
+
+def transact(call: Call, actions: list[Action], options: dict[str, Any], token_print: str) -> dict[str, Any]:
+    """Run parsed actions as one transaction; PartiQL's ExecuteTransaction comes here too."""
+    token = options.get("ClientRequestToken")
+    tables = [call.table(action.table_name) for action in actions]
+    if token and call.engine.tokens.seen(call.scope, token, token_print):
+        return _replayed(call, actions, tables, options)
+    located, reasons = _locate(actions, tables)
+    mutations = _mutations(call, actions, tables, located, reasons)
+    if any(reason is not NO_REASON for reason in reasons):
+        raise TransactionCanceled(reasons=reasons)
+    writer = Writer()
+    used: dict[str, Consumed] = {}
+    for table, mutation in zip(tables, mutations):
+        consumed = _charge(writer, mutation)
+        used.setdefault(table.name, Consumed()).add(consumed)
+    if token:
+        call.engine.tokens.remember(call.scope, token, token_print, writer.changes)
+    call.engine.transaction_locks.take(key for key in located if key is not None)
+    call.engine.commit(call, writer)
+    return _report(call, actions, tables, used, options)
+
+
+def _locate(actions: list[Action], tables: list[Table]) -> tuple[list[bytes | None], list[dict[str, Any]]]:
+    keys: list[bytes | None] = []
+    reasons: list[dict[str, Any]] = []
+    for action, table in zip(actions, tables):
+        try:
+            keys.append(action.locate(table))
+            reasons.append(NO_REASON)
+        except RequestRefused:
+            raise
+        except ValidationFailed as error:
+            keys.append(None)
+            reasons.append({"Code": "ValidationError", "Message": error.message})
+    check_distinct(keys)
+    return keys, reasons
+
+
+def _mutations(
+    call: Call,
+    actions: list[Action],
+    tables: list[Table],
+    keys: list[bytes | None],
+    reasons: list[dict[str, Any]],
+) -> list[Mutation]:
+    """What each action does to its item; what keeps one from it goes to ``reasons``."""
+    mutations: list[Mutation] = []
+    total = 0
+    for at, (action, table, key) in enumerate(zip(actions, tables, keys)):
+        if key is None:
+            continue
+        try:
+            mutation = _mutation(call, action, table, key)
+        except RequestRefused:
+            raise
+        except ConditionFailed as error:
+            reasons[at] = {"Code": "ConditionalCheckFailed", "Message": error.message, **error.facts()}
+        except TransactionConflict as error:
+            reasons[at] = {"Code": "TransactionConflict", "Message": error.message}
+        except ValidationFailed as error:
+            reasons[at] = {"Code": "ValidationError", "Message": error.message}
+        else:
+            total += mutation.new_size
+            mutations.append(mutation)
+    check_total(total)
+    return mutations
+
+
+def _mutation(call: Call, action: Action, table: Table, key: bytes) -> Mutation:
+    if call.engine.transaction_locks.holds(key):
+        raise TransactionConflict
+    old = call.engine.storage.get(key)
+    if isinstance(action, Check):
+        old_item = None if old is None else records.unpack(old)
+        check_condition(action, old_item)
+        # Neither changed nor written: the same record before and after.
+        return Mutation(table, key, None, None, None, 0 if old is None else records.size_of(old))
+    mutation, _ = mutate(table, action, key, old, needs_old=False)
+    return mutation
+
+
+def _charge(writer: Writer, mutation: Mutation) -> Consumed:
+    """A transaction pays twice for the items, once to prepare and once to commit, and once for index entries."""
+    consumed = writer.add(mutation)
+    return Consumed(consumed.table * 2, consumed.indexes)
+
+
+def _replayed(call: Call, actions: list[Action], tables: list[Table], options: dict[str, Any]) -> dict[str, Any]:
+    """The same token again: nothing is written, and the items are read to say so."""
+    mode = options.get("ReturnConsumedCapacity", "NONE")
+    response: dict[str, Any] = {}
+    if mode != "NONE":
+        keys = [action.locate(table) for action, table in zip(actions, tables)]
+        response["ConsumedCapacity"] = read_report(tables, call.engine.storage.get_many(keys), mode)
+    return response
+
+
+def _report(
+    call: Call, actions: list[Action], tables: list[Table], used: dict[str, Consumed], options: dict[str, Any]
+) -> dict[str, Any]:
+    response: dict[str, Any] = {}
+    by_name = {table.name: table for table in tables}
+    mode = options.get("ReturnConsumedCapacity", "NONE")
+    if mode != "NONE":
+        response["ConsumedCapacity"] = [
+            capacity.report(by_name[name], name, consumed, mode, kind="Write") for name, consumed in used.items()
+        ]
+    if options.get("ReturnItemCollectionMetrics") == "SIZE":
+        metrics: dict[str, list[dict[str, Any]]] = {}
+        for action, table in zip(actions, tables):
+            if table.local_indexes and not isinstance(action, Check):
+                metrics.setdefault(table.name, []).append(collection_metrics(call, table, _key(action)))
+        if metrics:
+            response["ItemCollectionMetrics"] = metrics
+    return response
+
+
+def _key(action: Action) -> Item:
+    return action.item if isinstance(action, Put) else action.key  # type: ignore[attr-defined, no-any-return]
+
+
+OPERATION = Operation("TransactWriteItems", parse, run)

@@ -1,0 +1,197 @@
+"""Expression parameters of a request, read in AWS's order of checks.
+
+Every operation that takes expressions reads them through ``Placeholders``: it holds the request's names and values,
+binds each expression, and at the end refuses names and values that none of them used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from stator.errors import ValidationFailed, ValueFailed
+from stator.expr import legacy
+from stator.expr.bind import bind_condition, bind_projection, bind_update
+from stator.expr.lexer import ExpressionError
+from stator.expr.parser import Parsed, parse_condition, parse_projection, parse_update
+from stator.expr.tree import Condition, Path, Projection, Update
+from stator.model.values import INVALID, Value, normalise
+
+_REFERENCE = re.compile(r"[0-9A-Za-z_]+")
+_REFERENCE_BYTES = 255
+
+_NO_NAMES: dict[str, str] = {}
+_NO_VALUES: dict[str, Value] = {}
+
+
+def check_mixing(request: dict[str, Any], old: Iterable[str], new: Iterable[str]) -> None:
+    """Expressions and the parameters they replaced do not go together in one request."""
+    olds = [name for name in old if request.get(name) is not None]
+    if not olds:
+        return
+    news = [name for name in new if request.get(name) is not None]
+    if news:
+        raise ValidationFailed(
+            "Can not use both expression and non-expression parameters in the same request: "
+            f"Non-expression parameters: {{{', '.join(olds)}}} Expression parameters: {{{', '.join(news)}}}"
+        )
+
+
+def check_placeholder_use(
+    request: dict[str, Any], for_names: Iterable[str], for_values: Iterable[str], *, current: bool = True
+) -> None:
+    """Names and values are only allowed beside an expression that could use them."""
+    if request.get("ExpressionAttributeNames") is not None and not _any(request, for_names):
+        raise ValidationFailed("ExpressionAttributeNames can only be specified when using expressions")
+    if request.get("ExpressionAttributeValues") is not None and not _any(request, for_values):
+        text = "ExpressionAttributeValues can only be specified when using expressions"
+        if not current:
+            missing = list(for_values)
+            text += f": {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} null"
+        raise ValidationFailed(text)
+
+
+def _any(request: dict[str, Any], names: Iterable[str]) -> bool:
+    return any(request.get(name) is not None for name in names)
+
+
+class Placeholders:
+    """The names and values of one request (or of one member of a transaction)."""
+
+    __slots__ = ("_names", "_used_names", "_used_values", "_values")
+
+    def __init__(self, request: dict[str, Any], *, wrapped: bool = False) -> None:
+        names, values = request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues")
+        self._names: dict[str, str] = _NO_NAMES if names is None else _checked_names(names)
+        self._values: dict[str, Value] = _NO_VALUES if values is None else _checked_values(values, wrapped)
+        self._used_names: set[str] = set()
+        self._used_values: set[str] = set()
+
+    def condition(self, text: str | None, parameter: str = "ConditionExpression") -> Condition | None:
+        if text is None:
+            return None
+        return self._bound(parameter, text, parse_condition, self._bind_condition)  # type: ignore[no-any-return]
+
+    def update(self, text: str | None) -> Update | None:
+        if text is None:
+            return None
+        return self._bound("UpdateExpression", text, parse_update, self._bind_update)  # type: ignore[no-any-return]
+
+    def projection(self, text: str | None) -> Projection | None:
+        if text is None:
+            return None
+        return self._bound("ProjectionExpression", text, parse_projection, self._bind_projection)  # type: ignore[no-any-return]
+
+    def _bind_condition(self, parsed: Parsed) -> Condition:
+        return bind_condition(parsed, self._names, self._values)
+
+    def _bind_update(self, parsed: Parsed) -> Update:
+        return bind_update(parsed, self._names, self._values)
+
+    def _bind_projection(self, parsed: Parsed) -> Projection:
+        return bind_projection(parsed, self._names)
+
+    def _bound(self, parameter: str, text: str, parse: Callable[[str], Parsed], bind: Callable[[Parsed], Any]) -> Any:
+        try:
+            parsed = parse(text)
+            self._used_names |= parsed.names
+            self._used_values |= parsed.values
+            return bind(parsed)
+        except ExpressionError as error:
+            raise ValidationFailed(f"Invalid {parameter}: {error.message}") from None
+
+    def check_all_used(self) -> None:
+        for kind, given, used in (
+            ("Names", self._names, self._used_names),
+            ("Values", self._values, self._used_values),
+        ):
+            if len(given) != len(used):
+                unused = ", ".join(name for name in given if name not in used)
+                raise ValidationFailed(
+                    f"Value provided in ExpressionAttribute{kind} unused in expressions: keys: {{{unused}}}"
+                )
+
+
+def _checked_names(names: dict[str, str]) -> dict[str, str]:
+    if not names:
+        raise ValidationFailed("ExpressionAttributeNames must not be empty")
+    for key, name in names.items():
+        size = len(key.encode())
+        if size > _REFERENCE_BYTES:
+            raise ValidationFailed(
+                "ExpressionAttributeNames contains invalid key: The expression attribute map contains a key "
+                f"that is too long; size of key: {size}"
+            )
+        if key[:1] != "#" or not _REFERENCE.fullmatch(key, 1):
+            raise ValidationFailed(f'ExpressionAttributeNames contains invalid key: Syntax error; key: "{key}"')
+        if not name:
+            raise ValidationFailed(
+                f"ExpressionAttributeNames contains invalid value: Empty attribute name for key {key}"
+            )
+    return names
+
+
+def _checked_values(values: dict[str, Value], wrapped: bool) -> dict[str, Value]:
+    if not values:
+        raise ValidationFailed("ExpressionAttributeValues must not be empty")
+    for key, value in values.items():
+        if len(key.encode()) > _REFERENCE_BYTES:
+            raise ValidationFailed(
+                "ExpressionAttributeValues contains invalid key: "
+                "The expression attribute map contains a key that is too long;"
+            )
+        if key[:1] != ":" or not _REFERENCE.fullmatch(key, 1):
+            raise ValidationFailed(f'ExpressionAttributeValues contains invalid key: Syntax error; key: "{key}"')
+        try:
+            normalise(value)
+        except ValidationFailed as error:
+            if not wrapped:
+                raise
+            text = error.older if isinstance(error, ValueFailed) else error.message
+            raise ValidationFailed(
+                f"ExpressionAttributeValues contains invalid value: {text} for key {key}"
+            ) from None
+    return values
+
+
+# --- the parameters from before expressions --------------------------------------------------------------
+
+
+def attributes_to_get(names: list[str] | None) -> Projection | None:
+    """AttributesToGet as a projection of whole attributes."""
+    if names is None:
+        return None
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            raise ValidationFailed(f"{INVALID}Duplicate value in attribute name: {name}")
+    return Projection(tuple(Path((name,)) for name in names))
+
+
+def check_conditional_operator(request: dict[str, Any], conditions: dict[str, Any] | None) -> None:
+    if request.get("ConditionalOperator") is None:
+        return
+    if not conditions:
+        raise ValidationFailed("ConditionalOperator cannot be used without Filter or Expected")
+    if len(conditions) < 2:
+        raise ValidationFailed(
+            "ConditionalOperator can only be used when Filter or Expected has two or more elements"
+        )
+
+
+def expected(request: dict[str, Any]) -> Condition | None:
+    """Expected and ConditionalOperator as a condition."""
+    conditions = request.get("Expected")
+    check_conditional_operator(request, conditions)
+    if not conditions:
+        return None
+    return legacy.expected_condition(conditions, request.get("ConditionalOperator"))
+
+
+def legacy_filter(request: dict[str, Any], parameter: str) -> Condition | None:
+    """QueryFilter or ScanFilter as a condition."""
+    conditions = request.get(parameter)
+    check_conditional_operator(request, conditions)
+    if not conditions:
+        return None
+    return legacy.filter_condition(conditions, request.get("ConditionalOperator"))

@@ -1,0 +1,47 @@
+"""What Query and Scan have in common before the table is known: Select, filters, projections, the starting key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stator.engine.parameters import Placeholders, attributes_to_get
+from stator.errors import ValidationFailed
+from stator.expr.tree import Projection
+from stator.model.values import Item, normalise_item
+
+
+def check_select(request: dict[str, Any]) -> None:
+    """Which Select goes with which way of naming attributes. AWS envelopes these in both operations since 2026."""
+    select = request.get("Select")
+    named = next((p for p in ("ProjectionExpression", "AttributesToGet") if request.get(p) is not None), None)
+    if select is None:
+        return
+    if named is not None and select != "SPECIFIC_ATTRIBUTES":
+        shown = "only the Count" if select == "COUNT" else select
+        raise _enveloped(f"Cannot specify the {named} when choosing to get {shown}")
+    if named is None and select == "SPECIFIC_ATTRIBUTES":
+        raise _enveloped(
+            "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
+        )
+    if select == "ALL_PROJECTED_ATTRIBUTES" and request.get("IndexName") is None:
+        raise _enveloped("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
+
+
+def _enveloped(message: str) -> ValidationFailed:
+    return ValidationFailed(f"1 validation error detected: {message}")
+
+
+def read_projection(request: dict[str, Any], placeholders: Placeholders) -> Projection | None:
+    old_style = attributes_to_get(request.get("AttributesToGet"))
+    return old_style or placeholders.projection(request.get("ProjectionExpression"))
+
+
+def read_start(request: dict[str, Any]) -> Item | None:
+    start: Item | None = request.get("ExclusiveStartKey")
+    if start is None:
+        return None
+    try:
+        normalise_item(start)
+    except ValidationFailed as error:
+        raise ValidationFailed(f"The provided starting key is invalid: {error.message}") from None
+    return start

@@ -1,0 +1,37 @@
+"""What reading and writing transactions have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from stator.engine import capacity, records
+from stator.engine.capacity import Consumed
+from stator.engine.tables import Table
+from stator.errors import ValidationFailed
+from stator.model.limits import TRANSACTION_BYTES
+
+# The reason of an action that would have gone through.
+NO_REASON: Final[dict[str, Any]] = {"Code": "None"}
+
+
+def check_distinct(keys: Iterable[bytes | None]) -> None:
+    known = [key for key in keys if key is not None]
+    if len(set(known)) != len(known):
+        raise ValidationFailed("Transaction request cannot include multiple operations on one item")
+
+
+def check_total(size_bytes: int) -> None:
+    if size_bytes > TRANSACTION_BYTES:
+        raise ValidationFailed("Aggregate size of the items in the transaction exceeds the limit of 4 MB")
+
+
+def read_report(tables: list[Table], found: list[bytes | None], mode: str) -> list[dict[str, Any]]:
+    """The capacity of items read in a transaction: twice that of a strongly consistent read, per table."""
+    used: dict[str, tuple[Table, Consumed]] = {}
+    for table, record in zip(tables, found):
+        units = 2 * capacity.read_units(0 if record is None else records.size_of(record), consistent=True)
+        used.setdefault(table.name, (table, Consumed()))[1].add(Consumed(units))
+    return [
+        capacity.report(table, name, consumed, mode, kind="Read") for name, (table, consumed) in used.items()
+    ]

@@ -1,0 +1,42 @@
+"""What a write tells beside its values: consumed capacity and item collection metrics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stator.engine import capacity, records
+from stator.engine.operation import Call
+from stator.engine.tables import Table
+from stator.model.values import Item
+from stator.storage.protocol import after_prefix
+
+_GIB = 1024**3
+
+
+def write_report(
+    call: Call,
+    table: Table,
+    options: dict[str, Any],
+    key: Item,
+    consumed: capacity.Consumed,
+    response: dict[str, Any],
+) -> dict[str, Any]:
+    """Add to a single-item write's response what its options ask for."""
+    mode = options.get("ReturnConsumedCapacity")
+    if mode is not None and mode != "NONE":
+        response["ConsumedCapacity"] = capacity.report(table, table.name, consumed, mode)
+    if options.get("ReturnItemCollectionMetrics") == "SIZE" and table.local_indexes:
+        response["ItemCollectionMetrics"] = collection_metrics(call, table, key)
+    return response
+
+
+def collection_metrics(call: Call, table: Table, key: Item) -> dict[str, Any]:
+    """The size of the collection an item belongs to, as AWS gives it: a range of one gigabyte."""
+    name, _ = table.schema.partition[0]
+    partition = table.schema.partition_bytes(key)
+    size = 0
+    for prefix in (table.prefix, *(index.prefix for index in table.local_indexes)):
+        low = prefix + partition
+        size += sum(records.size_of(value) for _, value in call.engine.storage.scan(low, after_prefix(low)))
+    gigabytes = size // _GIB
+    return {"ItemCollectionKey": {name: key[name]}, "SizeEstimateRangeGB": [gigabytes, gigabytes + 1]}

@@ -1,0 +1,88 @@
+"""How the command finds its commands and ends."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+import pytest
+
+from stator.cli import main as main_module
+from stator.cli.commands import COMMANDS, CommandEntry
+from stator.cli.main import main
+from stator.errors import ConfigurationError, StatorError
+
+from .serving import run
+
+
+def end_of(
+    failure: BaseException | None, monkeypatch: pytest.MonkeyPatch, *arguments: str
+) -> str | int | None:
+    """The exit code of a command that ends in ``failure``."""
+
+    def command() -> None:
+        if failure is not None:
+            raise failure
+
+    module = ModuleType("a_command_for_the_test")
+    module.command = command  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(main_module, "COMMANDS", (CommandEntry("try", module.__name__, "Try."), *COMMANDS))
+    with pytest.raises(SystemExit) as ended:
+        main(["try", *arguments])
+    return ended.value.code
+
+
+def test_a_command_that_is_done_exits_with_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert end_of(None, monkeypatch) == 0
+
+
+def test_an_error_is_shown_with_its_hint(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert end_of(ConfigurationError("it is wrong", hint="put it right"), monkeypatch) == 1
+    assert capsys.readouterr().err == "error: it is wrong\nhint: put it right\n"
+
+
+def test_an_error_without_a_hint_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert end_of(StatorError("it is wrong"), monkeypatch) == 1
+    assert capsys.readouterr().err == "error: it is wrong\n"
+
+
+def test_an_interrupt_exits_quietly_with_130(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert end_of(KeyboardInterrupt(), monkeypatch) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_defect_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ZeroDivisionError):
+        end_of(ZeroDivisionError(), monkeypatch)
+
+
+def test_help_lists_every_command_and_imports_none() -> None:
+    done = run(
+        script="import sys\nfrom stator.cli.main import main\n"
+        "try:\n    main(['--help'])\nfinally:\n"
+        "    print([name for name in sys.modules if name.startswith('stator.cli.')], file=sys.stderr)"
+    )
+    assert done.returncode == 0
+    for entry in COMMANDS:
+        assert entry.name in done.stdout
+        assert entry.module not in done.stderr
+
+
+def test_an_unknown_command_is_wrong_usage() -> None:
+    done = run("serv")
+    assert done.returncode == 2
+    assert "serv" in done.stderr
+
+
+@pytest.mark.parametrize("entry", COMMANDS, ids=lambda entry: entry.name)
+def test_every_command_has_its_summary_as_first_line_of_its_help(entry: CommandEntry) -> None:
+    done = run(entry.name, "--help")
+    assert done.returncode == 0
+    assert entry.summary.split()[0] in done.stdout

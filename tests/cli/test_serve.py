@@ -1,0 +1,185 @@
+"""``stator serve`` as a newcomer and as a script meet it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from .serving import ENVIRONMENT, Serving, run, run_shell
+
+TYPER = tuple(int(part) for part in typer.__version__.split(".")[:2])
+
+
+def test_the_line_to_paste_works_as_it_stands() -> None:
+    with Serving() as server:
+        pasted = run_shell(server.facts["try"])
+    assert pasted.returncode == 0, pasted.stderr
+    assert json.loads(pasted.stdout) == {"TableNames": []}
+
+
+def test_the_aws_cli_creates_writes_and_reads(tmp_path: Path) -> None:
+    def aws(server: Serving, command: str) -> dict[str, object]:
+        keys = "AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local"
+        line = f"{keys} aws dynamodb {command} --region us-east-1 --endpoint-url {server.facts['url']}"
+        done = run_shell(line)
+        assert done.returncode == 0, done.stderr
+        answer: dict[str, object] = json.loads(done.stdout or "{}")
+        return answer
+
+    with Serving("--data", str(tmp_path / "data")) as server:
+        aws(
+            server,
+            "create-table --table-name orders --billing-mode PAY_PER_REQUEST"
+            " --attribute-definitions AttributeName=pk,AttributeType=S"
+            " --key-schema AttributeName=pk,KeyType=HASH",
+        )
+        aws(server, """put-item --table-name orders --item '{"pk": {"S": "a"}, "n": {"N": "1"}}'""")
+    with Serving("--data", str(tmp_path / "data")) as server:
+        found = aws(server, """get-item --table-name orders --key '{"pk": {"S": "a"}}'""")
+    assert found["Item"] == {"pk": {"S": "a"}, "n": {"N": "1"}}
+
+
+def test_the_line_to_paste_works_with_credentials_too(tmp_path: Path) -> None:
+    path = tmp_path / "my credentials"
+    path.write_text("[alice]\naws_access_key_id = AKIAALICE\naws_secret_access_key = secret\n")
+    with Serving("--credentials", str(path)) as server:
+        assert server.facts["verifies_signatures"] is True
+        pasted = run_shell(server.facts["try"])
+        guessed = run_shell(
+            "AWS_ACCESS_KEY_ID=AKIAALICE AWS_SECRET_ACCESS_KEY=guess "
+            f"aws dynamodb list-tables --region us-east-1 --endpoint-url {server.facts['url']}"
+        )
+    assert pasted.returncode == 0, pasted.stderr
+    assert "InvalidSignatureException" in guessed.stderr
+
+
+def test_the_json_line_says_where_and_what(tmp_path: Path) -> None:
+    with Serving("--data", str(tmp_path / "data"), "--durability", "process") as server:
+        facts = server.facts
+    assert facts["url"] == f"http://127.0.0.1:{facts['port']}"
+    assert facts["data"] == str(tmp_path / "data")
+    assert facts["durability"] == "process"
+    assert facts["verifies_signatures"] is False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_in_good_order(number: signal.Signals) -> None:
+    with Serving() as server:
+        assert server.stop(number) == (0, "", "")
+
+
+def test_the_banner_tells_a_newcomer_what_to_do() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "stator", "serve", "--port", "0"],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    banner = "".join(process.stdout.readline() for _ in range(4))
+    process.terminate()
+    process.communicate()
+    assert "http://127.0.0.1:" in banner
+    assert "keep it with --data DIR" in banner
+    assert "aws dynamodb list-tables" in banner
+    assert "\x1b" not in banner  # no colours into a pipe
+
+
+def test_a_port_in_use_is_explained() -> None:
+    with Serving() as server:
+        port = server.facts["port"]
+        second = run("serve", "--port", str(port))
+    assert (second.returncode, second.stdout) == (1, "")
+    assert second.stderr == (
+        f"error: port {port} on 127.0.0.1 is already in use\n"
+        "hint: stop what listens there, or choose another with --port (0: any)\n"
+    )
+
+
+def test_a_folder_in_use_is_explained(tmp_path: Path) -> None:
+    with Serving("--data", str(tmp_path / "data")):
+        second = run("serve", "--port", "0", "--data", str(tmp_path / "data"))
+    assert second.returncode == 1
+    assert second.stderr.startswith(f"error: the data folder {tmp_path / 'data'} is already open in ")
+    assert "\nhint: " in second.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--credentials", "missing.ini"], "there is no credentials file at missing.ini"),
+        (["--tls-cert", "missing.pem"], "there is no file missing.pem"),
+        (["--host", "203.0.113.1"], "203.0.113.1 is not an address of this machine"),
+        (["--host", "no-such-host.invalid"], "no-such-host.invalid is not an address of this machine"),
+        (["--data", "README.txt/data"], "README.txt/data"),
+    ],
+)
+def test_a_mistake_is_an_error_with_a_hint_and_never_a_traceback(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "README.txt").write_text("a file, not a folder")
+    monkeypatch.chdir(tmp_path)
+    done = run("serve", "--port", "0", *arguments)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert message in done.stderr
+    assert "hint: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_error_is_json_for_who_asked_for_json() -> None:
+    done = run("serve", "--json", "--credentials", "missing.ini")
+    error = json.loads(done.stderr)["error"]
+    assert done.returncode == 1
+    assert error["type"] == "ConfigurationError"
+    assert error["message"] == "there is no credentials file at missing.ini"
+    assert error["hint"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--memory", "--data", "x"],
+        ["--tls-key", "x"],
+        ["--port", "70000"],
+        ["--durability", "none"],
+        ["--no-such-option"],
+        ["surplus"],
+    ],
+)
+def test_wrong_usage_exits_with_2(arguments: list[str]) -> None:
+    done = run("serve", *arguments)
+    assert done.returncode == 2
+    assert "Usage: stator serve" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_help_has_an_example() -> None:
+    done = run("serve", "--help")
+    assert done.returncode == 0
+    assert "Example: stator serve --data ./stator-data" in done.stdout
+
+
+@pytest.mark.xfail(
+    TYPER >= (0, 29),
+    strict=True,
+    reason="typer 0.29 imports pydantic to read an option, which doubles the start",
+)
+def test_the_way_to_the_first_answer_imports_nothing_heavy() -> None:
+    script = """
+import sys
+from stator.cli import serve
+serve.serve = lambda plan, as_json: print(sorted({name.partition(".")[0] for name in sys.modules}))
+from stator.cli.main import main
+main(["serve", "--port", "0"])
+"""
+    done = run(script=script)
+    assert done.returncode == 0, done.stderr
+    loaded = set(json.loads(done.stdout.replace("'", '"')))
+    assert not loaded & {"boto3", "botocore", "pydantic", "rich", "rocksdict"}

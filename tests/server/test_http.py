@@ -1,0 +1,218 @@
+"""HTTP/1.1 itself: framing, keep-alive, pipelining, refusals."""
+
+from __future__ import annotations
+
+import gzip
+import socket
+
+import orjson
+import pytest
+
+from stator.server import BackgroundServer, ServerLimits
+
+from .conftest import Serve
+from .fake_engine import FakeEngine
+from .wire import WireClient, request_bytes
+
+SMALL = ServerLimits(body_bytes=1000, head_bytes=8000)
+
+
+def test_a_connection_serves_many_requests(client: WireClient) -> None:
+    assert [client.ask(str(n)).json for n in range(5)] == [{"echo": n} for n in range(5)]
+
+
+def test_connection_close_is_honoured(client: WireClient) -> None:
+    reply = client.ask(headers={"Connection": "close"})
+    assert (reply.status, reply.headers["connection"]) == (200, "close")
+    assert client.is_closed()
+
+
+def test_http_1_0_closes_unless_asked_to_stay(server: BackgroundServer) -> None:
+    with WireClient(server.port) as client:
+        assert client.ask(version="1.0").status == 200
+        assert client.is_closed()
+    with WireClient(server.port) as client:
+        assert client.ask(version="1.0", headers={"Connection": "keep-alive"}).status == 200
+        assert client.ask().status == 200
+
+
+def test_requests_may_arrive_byte_by_byte(client: WireClient) -> None:
+    for byte in request_bytes('{"a":1}'):
+        client.send(bytes([byte]))
+    assert client.read().json == {"echo": {"a": 1}}
+
+
+def test_a_chunked_body_is_put_together(client: WireClient) -> None:
+    client.send(request_bytes(b"", length=False, headers={"Transfer-Encoding": "chunked"}))
+    client.send(b'4\r\n{"a"\r\n3;extension\r\n:1}\r\n0\r\n\r\n')
+    assert client.read().json == {"echo": {"a": 1}}
+
+
+def test_a_trailer_does_not_pass_for_a_header(client: WireClient) -> None:
+    client.send(
+        request_bytes(b"", operation=None, length=False, headers={"Transfer-Encoding": "chunked"})
+        + b"2\r\n{}\r\n0\r\nX-Amz-Target: DynamoDB_20120810.GetItem\r\n\r\n"
+    )
+    assert client.read().json == {"__type": "com.amazon.coral.service#UnknownOperationException"}
+
+
+def test_a_client_that_expects_100_is_told_to_continue(client: WireClient) -> None:
+    whole = request_bytes('{"a":1}', headers={"Expect": "100-continue"})
+    client.send(whole[:-7])
+    assert client.read().status == 100
+    client.send(whole[-7:])
+    assert client.read().json == {"echo": {"a": 1}}
+
+
+def test_an_upgrade_is_declined_and_the_request_answered(client: WireClient) -> None:
+    upgrade: dict[str, str | None] = {"Connection": "Upgrade", "Upgrade": "h2c"}
+    client.send(
+        request_bytes("1", headers=upgrade) + request_bytes("2", headers=upgrade) + request_bytes("3")
+    )
+    assert [client.read().json for _ in range(3)] == [{"echo": 1}, {"echo": 2}, {"echo": 3}]
+
+
+def test_an_upgrade_is_declined_before_the_body_has_arrived(client: WireClient) -> None:
+    whole = request_bytes('{"a":1}', headers={"Connection": "Upgrade", "Upgrade": "h2c"})
+    for part in (whole[:-7], whole[-7:-3], whole[-3:]):
+        client.send(part)
+    assert client.read().json == {"echo": {"a": 1}}
+
+
+def test_a_tunnel_is_not_opened(client: WireClient) -> None:
+    client.send(b"CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\nwhatever")
+    assert [client.read().status, client.read().status] == [404, 400]
+    assert client.is_closed()
+
+
+@pytest.mark.parametrize(
+    "rubbish",
+    [
+        b"hello\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n",
+    ],
+)
+def test_bad_http_is_refused(client: WireClient, rubbish: bytes) -> None:
+    client.send(rubbish)
+    reply = client.read()
+    assert (reply.status, reply.headers["connection"], reply.body) == (400, "close", b"")
+    assert client.is_closed()
+
+
+def test_bad_http_behind_a_good_request_does_not_overtake_it(client: WireClient, engine: FakeEngine) -> None:
+    client.send(request_bytes("1", operation="PutItem") + b"rubbish\r\n\r\n")
+    engine.settle(*engine.await_commits(1))
+    assert client.read().json == {"echo": 1}
+    assert client.read().status == 400
+    assert client.is_closed()
+
+
+def test_a_body_at_the_limit_passes_and_one_byte_more_is_413(serve: Serve, engine: FakeEngine) -> None:
+    port = serve(engine, limits=SMALL).port
+    at_the_limit = orjson.dumps("x" * 998)
+    with WireClient(port) as client:
+        assert client.ask(at_the_limit).status == 200
+        reply = client.ask(at_the_limit + b" ")
+        assert (reply.status, reply.body) == (413, b"")
+        assert reply.headers["transfer-encoding"] == "chunked"
+        assert client.is_closed()
+    assert len(engine.calls) == 1
+
+
+def test_a_chunked_body_over_the_limit_is_413_though_more_is_still_sent(
+    serve: Serve, engine: FakeEngine
+) -> None:
+    with WireClient(serve(engine, limits=SMALL).port) as client:
+        client.send(request_bytes(b"", length=False, headers={"Transfer-Encoding": "chunked"}))
+        for _ in range(100):
+            client.send(b"400\r\n" + b"x" * 1024 + b"\r\n")
+        assert client.read().status == 413
+    assert engine.calls == []
+
+
+def test_a_client_that_expects_100_learns_at_once_that_its_body_is_too_large(
+    serve: Serve, engine: FakeEngine
+) -> None:
+    with WireClient(serve(engine, limits=SMALL).port) as client:
+        client.send(request_bytes(b"", headers={"Content-Length": "1001", "Expect": "100-continue"}))
+        assert client.read().status == 413
+
+
+def test_a_head_without_end_is_refused(serve: Serve, engine: FakeEngine) -> None:
+    with WireClient(serve(engine, limits=SMALL).port) as client:
+        client.send(b"POST / HTTP/1.1\r\n")
+        refused = False
+        for number in range(100_000):
+            try:
+                client.send(b"X-Header-%d: %s\r\n" % (number, b"x" * 1000))
+            except (BrokenPipeError, ConnectionResetError):
+                refused = True
+                break
+            client.sock.setblocking(False)
+            try:
+                refused = client.sock.recv(12, socket.MSG_PEEK) == b"HTTP/1.1 431"
+            except BlockingIOError:
+                pass
+            client.sock.settimeout(30)
+            if refused:
+                break
+        assert refused
+
+
+def test_a_gzipped_request_is_unpacked(client: WireClient, engine: FakeEngine) -> None:
+    reply = client.ask(gzip.compress(b'{"a":1}'), headers={"Content-Encoding": "gzip"})
+    assert reply.json == {"echo": {"a": 1}}
+    assert engine.calls[0][1] == b'{"a":1}'
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        ("gzip", b"not gzip"),
+        ("gzip", gzip.compress(b"{}", mtime=0)[:-9]),
+        ("br", b"{}"),
+    ],
+)
+def test_a_body_that_cannot_be_unpacked_is_a_serialization_error(
+    client: WireClient, encoding: str, body: bytes
+) -> None:
+    reply = client.ask(body, headers={"Content-Encoding": encoding})
+    assert (reply.status, reply.json) == (400, {"__type": "com.amazon.coral.service#SerializationException"})
+
+
+def test_a_zip_bomb_is_413(serve: Serve, engine: FakeEngine) -> None:
+    with WireClient(serve(engine, limits=SMALL).port) as client:
+        bomb = gzip.compress(b"[" + b" " * 100_000 + b"]")
+        assert client.ask(bomb, headers={"Content-Encoding": "gzip"}).status == 413
+    assert engine.calls == []
+
+
+@pytest.mark.parametrize(
+    ("accepted", "zipped"),
+    [("gzip", True), ("deflate, gzip;q=1.0", True), ("identity", False), ("gzip;q=0", False), (None, False)],
+)
+def test_a_large_reply_is_gzipped_for_who_accepts_it(
+    server: BackgroundServer, engine: FakeEngine, accepted: str | None, zipped: bool
+) -> None:
+    engine.page = orjson.dumps({"Items": ["x" * 10] * 1000})
+    with WireClient(server.port) as client:
+        reply = client.ask(operation="Scan", headers={"Accept-Encoding": accepted})
+        assert (reply.headers.get("content-encoding") == "gzip") is zipped
+        assert reply.body == engine.page
+        assert (len(reply.raw) < len(engine.page)) is zipped
+        reply.check_crc32()
+
+
+def test_a_small_reply_is_not_gzipped(client: WireClient) -> None:
+    assert "content-encoding" not in client.ask(headers={"Accept-Encoding": "gzip"}).headers
+
+
+def test_a_client_may_stop_sending_and_still_get_its_replies(client: WireClient, engine: FakeEngine) -> None:
+    client.send(request_bytes("1", operation="PutItem"))
+    commits = engine.await_commits(1)
+    client.sock.shutdown(socket.SHUT_WR)
+    engine.settle(*commits)
+    assert client.read().json == {"echo": 1}
+    assert client.is_closed()
