@@ -10,9 +10,11 @@ from typing import Protocol
 class Clock(Protocol):
     def now(self) -> float:
         """Seconds since the epoch."""
+        ...
 
     def sleep(self, seconds: float) -> None:
         """Return once ``seconds`` have passed on this clock."""
+        ...
 
 
 class SystemClock:

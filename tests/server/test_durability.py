@@ -13,9 +13,7 @@ from .fake_engine import FakeEngine
 from .wire import WireClient, request_bytes
 
 
-def test_pipelined_replies_leave_in_the_order_of_their_requests(
-    client: WireClient, engine: FakeEngine
-) -> None:
+def test_pipelined_replies_leave_in_the_order_of_their_requests(client: WireClient, engine: FakeEngine) -> None:
     client.send(
         request_bytes("1", operation="PutItem")
         + request_bytes("2", operation="GetItem")
@@ -28,9 +26,7 @@ def test_pipelined_replies_leave_in_the_order_of_their_requests(
     assert [client.read().json["echo"] for _ in range(4)] == [1, 2, 3, 4]
 
 
-def test_a_reply_does_not_leave_before_its_commit_is_durable(
-    server: BackgroundServer, engine: FakeEngine
-) -> None:
+def test_a_reply_does_not_leave_before_its_commit_is_durable(server: BackgroundServer, engine: FakeEngine) -> None:
     with WireClient(server.port) as writer, WireClient(server.port) as reader:
         writer.send(request_bytes("1", operation="PutItem"))
         commits = engine.await_commits(1)
@@ -59,6 +55,15 @@ def test_a_write_that_cannot_be_made_durable_is_a_500(client: WireClient, engine
     assert client.ask().status == 200
 
 
+def test_a_failed_write_is_readable_where_its_reply_would_have_been_gzipped(
+    client: WireClient, engine: FakeEngine
+) -> None:
+    body = orjson.dumps("x" * 5000)
+    client.send(request_bytes(body, operation="PutItem", headers={"Accept-Encoding": "gzip"}))
+    engine.settle(*engine.await_commits(1), reason=StorageFull("/data", "no space left"))
+    assert client.read().json["__type"].endswith("#InternalServerError")
+
+
 def test_a_client_that_left_does_not_disturb_the_commit(server: BackgroundServer, engine: FakeEngine) -> None:
     with WireClient(server.port) as client:
         client.send(request_bytes("1", operation="PutItem"))
@@ -84,9 +89,7 @@ def test_only_so_many_requests_run_ahead_of_their_replies(serve: Serve, engine: 
 
 
 @pytest.mark.parametrize("durable_at_once", [True, False])
-def test_thousands_of_pipelined_requests_are_all_answered_in_order(
-    serve: Serve, durable_at_once: bool
-) -> None:
+def test_thousands_of_pipelined_requests_are_all_answered_in_order(serve: Serve, durable_at_once: bool) -> None:
     engine = FakeEngine(durable_at_once=True)
     operation = "PutItem" if durable_at_once else "GetItem"
     with WireClient(serve(engine, limits=ServerLimits(pipelined_requests=2)).port) as client:
@@ -105,9 +108,7 @@ def test_a_client_that_does_not_read_is_not_served_further(serve: Serve, engine:
         assert [greedy.read().body == engine.page for _ in range(100)] == [True] * 100
 
 
-def test_commits_of_many_connections_are_settled_from_one_thread(
-    server: BackgroundServer, engine: FakeEngine
-) -> None:
+def test_commits_of_many_connections_are_settled_from_one_thread(server: BackgroundServer, engine: FakeEngine) -> None:
     clients = [WireClient(server.port) for _ in range(20)]
     for number, client in enumerate(clients):
         client.send(request_bytes(str(number), operation="PutItem"))

@@ -44,7 +44,7 @@ def test_items_written_through_boto3_are_read_back(server: BackgroundServer) -> 
     client = boto(server)
     client.create_table(TableName="orders", **KEY, **ATTRIBUTES, **ON_DEMAND)
     client.get_waiter("table_exists").wait(TableName="orders", WaiterConfig={"Delay": 1})
-    item = {"pk": {"S": "a"}, "total": {"N": "12.50"}, "raw": {"B": b"\x00\xff"}}
+    item = {"pk": {"S": "a"}, "total": {"N": "12.5"}, "raw": {"B": b"\x00\xff"}}
     client.put_item(TableName="orders", Item=item)
     assert client.get_item(TableName="orders", Key={"pk": {"S": "a"}})["Item"] == item
     assert client.scan(TableName="orders")["Count"] == 1

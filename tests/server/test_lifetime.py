@@ -34,9 +34,7 @@ def server(serve: Serve, engine: FakeEngine) -> BackgroundServer:
     return serve(engine, limits=NO_SWEEP)
 
 
-def test_an_idle_connection_is_kept_for_a_while_and_then_closed(
-    server: BackgroundServer, client: WireClient
-) -> None:
+def test_an_idle_connection_is_kept_for_a_while_and_then_closed(server: BackgroundServer, client: WireClient) -> None:
     client.ask()
     sweep_after(server, NO_SWEEP.idle_seconds - 1)
     assert client.ask().status == 200
@@ -44,9 +42,7 @@ def test_an_idle_connection_is_kept_for_a_while_and_then_closed(
     assert client.is_closed()
 
 
-def test_a_request_that_does_not_come_to_an_end_is_cut_off(
-    server: BackgroundServer, client: WireClient
-) -> None:
+def test_a_request_that_does_not_come_to_an_end_is_cut_off(server: BackgroundServer, client: WireClient) -> None:
     client.ask()
     client.send(request_bytes()[:-1])
     with WireClient(server.port) as other:
@@ -71,9 +67,7 @@ def test_a_client_waiting_for_durability_is_not_cut_off(
     assert client.read().json == {"echo": 1}
 
 
-def test_a_client_that_does_not_read_its_reply_is_cut_off(
-    server: BackgroundServer, engine: FakeEngine
-) -> None:
+def test_a_client_that_does_not_read_its_reply_is_cut_off(server: BackgroundServer, engine: FakeEngine) -> None:
     engine.page = orjson.dumps("x" * 16_000_000)
     with WireClient(server.port) as greedy, WireClient(server.port) as other:
         greedy.send(request_bytes(operation="Scan"))

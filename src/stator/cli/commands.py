@@ -16,7 +16,5 @@ class CommandEntry:
 
 
 COMMANDS = (
-    CommandEntry(
-        "serve", "stator.cli.serve", "Serve DynamoDB's API on this machine, in memory or from a folder."
-    ),
+    CommandEntry("serve", "stator.cli.serve", "Serve DynamoDB's API on this machine, in memory or from a folder."),
 )

@@ -44,9 +44,7 @@ class ServePlan:
 
 
 def command(
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
-    ] = 8000,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for every network.")] = "127.0.0.1",
     data: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep the data in this folder.", file_okay=False)
@@ -68,16 +66,12 @@ def command(
     ] = None,
     credentials: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Verify signatures against this AWS credentials file; else any key will do."
-        ),
+        typer.Option(metavar="FILE", help="Verify signatures against this AWS credentials file; else any key will do."),
     ] = None,
     status_delay: Annotated[
         float, typer.Option(min=0.0, metavar="SECONDS", help="How long tables stay CREATING or DELETING.")
     ] = 0.0,
-    json_output: Annotated[
-        bool, typer.Option("--json", help="Print where it listens as one line of JSON.")
-    ] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Print where it listens as one line of JSON.")] = False,
 ) -> None:
     """Serve DynamoDB's API on this machine, in memory or from a folder.
 
@@ -174,9 +168,7 @@ def _address_error(error: OSError, options: ServerOptions) -> ConfigurationError
             hint="stop what listens there, or choose another with --port (0: any)",
         )
     if error.errno == errno.EACCES:
-        return ConfigurationError(
-            f"{where} may not be used by this user", hint="choose a port above 1023 with --port"
-        )
+        return ConfigurationError(f"{where} may not be used by this user", hint="choose a port above 1023 with --port")
     if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
         return ConfigurationError(
             f"{options.host} is not an address of this machine",

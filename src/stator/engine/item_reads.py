@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from stator.engine import records
@@ -18,7 +19,7 @@ def shown(record: bytes, projection: Projection | None) -> Any:
     return project(records.unpack(record), projection.paths)
 
 
-def check_key_paths(schema: KeySchema, paths: list[Path]) -> None:
+def check_key_paths(schema: KeySchema, paths: Sequence[Path]) -> None:
     """A key attribute is a scalar: nothing is inside it."""
     for path in paths:
         if len(path.parts) > 1 and path.parts[0] in schema.names:

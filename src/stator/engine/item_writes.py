@@ -6,6 +6,7 @@ was into the item as it will be, without touching storage: the write path does t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -23,6 +24,7 @@ from stator.expr.lexer import ExpressionError
 from stator.expr.paths import project
 from stator.expr.tree import (
     AddAction,
+    Arithmetic,
     Condition,
     DeleteAction,
     Literal,
@@ -30,10 +32,9 @@ from stator.expr.tree import (
     RemoveAction,
     SetAction,
     Update,
-    paths_in,
 )
 from stator.model.limits import ITEM_SIZE_BYTES, NESTING_LEVELS
-from stator.model.values import INVALID, TOO_DEEP, Item, depth_of, item_size, kind_of
+from stator.model.values import INVALID, TOO_DEEP, Item, depth_of, item_size, kind_of, size_bytes
 
 PUT_TOO_LARGE = "Item size has exceeded the maximum allowed size"
 UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
@@ -48,9 +49,11 @@ class Action(Protocol):
 
     def locate(self, table: Table) -> bytes:
         """Check what concerns the table's schema, and give the item's storage key."""
+        ...
 
     def apply(self, table: Table, old: Item | None) -> tuple[Item | None, int]:
         """The item after this action and its size; None for no item."""
+        ...
 
 
 @dataclass(slots=True)
@@ -60,6 +63,7 @@ class Put:
     size: int
     condition: Condition | None
     return_item_on_failure: bool = False
+    nested: Sequence[Path] = ()
 
     def locate(self, table: Table) -> bytes:
         check_item_key(table.schema, self.item)
@@ -67,8 +71,7 @@ class Put:
             raise RequestRefused(PUT_TOO_LARGE)
         if table.indexes:
             check_index_keys(table.indexes, self.item)
-        if self.condition is not None:
-            check_key_paths(table.schema, paths_in(self.condition))
+        check_key_paths(table.schema, self.nested)
         return table.encode_key(self.item)
 
     def apply(self, table: Table, old: Item | None) -> tuple[Item | None, int]:
@@ -81,11 +84,11 @@ class Delete:
     key: Item
     condition: Condition | None
     return_item_on_failure: bool = False
+    nested: Sequence[Path] = ()
 
     def locate(self, table: Table) -> bytes:
         check_key(table.schema, self.key)
-        if self.condition is not None:
-            check_key_paths(table.schema, paths_in(self.condition))
+        check_key_paths(table.schema, self.nested)
         return table.encode_key(self.key)
 
     def apply(self, table: Table, old: Item | None) -> tuple[Item | None, int]:
@@ -100,11 +103,11 @@ class Check:
     key: Item
     condition: Condition | None
     return_item_on_failure: bool = False
+    nested: Sequence[Path] = ()
 
     def locate(self, table: Table) -> bytes:
         check_key(table.schema, self.key)
-        if self.condition is not None:
-            check_key_paths(table.schema, paths_in(self.condition))
+        check_key_paths(table.schema, self.nested)
         return table.encode_key(self.key)
 
     def apply(self, table: Table, old: Item | None) -> tuple[Item | None, int]:
@@ -118,16 +121,18 @@ class UpdateItem:
     update: Update | None
     condition: Condition | None
     return_item_on_failure: bool = False
+    nested: Sequence[Path] = ()
     is_legacy: bool = False
-    # Only a standalone UpdateItem is charged for its clauses against the 400 KB limit.
+    # Only a standalone UpdateItem is charged for its clauses against the 400 KB limit, and only one with large values
+    # can come near it.
     charged: bool = False
 
     def locate(self, table: Table) -> bytes:
         check_key(table.schema, self.key)
         if self.update is not None:
             self._check_targets(table, self.update)
-        if self.condition is not None:
-            check_key_paths(table.schema, paths_in(self.condition))
+        else:
+            check_key_paths(table.schema, self.nested)
         if self.charged and self.update is not None and update_cost(self.update) > ITEM_SIZE_BYTES:
             raise ValidationFailed(UPDATE_TOO_LARGE)
         return table.encode_key(self.key)
@@ -139,10 +144,11 @@ class UpdateItem:
                 raise ValidationFailed(
                     f"{INVALID}Cannot update attribute {name}. This attribute is part of the key"
                 )
-        check_key_paths(table.schema, paths_in(update))
-        for index in table.indexes:
-            for action in update.actions:
-                self._check_index_target(index, action)
+        check_key_paths(table.schema, self.nested)
+        for action in update.actions:
+            if action.path.parts[0] in table.index_key_names:
+                for index in table.indexes:
+                    self._check_index_target(index, action)
 
     def _check_index_target(self, index: Any, action: Any) -> None:
         name = str(action.path.parts[0])
@@ -162,10 +168,10 @@ class UpdateItem:
                     f"Actual: {actual} IndexName: {index.name}"
                 )
 
-    def apply(self, table: Table, old: Item | None) -> tuple[Item | None, int]:
-        item = dict(self.key) if old is None else old
+    def apply(self, table: Table, old: Item | None, old_size: int = 0) -> tuple[Item | None, int]:
+        item = dict(self.key if old is None else old)
         if self.update is None:
-            return item, item_size(item)
+            return item, old_size or item_size(item)
         if old is None and all(isinstance(action, (RemoveAction, DeleteAction)) for action in self.update.actions):
             updates.apply(self.update, item)
             return None, 0
@@ -175,15 +181,31 @@ class UpdateItem:
             if self.is_legacy:
                 raise ValidationFailed("Type mismatch for attribute to update") from None
             raise ValidationFailed(error.message) from None
-        size = item_size(item)
+        size = item_size(item) if old is None else old_size + self._growth(old, item)
         if size > ITEM_SIZE_BYTES:
             raise ValidationFailed(UPDATE_TOO_LARGE)
-        for action in self.update.actions:
-            if isinstance(action, SetAction) and len(action.path.parts) > 1:
-                if depth_of(item[str(action.path.parts[0])]) > NESTING_LEVELS:
-                    raise ValidationFailed(TOO_DEEP)
-        self._check_index_values(table, item)
+        self._check_depth(item)
+        if table.index_key_names and any(action.path.parts[0] in table.index_key_names for action in self.update.actions):
+            self._check_index_values(table, item)
         return item, size
+
+    def _check_depth(self, item: Item) -> None:
+        assert self.update is not None
+        for action in self.update.actions:
+            if isinstance(action, SetAction) and not isinstance(action.value, Arithmetic):
+                value = item.get(str(action.path.parts[0]))
+                if value is not None and depth_of(value) > NESTING_LEVELS:
+                    raise ValidationFailed(TOO_DEEP)
+
+    def _growth(self, old: Item, new: Item) -> int:
+        """How much larger the item became: only the attributes the update names can have changed."""
+        assert self.update is not None
+        growth = 0
+        for name in {str(action.path.parts[0]) for action in self.update.actions}:
+            for item, sign in ((new, 1), (old, -1)):
+                if name in item:
+                    growth += sign * (len(name.encode()) + size_bytes(item[name]))
+        return growth
 
     def _check_index_values(self, table: Table, item: Item) -> None:
         for index in table.indexes:
@@ -202,8 +224,7 @@ class UpdateItem:
                         "secondary index key to a value that is not supported. The AttributeValue for a key "
                         f"attribute cannot contain an empty {word} value."
                     )
-        if table.indexes:
-            check_index_keys(table.indexes, item)
+        check_index_keys(table.indexes, item)
 
     def touched(self) -> list[Path]:
         return [] if self.update is None else [action.path for action in self.update.actions]
@@ -227,9 +248,10 @@ def mutate(
         old_item = records.unpack(old)
     check_condition(action, old_item)
     if isinstance(action, UpdateItem):
-        # Updating changes the item in place, and indexes need it as it was: decode a second one.
-        base = None if old is None else records.unpack(old)
-        new_item, size = action.apply(table, base)
+        if old is None:
+            new_item, size = action.apply(table, None)
+        else:
+            new_item, size = action.apply(table, old_item or records.unpack(old), records.size_of(old))
     else:
         new_item, size = action.apply(table, old_item)
     return Mutation(table, key, old, old_item, new_item, size), old_item

@@ -39,39 +39,57 @@ class Lifecycle:
     def settle(self, table: Table) -> None:
         """Let a status that has lasted long enough end. Called under the engine's lock."""
         definition = table.definition
-        if definition.status is None or self._engine.clock.now() < definition.status_until:
+        if not definition.in_transition or self._engine.clock.now() < definition.status_until:
             return
-        changes: Changes = {}
         if definition.status == "DELETING":
-            self._engine.catalog.remove(table, changes)
-            self._engine.storage.write(changes)
-            prefix = keyspace.table_prefix(definition.number)
-            self._engine.storage.delete_range(prefix, after_prefix(prefix))
+            self._remove_table(table)
             return
+        leaving = {index.number for index in definition.indexes if index.status == "DELETING"}
         definition.status = None
+        for index in definition.indexes:
+            index.status = None
+        definition.drop_indexes(leaving)
+        changes: Changes = {}
         self._engine.catalog.put(definition, changes)
         self._engine.storage.write(changes)
+        for number in leaving:
+            self._remove_data(keyspace.data_prefix(definition.number, number))
+
+    def settle_all(self) -> None:
+        """Settle every table: for what looks at all of them, and so that nothing deleted keeps its space."""
+        for table in list(self._engine.catalog.all()):
+            self.settle(table)
+
+    def _remove_table(self, table: Table) -> None:
+        changes: Changes = {}
+        self._engine.catalog.remove(table, changes)
+        self._engine.storage.write(changes)
+        self._remove_data(keyspace.table_prefix(table.definition.number))
+
+    def _remove_data(self, prefix: bytes) -> None:
+        self._engine.storage.delete_range(prefix, after_prefix(prefix))
 
     def resume(self) -> None:
-        """After opening: go on filling indexes, and remove what a crash left of deleted tables."""
+        """After opening: go on filling indexes, and remove what a crash left of deleted tables and indexes."""
+        self.settle_all()
+        self._remove_orphans()
         for table in list(self._engine.catalog.all()):
             if any(index.backfilled_to is not None for index in table.indexes):
                 self.fill(table, at_once=False)
-        self._remove_orphans()
 
     def _remove_orphans(self) -> None:
-        """Items of tables that are not in the catalogue: a crash came between the two steps of a deletion."""
-        known = {table.definition.number for table in self._engine.catalog.all()}
-        storage = self._engine.storage
-        position = keyspace.DATA
-        while True:
-            found = next(iter(storage.scan(position, after_prefix(keyspace.DATA))), None)
-            if found is None:
-                return
-            number = int.from_bytes(found[0][1:5], "big")
-            position = after_prefix(keyspace.table_prefix(number))
-            if number not in known:
-                storage.delete_range(keyspace.table_prefix(number), position)
+        """Data that is not in the catalogue: a crash came between the two steps of a deletion."""
+        known = {
+            prefix
+            for table in self._engine.catalog.all()
+            for prefix in (table.prefix, *(index.prefix for index in table.indexes))
+        }
+        position, end = keyspace.DATA, after_prefix(keyspace.DATA)
+        while found := next(iter(self._engine.storage.scan(position, end)), None):
+            prefix = found[0][: keyspace.PREFIX_BYTES]
+            if prefix not in known:
+                self._remove_data(prefix)
+            position = after_prefix(prefix)
 
     # -- filling indexes
 
@@ -132,4 +150,3 @@ class Lifecycle:
         self._stopping.set()
         for thread in self._fillers:
             thread.join()
-

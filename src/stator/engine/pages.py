@@ -108,7 +108,7 @@ def _refuse_beyond(index: Index, beyond: list[str], select: str | None) -> None:
 
 
 def read_page(call: Call, view: View, span: Range, limit: int | None, *, forward: bool = True) -> Page:
-    entries = call.engine.storage.scan(span.low, span.high, reverse=not forward)
+    entries = call.engine.storage.values(span.low, span.high, reverse=not forward)
     if view.filter is None and view.projection is None and not view.fetch:
         walked = _walk_raw(entries, limit, keep=not view.count_only)
     else:
@@ -140,7 +140,7 @@ class _Walked:
     fetched_units: float = 0.0
 
 
-def _walk_raw(entries: Iterable[tuple[bytes, bytes]], limit: int | None, *, keep: bool) -> _Walked:
+def _walk_raw(entries: Iterable[bytes], limit: int | None, *, keep: bool) -> _Walked:
     """The fast path: whole items, spliced as stored. The hottest loop of the engine; see ``bench/``."""
     parts: list[bytes] = []
     append = parts.append
@@ -148,7 +148,7 @@ def _walk_raw(entries: Iterable[tuple[bytes, bytes]], limit: int | None, *, keep
     last: bytes | None = None
     most = limit if limit is not None else -1
     from_bytes = int.from_bytes
-    for _, record in entries:
+    for record in entries:
         size += from_bytes(record[1:5], "big")
         scanned += 1
         if keep:
@@ -160,13 +160,13 @@ def _walk_raw(entries: Iterable[tuple[bytes, bytes]], limit: int | None, *, keep
     return _Walked(items, scanned, scanned, size, last)
 
 
-def _walk(call: Call, view: View, entries: Iterable[tuple[bytes, bytes]], limit: int | None) -> _Walked:
+def _walk(call: Call, view: View, entries: Iterable[bytes], limit: int | None) -> _Walked:
     shape = _shaper(view)
     items: list[Any] = []
     size = scanned = 0
     units = 0.0
     last: bytes | None = None
-    for _, record in entries:
+    for record in entries:
         size += records.size_of(record)
         scanned += 1
         item = records.unpack(record)

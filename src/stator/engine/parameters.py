@@ -15,7 +15,7 @@ from stator.expr import legacy
 from stator.expr.bind import bind_condition, bind_projection, bind_update
 from stator.expr.lexer import ExpressionError
 from stator.expr.parser import Parsed, parse_condition, parse_projection, parse_update
-from stator.expr.tree import Condition, Path, Projection, Update
+from stator.expr.tree import Condition, Path, Projection, Update, paths_in
 from stator.model.values import INVALID, Value, normalise
 
 _REFERENCE = re.compile(r"[0-9A-Za-z_]+")
@@ -59,12 +59,15 @@ def _any(request: dict[str, Any], names: Iterable[str]) -> bool:
 class Placeholders:
     """The names and values of one request (or of one member of a transaction)."""
 
-    __slots__ = ("_names", "_used_names", "_used_values", "_values")
+    __slots__ = ("_names", "_used_names", "_used_values", "_values", "nested", "values_bytes")
 
     def __init__(self, request: dict[str, Any], *, wrapped: bool = False) -> None:
         names, values = request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues")
         self._names: dict[str, str] = _NO_NAMES if names is None else _checked_names(names)
-        self._values: dict[str, Value] = _NO_VALUES if values is None else _checked_values(values, wrapped)
+        self._values: dict[str, Value] = _NO_VALUES if values is None else values
+        self.values_bytes = 0 if values is None else _check_values(values, wrapped)
+        # Paths that go inside an attribute: none of them may start at a key.
+        self.nested: list[Path] = []
         self._used_names: set[str] = set()
         self._used_values: set[str] = set()
 
@@ -97,7 +100,10 @@ class Placeholders:
             parsed = parse(text)
             self._used_names |= parsed.names
             self._used_values |= parsed.values
-            return bind(parsed)
+            tree = bind(parsed)
+            if parsed.nested:
+                self.nested += [path for path in paths_in(tree) if len(path.parts) > 1]
+            return tree
         except ExpressionError as error:
             raise ValidationFailed(f"Invalid {parameter}: {error.message}") from None
 
@@ -132,9 +138,11 @@ def _checked_names(names: dict[str, str]) -> dict[str, str]:
     return names
 
 
-def _checked_values(values: dict[str, Value], wrapped: bool) -> dict[str, Value]:
+def _check_values(values: dict[str, Value], wrapped: bool) -> int:
+    """Check and normalise the values; how many bytes they have in all."""
     if not values:
         raise ValidationFailed("ExpressionAttributeValues must not be empty")
+    size = 0
     for key, value in values.items():
         if len(key.encode()) > _REFERENCE_BYTES:
             raise ValidationFailed(
@@ -144,7 +152,7 @@ def _checked_values(values: dict[str, Value], wrapped: bool) -> dict[str, Value]
         if key[:1] != ":" or not _REFERENCE.fullmatch(key, 1):
             raise ValidationFailed(f'ExpressionAttributeValues contains invalid key: Syntax error; key: "{key}"')
         try:
-            normalise(value)
+            size += normalise(value)
         except ValidationFailed as error:
             if not wrapped:
                 raise
@@ -152,7 +160,7 @@ def _checked_values(values: dict[str, Value], wrapped: bool) -> dict[str, Value]
             raise ValidationFailed(
                 f"ExpressionAttributeValues contains invalid value: {text} for key {key}"
             ) from None
-    return values
+    return size
 
 
 # --- the parameters from before expressions --------------------------------------------------------------

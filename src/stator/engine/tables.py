@@ -31,6 +31,11 @@ class IndexDefinition:
     # While an index is filled from existing items: the storage key up to which it is complete, as hex. Items
     # beyond it are not in the index yet, and writes to them leave it alone. None once the index is complete.
     backfilled_to: str | None = None
+    last_increase: float | None = None
+    last_decrease: float | None = None
+    decreases_today: int = 0
+    # CREATING, UPDATING or DELETING until the table's ``status_until``. None is ACTIVE, once it is filled.
+    status: str | None = None
 
 
 @dataclass(slots=True)
@@ -67,6 +72,24 @@ class TableDefinition:
     status: str | None = None
     status_until: float = 0.0
 
+    @property
+    def scope(self) -> Scope:
+        return Scope(self.account, self.region)
+
+    @property
+    def in_transition(self) -> bool:
+        return self.status is not None or any(index.status is not None for index in self.indexes)
+
+    def index(self, name: str) -> IndexDefinition | None:
+        return next((index for index in self.indexes if index.name == name), None)
+
+    def drop_indexes(self, numbers: set[int]) -> None:
+        """Take indexes out, and the definitions of attributes that only they used."""
+        self.indexes = [index for index in self.indexes if index.number not in numbers]
+        schemas = [self.key_schema, *(index.key_schema for index in self.indexes)]
+        used = {element["AttributeName"] for schema in schemas for element in schema}
+        self.attributes = {name: kind for name, kind in self.attributes.items() if name in used}
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
@@ -98,9 +121,7 @@ class Index:
         self.counts = Counts()
         self.projected: frozenset[str] | None = None
         if definition.projection_type != "ALL":
-            self.projected = frozenset(
-                {*table_schema.names, *self.schema.names, *definition.non_key_attributes}
-            )
+            self.projected = frozenset({*table_schema.names, *self.schema.names, *definition.non_key_attributes})
         cursor = definition.backfilled_to
         self.backfilled_to = None if cursor is None else bytes.fromhex(cursor)
 
@@ -126,6 +147,7 @@ class Table:
         "definition",
         "encode_key",
         "global_indexes",
+        "index_key_names",
         "indexes",
         "local_indexes",
         "name",
@@ -138,7 +160,7 @@ class Table:
     def __init__(self, definition: TableDefinition) -> None:
         self.definition = definition
         self.name = definition.name
-        self.scope = Scope(definition.account, definition.region)
+        self.scope = definition.scope
         self.schema = read_schema(definition.key_schema, definition.attributes)
         self.prefix = keyspace.data_prefix(definition.number, 0)
         self.stats_key = keyspace.stats_key(definition.number)
@@ -148,6 +170,7 @@ class Table:
         self.indexes = sorted(
             (Index(index, definition, self.schema) for index in definition.indexes), key=lambda i: i.name
         )
+        self.index_key_names = frozenset(name for index in self.indexes for name in index.schema.names)
         self.local_indexes = [index for index in self.indexes if not index.is_global]
         self.global_indexes = [index for index in self.indexes if index.is_global]
 

@@ -37,6 +37,6 @@ def collection_metrics(call: Call, table: Table, key: Item) -> dict[str, Any]:
     size = 0
     for prefix in (table.prefix, *(index.prefix for index in table.local_indexes)):
         low = prefix + partition
-        size += sum(records.size_of(value) for _, value in call.engine.storage.scan(low, after_prefix(low)))
+        size += sum(map(records.size_of, call.engine.storage.values(low, after_prefix(low))))
     gigabytes = size // _GIB
     return {"ItemCollectionKey": {name: key[name]}, "SizeEstimateRangeGB": [gigabytes, gigabytes + 1]}

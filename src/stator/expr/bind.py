@@ -33,6 +33,7 @@ from stator.expr.tree import (
     RemoveAction,
     SetAction,
     Update,
+    UpdateAction,
 )
 from stator.model.values import content_of, kind_of
 
@@ -188,7 +189,7 @@ class _Binder:
         return self.names[part]
 
     def update(self, tree: Update) -> Update:
-        actions = []
+        actions: list[UpdateAction] = []
         for action in tree.actions:
             path = self.path(action.path)
             if isinstance(action, RemoveAction):

@@ -52,7 +52,7 @@ def _function(node: Function, item: Item) -> bool:
 def _value(operand: Operand, item: Item) -> Value | None:
     kind = type(operand)
     if kind is Literal:
-        return operand.value  # type: ignore[union-attr, return-value]
+        return operand.value  # type: ignore[union-attr]
     if kind is Path:
         return lookup(item, operand)  # type: ignore[arg-type]
     assert isinstance(operand, Function) and operand.name == "size"

@@ -61,6 +61,8 @@ class Parsed:
     tree: Tree
     names: frozenset[str]
     values: frozenset[str]
+    # Whether any path goes inside an attribute.
+    nested: bool
 
 
 @lru_cache(maxsize=4096)
@@ -93,11 +95,10 @@ class _Problems:
     count: str | None = None
 
     def first(self, update: bool) -> str | None:
+        order = [self.parentheses, self.unknown_function, self.misused_function, self.reserved_word, self.count]
         if update:
-            order = (self.reserved_word, self.unknown_function, self.repeated_section)
-        else:
-            order = (self.parentheses, self.unknown_function, self.misused_function, self.reserved_word)
-        return next((problem for problem in (*order, self.count) if problem), None)
+            order = [self.reserved_word, self.unknown_function, self.repeated_section]
+        return next(filter(None, order), None)
 
 
 @dataclass(slots=True)
@@ -110,6 +111,7 @@ class _Parser:
     names: set[str] = field(default_factory=set)
     values: set[str] = field(default_factory=set)
     operators: int = 0
+    nested: bool = False
 
     def __post_init__(self) -> None:
         if not self.text.strip():
@@ -164,7 +166,7 @@ class _Parser:
         problem = self.problems.first(isinstance(tree, Update))
         if problem:
             raise ExpressionError(problem)
-        return Parsed(tree, frozenset(self.names), frozenset(self.values))
+        return Parsed(tree, frozenset(self.names), frozenset(self.values), self.nested)
 
     # -- conditions
 
@@ -329,9 +331,11 @@ class _Parser:
         parts: list[PathPart] = [self.path_name()]
         while True:
             if self.at("."):
+                self.nested = True
                 self.take()
                 parts.append(self.path_name())
             elif self.at("["):
+                self.nested = True
                 self.take()
                 if self.token.kind != "number":
                     raise self.syntax_error()

@@ -76,14 +76,14 @@ def project(item: Item, paths: Iterable[Path]) -> Item:
     return _pick_map(item, wanted)
 
 
-def _pick_map(values: dict[str, Any], wanted: dict[PathPart, Any]) -> dict[str, Any]:
+def _pick_map(values: dict[Any, Any], wanted: dict[PathPart, Any]) -> dict[Any, Any]:
     picked = {}
     for name, branch in wanted.items():
         if name in values:
-            value = _pick(values[name], branch)  # type: ignore[index]
+            value = _pick(values[name], branch)
             if value is not None:
                 picked[name] = value
-    return picked  # type: ignore[return-value]
+    return picked
 
 
 def _pick(value: Value, branch: dict[PathPart, Any] | None) -> Value | None:

@@ -30,7 +30,7 @@ WRONG_TYPE = "An operand in the update expression has an incorrect data type"
 
 
 def apply(update: Update, item: Item) -> None:
-    """Change ``item`` in place."""
+    """Change ``item`` in place. Values it shares with another item are copied before anything in them changes."""
     sets: list[tuple[Path, Value]] = []
     removals: list[Path] = []
     for action in update.actions:
@@ -42,7 +42,12 @@ def apply(update: Update, item: Item) -> None:
             sets.append((action.path, _sum(action, item)))
         else:
             _delete_members(action, item, sets, removals)
-    for path, value in sorted(sets, key=_index_order):
+    for name in {path.parts[0] for path in (*(path for path, _ in sets), *removals) if len(path.parts) > 1}:
+        if name in item:
+            item[name] = deepcopy(item[name])
+    if len(sets) > 1:
+        sets.sort(key=_index_order)
+    for path, value in sets:
         paths.assign(item, path, value)
     for path in sorted(removals, key=_index_order, reverse=True):
         paths.remove(item, path)
@@ -57,12 +62,12 @@ def _index_order(entry: Path | tuple[Path, Value]) -> int:
 def _operand(node: Operand, item: Item) -> Value:
     match node:
         case Literal(value):
-            return deepcopy(value) if "M" in value or "L" in value else value
+            return _copied(value)
         case Path():
             found = paths.lookup(item, node)
             if found is None:
                 raise ExpressionError(MISSING)
-            return deepcopy(found)
+            return _copied(found)
         case Arithmetic(operator, left, right):
             first, second = _operand(left, item), _operand(right, item)
             if "N" not in first or "N" not in second:
@@ -71,13 +76,18 @@ def _operand(node: Operand, item: Item) -> Value:
             return {"N": compute(first["N"], second["N"])}
         case Function("if_not_exists", (Path() as path, default)):
             found = paths.lookup(item, path)
-            return _operand(default, item) if found is None else deepcopy(found)
+            return _operand(default, item) if found is None else _copied(found)
         case Function("list_append", (first_list, second_list)):
             head, tail = _operand(first_list, item), _operand(second_list, item)
             if "L" not in head or "L" not in tail:
                 raise ExpressionError(WRONG_TYPE)
             return {"L": head["L"] + tail["L"]}
     raise AssertionError(node)
+
+
+def _copied(value: Value) -> Value:
+    """A copy of what can be changed from inside; scalars and sets are replaced whole, never changed."""
+    return deepcopy(value) if "M" in value or "L" in value else value
 
 
 def _sum(action: AddAction, item: Item) -> Value:

@@ -19,7 +19,9 @@ from stator.server.credentials import Credential, account_of_key
 from stator.server.request import Request
 from stator.server.verification import Verifier
 
+# Bounds, because anyone can invent key ids.
 _REMEMBERED = 10_000
+_LONGEST_BYTES = 1000
 
 
 class Authenticator:
@@ -42,7 +44,7 @@ class Authenticator:
         authorization = read_authorization(request)
         authorization.check_form()
         scope = Scope(account_of_key(authorization.elements[0]), authorization.elements[2])
-        if stem and not authorization.presigned:
+        if 0 < len(stem) <= _LONGEST_BYTES and not authorization.presigned:
             self._remember(stem, scope)
         return scope
 

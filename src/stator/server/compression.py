@@ -9,6 +9,8 @@ from __future__ import annotations
 import zlib
 
 from stator.errors import RequestTooLarge, SerializationFailed
+from stator.server.reply import Outcome
+from stator.server.request import Request
 
 _GZIP = 16 + zlib.MAX_WBITS
 _FASTEST = 1
@@ -37,6 +39,14 @@ def _gunzip(body: bytes, limit_bytes: int) -> bytes:
     return plain
 
 
+def gzip_if_accepted(outcome: Outcome, request: Request) -> Outcome:
+    """The same answer with a compressed body, if the client can read one."""
+    if not accepts_gzip(request.headers.get(b"accept-encoding", b"")):
+        return outcome
+    extra = outcome.extra + b"Content-Encoding: gzip\r\n"
+    return Outcome(outcome.status, _gzip(outcome.body), outcome.commit, outcome.content_type, extra)
+
+
 def accepts_gzip(accept_encoding: bytes) -> bool:
     """Whether the header allows gzip; ``gzip;q=0`` is a way to refuse it."""
     for offer in accept_encoding.lower().split(b","):
@@ -46,6 +56,6 @@ def accepts_gzip(accept_encoding: bytes) -> bool:
     return False
 
 
-def encode_gzip(body: bytes) -> bytes:
+def _gzip(body: bytes) -> bytes:
     encoder = zlib.compressobj(_FASTEST, zlib.DEFLATED, _GZIP)
     return encoder.compress(body) + encoder.flush()

@@ -25,7 +25,7 @@ from typing import cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
-from stator.server.compression import accepts_gzip, encode_gzip
+from stator.server.compression import gzip_if_accepted
 from stator.server.context import ServerContext
 from stator.server.reply import CONTINUE, Outcome
 from stator.server.request import LowercaseNames, Request
@@ -104,6 +104,7 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """A client may stop sending and still wait for its replies."""
         self._deaf = True
+        self._reading = False
         return bool(self._pending or self._backlog) and not self._lingering
 
     def pause_writing(self) -> None:
@@ -186,19 +187,13 @@ class Connection(asyncio.Protocol):
         self._adjust_reading()
 
     def _render(self, request: Request, outcome: Outcome) -> bytes:
-        body = outcome.body
-        if len(body) >= self._context.limits.gzip_reply_bytes and accepts_gzip(
-            request.headers.get(b"accept-encoding", b"")
-        ):
-            body = encode_gzip(body)
-            outcome.extra += b"Content-Encoding: gzip\r\n"
+        if len(outcome.body) >= self._context.limits.gzip_reply_bytes:
+            outcome = gzip_if_accepted(outcome, request)
         return self._context.renderer.render(
-            outcome, keep_alive=request.keep_alive, body=body, without_body=request.method == b"HEAD"
+            outcome, keep_alive=request.keep_alive, without_body=request.method == b"HEAD"
         )
 
-    def _settled(
-        self, reply: PendingReply, request: Request, outcome: Outcome, reason: BaseException | None
-    ) -> None:
+    def _settled(self, reply: PendingReply, request: Request, outcome: Outcome, reason: BaseException | None) -> None:
         if reason is not None:
             failure = self._context.dispatcher.failure(outcome, reason)
             reply.data = self._render(request, failure)
@@ -248,11 +243,13 @@ class Connection(asyncio.Protocol):
             data = self._head_without_upgrade() + data[upgrade.args[0] :]
             self._headers, self._url = _NO_HEADERS, b""
             try:
-                return self._parser.feed_data(data)
+                self._parser.feed_data(data)
             except HttpParserUpgrade as another:
                 upgrade = another
             except HttpParserError:
                 break
+            else:
+                return
         self._refuse(400)  # not HTTP after all, or a CONNECT
 
     def _head_without_upgrade(self) -> bytes:
@@ -272,7 +269,7 @@ class Connection(asyncio.Protocol):
         if status == 413:
             data = renderer.render_too_large()
         else:
-            data = renderer.render(Outcome(status, b""), keep_alive=False, body=b"")
+            data = renderer.render(Outcome(status, b""), keep_alive=False)
         self._refusal = PendingReply(data, ready=True, last=True, linger=True)
         self._work_off_backlog()
 
@@ -304,6 +301,7 @@ class Connection(asyncio.Protocol):
         self._lingering = True
         if self._transport.can_write_eof():
             self._transport.write_eof()
+        self._adjust_reading()
 
     # The end.
 

@@ -33,9 +33,7 @@ class Credential:
 
 def account_of_key(access_key_id: str) -> str:
     """Without a credentials file, a key id of twelve digits names its account: tests can use several."""
-    is_account = (
-        len(access_key_id) == _ACCOUNT_DIGITS and access_key_id.isdecimal() and access_key_id.isascii()
-    )
+    is_account = len(access_key_id) == _ACCOUNT_DIGITS and access_key_id.isdecimal() and access_key_id.isascii()
     return access_key_id if is_account else DEFAULT_ACCOUNT
 
 

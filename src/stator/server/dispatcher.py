@@ -30,13 +30,12 @@ _ALLOW_ORIGIN = b"Access-Control-Allow-Origin: *\r\n"
 
 
 class Dispatcher:
-    def __init__(
-        self, backend: Backend, authenticator: Authenticator, limits: ServerLimits, region: str
-    ) -> None:
+    def __init__(self, backend: Backend, authenticator: Authenticator, limits: ServerLimits, region: str) -> None:
         self._submit = backend.submit
         self._scope_of = authenticator.scope_of
         self._body_bytes = limits.body_bytes
         self._healthy = f"healthy: dynamodb.{region}.amazonaws.com ".encode()
+        self._last_failure = ""
         self._operations = {_target(name): name for name in backend.operations()}
 
     def answer(self, request: Request) -> Outcome:
@@ -51,7 +50,9 @@ class Dispatcher:
 
     def failure(self, request_outcome: Outcome, reason: BaseException) -> Outcome:
         """What to answer instead of a reply whose commit could not be made durable."""
-        log.error("a write could not be made durable: %s", reason)
+        if str(reason) != self._last_failure:  # a full disk fails every write: say it once
+            self._last_failure = str(reason)
+            log.error("a write could not be made durable: %s", reason, exc_info=reason)
         body = orjson.dumps(InternalServerError().wire())
         return Outcome(500, body, None, request_outcome.content_type, request_outcome.extra)
 

@@ -52,7 +52,11 @@ class HttpServer:
     def url(self) -> str:
         """An address under which a client on this machine reaches the server."""
         scheme = "http" if self._options.tls is None else "https"
-        return f"{scheme}://{_reachable(self._options.host)}:{self.port}"
+        addresses = [listening.getsockname() for listening in self._server.sockets]
+        # A name with an IPv4 and an IPv6 address gets two free ports: then only an address is unambiguous.
+        same_port = len({port for _, port, *_ in addresses}) == 1
+        host = self._options.host if same_port else addresses[0][0]
+        return f"{scheme}://{_reachable(host)}:{self.port}"
 
     async def stop(self, timeout_seconds: float | None = None) -> None:
         """Accept nobody more, answer what has been asked, close; give up after ``timeout_seconds``."""
@@ -70,7 +74,7 @@ class HttpServer:
 
 
 def _reachable(host: str) -> str:
-    if host in ("", "0.0.0.0"):
+    if host in ("", "0.0.0.0"):  # noqa: S104 - compared, not bound
         return "127.0.0.1"
     if host == "::":
         return "[::1]"

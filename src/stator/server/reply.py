@@ -74,10 +74,11 @@ class ReplyRenderer:
         self._date = http_date(epoch_seconds)
         self._heads.clear()
 
-    def render(self, outcome: Outcome, *, keep_alive: bool, body: bytes, without_body: bool = False) -> bytes:
-        """``body`` is what goes over the wire, compressed or not: AWS's CRC is that of the sent bytes."""
+    def render(self, outcome: Outcome, *, keep_alive: bool, without_body: bool = False) -> bytes:
+        """The CRC is that of the body as sent, compressed or not: so AWS has it, and its SDKs check it."""
         key = (outcome.status, outcome.content_type, keep_alive)
         head = self._heads.get(key) or self._remember_head(key)
+        body = outcome.body
         sent = b"" if without_body else body
         return _LAYOUT % (head, len(body), self._next_id(), zlib.crc32(body), outcome.extra, sent)
 

@@ -28,9 +28,10 @@ class LowercaseNames(dict[bytes, bytes]):
     """
 
     CAPACITY = 1000
+    LONGEST = 64
 
     def __missing__(self, name: bytes) -> bytes:
         lowered = name.lower()
-        if len(self) < self.CAPACITY:
+        if len(self) < self.CAPACITY and len(name) <= self.LONGEST:
             self[name] = lowered
         return lowered

@@ -16,9 +16,7 @@ from stator.server.options import ServerOptions
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def run_until_signal(
-    backend: Backend, options: ServerOptions, on_ready: Callable[[HttpServer], None]
-) -> None:
+def run_until_signal(backend: Backend, options: ServerOptions, on_ready: Callable[[HttpServer], None]) -> None:
     """Serve until SIGINT or SIGTERM; a second signal cuts off the clients that are still waiting."""
 
     async def serve() -> None:
@@ -108,7 +106,7 @@ class BackgroundServer:
     def _main(self) -> None:
         try:
             _run(self._serve())
-        except BaseException as failure:  # noqa: BLE001 - start() raises it in the caller's thread
+        except BaseException as failure:  # start() raises it in the caller's thread
             self._failure = failure
         finally:
             self._started.set()

@@ -11,6 +11,7 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from stator.server.backend import Backend
@@ -32,7 +33,7 @@ class Settlement:
         """Call ``settled`` on the loop's thread once ``commit`` is durable, or cannot be."""
         try:
             self._when_durable(commit, partial(self._deliver, settled))
-        except Exception as broken:  # noqa: BLE001 - whatever it is, the client gets a 500
+        except Exception as broken:  # whatever it is, the client gets a 500
             settled(broken)
 
     def _deliver(self, settled: Settled, reason: BaseException | None) -> None:
@@ -45,10 +46,8 @@ class Settlement:
             self._wake()
 
     def _wake(self) -> None:
-        try:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits for these replies any more
             self._loop.call_soon_threadsafe(self._empty_mailbox)
-        except RuntimeError:
-            pass  # the loop is closed: nobody waits for these replies any more
 
     def _empty_mailbox(self) -> None:
         # First this, then the letters: one that arrives in between wakes the loop once too often,

@@ -74,6 +74,8 @@ def _canonical_path(url: bytes) -> str:
 
 
 def _canonical_query(url: bytes, leave_out: str) -> str:
+    if b"?" not in url:
+        return ""
     encoded = sorted(
         (quote(name, safe=_UNRESERVED), quote(value, safe=_UNRESERVED))
         for name, value in query_pairs(url)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from stator.clock import Clock
 from stator.errors import IncompleteSignature, InvalidSignature, UnrecognizedClient
@@ -76,9 +77,7 @@ def _check_scope(authorization: Authorization) -> None:
     if service != SERVICE:
         wrong.append(f"Credential should be scoped to correct service: '{SERVICE}'. ")
     if terminator != TERMINATOR:
-        wrong.append(
-            f"Credential should be scoped with a valid terminator: '{TERMINATOR}', not '{terminator}'. "
-        )
+        wrong.append(f"Credential should be scoped with a valid terminator: '{TERMINATOR}', not '{terminator}'. ")
     if date != authorization.timestamp[:8]:
         wrong.append(
             "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: "
@@ -108,7 +107,9 @@ def _lifetime_text(authorization: Authorization) -> str:
     return _TOLERANCE_TEXT if lifetime == _TOLERANCE else f"{int(lifetime.total_seconds())} sec."
 
 
+@lru_cache(maxsize=256)
 def _parse(timestamp: str) -> datetime:
+    """Remembered, because all requests of a second carry the same text and strptime is slow."""
     try:
         if _BASIC_PATTERN.fullmatch(timestamp):
             return datetime.strptime(timestamp, _BASIC_FORMAT).replace(tzinfo=UTC)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from sortedcontainers import SortedDict
 
@@ -12,7 +13,7 @@ from stator.storage.protocol import Changes, Durable
 
 class MemoryStorage:
     def __init__(self) -> None:
-        self._entries: SortedDict[bytes, bytes] = SortedDict()
+        self._entries: Any = SortedDict()
         self.get = self._entries.get
         self._commit = 0
         self._closed = False
@@ -24,6 +25,10 @@ class MemoryStorage:
         entries = self._entries
         keys = entries.irange(low, high, inclusive=(True, False), reverse=reverse)
         return ((key, entries[key]) for key in keys)
+
+    def values(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[bytes]:
+        keys = self._entries.irange(low, high, inclusive=(True, False), reverse=reverse)
+        return map(self._entries.__getitem__, keys)
 
     def write(self, changes: Changes) -> int:
         if self._closed:

@@ -22,24 +22,35 @@ class Storage(Protocol):
 
     def scan(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
         """Entries with low <= key < high, in key order or against it."""
+        ...
+
+    def values(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[bytes]:
+        """The values of ``scan``, without their keys: the fast way to read a page."""
+        ...
 
     def write(self, changes: Changes) -> int:
         """Apply all changes or none, and return the commit number."""
+        ...
 
     def delete_range(self, low: bytes, high: bytes) -> int:
         """Delete low <= key < high as one commit."""
+        ...
 
     def when_durable(self, commit: int, callback: Durable) -> None:
         """Call back once the commit is durable, or with the error that keeps it from being so."""
+        ...
 
     def wait_durable(self, commit: int) -> None:
         """Return once the commit is durable."""
+        ...
 
     def checkpoint(self, path: str) -> None:
         """Copy the whole store, as of now, to a new folder, without stopping writers."""
+        ...
 
     def size_bytes(self) -> int:
         """About how much is stored."""
+        ...
 
     def close(self) -> None: ...
 

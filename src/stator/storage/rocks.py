@@ -25,7 +25,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from rocksdict import (
     BlockBasedOptions,
@@ -35,6 +35,7 @@ from rocksdict import (
     DBRecoveryMode,
     Options,
     Rdict,
+    ReadOptions,
     WriteBatch,
 )
 
@@ -70,7 +71,8 @@ class RocksStorage:
     def __init__(self, path: str, *, durability: Durability = "disk") -> None:
         self._path = path
         _check_format(Path(path))
-        self._db = _open(path)
+        # raw_mode: keys and values are bytes, whatever rocksdict's own signatures allow.
+        self._db: Any = _open(path)
         _write_marker(Path(path))
         self._durable_on_write = durability == "process"
         self._commit = 0
@@ -100,6 +102,13 @@ class RocksStorage:
                 return
             if key != high:
                 yield key, value
+
+    def values(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[bytes]:
+        if reverse:
+            return (value for _, value in self.scan(low, high, reverse=True))
+        bounds = ReadOptions()
+        bounds.set_iterate_upper_bound(high)
+        return self._db.values(from_key=low, read_opt=bounds)  # type: ignore[no-any-return]
 
     def write(self, changes: Changes) -> int:
         batch = WriteBatch(raw_mode=True)

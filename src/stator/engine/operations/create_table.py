@@ -1,0 +1,184 @@
+"""CreateTable: every rule about the declaration itself is checked before the catalogue is looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from stator.engine import index_checks, key_checks, table_settings, throughput
+from stator.engine.account_quotas import check_account_quota, check_table_count, check_throughput_quotas
+from stator.engine.operation import Call, Operation
+from stator.engine.shapes import failed, violations
+from stator.engine.table_description import describe
+from stator.engine.table_state import in_use
+from stator.engine.tables import TableDefinition
+from stator.engine.tag_checks import read_tags
+from stator.errors import AccessDenied, ResourceInUse, ValidationFailed
+from stator.model.scope import Scope
+from stator.model.values import INVALID
+from stator.storage import Changes
+
+_UNOFFERED = ("GlobalTableSourceArn", "GlobalTableSettingsReplicationMode", "VectorIndexes")
+_SHORTEST_NAME = 3
+
+
+@dataclass(slots=True)
+class Request:
+    options: dict[str, Any]
+    billing_mode: str
+    attributes: dict[str, str]
+    tags: dict[str, str]
+
+
+def parse(request: dict[str, Any]) -> Request:
+    options = table_settings.without_nulls(request)
+    table_settings.refuse_unoffered(options, _UNOFFERED)
+    _check_members(options)
+    billing_mode = options.get("BillingMode", "PROVISIONED")
+    _check_billing(options, billing_mode)
+    attributes = key_checks.read_definitions(options["AttributeDefinitions"])
+    _check_keys(options, attributes, billing_mode)
+    _check_stream(options.get("StreamSpecification"))
+    table_settings.check_encryption(options.get("SSESpecification"))
+    return Request(options, billing_mode, attributes, read_tags(options.get("Tags", [])))
+
+
+def _check_members(options: dict[str, Any]) -> None:
+    """Constraints that AWS enforces although its service model no longer states them."""
+    errors = []
+    name = options["TableName"]
+    if "AttributeDefinitions" not in options:
+        errors.append(failed(None, "attributeDefinitions", "Member must not be null"))
+    if len(name) < _SHORTEST_NAME:
+        constraint = f"Member must have length greater than or equal to {_SHORTEST_NAME}"
+        errors.append(failed(name, "tableName", constraint))
+    if "KeySchema" not in options:
+        errors.append(failed(None, "keySchema", "Member must not be null"))
+    if errors:
+        raise violations(errors)
+
+
+def _check_billing(options: dict[str, Any], billing_mode: str) -> None:
+    provisioned, on_demand = options.get("ProvisionedThroughput"), options.get("OnDemandThroughput")
+    if billing_mode == "PAY_PER_REQUEST":
+        if provisioned is not None:
+            raise ValidationFailed(
+                f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is "
+                "PAY_PER_REQUEST"
+            )
+    elif provisioned is None:
+        raise ValidationFailed(
+            f"{INVALID}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
+        )
+    elif (member := throughput.first_maximum(on_demand)) is not None:
+        raise ValidationFailed(
+            f"{INVALID}{member} for OnDemandThroughput cannot be specified when table BillingMode is PROVISIONED."
+        )
+    throughput.check_bounds(provisioned, throughput.TABLE)
+    throughput.check_maxima(on_demand, throughput.TABLE, clearable=False)
+    throughput.check_first_warm(options.get("WarmThroughput"), provisioned, billing_mode, throughput.TABLE)
+
+
+def _check_keys(options: dict[str, Any], attributes: dict[str, str], billing_mode: str) -> None:
+    """The table's keys, then that definitions and keys match exactly, then each index."""
+    schema = options["KeySchema"]
+    local, global_ = options.get("LocalSecondaryIndexes"), options.get("GlobalSecondaryIndexes")
+    indexes = [*(local or ()), *(global_ or ())]
+    key_checks.check_table_keys(schema, attributes)
+    for index in indexes:
+        key_checks.check_defined(index["KeySchema"], attributes)
+    key_checks.check_all_used([schema, *(index["KeySchema"] for index in indexes)], attributes)
+    index_checks.check_local_indexes(local, schema)
+    index_checks.check_global_indexes(global_, billing_mode)
+    index_checks.check_names_differ(indexes)
+    index_checks.check_projected_total([len(i["Projection"].get("NonKeyAttributes", ())) for i in indexes])
+
+
+def _check_stream(specification: dict[str, Any] | None) -> None:
+    if specification is None:
+        return
+    if specification["StreamEnabled"]:
+        if "StreamViewType" not in specification:
+            raise ValidationFailed(f"{INVALID}Table is being created with a stream enabled, UpdateViewType is required")
+    elif "StreamViewType" in specification:
+        raise ValidationFailed(
+            f"{INVALID}Table is being created with a stream disabled, UpdateViewType should not be specified"
+        )
+
+
+def run(call: Call, request: Request) -> dict[str, Any]:
+    engine = call.engine
+    engine.lifecycle.settle_all()
+    name = _own_name(request.options["TableName"], call.scope)
+    existing = engine.catalog.find(call.scope, name)
+    if existing is not None:
+        if existing.definition.status == "CREATING":
+            raise in_use(f"Table is being created: {name}")
+        raise ResourceInUse(f"Table already exists: {name}")
+    check_table_count(engine.catalog, call.scope)
+    changes: Changes = {}
+    definition = _define(request, name, call.scope, engine.clock.now())
+    check_throughput_quotas(definition)
+    check_account_quota(engine.catalog, definition)
+    definition.number = engine.catalog.take_number(changes)
+    engine.lifecycle.begin(definition, "CREATING")
+    table = engine.catalog.put(definition, changes)
+    engine.commit_changes(call, changes)
+    return {"TableDescription": describe(table, engine.clock.now())}
+
+
+def _own_name(name: str, scope: Scope) -> str:
+    """A table to be created may be named by its ARN, if that lies in the caller's account and region."""
+    if not name.startswith("arn:"):
+        return name
+    prefix = scope.table_arn("")
+    if not name.startswith(prefix):
+        raise AccessDenied(
+            f"User: arn:aws:iam::{scope.account}:root is not authorized to perform: dynamodb:CreateTable on resource: "
+            f"{name}"
+        )
+    return name.removeprefix(prefix)
+
+
+def _define(request: Request, name: str, scope: Scope, now: float) -> TableDefinition:
+    options = request.options
+    on_demand = request.billing_mode == "PAY_PER_REQUEST"
+    read, write = (0, 0) if on_demand else throughput.units(options["ProvisionedThroughput"])
+    definition = TableDefinition(
+        name=name,
+        number=0,
+        table_id=str(uuid4()),
+        account=scope.account,
+        region=scope.region,
+        created=now,
+        key_schema=key_checks.plain(options["KeySchema"]),
+        attributes=request.attributes,
+        billing_mode=request.billing_mode,
+        billing_changed=now if on_demand else None,
+        read_units=read,
+        write_units=write,
+        on_demand=throughput.plain_members(options.get("OnDemandThroughput")),
+        warm=throughput.plain_members(options.get("WarmThroughput")),
+        table_class=options.get("TableClass"),
+        deletion_protection=options.get("DeletionProtectionEnabled", False),
+        sse=table_settings.read_encryption(options.get("SSESpecification"), scope),
+        tags=request.tags,
+        resource_policy=options.get("ResourcePolicy"),
+    )
+    _add_indexes(definition, options)
+    stream = options.get("StreamSpecification", {})
+    if stream.get("StreamEnabled"):
+        table_settings.start_stream(definition, stream["StreamViewType"], now)
+    return definition
+
+
+def _add_indexes(definition: TableDefinition, options: dict[str, Any]) -> None:
+    for member, is_global in (("LocalSecondaryIndexes", False), ("GlobalSecondaryIndexes", True)):
+        for spec in options.get(member, ()):
+            index = index_checks.read_index(spec, definition.next_index, is_global=is_global)
+            definition.indexes.append(index)
+            definition.next_index += 1
+
+
+OPERATION = Operation("CreateTable", parse, run)

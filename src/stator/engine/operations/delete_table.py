@@ -1,0 +1,45 @@
+"""DeleteTable: the table is DELETING at once, and gone with its data when the status has lasted."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from stator.engine.operation import Call, Operation
+from stator.engine.table_description import describe, index_status
+from stator.engine.table_state import check_stands, in_use
+from stator.engine.tables import TableDefinition
+from stator.errors import ValidationFailed
+from stator.storage import Changes
+
+
+def parse(request: dict[str, Any]) -> str:
+    return str(request["TableName"])
+
+
+def run(call: Call, table_name: str) -> dict[str, Any]:
+    engine = call.engine
+    table = call.table_as_a_whole(table_name)
+    _check_may_go(table.definition)
+    definition = copy.deepcopy(table.definition)
+    engine.lifecycle.begin(definition, "DELETING")
+    changes: Changes = {}
+    table = engine.catalog.put(definition, changes)
+    engine.commit_changes(call, changes)
+    return {"TableDescription": describe(table, engine.clock.now())}
+
+
+def _check_may_go(definition: TableDefinition) -> None:
+    check_stands(definition)
+    if definition.status == "UPDATING":
+        raise in_use(f"Table: {definition.name} is in the process of being updated.")
+    if any(index_status(definition, index) != "ACTIVE" for index in definition.indexes):
+        raise in_use("Cannot delete table while indexes are being created, updated, or deleted.")
+    if definition.deletion_protection:
+        raise ValidationFailed(
+            "Resource cannot be deleted as it is currently protected against deletion. "
+            "Disable deletion protection first."
+        )
+
+
+OPERATION = Operation("DeleteTable", parse, run)

@@ -1,0 +1,24 @@
+"""DescribeLimits: AWS's default quotas, which this engine keeps to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stator.engine.operation import Call, Operation
+from stator.model.limits import ACCOUNT_READ_UNITS, ACCOUNT_WRITE_UNITS, TABLE_READ_UNITS, TABLE_WRITE_UNITS
+
+
+def parse(request: dict[str, Any]) -> None:
+    return None
+
+
+def run(call: Call, request: None) -> dict[str, Any]:
+    return {
+        "AccountMaxReadCapacityUnits": ACCOUNT_READ_UNITS,
+        "AccountMaxWriteCapacityUnits": ACCOUNT_WRITE_UNITS,
+        "TableMaxReadCapacityUnits": TABLE_READ_UNITS,
+        "TableMaxWriteCapacityUnits": TABLE_WRITE_UNITS,
+    }
+
+
+OPERATION = Operation("DescribeLimits", parse, run)

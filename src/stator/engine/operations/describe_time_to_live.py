@@ -1,0 +1,28 @@
+"""DescribeTimeToLive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stator.engine.operation import Call, Operation
+from stator.errors import ValidationFailed
+
+
+def parse(request: dict[str, Any]) -> str:
+    return str(request["TableName"])
+
+
+def run(call: Call, table_name: str) -> dict[str, Any]:
+    definition = call.table_as_a_whole(table_name).definition
+    if definition.status in ("CREATING", "DELETING"):
+        raise ValidationFailed(
+            f"Cannot describe time to live while table is in {definition.status} state: "
+            f"Current table state is {definition.status}"
+        )
+    description = {"TimeToLiveStatus": "DISABLED"}
+    if definition.ttl_attribute is not None:
+        description = {"TimeToLiveStatus": "ENABLED", "AttributeName": definition.ttl_attribute}
+    return {"TimeToLiveDescription": description}
+
+
+OPERATION = Operation("DescribeTimeToLive", parse, run)

@@ -1,0 +1,20 @@
+"""ListTagsOfResource. Fifty tags, the most there can be, fit one page; a NextToken is ignored, as on AWS."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stator.engine.operation import Call, Operation
+from stator.engine.resource_arn import ResourceArn, find_table, read_arn
+
+
+def parse(request: dict[str, Any]) -> ResourceArn:
+    return read_arn(request["ResourceArn"])
+
+
+def run(call: Call, arn: ResourceArn) -> dict[str, Any]:
+    table = find_table(call, arn, "ListTagsOfResource")
+    return {"Tags": [{"Key": key, "Value": value} for key, value in table.definition.tags.items()]}
+
+
+OPERATION = Operation("ListTagsOfResource", parse, run)

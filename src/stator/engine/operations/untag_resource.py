@@ -1,0 +1,38 @@
+"""UntagResource: a key that is not there is fine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from stator.engine.operation import Call, Operation
+from stator.engine.operations.tag_resource import set_tags
+from stator.engine.resource_arn import ResourceArn, find_table, read_arn
+from stator.engine.table_settings import without_nulls
+from stator.engine.tag_checks import check_keys
+from stator.errors import ValidationFailed
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    arn: ResourceArn
+    keys: frozenset[str]
+
+
+def parse(request: dict[str, Any]) -> Request:
+    arn = read_arn(request["ResourceArn"])
+    keys = without_nulls(request["TagKeys"])
+    if not keys:
+        raise ValidationFailed("Atleast one Tag Key needs to be provided as Input.")
+    check_keys(keys)
+    return Request(arn, frozenset(keys))
+
+
+def run(call: Call, request: Request) -> dict[str, Any]:
+    table = find_table(call, request.arn, "UntagResource")
+    tags = table.definition.tags
+    set_tags(call, table, {key: value for key, value in tags.items() if key not in request.keys})
+    return {}
+
+
+OPERATION = Operation("UntagResource", parse, run)

@@ -1,0 +1,282 @@
+"""UpdateTable.
+
+Most settings change alone: ``_check_combination`` has AWS's rules on what may stand in one request. The change is
+made on a copy of the definition and takes effect with one write, so a refused request leaves nothing behind. The
+answer shows the throughput from before, as on AWS.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+from stator.engine import key_checks, table_settings, throughput
+from stator.engine.account_quotas import check_account_quota, check_throughput_quotas
+from stator.engine.index_updates import Change, IndexUpdate, apply_updates, read_updates
+from stator.engine.operation import Call, Operation
+from stator.engine.table_description import describe
+from stator.engine.table_state import check_stands, in_use
+from stator.engine.tables import TableDefinition
+from stator.errors import ResourceInUse, ValidationFailed
+from stator.model.values import INVALID
+from stator.storage import Changes
+
+_UNOFFERED = (
+    "ReplicaUpdates",
+    "MultiRegionConsistency",
+    "GlobalTableWitnessUpdates",
+    "GlobalTableSettingsReplicationMode",
+    "DisassociationProtectionEnabled",
+    "VectorIndexUpdates",
+)
+_OPERATIONS = (
+    "ProvisionedThroughput",
+    "BillingMode",
+    "StreamSpecification",
+    "GlobalSecondaryIndexUpdates",
+    "SSESpecification",
+    "DeletionProtectionEnabled",
+    "OnDemandThroughput",
+    "WarmThroughput",
+    "TableClass",
+)
+_NOTHING = (
+    "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates, "
+    "SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, ReplicaTransitRoleArn, MultiRegionConsistency, "
+    "DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass is required"
+)
+# In the order in which AWS complains about them.
+_ALONE = {
+    "SSESpecification": "Server-Side Encryption modification",
+    "TableClass": "TableClass modification",
+    "DeletionProtectionEnabled": "DeletionProtection modification",
+}
+# Changes after which AWS shows the table as UPDATING. The others are done when it answers.
+_SLOW = ("ProvisionedThroughput", "BillingMode", "StreamSpecification", "TableClass", "WarmThroughput")
+
+
+@dataclass(slots=True)
+class Request:
+    options: dict[str, Any]
+    updates: list[IndexUpdate]
+    attributes: dict[str, str] | None
+
+    @property
+    def moves_index(self) -> bool:
+        return any(update.action != "Update" for update in self.updates)
+
+
+# -- before the table is known
+
+
+def parse(request: dict[str, Any]) -> Request:
+    options = table_settings.without_nulls(request)
+    table_settings.refuse_unoffered(options, _UNOFFERED)
+    asked = [member for member in _OPERATIONS if _asks(options, member)]
+    if not asked:
+        raise ValidationFailed(_NOTHING)
+    updates = options.get("GlobalSecondaryIndexUpdates")
+    if updates == []:
+        raise ValidationFailed(f"{INVALID}List of GlobalSecondaryIndexUpdates is empty")
+    definitions = options.get("AttributeDefinitions")
+    attributes = None if definitions is None else key_checks.read_definitions(definitions)
+    parsed = Request(options, read_updates(updates or []), attributes)
+    _check_combination(asked, parsed)
+    _check_billing(options)
+    _check_stream(options.get("StreamSpecification"))
+    table_settings.check_encryption(options.get("SSESpecification"))
+    throughput.check_bounds(options.get("ProvisionedThroughput"), throughput.TABLE)
+    throughput.check_maxima(options.get("OnDemandThroughput"), throughput.TABLE, clearable=True)
+    return parsed
+
+
+def _asks(options: dict[str, Any], member: str) -> bool:
+    """Empty settings ask for nothing, except for encryption, where AWS takes them as the default."""
+    return member in options and (member == "SSESpecification" or options[member] not in ({}, []))
+
+
+def _check_combination(asked: list[str], request: Request) -> None:
+    for member, what in _ALONE.items():
+        if member in asked and len(asked) > 1:
+            raise ValidationFailed(f"{INVALID}{what} must be the only operation in the request")
+    if "WarmThroughput" in asked:
+        _check_warm_combination(asked, request)
+    if "OnDemandThroughput" in asked and set(asked) - {"OnDemandThroughput", "BillingMode"}:
+        raise ValidationFailed(
+            f"{INVALID}OnDemandThroughput can only be combined with BillingMode in an UpdateTable request"
+        )
+    units_alone = "ProvisionedThroughput" in asked and "BillingMode" not in asked
+    if request.moves_index and units_alone:
+        raise ValidationFailed(f"{INVALID}You cannot create or delete index while updating table IOPS")
+    if "StreamSpecification" in asked:
+        if request.moves_index:
+            raise ValidationFailed(f"{INVALID}You cannot create or delete index while changing stream status")
+        if "ProvisionedThroughput" in asked:
+            raise ValidationFailed(f"{INVALID}You cannot modify stream status while updating table IOPS")
+
+
+def _check_warm_combination(asked: list[str], request: Request) -> None:
+    if any(update.action == "Create" for update in request.updates):
+        raise ValidationFailed(
+            f"{INVALID}Create global secondary index cannot be specified when updating WarmThroughput"
+        )
+    if set(asked) - {"WarmThroughput", "GlobalSecondaryIndexUpdates"}:
+        raise ValidationFailed(f"{INVALID}WarmThroughput must be the only operation in the request")
+
+
+def _check_billing(options: dict[str, Any]) -> None:
+    mode, has_units = options.get("BillingMode"), "ProvisionedThroughput" in options
+    if mode == "PROVISIONED" and not has_units:
+        raise ValidationFailed(f"{INVALID}ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
+    if mode == "PAY_PER_REQUEST" and has_units:
+        raise ValidationFailed(
+            f"{INVALID}ProvisionedThroughput cannot be specified when BillingMode is PAY_PER_REQUEST"
+        )
+
+
+def _check_stream(specification: dict[str, Any] | None) -> None:
+    if specification is None:
+        return
+    has_type = "StreamViewType" in specification
+    if specification["StreamEnabled"] and not has_type:
+        raise ValidationFailed(f"{INVALID}If stream is being enabled then UpdateViewType is required")
+    if not specification["StreamEnabled"] and has_type:
+        raise ValidationFailed(f"{INVALID}If stream is being disabled, then UpdateViewType must not be specified")
+
+
+# -- with the table
+
+
+def run(call: Call, request: Request) -> dict[str, Any]:
+    engine, options = call.engine, request.options
+    table = call.table_as_a_whole(options["TableName"])
+    _check_admission(table.definition, request)
+    now = engine.clock.now()
+    before = describe(table, now)
+    definition = copy.deepcopy(table.definition)
+    switches_to = _change_billing(definition, options, now)
+    created = apply_updates(definition, request.updates, Change(request.attributes, switches_to, now))
+    _change_settings(definition, options, now)
+    check_throughput_quotas(definition)
+    check_account_quota(engine.catalog, definition)
+    _begin(call, definition, request)
+    changes: Changes = {}
+    table = engine.catalog.put(definition, changes)
+    engine.commit_changes(call, changes)
+    description = _as_answered(describe(table, now), before, options)
+    if created is not None:
+        engine.lifecycle.fill(table)
+    return {"TableDescription": description}
+
+
+def _check_admission(definition: TableDefinition, request: Request) -> None:
+    check_stands(definition)
+    if definition.status is None:
+        return
+    if "DeletionProtectionEnabled" in request.options:
+        raise ResourceInUse("Table needs to be in ACTIVE status to modify deletion protection setting.")
+    raise in_use(f"Table IOPS are currently being updated. Table: {definition.name}")
+
+
+def _change_billing(definition: TableDefinition, options: dict[str, Any], now: float) -> str | None:
+    """Change mode and units; the mode that the table switches to, if it does."""
+    mode, provisioned = options.get("BillingMode", definition.billing_mode), options.get("ProvisionedThroughput")
+    if mode != definition.billing_mode:
+        _switch(definition, mode, provisioned, now)
+        return str(mode)
+    if provisioned is None:
+        return None
+    if mode == "PAY_PER_REQUEST":
+        raise ValidationFailed(
+            f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is "
+            "PAY_PER_REQUEST"
+        )
+    throughput.check_changes(definition, provisioned, throughput.TABLE)
+    throughput.change_units(definition, provisioned, now)
+    return None
+
+
+def _switch(definition: TableDefinition, mode: str, provisioned: dict[str, int] | None, now: float) -> None:
+    """Between the billing modes. Maxima of on-demand throughput do not survive it."""
+    definition.billing_mode = mode
+    definition.read_units, definition.write_units = (0, 0) if provisioned is None else throughput.units(provisioned)
+    definition.on_demand = None
+    for index in definition.indexes:
+        index.read_units = index.write_units = 0
+        index.on_demand = None
+    if mode == "PAY_PER_REQUEST":
+        definition.billing_changed = now
+
+
+def _change_settings(definition: TableDefinition, options: dict[str, Any], now: float) -> None:
+    if "OnDemandThroughput" in options:
+        _change_maxima(definition, options["OnDemandThroughput"])
+    if "WarmThroughput" in options:
+        base = throughput.warm_base(definition.billing_mode, definition)
+        current = throughput.warm_units(definition.warm, base)
+        throughput.check_warm_rises(options["WarmThroughput"], current, throughput.TABLE)
+        definition.warm = throughput.merge_warm(current, options["WarmThroughput"])
+    if "StreamSpecification" in options:
+        _change_stream(definition, options["StreamSpecification"], now)
+    if "SSESpecification" in options:
+        _change_encryption(definition, options["SSESpecification"])
+    if "TableClass" in options:
+        definition.table_class, definition.table_class_changed = options["TableClass"], now
+    if "DeletionProtectionEnabled" in options:
+        definition.deletion_protection = options["DeletionProtectionEnabled"]
+
+
+def _change_maxima(definition: TableDefinition, asked: dict[str, int]) -> None:
+    member = throughput.first_maximum(asked)
+    if member is not None and definition.billing_mode == "PROVISIONED":
+        raise ValidationFailed(
+            f"{INVALID}{member} for OnDemandThroughput cannot be specified when the table BillingMode is PROVISIONED"
+        )
+    definition.on_demand = throughput.merge_maxima(definition.on_demand, asked)
+
+
+def _change_stream(definition: TableDefinition, specification: dict[str, Any], now: float) -> None:
+    if specification["StreamEnabled"]:
+        if definition.stream is not None:
+            raise ValidationFailed(f"Table already has an enabled stream: TableName: {definition.name}")
+        table_settings.start_stream(definition, specification["StreamViewType"], now)
+        return
+    if definition.stream is None:
+        raise ValidationFailed(f"Table has no stream to disable: TableName: {definition.name}")
+    definition.stream = None
+
+
+def _change_encryption(definition: TableDefinition, specification: dict[str, Any]) -> None:
+    encryption = table_settings.read_encryption(specification, definition.scope)
+    if encryption is None and definition.sse is None:
+        raise ValidationFailed(f"{INVALID}Table is already encrypted by default")
+    if encryption == definition.sse:
+        raise ValidationFailed(
+            f"{INVALID}Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId parameter if you want "
+            "to change Master Key"
+        )
+    definition.sse = encryption
+
+
+def _begin(call: Call, definition: TableDefinition, request: Request) -> None:
+    """The table is UPDATING during slow changes; an index that only changes its throughput is so alone."""
+    call.engine.lifecycle.begin(definition, "UPDATING")
+    if not request.moves_index and not any(member in request.options for member in _SLOW):
+        definition.status = None
+
+
+def _as_answered(description: dict[str, Any], before: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """AWS answers with the provisioned units from before, and repeats maxima as they were sent (-1 included)."""
+    description["ProvisionedThroughput"] = before["ProvisionedThroughput"]
+    former = {index["IndexName"]: index for index in before.get("GlobalSecondaryIndexes", ())}
+    for index in description.get("GlobalSecondaryIndexes", ()):
+        if index["IndexName"] in former:
+            index["ProvisionedThroughput"] = former[index["IndexName"]]["ProvisionedThroughput"]
+    sent = throughput.plain_members(options.get("OnDemandThroughput"))
+    if sent is not None:
+        description["OnDemandThroughput"] = description.get("OnDemandThroughput", {}) | sent
+    return description
+
+
+OPERATION = Operation("UpdateTable", parse, run)

@@ -1,0 +1,227 @@
+"""Throughput settings of tables and global indexes: provisioned units, on-demand maxima, warm throughput.
+
+``Subject`` is what a setting is about; AWS names it differently in each family of messages. Nothing here limits
+traffic: these are the rules for changing the settings, and their bookkeeping.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+from stator.errors import LimitExceeded, ValidationFailed
+from stator.model.limits import TABLE_READ_UNITS, TABLE_WRITE_UNITS, THROUGHPUT_UNITS
+from stator.model.values import INVALID
+
+ON_DEMAND_WARM = (12_000, 4_000)
+REFER = "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
+_ON_DEMAND_START = (
+    "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html"
+    "#on-demand-capacity-mode-initial"
+)
+_DECREASES_AT_WILL = 4
+_DECREASE_SECONDS = 3600
+_CAPACITY = ("ReadCapacityUnits", "WriteCapacityUnits")
+_MAXIMA = ("MaxReadRequestUnits", "MaxWriteRequestUnits")
+_WARM = ("ReadUnitsPerSecond", "WriteUnitsPerSecond")
+_TABLE_MAXIMA = (TABLE_READ_UNITS, TABLE_WRITE_UNITS)
+
+
+class Provisioned(Protocol):
+    """What the definitions of tables and of indexes have in common."""
+
+    read_units: int
+    write_units: int
+    last_increase: float | None
+    last_decrease: float | None
+    decreases_today: int
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    index: str | None = None
+
+    def named(self, table: str, index: str) -> str:
+        return table if self.index is None else f"{index}{self.index}"
+
+
+TABLE = Subject()
+
+
+def units(throughput: dict[str, int]) -> tuple[int, int]:
+    return throughput["ReadCapacityUnits"], throughput["WriteCapacityUnits"]
+
+
+# -- provisioned units
+
+
+def check_bounds(throughput: dict[str, int] | None, subject: Subject) -> None:
+    for member in _CAPACITY:
+        value = 0 if throughput is None else throughput[member]
+        if value > THROUGHPUT_UNITS:
+            where = subject.named("", " for index ")
+            raise ValidationFailed(f"Given value {value} for {member} is out of bounds{where}")
+
+
+def check_quota(holder: Provisioned, subject: Subject, region: str) -> None:
+    """The default quota of an account: 40,000 units for a table or an index."""
+    kind = subject.named("table", "index ").split()[0]
+    asked = (holder.read_units, holder.write_units)
+    for member, value, most in zip(_CAPACITY, asked, _TABLE_MAXIMA, strict=True):
+        if value > most:
+            raise LimitExceeded(
+                f"The requested {member}{subject.named('', ' for index ')}, {value}, is above the per {kind} maximum "
+                f"for the account in {region}. Per {kind} maximum: {most}. {REFER}"
+            )
+
+
+def check_changes(holder: Provisioned, throughput: dict[str, int], subject: Subject) -> None:
+    read, write = units(throughput)
+    if (read, write) != (holder.read_units, holder.write_units):
+        return
+    whom = subject.named("the table", "index ")
+    raise ValidationFailed(
+        f"The provisioned throughput for {subject.named('the table', 'the index ')} will not change. The requested "
+        f"value equals the current value. Current ReadCapacityUnits provisioned for {whom}: {holder.read_units}. "
+        f"Requested ReadCapacityUnits: {read}. Current WriteCapacityUnits provisioned for {whom}: "
+        f"{holder.write_units}. Requested WriteCapacityUnits: {write}. {REFER}"
+    )
+
+
+def change_units(holder: Provisioned, throughput: dict[str, int], now: float) -> None:
+    read, write = units(throughput)
+    if read < holder.read_units or write < holder.write_units:
+        _count_decrease(holder, now)
+    if read > holder.read_units or write > holder.write_units:
+        holder.last_increase = now
+    holder.read_units, holder.write_units = read, write
+
+
+def decreases_today(holder: Provisioned, now: float) -> int:
+    if holder.last_decrease is None or _moment(holder.last_decrease).date() != _moment(now).date():
+        return 0
+    return holder.decreases_today
+
+
+def _count_decrease(holder: Provisioned, now: float) -> None:
+    count, last = decreases_today(holder, now), holder.last_decrease
+    if count >= _DECREASES_AT_WILL and last is not None and now - last < _DECREASE_SECONDS:
+        raise _too_many_decreases(count, _moment(last))
+    holder.last_decrease, holder.decreases_today = now, count + 1
+
+
+def _too_many_decreases(count: int, last: datetime) -> LimitExceeded:
+    midnight = datetime(last.year, last.month, last.day, tzinfo=UTC) + timedelta(days=1)
+    after = min(last + timedelta(seconds=_DECREASE_SECONDS), midnight)
+    return LimitExceeded(
+        "Subscriber limit exceeded: Provisioned throughput decreases are limited within a given UTC day. After the "
+        f"first {_DECREASES_AT_WILL} decreases, each subsequent decrease in the same UTC day can be performed at most "
+        f"once every {_DECREASE_SECONDS} seconds. Number of decreases today: {count}. Last decrease at "
+        f"{_in_words(last)}. Next decrease can be made at {_in_words(after)}."
+    )
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _in_words(moment: datetime) -> str:
+    """``Thursday, October 8, 2026 at 11:20:48 PM Coordinated Universal Time``."""
+    clock = f"{moment.hour % 12 or 12}:{moment:%M:%S} {'AM' if moment.hour < 12 else 'PM'}"
+    return f"{moment:%A, %B} {moment.day}, {moment.year} at {clock} Coordinated Universal Time"
+
+
+# -- on-demand maxima
+
+
+def check_maxima(on_demand: dict[str, int] | None, subject: Subject, *, clearable: bool) -> None:
+    """At least one; UpdateTable also takes -1, which removes a maximum."""
+    for member in _MAXIMA:
+        value = None if on_demand is None else on_demand.get(member)
+        if value is not None and value < 1 and not (clearable and value == -1):
+            raise ValidationFailed(
+                f"{INVALID}Requested {member} for OnDemandThroughput for {subject.named('table', 'index : ')} "
+                "is outside of valid range"
+            )
+
+
+def check_maxima_quota(on_demand: dict[str, int] | None, subject: Subject, region: str) -> None:
+    for member, most, kind in zip(_MAXIMA, _TABLE_MAXIMA, ("Read", "Write"), strict=True):
+        if on_demand is not None and on_demand.get(member, 0) > most:
+            raise LimitExceeded(
+                f"Subscriber limit exceeded: Requested {member} for OnDemandThroughput for "
+                f"{subject.named('table', 'index : ')} exceeds TableMax{kind}CapacityUnits of the account in "
+                f"region {region}"
+            )
+
+
+def first_maximum(on_demand: dict[str, int] | None) -> str | None:
+    """The member that AWS names when maxima do not go with the billing mode."""
+    return next((member for member in _MAXIMA if on_demand is not None and member in on_demand), None)
+
+
+def merge_maxima(current: dict[str, int] | None, asked: dict[str, int]) -> dict[str, int] | None:
+    merged = {**(current or {}), **{member: asked[member] for member in _MAXIMA if member in asked}}
+    return {member: value for member, value in merged.items() if value > 0} or None
+
+
+# -- warm throughput
+
+
+def warm_units(warm: dict[str, int] | None, base: tuple[int, int]) -> tuple[int, int]:
+    """What the table can take at once: never less than what it must take anyway."""
+    stored = warm or {}
+    return max(stored.get(_WARM[0], 0), base[0]), max(stored.get(_WARM[1], 0), base[1])
+
+
+def warm_base(billing_mode: str, holder: Provisioned) -> tuple[int, int]:
+    return ON_DEMAND_WARM if billing_mode == "PAY_PER_REQUEST" else (holder.read_units, holder.write_units)
+
+
+def check_first_warm(
+    warm: dict[str, int] | None, throughput: dict[str, int] | None, billing_mode: str, subject: Subject
+) -> None:
+    """For a table or an index being created."""
+    on_demand = billing_mode == "PAY_PER_REQUEST"
+    base = ON_DEMAND_WARM if on_demand or throughput is None else units(throughput)
+    for member, capacity, least in zip(_WARM, _CAPACITY, base, strict=True):
+        if warm is not None and warm.get(member, least) < least:
+            reason = (
+                f"initial throughput for OnDemand. See: {_ON_DEMAND_START}"
+                if on_demand
+                else f"{capacity} of ProvisionedThroughput"
+            )
+            raise ValidationFailed(f"{INVALID}{_requested(member, subject)} is lower than {reason}")
+
+
+def check_warm_rises(warm: dict[str, int], current: tuple[int, int], subject: Subject) -> None:
+    for member, least in zip(_WARM, current, strict=True):
+        if warm.get(member, least) < least:
+            raise ValidationFailed(
+                f"{INVALID}{_requested(member, subject)} is lower than current WarmThroughput, "
+                "decreasing WarmThroughput is not supported"
+            )
+
+
+def check_warm_quota(warm: dict[str, int] | None, subject: Subject, region: str) -> None:
+    for member, most, kind in zip(_WARM, _TABLE_MAXIMA, ("Read", "Write"), strict=True):
+        if warm is not None and warm.get(member, 0) > most:
+            raise LimitExceeded(
+                f"Subscriber limit exceeded: {_requested(member, subject)} exceeds TableMax{kind}CapacityUnits of "
+                f"the account in region {region}"
+            )
+
+
+def merge_warm(current: tuple[int, int], asked: dict[str, int]) -> dict[str, int]:
+    return {member: asked.get(member, value) for member, value in zip(_WARM, current, strict=True)}
+
+
+def _requested(member: str, subject: Subject) -> str:
+    return f"Requested {member} for WarmThroughput for {subject.named('table', 'index ')}"
+
+
+def plain_members(settings: dict[str, Any] | None) -> dict[str, int] | None:
+    """On-demand or warm settings without members that are not theirs; None when nothing is left."""
+    kept = {member: int(value) for member, value in (settings or {}).items() if member in _MAXIMA + _WARM}
+    return kept or None
