@@ -82,7 +82,7 @@ def make_view(
         if index.is_global:
             _refuse_beyond(index, beyond, select)
         filtered = [] if filter is None else sorted(attribute_names(filter) - index.projected)
-        if is_query and filtered and (index.is_global or not (beyond or select == "ALL_ATTRIBUTES")):
+        if is_query and filtered:
             raise ValidationFailed(
                 f"{INVALID}Secondary index {index.name} does not project one or more filter attributes: "
                 f"[{', '.join(filtered)}]"

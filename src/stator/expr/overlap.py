@@ -11,3 +11,23 @@ from stator.expr.tree import Path
 def check(paths: Sequence[Path]) -> None:
     """Refuse a path that is, or is inside, another (overlap), or reads a map as a list (conflict)."""
 
+    for index, second in enumerate(paths):
+        for first in paths[:index]:
+            if first.parts[0] == second.parts[0]:
+                _check_pair(first, second)
+
+
+def _check_pair(first: Path, second: Path) -> None:
+    for left, right in zip(first.parts, second.parts):
+        if left != right:
+            if isinstance(left, int) != isinstance(right, int):
+                raise _error("conflict", first, second)
+            return
+    raise _error("overlap", first, second)
+
+
+def _error(word: str, first: Path, second: Path) -> ExpressionError:
+    return ExpressionError(
+        f"Two document paths {word} with each other; must remove or rewrite one of these paths; "
+        f"path one: {first.shown()}, path two: {second.shown()}"
+    )

@@ -1,0 +1,180 @@
+"""What a statement says, as written: the parser's tree. Nothing in it has been looked up or checked yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Union
+
+from stator.engine.partiql.lexer import Position
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """``.name`` or ``['name']``."""
+
+    name: str
+    at: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Subscript:
+    """``[expression]``; only a number or a text makes sense, which binding sees to."""
+
+    value: Expression
+    at: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Star:
+    """``.*`` (an unpivot) or ``[*]`` (a wildcard)."""
+
+    is_unpivot: bool
+    at: Position
+
+
+Step = Union[Key, Subscript, Star]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A name and what follows it: ``a``, ``a.b[0]``, ``"table"."index"``."""
+
+    name: str
+    steps: tuple[Step, ...]
+    at: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """``kind`` is text, number, true, false, null, missing or ion; ``text`` is its content."""
+
+    kind: str
+    text: str
+    at: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    number: int
+    at: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """``[..]``, ``<<..>>`` or a parenthesised list: the kinds are list, bag and row."""
+
+    kind: str
+    members: tuple[Expression, ...]
+    at: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    members: tuple[tuple[Expression, Expression], ...]
+    at: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """``name`` is in lower case, ``at`` is the place of the name."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+    at: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operator and its operands; ``and`` and ``or`` take any number, ``not`` and a sign take one."""
+
+    operator: str
+    operands: tuple[Expression, ...]
+    at: Position
+
+
+@dataclass(frozen=True, slots=True)
+class IsType:
+    operand: Expression
+    type_name: str
+    at: Position
+
+
+@dataclass(frozen=True, slots=True)
+class OrderTerm:
+    value: Expression
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """``projection`` is empty for ``*``. ``refusal`` is a clause the grammar has and DynamoDB has not."""
+
+    projection: tuple[Expression, ...]
+    source: Expression
+    where: Expression | None
+    order: tuple[OrderTerm, ...]
+    refusal: str | None
+    at: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    table: Reference
+    value: Expression
+    has_returning: bool
+    at: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    target: Reference
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    target: Reference
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    table: Expression
+    changes: tuple[Assignment | Removal, ...]
+    where: Expression | None
+    returning: str | None
+    refusal: str | None
+    at: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    table: Reference
+    where: Expression | None
+    returning: str | None
+    refusal: str | None
+    at: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """A statement the grammar has and DynamoDB has not, such as CREATE TABLE."""
+
+    operation: str
+    at: Position
+
+
+Expression = Union[
+    Reference,
+    Constant,
+    Parameter,
+    Sequence,
+    Struct,
+    Call,
+    Operation,
+    IsType,
+    Select,
+    Insert,
+    Update,
+    Delete,
+    Unsupported,
+]
