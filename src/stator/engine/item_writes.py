@@ -17,7 +17,7 @@ from stator.engine.schema import RequestRefused, check_index_keys, check_item_ke
 from stator.engine.tables import Table
 from stator.engine.update_cost import update_cost
 from stator.engine.writes import Mutation
-from stator.errors import ConditionFailed, TransactionConflict, ValidationFailed
+from stator.errors import ConditionFailed, DuplicateItem, TransactionConflict, ValidationFailed
 from stator.expr import update as updates
 from stator.expr.condition import evaluate
 from stator.expr.lexer import ExpressionError
@@ -76,6 +76,11 @@ class Put:
 
     def apply(self, table: Table, old: Item | None) -> tuple[Item | None, int]:
         return self.item, self.size
+
+
+@dataclass(slots=True)
+class Insert(Put):
+    """PartiQL's INSERT: a put that never replaces an item."""
 
 
 @dataclass(slots=True)
@@ -243,6 +248,8 @@ def mutate(
     table: Table, action: Action, key: bytes, old: bytes | None, *, needs_old: bool
 ) -> tuple[Mutation, Item | None]:
     """The mutation an action makes of a stored record, and the item before it where somebody needs that."""
+    if old is not None and isinstance(action, Insert):
+        raise DuplicateItem
     old_item: Item | None = None
     if old is not None and (needs_old or table.indexes or action.condition is not None):
         old_item = records.unpack(old)

@@ -108,7 +108,11 @@ def _refuse_beyond(index: Index, beyond: list[str], select: str | None) -> None:
 
 
 def read_page(call: Call, view: View, span: Range, limit: int | None, *, forward: bool = True) -> Page:
-    entries = call.engine.storage.values(span.low, span.high, reverse=not forward)
+    return read_records(call, view, call.engine.storage.values(span.low, span.high, reverse=not forward), limit)
+
+
+def read_records(call: Call, view: View, entries: Iterable[bytes], limit: int | None) -> Page:
+    """A page of records from wherever they come: PartiQL reads several ranges as one."""
     if view.filter is None and view.projection is None and not view.fetch:
         walked = _walk_raw(entries, limit, keep=not view.count_only)
     else:

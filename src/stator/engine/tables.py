@@ -12,6 +12,7 @@ from typing import Any
 
 from stator.engine import keyspace
 from stator.engine.schema import KeyAttribute, KeySchema, key_encoder
+from stator.model.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
 from stator.model.scope import Scope
 from stator.model.values import Item
 
@@ -126,9 +127,12 @@ class Index:
         self.backfilled_to = None if cursor is None else bytes.fromhex(cursor)
 
     def entry_key(self, item: Item, table_suffix: bytes, table_sort: bytes) -> bytes | None:
-        """Where the item stands in this index; None when it lacks a key attribute (a sparse index)."""
+        """Where the item stands in this index; None when it lacks a key attribute (a sparse index).
+
+        An item from before the index was made may also have a value that no key can have; it is left out, too.
+        """
         schema = self.schema
-        if not schema.covers(item):
+        if not schema.covers(item) or not _fits_keys(schema, item):
             return None
         own = self.prefix + schema.partition_bytes(item) + schema.sort_bytes(item)
         return own + (table_suffix if self.is_global else table_sort)
@@ -137,6 +141,16 @@ class Index:
         projected = self.projected
         assert projected is not None
         return {name: value for name, value in item.items() if name in projected}
+
+
+def _fits_keys(schema: KeySchema, item: Item) -> bool:
+    """Whether the key values are neither empty nor too long. Most are short, which one cheap test tells."""
+    for name, kind in schema.attributes:
+        if kind != "N" and not 0 < len(item[name][kind]) <= 256:
+            most = PARTITION_KEY_BYTES if (name, kind) in schema.partition else SORT_KEY_BYTES
+            if not 0 < len(keyspace.RAW[kind](item[name][kind])) <= most:
+                return False
+    return True
 
 
 class Table:

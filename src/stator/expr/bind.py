@@ -69,6 +69,11 @@ def bind_condition(
     return _Binder(names, values).condition(parsed.tree)
 
 
+def check_condition(condition: Condition) -> None:
+    """The checks alone, for a condition built with its names and values in it, as PartiQL's are."""
+    _Checker({}, {}).condition(condition)
+
+
 def bind_projection(parsed: Parsed, names: Mapping[str, str]) -> Projection:
     assert isinstance(parsed.tree, Projection)
     binder = _Binder(names, {})
@@ -227,6 +232,14 @@ class _Binder:
             if name == "begins_with":
                 for argument in arguments:
                     _require_kinds(name, argument, frozenset({"S", "B"}))
+
+
+@dataclass(slots=True)
+class _Checker(_Binder):
+    """Binds a bound tree: every name stands for itself, even one that starts with a number sign."""
+
+    def path(self, path: Path) -> Path:
+        return path
 
 
 def _check_count(name: str, arguments: tuple[Operand, ...]) -> None:

@@ -19,6 +19,9 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
 # the widest pair spans 10^125 down to 10^-130 with 38 digits below that.
 _EXACT = Context(prec=320, Emax=999_999, Emin=-999_999, traps=[InvalidOperation])
 
+# An exponent past 64 bits is no number to AWS; Python itself refuses to convert one of thousands of digits.
+_LONGEST_EXPONENT = len("-9223372036854775808")
+
 OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
 UNDERFLOW = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
 TOO_PRECISE = "Attempting to store more than 38 significant digits in a Number"
@@ -37,6 +40,8 @@ def _normalise_slowly(text: str) -> str:
         raise ValueFailed(f"{NOT_A_NUMBER}: {text}", older=f"{NOT_A_NUMBER}: {text}" if text else NOT_A_NUMBER)
     mantissa, _, exponent = text.lower().partition("e")
     # Decimal refuses exponents past its own limits, and AWS checks the exponent even of a zero.
+    if len(exponent) > _LONGEST_EXPONENT:
+        raise ValidationFailed(f"{NOT_A_NUMBER}: {text}")
     power = int(exponent) if exponent else 0
     if power > 1000:
         raise ValidationFailed(OVERFLOW)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from stator.engine import Engine
 from stator.errors import ServiceError, ValidationFailed
 
@@ -74,9 +76,7 @@ def refusal(
     engine: Engine, operation: str, request: dict[str, Any], error: type[ServiceError] = ValidationFailed
 ) -> str:
     """The message that the request is refused with; another error, or none, fails the test."""
-    try:
+    with pytest.raises(ServiceError) as caught:
         engine.call(operation, request)
-    except ServiceError as refused:
-        assert type(refused) is error, f"{type(refused).__name__}: {refused}"
-        return refused.message
-    raise AssertionError(f"{operation} was accepted")
+    assert caught.type is error, f"{caught.type.__name__}: {caught.value}"
+    return caught.value.message

@@ -13,8 +13,8 @@ from stator.model import limits
 
 from .declare import POVI, attributes, describe, index, keys, on_demand, provisioned, refusal, units
 
-TWO_KEYS = {"KeySchema": keys("pk", ranges=("sk",)), "AttributeDefinitions": attributes(pk="S", sk="S")}
-WITH_A = {**TWO_KEYS, "AttributeDefinitions": attributes(pk="S", sk="S", a="S")}
+TWO_KEYS: dict[str, Any] = {"KeySchema": keys("pk", ranges=("sk",)), "AttributeDefinitions": attributes(pk="S", sk="S")}
+WITH_A: dict[str, Any] = {**TWO_KEYS, "AttributeDefinitions": attributes(pk="S", sk="S", a="S")}
 
 
 def with_global(*specs: dict[str, Any], **changes: Any) -> dict[str, Any]:
@@ -36,18 +36,21 @@ def of_many(hashes: int, ranges: int) -> dict[str, Any]:
 KEY_RULES = {
     "no key schema": (
         on_demand(KeySchema=None),
-        "1 validation error detected: Value null at 'keySchema' failed to satisfy constraint: "
-        "Member must not be null",
+        "1 validation error detected: Value null at 'keySchema' failed to satisfy constraint: Member must not be null",
     ),
     "empty key schema": (
         on_demand(KeySchema=[]),
-        "1 validation error detected: Value '[]' at 'keySchema' failed to satisfy constraint: "
-        "Member must have length greater than or equal to 1",
+        (
+            "1 validation error detected: Value '[]' at 'keySchema' failed to satisfy constraint: "
+            "Member must have length greater than or equal to 1"
+        ),
     ),
     "no definitions": (
         on_demand(AttributeDefinitions=None),
-        "1 validation error detected: Value null at 'attributeDefinitions' failed to satisfy constraint: "
-        "Member must not be null",
+        (
+            "1 validation error detected: Value null at 'attributeDefinitions' failed to satisfy constraint: "
+            "Member must not be null"
+        ),
     ),
     "empty definitions": (
         on_demand(AttributeDefinitions=[]),
@@ -63,9 +66,11 @@ KEY_RULES = {
     ),
     "three key attributes": (
         on_demand(KeySchema=keys("pk", ranges=("sk", "extra"))),
-        "1 validation error detected: Value '[KeySchemaElement(attributeName=pk, keyType=HASH), "
-        "KeySchemaElement(attributeName=sk, keyType=RANGE), KeySchemaElement(attributeName=extra, keyType=RANGE)]' "
-        "at 'keySchema' failed to satisfy constraint: Member must have length less than or equal to 2",
+        (
+            "1 validation error detected: Value '[KeySchemaElement(attributeName=pk, keyType=HASH), "
+            "KeySchemaElement(attributeName=sk, keyType=RANGE), KeySchemaElement(attributeName=extra, keyType=RANGE)]' "
+            "at 'keySchema' failed to satisfy constraint: Member must have length less than or equal to 2"
+        ),
     ),
     "range before hash": (
         on_demand(**{**TWO_KEYS, "KeySchema": keys("sk", ranges=("pk",))[::-1]}),
@@ -81,8 +86,10 @@ KEY_RULES = {
     ),
     "undefined key": (
         on_demand(KeySchema=keys("PK")),
-        f"{POVI}Some index key attributes are not defined in AttributeDefinitions. "
-        "Keys: [PK], AttributeDefinitions: [pk]",
+        (
+            f"{POVI}Some index key attributes are not defined in AttributeDefinitions. "
+            "Keys: [PK], AttributeDefinitions: [pk]"
+        ),
     ),
     "attribute defined twice": (
         on_demand(AttributeDefinitions=[*attributes(pk="S"), *attributes(pk="N")]),
@@ -90,33 +97,42 @@ KEY_RULES = {
     ),
     "unused definition": (
         on_demand(AttributeDefinitions=attributes(pk="S", x="S")),
-        f"{POVI}Number of attributes in KeySchema does not exactly match number of attributes defined in "
-        "AttributeDefinitions",
+        (
+            f"{POVI}Number of attributes in KeySchema does not exactly match number of attributes defined in "
+            "AttributeDefinitions"
+        ),
     ),
     "unused definition beside an index": (
         with_global(index("g-a", keys("a")), AttributeDefinitions=attributes(pk="S", sk="S", a="S", b="S")),
-        f"{POVI}Some AttributeDefinitions are not used. AttributeDefinitions: [a, b, pk, sk], "
-        "keys used: [a, pk, sk]",
+        f"{POVI}Some AttributeDefinitions are not used. AttributeDefinitions: [a, b, pk, sk], keys used: [a, pk, sk]",
     ),
     "undefined index key": (
         with_global(index("g-a", keys("q")), AttributeDefinitions=attributes(pk="S", sk="S")),
-        f"{POVI}Some index key attributes are not defined in AttributeDefinitions. "
-        "Keys: [q], AttributeDefinitions: [pk, sk]",
+        (
+            f"{POVI}Some index key attributes are not defined in AttributeDefinitions. "
+            "Keys: [q], AttributeDefinitions: [pk, sk]"
+        ),
     ),
     "bad key type": (
         on_demand(KeySchema=[{"AttributeName": "pk", "KeyType": "INVALID"}]),
-        "1 validation error detected: Value 'INVALID' at 'keySchema.1.member.keyType' failed to satisfy "
-        "constraint: Member must satisfy enum value set: [HASH, RANGE]",
+        (
+            "1 validation error detected: Value 'INVALID' at 'keySchema.1.member.keyType' failed to satisfy "
+            "constraint: Member must satisfy enum value set: [HASH, RANGE]"
+        ),
     ),
     "bad attribute type": (
         on_demand(AttributeDefinitions=attributes(pk="INVALID")),
-        "1 validation error detected: Value 'INVALID' at 'attributeDefinitions.1.member.attributeType' failed to "
-        "satisfy constraint: Member must satisfy enum value set: [B, N, S]",
+        (
+            "1 validation error detected: Value 'INVALID' at 'attributeDefinitions.1.member.attributeType' failed to "
+            "satisfy constraint: Member must satisfy enum value set: [B, N, S]"
+        ),
     ),
     "short name": (
         on_demand("ab"),
-        "1 validation error detected: Value 'ab' at 'tableName' failed to satisfy constraint: "
-        "Member must have length greater than or equal to 3",
+        (
+            "1 validation error detected: Value 'ab' at 'tableName' failed to satisfy constraint: "
+            "Member must have length greater than or equal to 3"
+        ),
     ),
 }
 
@@ -131,8 +147,10 @@ INDEX_RULES = {
     ),
     "local index with another hash key": (
         with_local(index("l-a", keys("a", ranges=("sk",)))),
-        f"{POVI}Index KeySchema does not have the same leading hash key as table KeySchema for index: l-a. "
-        "index hash key: a, table hash key: pk",
+        (
+            f"{POVI}Index KeySchema does not have the same leading hash key as table KeySchema for index: l-a. "
+            "index hash key: a, table hash key: pk"
+        ),
     ),
     "no local index in the list": (
         on_demand(LocalSecondaryIndexes=[]),
@@ -229,8 +247,10 @@ INDEX_RULES = {
                 ],
             }
         ),
-        f"{POVI}MaxReadRequestUnits for OnDemandThroughput for index: g-a cannot be specified when table "
-        "BillingMode is PROVISIONED.",
+        (
+            f"{POVI}MaxReadRequestUnits for OnDemandThroughput for index: g-a cannot be specified when table "
+            "BillingMode is PROVISIONED."
+        ),
     ),
     "no maximum for an index": (
         with_global(index("g-a", keys("a"), OnDemandThroughput={"MaxReadRequestUnits": 0})),
@@ -249,8 +269,7 @@ SETTING_RULES = {
     ),
     "units on demand": (
         on_demand(ProvisionedThroughput=units(1, 1)),
-        f"{POVI}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is "
-        "PAY_PER_REQUEST",
+        f"{POVI}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST",
     ),
     "units beyond counting": (
         provisioned(read=1_000_000_000_001),
@@ -270,14 +289,18 @@ SETTING_RULES = {
     ),
     "too little warm throughput on demand": (
         on_demand(WarmThroughput={"ReadUnitsPerSecond": 11_999}),
-        f"{POVI}Requested ReadUnitsPerSecond for WarmThroughput for table is lower than initial throughput for "
-        "OnDemand. See: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/"
-        "on-demand-capacity-mode.html#on-demand-capacity-mode-initial",
+        (
+            f"{POVI}Requested ReadUnitsPerSecond for WarmThroughput for table is lower than initial throughput for "
+            "OnDemand. See: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/"
+            "on-demand-capacity-mode.html#on-demand-capacity-mode-initial"
+        ),
     ),
     "less warm throughput than units": (
         provisioned(read=5, WarmThroughput={"ReadUnitsPerSecond": 4}),
-        f"{POVI}Requested ReadUnitsPerSecond for WarmThroughput for table is lower than ReadCapacityUnits of "
-        "ProvisionedThroughput",
+        (
+            f"{POVI}Requested ReadUnitsPerSecond for WarmThroughput for table is lower than ReadCapacityUnits of "
+            "ProvisionedThroughput"
+        ),
     ),
     "stream without a view type": (
         on_demand(StreamSpecification={"StreamEnabled": True}),
@@ -330,12 +353,12 @@ def test_what_the_engine_does_not_offer_is_refused_plainly(member: str) -> None:
         "Dimensions": 2,
         "DistanceFunction": "COSINE",
     }
-    given = {"VectorIndexes": [vector], "GlobalTableSettingsReplicationMode": "ENABLED"}.get(member, "arn:aws:x")
+    given: Any = {"VectorIndexes": [vector], "GlobalTableSettingsReplicationMode": "ENABLED"}.get(member, "arn:aws:x")
     text = refusal(Engine.open(), "CreateTable", on_demand(**{member: given}))
     assert text == f"{POVI}{member} is not supported by this engine"
 
 
-ACCEPTED = {
+ACCEPTED: dict[str, dict[str, Any]] = {
     "a local index on the table's own key": with_local(
         index("l-a", keys("pk", ranges=("sk",))), AttributeDefinitions=TWO_KEYS["AttributeDefinitions"]
     ),
@@ -396,23 +419,29 @@ def test_regions_and_accounts_have_tables_of_their_own(engine: Engine) -> None:
 QUOTAS = {
     "table": (
         provisioned(read=40_001),
-        "The requested ReadCapacityUnits, 40001, is above the per table maximum for the account in us-east-1. "
-        "Per table maximum: 40000. Refer to the Amazon DynamoDB Developer Guide for current limits and how to "
-        "request higher limits.",
+        (
+            "The requested ReadCapacityUnits, 40001, is above the per table maximum for the account in us-east-1. "
+            "Per table maximum: 40000. Refer to the Amazon DynamoDB Developer Guide for current limits and how to "
+            "request higher limits."
+        ),
     ),
     "index": (
         provisioned(
             AttributeDefinitions=attributes(pk="S", a="S"),
             GlobalSecondaryIndexes=[index("g-a", keys("a"), ProvisionedThroughput=units(1, 40_001))],
         ),
-        "The requested WriteCapacityUnits for index g-a, 40001, is above the per index maximum for the account in "
-        "us-east-1. Per index maximum: 40000. Refer to the Amazon DynamoDB Developer Guide for current limits and "
-        "how to request higher limits.",
+        (
+            "The requested WriteCapacityUnits for index g-a, 40001, is above the per index maximum for the account in "
+            "us-east-1. Per index maximum: 40000. Refer to the Amazon DynamoDB Developer Guide for current limits and "
+            "how to request higher limits."
+        ),
     ),
     "maximum": (
         on_demand(OnDemandThroughput={"MaxReadRequestUnits": 40_001}),
-        "Subscriber limit exceeded: Requested MaxReadRequestUnits for OnDemandThroughput for table exceeds "
-        "TableMaxReadCapacityUnits of the account in region us-east-1",
+        (
+            "Subscriber limit exceeded: Requested MaxReadRequestUnits for OnDemandThroughput for table exceeds "
+            "TableMaxReadCapacityUnits of the account in region us-east-1"
+        ),
     ),
 }
 

@@ -48,7 +48,9 @@ def test_a_deleted_table_is_gone_with_its_data(engine: Engine) -> None:
 def test_deletion_protection_holds_until_it_is_lifted(engine: Engine) -> None:
     engine.call("CreateTable", on_demand(DeletionProtectionEnabled=True))
     describe(engine)
-    text = "Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first."
+    text = (
+        "Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first."
+    )
     assert refusal(engine, "DeleteTable", {"TableName": "orders"}) == text
     engine.call("UpdateTable", {"TableName": "orders", "DeletionProtectionEnabled": False})
     engine.call("DeleteTable", {"TableName": "orders"})
@@ -126,12 +128,20 @@ def test_a_table_being_deleted_is_listed_until_it_is_gone(timed: Engine, clock: 
 @pytest.mark.parametrize(
     ("request_", "text"),
     [
-        ({"Limit": 0}, "Value '0' at 'limit' failed to satisfy constraint: Member must have value greater than or equal to 1"),
-        ({"Limit": 101}, "Value '101' at 'limit' failed to satisfy constraint: Member must have value less than or equal to 100"),
+        (
+            {"Limit": 0},
+            "Value '0' at 'limit' failed to satisfy constraint: Member must have value greater than or equal to 1",
+        ),
+        (
+            {"Limit": 101},
+            "Value '101' at 'limit' failed to satisfy constraint: Member must have value less than or equal to 100",
+        ),
         (
             {"ExclusiveStartTableName": f"{ARN}orders"},
-            f"Value '{ARN}orders' at 'exclusiveStartTableName' failed to satisfy constraint: Member must satisfy "
-            "regular expression pattern: [a-zA-Z0-9_.-]+",
+            (
+                f"Value '{ARN}orders' at 'exclusiveStartTableName' failed to satisfy constraint: Member must satisfy "
+                "regular expression pattern: [a-zA-Z0-9_.-]+"
+            ),
         ),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from stator.engine.operation import Operation
 from stator.engine.operations import (
+    batch_execute_statement,
     batch_get_item,
     batch_write_item,
     create_table,
@@ -13,6 +14,8 @@ from stator.engine.operations import (
     describe_limits,
     describe_table,
     describe_time_to_live,
+    execute_statement,
+    execute_transaction,
     get_item,
     list_tables,
     list_tags_of_resource,
@@ -51,6 +54,9 @@ _MODULES = (
     transact_get_items,
     transact_write_items,
     update_item,
+    batch_execute_statement,
+    execute_statement,
+    execute_transaction,
 )
 
 OPERATIONS: dict[str, Operation] = {module.OPERATION.name: module.OPERATION for module in _MODULES}

@@ -23,7 +23,7 @@ from stator.engine.tokens import fingerprint
 from stator.engine.transactions import NO_REASON, check_distinct, check_total, read_report
 from stator.engine.write_report import collection_metrics
 from stator.engine.writes import Mutation, Writer
-from stator.errors import ConditionFailed, TransactionCanceled, TransactionConflict, ValidationFailed
+from stator.errors import ConditionFailed, DuplicateItem, TransactionCanceled, TransactionConflict, ValidationFailed
 from stator.expr.tree import Condition, Path
 from stator.model.values import Item, normalise_item
 
@@ -150,6 +150,8 @@ def _mutations(
             reasons[at] = {"Code": "ConditionalCheckFailed", "Message": error.message, **error.facts()}
         except TransactionConflict as error:
             reasons[at] = {"Code": "TransactionConflict", "Message": error.message}
+        except DuplicateItem as error:
+            reasons[at] = {"Code": "DuplicateItem", "Message": error.message}
         except ValidationFailed as error:
             reasons[at] = {"Code": "ValidationError", "Message": error.message}
         else:

@@ -79,6 +79,8 @@ def _token(kind: str, raw: str, at: Position) -> Token:
 def _check_exponent(raw: str) -> None:
     """AWS reads a literal as Java's BigDecimal, whose exponent and scale are 32-bit integers."""
     mantissa, _, exponent = raw.lower().partition("e")
+    if len(exponent) > len("-2147483648"):
+        raise malformed()
     power = int(exponent or "0")
     scale = len(mantissa.partition(".")[2]) - power
     if not (-_INT32 <= power < _INT32 and -_INT32 < scale < _INT32):

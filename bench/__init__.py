@@ -1,0 +1,1 @@
+"""Benchmarks: Stator and its peers, side by side on one machine, in one run. ``python -m bench --help``."""

@@ -1,0 +1,48 @@
+"""ExecuteStatement: one PartiQL statement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from stator.engine import capacity
+from stator.engine.operation import Call, Operation
+from stator.engine.partiql.next_token import statement_print
+from stator.engine.partiql.selects import run_select
+from stator.engine.partiql.statements import EXISTS_OUTSIDE, Exists, Select, Statement, read_statement
+from stator.engine.partiql.writes import run_write, write_action
+from stator.errors import ValidationFailed
+
+
+@dataclass(slots=True)
+class Request:
+    statement: Statement
+    options: dict[str, Any]
+    # Taken before parameters are normalised, so that a caller who sends the same request again gets the same.
+    printed: str
+
+
+def parse(request: dict[str, Any]) -> Request:
+    printed = statement_print(request)
+    statement = read_statement(request)
+    if isinstance(statement, Exists):
+        raise ValidationFailed(EXISTS_OUTSIDE)
+    return Request(statement, request, printed)
+
+
+def run(call: Call, request: Request) -> dict[str, Any]:
+    statement, options = request.statement, request.options
+    if isinstance(statement, Select):
+        return run_select(call, statement, options, request.printed)
+    table = call.table(statement.table_name)
+    return_item = options.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
+    action = write_action(statement, table, return_item=return_item)
+    item, consumed = run_write(call, table, action, statement.returning)
+    response: dict[str, Any] = {"Items": [item] if item else []}
+    mode = options.get("ReturnConsumedCapacity", "NONE")
+    if mode != "NONE":
+        response["ConsumedCapacity"] = capacity.report(table, table.name, consumed, mode)
+    return response
+
+
+OPERATION = Operation("ExecuteStatement", parse, run)

@@ -1,0 +1,120 @@
+"""ExecuteTransaction: up to a hundred PartiQL statements as one transaction, all reads or all writes.
+
+Reads go the way of TransactGetItems and writes that of TransactWriteItems, so that locks, tokens, cancellations and
+capacity are the same for both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from stator.engine import records
+from stator.engine.item_writes import Action
+from stator.engine.operation import Call, Operation
+from stator.engine.operations.transact_get_items import Get, read_together
+from stator.engine.operations.transact_write_items import transact
+from stator.engine.partiql.parser import parse as parse_text
+from stator.engine.partiql.selects import shape, single_key
+from stator.engine.partiql.statements import Select, Statement, Write, bind
+from stator.engine.partiql.values import check_parameters
+from stator.engine.partiql.writes import write_action
+from stator.engine.tokens import fingerprint
+from stator.engine.transactions import read_report
+from stator.errors import ValidationFailed
+from stator.expr.tree import Path
+from stator.model.values import Item
+
+
+@dataclass(slots=True)
+class Request:
+    """Either ``reads`` or ``writes`` is empty."""
+
+    reads: list[Select]
+    writes: list[Write]
+    options: dict[str, Any]
+    fingerprint: str
+
+
+def parse(request: dict[str, Any]) -> Request:
+    members = request["TransactStatements"]
+    token_print = fingerprint(members) if request.get("ClientRequestToken") else ""
+    # Parameters are refused in the name of the request, statements in their own.
+    for member in members:
+        check_parameters(member.get("Parameters") or [])
+    reads: list[Select] = []
+    writes: list[Write] = []
+    for at, member in enumerate(members):
+        with _speaking_of(at):
+            statement = _statement(member)
+        if isinstance(statement, Select):
+            reads.append(statement)
+        else:
+            writes.append(statement)
+    if reads and writes:
+        raise ValidationFailed(
+            "ExecuteTransaction API does not support both read and write operations in the same request."
+        )
+    return Request(reads, writes, request, token_print)
+
+
+def _statement(member: dict[str, Any]) -> Statement:
+    text = member["Statement"]
+    statement = bind(text, member.get("Parameters") or [], parse_text(text).parameters)
+    if isinstance(statement, Select):
+        if statement.index_name is not None:
+            raise ValidationFailed("Reads on indices are not supported within transactions.")
+    elif statement.returning is not None:
+        raise ValidationFailed("RETURNING clause is not supported in ExecuteTransaction.")
+    return statement
+
+
+@contextmanager
+def _speaking_of(at: int) -> Iterator[None]:
+    """Errors found here name the statement they are about."""
+    try:
+        yield
+    except ValidationFailed as error:
+        raise ValidationFailed(f"Validation failed in TransactStatements[{at}]: {error.message}") from None
+
+
+def run(call: Call, request: Request) -> dict[str, Any]:
+    return _read(call, request) if request.reads else _write(call, request)
+
+
+def _write(call: Call, request: Request) -> dict[str, Any]:
+    tables = [call.table(statement.table_name) for statement in request.writes]
+    members = request.options["TransactStatements"]
+    actions: list[Action] = []
+    for at, (statement, table, member) in enumerate(zip(request.writes, tables, members)):
+        return_item = member.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
+        with _speaking_of(at):
+            actions.append(write_action(statement, table, return_item=return_item))
+    return {"Responses": [], **transact(call, actions, request.options, request.fingerprint)}
+
+
+def _read(call: Call, request: Request) -> dict[str, Any]:
+    tables = [call.table(select.table_name) for select in request.reads]
+    keyed: list[tuple[Item, tuple[Path, ...]]] = []
+    for at, (select, table) in enumerate(zip(request.reads, tables)):
+        with _speaking_of(at):
+            keyed.append(single_key(select, table, "ExecuteTransaction"))
+    gets = [Get(table.name, key, None) for table, (key, _) in zip(tables, keyed)]
+    found = read_together(call, gets, tables)
+    answers = [_answer(record, paths) for record, (_, paths) in zip(found, keyed)]
+    response: dict[str, Any] = {"Responses": answers}
+    mode = request.options.get("ReturnConsumedCapacity", "NONE")
+    if mode != "NONE":
+        response["ConsumedCapacity"] = read_report(tables, found, mode)
+    return response
+
+
+def _answer(record: bytes | None, paths: tuple[Path, ...]) -> dict[str, Any]:
+    if record is None:
+        return {}
+    return {"Item": shape(records.unpack(record), paths) if paths else records.fragment(record)}
+
+
+OPERATION = Operation("ExecuteTransaction", parse, run)

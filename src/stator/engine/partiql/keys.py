@@ -1,0 +1,180 @@
+"""What a WHERE clause says about keys: the one item that a write is about, or the ranges that a read covers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stator.engine.schema import KeySchema
+from stator.errors import ValidationFailed
+from stator.expr.key_condition import KeyTest
+from stator.expr.tree import And, Between, Compare, Condition, Function, In, Literal, Not, Operand, Or, Path
+from stator.model.values import INVALID, Item, Value
+
+NO_FULL_KEY: Final = "Where clause does not contain a mandatory equality on all key attributes"
+_FLIPPED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+# Nested alternatives multiply; past this many ranges a branch is read as a whole and filtered.
+_MOST_BOXES: Final = 256
+
+
+def conjuncts(condition: Condition | None) -> list[Condition]:
+    if condition is None:
+        return []
+    if isinstance(condition, And):
+        return [inner for operand in condition.operands for inner in conjuncts(operand)]
+    return [condition]
+
+
+def all_of(conditions: list[Condition]) -> Condition | None:
+    if len(conditions) < 2:
+        return conditions[0] if conditions else None
+    return And(tuple(conditions))
+
+
+def split_key(condition: Condition | None, schema: KeySchema) -> tuple[Item | None, list[Condition]]:
+    """The key that the condition pins down, if it does for all of it, and the terms that say more."""
+    key: Item = {}
+    rest: list[Condition] = []
+    for term in conjuncts(condition):
+        pinned = _equality(term)
+        if pinned is None or pinned[0] not in schema.names:
+            rest.append(term)
+        elif key.setdefault(*pinned) != pinned[1]:
+            raise ValidationFailed(
+                f"Multiple conditions on same key {pinned[0]}. Only single item Update/Insert/Delete are supported"
+            )
+    return (key if len(key) == len(schema.names) else None), rest
+
+
+def full_key(condition: Condition | None, schema: KeySchema) -> tuple[Item, list[Condition]]:
+    key, rest = split_key(condition, schema)
+    if key is None:
+        raise ValidationFailed(NO_FULL_KEY)
+    return key, rest
+
+
+def check_key_kinds(schema: KeySchema, key: Item) -> None:
+    """The key attributes of a statement, in PartiQL's words."""
+    for name, kind in schema.attributes:
+        value = key.get(name)
+        if value is None:
+            raise ValidationFailed(f"Key attribute should be present in the item: Key {name}")
+        if kind not in value:
+            raise wrong_kind(name)
+
+
+def wrong_kind(name: str) -> ValidationFailed:
+    return ValidationFailed(f"Key attribute's data type should match its data type in table's schema: Key {name}")
+
+
+def _equality(term: Condition) -> tuple[str, Value] | None:
+    tested = key_test(term)
+    if tested is None or tested[1].operator != "=":
+        return None
+    return tested[0], tested[1].values[0]
+
+
+def key_test(term: Condition) -> tuple[str, KeyTest] | None:
+    """A term that compares a whole attribute with literals, in a way that a range of keys can serve."""
+    match term:
+        case Compare("<>", _, _):
+            return None
+        case Compare(operator, Path((str() as name,)), Literal(value)):
+            return name, KeyTest(operator, (value,))
+        case Compare(operator, Literal(value), Path((str() as name,))):
+            return name, KeyTest(_FLIPPED[operator], (value,))
+        case Between(Path((str() as name,)), Literal(low), Literal(high)):
+            return name, KeyTest("BETWEEN", (low, high))
+        case Function("begins_with", (Path((str() as name,)), Literal(prefix))):
+            return name, KeyTest("begins_with", (prefix,))
+    return None
+
+
+# --- ranges -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A part of the table: one partition, or all of them (None), narrowed by tests of the sort key."""
+
+    partition: Value | None = None
+    tests: tuple[KeyTest, ...] = ()
+
+    def within(self, other: Box) -> Box | None:
+        """What is in both; None when nothing can be."""
+        if self.partition is not None and other.partition is not None and self.partition != other.partition:
+            return None
+        partition = other.partition if self.partition is None else self.partition
+        return Box(partition, self.tests + other.tests)
+
+
+def boxes(condition: Condition, schema: KeySchema) -> list[Box]:
+    """Parts of the table that together hold every item for which the condition can be true."""
+    match condition:
+        case And(operands):
+            found = [Box()]
+            for operand in operands:
+                crossed = _crossed(found, boxes(operand, schema))
+                found = found if crossed is None else crossed
+            return found
+        case Or(operands):
+            return [box for operand in operands for box in boxes(operand, schema)]
+        case In(Path((str() as name,)), options):
+            values = [option.value for option in options if isinstance(option, Literal)]
+            if len(values) == len(options):
+                return [_box(schema, name, KeyTest("=", (value,))) for value in values]
+    tested = key_test(condition)
+    return [Box() if tested is None else _box(schema, *tested)]
+
+
+def _crossed(left: list[Box], right: list[Box]) -> list[Box] | None:
+    if len(left) * len(right) > _MOST_BOXES and len(right) > 1:
+        return None
+    pairs = (one.within(other) for one in left for other in right)
+    return [box for box in pairs if box is not None]
+
+
+def _box(schema: KeySchema, name: str, test: KeyTest) -> Box:
+    if name == schema.partition[0].name and test.operator == "=":
+        return Box(test.values[0])
+    if schema.sort and name == schema.sort[0].name:
+        return Box(None, (test,))
+    return Box()
+
+
+# --- operand types ----------------------------------------------------------------------------------------
+
+
+def check_compared_kinds(condition: Condition, schema: KeySchema, *, keyed: bool) -> None:
+    """What key attributes are compared with must be of their type; the words depend on whether keys are used."""
+    kinds = dict(schema.attributes)
+    for name, values in _compared(condition):
+        if name in kinds and any(kinds[name] not in value for value in values):
+            if keyed:
+                raise wrong_kind(name)
+            raise ValidationFailed(f"{INVALID}Condition parameter type does not match schema type")
+
+
+def _compared(node: Any) -> Iterator[tuple[str, list[Value]]]:
+    match node:
+        case And(operands) | Or(operands):
+            for operand in operands:
+                yield from _compared(operand)
+        case Not(operand):
+            yield from _compared(operand)
+        case Compare(_, left, right):
+            yield from _pair((left, right))
+            yield from _pair((right, left))
+        case Between(operand, low, high):
+            yield from _pair((operand, low, high))
+        case In(operand, options):
+            yield from _pair((operand, *options))
+        case Function("begins_with" | "contains", arguments):
+            yield from _pair(arguments)
+
+
+def _pair(operands: tuple[Operand, ...]) -> Iterator[tuple[str, list[Value]]]:
+    first, *rest = operands
+    if isinstance(first, Path) and len(first.parts) == 1:
+        yield str(first.parts[0]), [operand.value for operand in rest if isinstance(operand, Literal)]

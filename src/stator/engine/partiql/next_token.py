@@ -1,0 +1,43 @@
+"""NextToken: where a page ended, bound to the statement and the parameters it was given for.
+
+The token is base64 of JSON: the fingerprint of the statement and the key of the last item that was read. A caller
+cannot get at anything with a made-up one: the key only says where in the statement's own ranges to go on.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Any, Final
+
+import orjson
+
+from stator.engine.tokens import fingerprint
+from stator.errors import ServiceError, ValidationFailed
+from stator.model.values import Item, check_types, normalise_item
+
+INVALID_TOKEN: Final = "Invalid NextToken"  # noqa: S105 - a message
+NO_MATCH: Final = "NextToken does not match request"
+
+
+def statement_print(request: dict[str, Any]) -> str:
+    """What two requests must have in common for one's token to continue the other's reading."""
+    return fingerprint([request["Statement"], request.get("Parameters")])[:32]
+
+
+def encode_token(printed: str, key: Item) -> str:
+    return urlsafe_b64encode(orjson.dumps({"statement": printed, "key": key})).decode()
+
+
+def decode_token(token: str, printed: str) -> Item:
+    try:
+        content = orjson.loads(urlsafe_b64decode(token.encode("ascii")))
+        bound_to, key = content["statement"], content["key"]
+        for value in key.values():
+            check_types(value)
+        normalise_item(key)
+    except (ValueError, TypeError, KeyError, AttributeError, UnicodeError, ServiceError):
+        raise ValidationFailed(INVALID_TOKEN) from None
+    if bound_to != printed:
+        raise ValidationFailed(NO_MATCH)
+    checked: Item = key
+    return checked

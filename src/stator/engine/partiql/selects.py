@@ -1,0 +1,125 @@
+"""SELECT run: a page of a plan, or the one item a batch or a transaction asks for."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from stator.engine import capacity
+from stator.engine.item_reads import check_key_paths
+from stator.engine.key_ranges import check_scan_start, start_entry
+from stator.engine.operation import Call
+from stator.engine.pages import find_index, make_view, read_records
+from stator.engine.partiql.keys import check_key_kinds, split_key
+from stator.engine.partiql.next_token import INVALID_TOKEN, decode_token, encode_token
+from stator.engine.partiql.paths import output_name, selected_paths
+from stator.engine.partiql.plan import Plan, make_plan, place_of, walk
+from stator.engine.partiql.statements import Select
+from stator.engine.tables import Index, Table
+from stator.errors import ValidationFailed
+from stator.expr.paths import lookup
+from stator.expr.tree import Path, Projection
+from stator.model.values import Item
+
+_SEVERAL_ATTRIBUTES: Final = (
+    "PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE keys."
+)
+
+
+def run_select(call: Call, select: Select, options: dict[str, Any], printed: str) -> dict[str, Any]:
+    """Answer ExecuteStatement; ``printed`` is the fingerprint that its NextToken is bound to."""
+    table = call.table(select.table_name)
+    consistent = bool(options.get("ConsistentRead"))
+    index = _index(table, select.index_name, consistent)
+    paths = _projection(select, table)
+    schema, prefix = (table.schema, table.prefix) if index is None else (index.schema, index.prefix)
+    plan = make_plan(schema, prefix, select.where, select.order)
+    view = make_view(table, index, plan.filter, top_level(paths), None, consistent, is_query=plan.keyed)
+    token = options.get("NextToken")
+    after = None if token is None else _start(table, index, plan, decode_token(token, printed))
+    page = read_records(call, view, walk(call.engine.storage, plan, after), options.get("Limit"))
+    response: dict[str, Any] = {"Items": _shaped(page.response["Items"], paths)}
+    last: Item | None = page.response.get("LastEvaluatedKey")
+    if last is not None and not _is_single_item(select, table):
+        response["NextToken"] = encode_token(printed, last)
+        response["LastEvaluatedKey"] = last
+    mode = options.get("ReturnConsumedCapacity", "NONE")
+    if mode != "NONE":
+        response["ConsumedCapacity"] = capacity.report(table, table.name, page.consumed, mode)
+    return response
+
+
+def _index(table: Table, name: str | None, consistent: bool) -> Index | None:
+    if name is None:
+        return None
+    index = table.index(name)
+    if index is None:
+        raise ValidationFailed("The table does not have the specified index")
+    if len(index.schema.partition) > 1 or len(index.schema.sort) > 1:
+        raise ValidationFailed(_SEVERAL_ATTRIBUTES)
+    if index.is_global and consistent:
+        raise ValidationFailed("Strongly consistent read is not supported on Global Secondary Indexes")
+    return find_index(table, name, consistent)
+
+
+def _start(table: Table, index: Index | None, plan: Plan, key: Item) -> bytes:
+    """The storage key a token stands for, which must be one that this very plan can have read."""
+    try:
+        check_scan_start(table, index, key)
+    except ValidationFailed:
+        raise ValidationFailed(INVALID_TOKEN) from None
+    entry = start_entry(table, index, key)
+    if place_of(plan, entry) is None:
+        raise ValidationFailed(INVALID_TOKEN)
+    return entry
+
+
+# --- projections ------------------------------------------------------------------------------------------
+
+
+def _projection(select: Select, table: Table) -> tuple[Path, ...]:
+    paths = selected_paths(select.projection)
+    check_key_paths(table.schema, list(paths))
+    return paths
+
+
+def top_level(paths: tuple[Path, ...]) -> Projection | None:
+    """The attributes to read: whole ones, out of which ``shape`` takes what was selected."""
+    if not paths:
+        return None
+    return Projection(tuple(Path((name,)) for name in dict.fromkeys(path.parts[0] for path in paths)))
+
+
+def shape(item: Item, paths: tuple[Path, ...]) -> Item:
+    """Unlike a ProjectionExpression, SELECT lifts nested values to the top: ``m.a`` comes back as ``a``."""
+    found = ((output_name(path), lookup(item, path)) for path in paths)
+    return {name: value for name, value in found if value is not None}
+
+
+def _shaped(items: Any, paths: tuple[Path, ...]) -> Any:
+    if all(len(path.parts) == 1 for path in paths):
+        return items
+    return [shape(item, paths) for item in items]
+
+
+# --- single items -----------------------------------------------------------------------------------------
+
+
+def _is_single_item(select: Select, table: Table) -> bool:
+    key, _ = split_key(select.where, table.schema) if select.index_name is None else (None, [])
+    return key is not None
+
+
+def check_index(select: Select, table: Table) -> None:
+    """What AWS says of an index even where no index may be read."""
+    _index(table, select.index_name, consistent=False)
+
+
+def single_key(select: Select, table: Table, operation: str) -> tuple[Item, tuple[Path, ...]]:
+    """The key and the paths of a SELECT that must be of one item: a whole primary key and nothing else."""
+    key, rest = split_key(select.where, table.schema)
+    if key is None or rest or select.index_name is not None:
+        raise ValidationFailed(
+            f"Select statements within {operation} must specify the primary key in the where clause."
+        )
+    check_key_kinds(table.schema, key)
+    return key, _projection(select, table)

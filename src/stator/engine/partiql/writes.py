@@ -1,0 +1,108 @@
+"""INSERT, UPDATE, DELETE and EXISTS as actions of the one write path.
+
+PartiQL's writes differ from the item operations in what they make of an item that is not there: UPDATE fails its
+condition whatever that says, DELETE does nothing whatever its condition says, and INSERT wants exactly that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stator.engine import item_writes
+from stator.engine.capacity import Consumed
+from stator.engine.item_writes import Action, prepare, returned_values
+from stator.engine.operation import Call
+from stator.engine.partiql.keys import NO_FULL_KEY, all_of, check_key_kinds, full_key
+from stator.engine.partiql.statements import Delete, Exists, Insert, Update, Write
+from stator.engine.schema import KeySchema
+from stator.engine.tables import Table
+from stator.engine.writes import Writer
+from stator.errors import ValidationFailed
+from stator.expr.tree import Condition, Function, Or, Path, paths_in
+from stator.model.values import Item
+
+_BARE_EXISTS = "EXISTS() must contain a single item read with additional condition"
+
+
+def write_action(statement: Write, table: Table, *, return_item: bool) -> Action:
+    """The action a statement stands for, now that its table is known."""
+    match statement:
+        case Insert(name, item, size):
+            return _InsertAction(name, item, size, None, return_item)
+        case Update(name, update, where):
+            key, rest = full_key(where, table.schema)
+            condition = all_of([_present(table.schema), *rest])
+            nested = paths_in(update) + paths_in(where)
+            return _UpdateAction(name, key, update, condition, return_item, nested)
+        case Delete(name, where):
+            key, rest = full_key(where, table.schema)
+            return _DeleteAction(name, key, _unless_absent(table.schema, rest), return_item, paths_in(where))
+        case Exists(name, where):
+            key, rest = _checked_key(where, table.schema)
+            condition = all_of([_present(table.schema), *rest])
+            return _CheckAction(name, key, condition, return_item, paths_in(where))
+
+
+def _checked_key(where: Condition | None, schema: KeySchema) -> tuple[Item, list[Condition]]:
+    try:
+        key, rest = full_key(where, schema)
+    except ValidationFailed as error:
+        raise ValidationFailed(_BARE_EXISTS if error.message == NO_FULL_KEY else error.message) from None
+    if not rest:
+        raise ValidationFailed(_BARE_EXISTS)
+    return key, rest
+
+
+def _present(schema: KeySchema) -> Condition:
+    return Function("attribute_exists", (Path((schema.partition[0].name,)),))
+
+
+def _unless_absent(schema: KeySchema, rest: list[Condition]) -> Condition | None:
+    condition = all_of(rest)
+    if condition is None:
+        return None
+    return Or((Function("attribute_not_exists", (Path((schema.partition[0].name,)),)), condition))
+
+
+# --- actions whose keys are checked in PartiQL's words ----------------------------------------------------
+
+
+@dataclass(slots=True)
+class _InsertAction(item_writes.Insert):
+    def locate(self, table: Table) -> bytes:
+        check_key_kinds(table.schema, self.item)
+        return item_writes.Insert.locate(self, table)
+
+
+@dataclass(slots=True)
+class _UpdateAction(item_writes.UpdateItem):
+    def locate(self, table: Table) -> bytes:
+        check_key_kinds(table.schema, self.key)
+        return item_writes.UpdateItem.locate(self, table)
+
+
+@dataclass(slots=True)
+class _DeleteAction(item_writes.Delete):
+    def locate(self, table: Table) -> bytes:
+        check_key_kinds(table.schema, self.key)
+        return item_writes.Delete.locate(self, table)
+
+
+@dataclass(slots=True)
+class _CheckAction(item_writes.Check):
+    def locate(self, table: Table) -> bytes:
+        check_key_kinds(table.schema, self.key)
+        return item_writes.Check.locate(self, table)
+
+
+# --- running one by itself --------------------------------------------------------------------------------
+
+
+def run_write(call: Call, table: Table, action: Action, returning: str | None) -> tuple[Item | None, Consumed]:
+    """Write one action; the item its RETURNING clause asks for, and the capacity used."""
+    mutation, old = prepare(call, table, action, needs_old=returning in ("ALL_OLD", "UPDATED_OLD"))
+    writer = Writer()
+    consumed = writer.add(mutation)
+    call.engine.commit(call, writer)
+    touched = action.touched() if isinstance(action, item_writes.UpdateItem) else []
+    return returned_values(returning or "NONE", old, mutation.new_item, touched), consumed

@@ -1,0 +1,95 @@
+"""A writer killed with -9 at random moments: nothing acknowledged is lost, nothing is half-done."""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stator.engine import Engine
+from stator.model.values import item_size
+
+from .crash_program import TABLE, Model, apply, contents, step, write_until_killed
+
+_processes = multiprocessing.get_context("forkserver")
+_processes.set_forkserver_preload(["tests.engine.crash_program", "stator.storage.rocks"])
+
+
+def run_and_kill(path: str, seed: int, chance: random.Random) -> int:
+    """Let a writer run for a moment and kill it; the number of steps it was told were done."""
+    receiving, sending = _processes.Pipe(duplex=False)
+    writer = _processes.Process(target=write_until_killed, args=(path, seed, sending))
+    writer.start()
+    sending.close()
+    if chance.random() < 0.85:
+        receiving.recv()  # it has opened the folder; else the kill may hit the opening itself
+    time.sleep(chance.random() * 0.06)
+    writer.kill()
+    writer.join()
+    done = 0
+    try:
+        while True:
+            done = max(done, receiving.recv() + 1)
+    except (EOFError, OSError):
+        return done
+
+
+def check(path: str, before: Model, seed: int, done: int) -> Model:
+    """The folder holds exactly the acknowledged steps, and at most the one that was under way beside them."""
+    expected: Model = {key: dict(item) for key, item in before.items()}
+    for number in range(done):
+        apply(expected, step(seed, number))
+    one_more: Model = dict(expected)
+    apply(one_more, step(seed, done))
+    with Engine.open(path) as engine:
+        if TABLE not in engine.call("ListTables", {})["TableNames"]:
+            assert done == 0
+            assert not before
+            return {}
+        items = contents(engine)
+        found = {(item["pk"]["S"], item["sk"]["N"]): item for item in items}
+        assert found in (expected, one_more)
+        check_indexes_and_counts(engine, items)
+    return found
+
+
+def check_indexes_and_counts(engine: Engine, items: list[dict[str, Any]]) -> None:
+    described = engine.call("DescribeTable", {"TableName": TABLE})["Table"]
+    assert described["ItemCount"] == len(items)
+    assert described["TableSizeBytes"] == sum(map(item_size, items))
+    keyed = [item for item in items if "g" in item]
+    keys_only = [{name: item[name] for name in ("pk", "sk", "g")} for item in keyed]
+    assert _sorted(contents(engine, "by-pk-g")) == _sorted(keyed)
+    assert _sorted(contents(engine, "by-g")) == _sorted(keys_only)
+    [local] = described["LocalSecondaryIndexes"]
+    [by_g] = described["GlobalSecondaryIndexes"]
+    assert (local["ItemCount"], local["IndexSizeBytes"]) == (len(keyed), sum(map(item_size, keyed)))
+    assert (by_g["ItemCount"], by_g["IndexSizeBytes"]) == (len(keyed), sum(map(item_size, keys_only)))
+
+
+def _sorted(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(items, key=lambda item: (item["pk"]["S"], item["sk"]["N"]))
+
+
+def kill_many_times(path: Path, times: int) -> None:
+    chance = random.Random(7)
+    model: Model = {}
+    acknowledged = 0
+    for seed in range(times):
+        done = run_and_kill(str(path / "data"), seed, chance)
+        acknowledged += done
+        model = check(str(path / "data"), model, seed, done)
+    assert acknowledged > times  # the writers did get to write
+
+
+def test_acknowledged_writes_survive_kill_9(tmp_path: Path) -> None:
+    kill_many_times(tmp_path, 60)
+
+
+@pytest.mark.slow
+def test_acknowledged_writes_survive_kill_9_hundreds_of_times(tmp_path: Path) -> None:
+    kill_many_times(tmp_path, 400)

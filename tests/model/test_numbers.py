@@ -1,0 +1,91 @@
+"""DynamoDB numbers: what is stored, how large it is, and how it sorts."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stator.errors import ValidationFailed
+from stator.model import numbers
+
+decimals = st.builds(
+    lambda digits, exponent, negative: Decimal((int(negative), tuple(map(int, str(digits))), exponent)),
+    st.integers(0, 10**38 - 1),
+    st.integers(-100, 80),
+    st.booleans(),
+)
+
+
+@given(decimals)
+def test_normalising_keeps_the_value_and_drops_the_rest(value: Decimal) -> None:
+    text = numbers.normalise(format(value, "E"))
+    assert Decimal(text) == value
+    assert "E" not in text
+    assert not text.startswith(("+", "00", "."))
+    assert numbers.normalise(text) == text
+    if "." in text:
+        assert not text.endswith(("0", "."))
+
+
+@given(st.lists(decimals, min_size=2, max_size=20))
+def test_the_encoding_sorts_as_the_numbers_do(values: list[Decimal]) -> None:
+    texts = [numbers.from_decimal(value) for value in values]
+    by_bytes = sorted(texts, key=numbers.encode_ordered)
+    assert [Decimal(text) for text in by_bytes] == sorted(map(Decimal, texts))
+    assert len({numbers.encode_ordered(text) for text in texts}) == len(set(texts))
+
+
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        ("+5", "5"), ("+.5", "0.5"), ("5.", "5"), ("1.e5", "100000"), ("1.5E+3", "1500"), ("+1e-2", "0.01"),
+        ("-0", "0"), ("0042.1200", "42.12"), ("1E125", "1" + "0" * 125), ("1e-130", "0." + "0" * 129 + "1"),
+        ("0e125", "0"), ("1" * 38 + "0" * 5, "1" * 38 + "0" * 5),
+    ],
+)  # fmt: skip
+def test_accepted_forms(text: str, stored: str) -> None:
+    assert numbers.normalise(text) == stored
+
+
+@pytest.mark.parametrize(
+    "text", ["", "e2", "1+2", "1.2.3", "++5", "+", "1e", ".", "0x5", "NaN", "Infinity", "1_000", " 5", "5 ", "٣", "½"]
+)
+def test_refused_forms(text: str) -> None:
+    with pytest.raises(ValidationFailed, match="cannot be converted to a numeric value"):
+        numbers.normalise(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("1e126", "overflow"), ("-1e126", "overflow"), ("1e99999999999", "overflow"), ("0e126", "overflow"),
+        ("1e-131", "underflow"), ("0e-131", "underflow"), ("1e-99999999999", "underflow"),
+        ("1" * 39, "38 significant digits"), ("0." + "1" * 39, "38 significant digits"),
+    ],
+)  # fmt: skip
+def test_refused_magnitudes(text: str, problem: str) -> None:
+    with pytest.raises(ValidationFailed, match=problem):
+        numbers.normalise(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("0", 1), ("1", 2), ("12", 2), ("123", 3), ("1234", 3), ("100", 2), ("1010", 3), ("0.0000001", 2), ("1.5", 3),
+        ("15", 2), ("1.234", 4), ("3.14159", 5), ("100.5", 4), ("0.15", 2), ("-42", 3), ("1" * 38, 20),
+    ],
+)  # fmt: skip
+def test_sizes_as_measured_on_aws(text: str, size: int) -> None:
+    assert numbers.size_bytes(text) == size
+
+
+def test_sums_are_exact_to_38_digits() -> None:
+    assert numbers.add("9" * 37, "1") == "1" + "0" * 37
+    assert numbers.subtract("0.3", "0.1") == "0.2"
+    with pytest.raises(ValidationFailed, match="overflow"):
+        numbers.add("1" + "0" * 50, "1")
+    with pytest.raises(ValidationFailed, match="overflow"):
+        numbers.add("9" + "0" * 125, "9" + "0" * 125)
