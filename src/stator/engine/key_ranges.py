@@ -118,8 +118,7 @@ def start_entry(table: Table, index: Index | None, start: Item) -> bytes:
     """The storage key of the entry a checked starting key names."""
     if index is None:
         return table.encode_key(start)
-    suffix, sort = table.table_suffix(start)
-    entry = index.entry_key(start, suffix, sort)
+    entry = index.entry_key(start, table.encode_key(start))
     assert entry is not None
     return entry
 

@@ -74,6 +74,17 @@ def partition_of(raws: list[bytes]) -> bytes:
     return digest[:HASH_BYTES] + joined
 
 
+def after_hash(key: bytes) -> bytes:
+    """The partition and sort key of a table's storage key."""
+    return key[PREFIX_BYTES + HASH_BYTES :]
+
+
+def sort_part(key: bytes) -> bytes:
+    """The sort key of a table's storage key."""
+    length = PREFIX_BYTES + HASH_BYTES
+    return key[length + 2 + int.from_bytes(key[length : length + 2], "big") :]
+
+
 def escape(raw: bytes) -> bytes:
     return raw.replace(b"\0", b"\0\xff")
 

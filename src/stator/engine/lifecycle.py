@@ -138,11 +138,10 @@ class Lifecycle:
 
     def _index_item(self, writer: Writer, table: Table, filling: list[Index], key: bytes, record: bytes) -> None:
         item = records.unpack(record)
-        suffix, sort = table.table_suffix(item)
         mutation = Mutation(table, key, None, None, item, records.size_of(record))
         for index in filling:
             if index.backfilled_to is not None and key >= index.backfilled_to:
-                entry = index.entry_key(item, suffix, sort)
+                entry = index.entry_key(item, key)
                 if entry is not None:
                     writer.enter(index, mutation, record, entry)
 

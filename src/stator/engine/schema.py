@@ -74,6 +74,25 @@ def key_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes]:
     )
 
 
+def entry_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes | None]:
+    """The same for an index, without the table's key that closes an entry; None for an item the index leaves out."""
+    encode: Callable[[Item], bytes]
+    if len(schema.partition) == 1 and len(schema.sort) <= 1:
+        encode = key_encoder(schema, prefix)
+    else:
+
+        def encode(item: Item) -> bytes:
+            return prefix + schema.partition_bytes(item) + schema.sort_bytes(item)
+
+    def encode_entry(item: Item) -> bytes | None:
+        try:
+            return encode(item)
+        except (KeyError, OverflowError):  # a key attribute is missing, of another type, or far too long
+            return None
+
+    return encode_entry
+
+
 def check_key(schema: KeySchema, key: Item) -> None:
     """A Key parameter against its table's schema: exactly these attributes, of these types, and not empty."""
     if len(key) != len(schema.attributes):

@@ -45,6 +45,15 @@ Fast = Callable[[Any], bool]
 
 # AWS lists violations in an order of its own; members not named here follow in the model's order.
 _ORDER = {
+    "CreateTable": (
+        "AttributeDefinitions",
+        "TableName",
+        "BillingMode",
+        "ProvisionedThroughput",
+        "KeySchema",
+        "GlobalSecondaryIndexes",
+        "LocalSecondaryIndexes",
+    ),
     "PutItem": ("ReturnConsumedCapacity", "TableName", "Item", "ConditionalOperator", "Expected", "ReturnValues"),
     "DeleteItem": ("ReturnConsumedCapacity", "TableName", "Key", "ConditionalOperator", "Expected", "ReturnValues"),
     "UpdateItem": (
@@ -82,6 +91,15 @@ _ORDER = {
         "IndexName",
     ),
 }
+
+# The same inside structures.
+_INNER_ORDER = {"ProvisionedThroughput": ("WriteCapacityUnits", "ReadCapacityUnits")}
+
+# Shapes whose constraints AWS checks later, with words of their own: the operations do.
+_LATER = frozenset({"Tag", "TagKeyString", "TagValueString", "TableClass"})
+
+# Operations on tables as a whole answer a missing name before anything else.
+_ON_TABLES = frozenset({"CreateTable", "UpdateTable", "DeleteTable", "DescribeTable"})
 
 # Operations whose length and range violations read "Value at 'Limit' failed ..." since 2026.
 _REWORDED = frozenset(
@@ -128,6 +146,8 @@ def check_request(operation: str, request: Any) -> dict[str, Any]:
     if type(request) is not dict:
         raise SerializationFailed("" if not isinstance(request, list) else "Unexpected field type")
     errors: Errors = []
+    if operation in _ON_TABLES and request.get("TableName") is None:
+        raise ValidationFailed("The parameter 'TableName' is required but was not present in the request")
     _compiled(operation)(request, "", "", errors)
     if errors:
         # UpdateItem's new service stops at the first one; without a key the old one still answers.
@@ -199,13 +219,13 @@ class _Compiler:
 
     def structure(self, name: str, *, element: bool = False, top: bool = False) -> Check:
         shape = self.shapes[name]
-        order = _ORDER.get(self.operation, ()) if top else ()
+        order = _ORDER.get(self.operation, ()) if top else _INNER_ORDER.get(name, ())
         names = [*order, *(member for member in shape["members"] if member not in order)]
         checks = {
             member: (self._member(member, shape["members"][member]["shape"], top), _camel(member))
             for member in names
         }
-        required = frozenset(shape.get("required", ()))
+        required = frozenset(() if name in _LATER else shape.get("required", ()))
         ranks = {member: rank for rank, member in enumerate(names)}
 
         def check(value: Any, path: str, own: str, errors: Errors) -> Any:
@@ -262,7 +282,7 @@ class _Compiler:
         return value
 
     def string(self, name: str) -> Check:
-        shape = self.shapes[name]
+        shape = {} if name in _LATER else self.shapes[name]
         low, high = shape.get("min"), shape.get("max")
         pattern = re.compile(shape["pattern"]) if "pattern" in shape else None
         allowed = frozenset(shape["enum"]) if "enum" in shape else None

@@ -11,6 +11,8 @@ from stator.errors import ValidationFailed
 from stator.model.scope import Scope
 from stator.model.values import INVALID
 
+_CLASSES = ("STANDARD", "STANDARD_INFREQUENT_ACCESS")
+
 
 def without_nulls(value: Any) -> Any:
     """A request without its null members, which AWS treats as absent."""
@@ -29,6 +31,14 @@ def refuse_unoffered(request: dict[str, Any], members: tuple[str, ...]) -> None:
                 f"{INVALID}{member} is not supported by this engine",
                 hint=f"leave {member} out, or run this request on AWS DynamoDB",
             )
+
+
+def check_table_class(table_class: str | None) -> None:
+    if table_class not in (None, *_CLASSES):
+        raise ValidationFailed(
+            "Invalid table-class parameter provided. Please try again with a valid table-class value: "
+            f"[{', '.join(_CLASSES)}]."
+        )
 
 
 # -- streams

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from stator.engine import keyspace
-from stator.engine.schema import KeyAttribute, KeySchema, key_encoder
+from stator.engine.schema import KeyAttribute, KeySchema, entry_encoder, key_encoder
 from stator.model.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
 from stator.model.scope import Scope
 from stator.model.values import Item
@@ -111,7 +111,17 @@ class Counts:
 class Index:
     """A secondary index ready to be written and read."""
 
-    __slots__ = ("backfilled_to", "counts", "definition", "is_global", "name", "prefix", "projected", "schema")
+    __slots__ = (
+        "_encode",
+        "backfilled_to",
+        "counts",
+        "definition",
+        "is_global",
+        "name",
+        "prefix",
+        "projected",
+        "schema",
+    )
 
     def __init__(self, definition: IndexDefinition, table: TableDefinition, table_schema: KeySchema) -> None:
         self.definition = definition
@@ -119,6 +129,7 @@ class Index:
         self.is_global = definition.is_global
         self.prefix = keyspace.data_prefix(table.number, definition.number)
         self.schema = read_schema(definition.key_schema, table.attributes)
+        self._encode: Callable[[Item], bytes | None] = entry_encoder(self.schema, self.prefix)
         self.counts = Counts()
         self.projected: frozenset[str] | None = None
         if definition.projection_type != "ALL":
@@ -126,16 +137,19 @@ class Index:
         cursor = definition.backfilled_to
         self.backfilled_to = None if cursor is None else bytes.fromhex(cursor)
 
-    def entry_key(self, item: Item, table_suffix: bytes, table_sort: bytes) -> bytes | None:
+    def entry_key(self, item: Item, table_key: bytes) -> bytes | None:
         """Where the item stands in this index; None when it lacks a key attribute (a sparse index).
 
-        An item from before the index was made may also have a value that no key can have; it is left out, too.
+        An item from before the index was made may also have a value that no key can have; it is left out, too. The
+        table's key closes the entry: all of it in a global index, its sort key in a local one.
         """
-        schema = self.schema
-        if not schema.covers(item) or not _fits_keys(schema, item):
+        own = self._encode(item)
+        if own is None or not _fits_keys(self.schema, item):
             return None
-        own = self.prefix + schema.partition_bytes(item) + schema.sort_bytes(item)
-        return own + (table_suffix if self.is_global else table_sort)
+        return own + (keyspace.after_hash(table_key) if self.is_global else keyspace.sort_part(table_key))
+
+    def same_key(self, old: Item, new: Item) -> bool:
+        return all(old.get(name) == new.get(name) for name in self.schema.names)
 
     def project(self, item: Item) -> Item:
         projected = self.projected
@@ -194,13 +208,6 @@ class Table:
 
     def index(self, name: str) -> Index | None:
         return next((index for index in self.indexes if index.name == name), None)
-
-    def table_suffix(self, item: Item) -> tuple[bytes, bytes]:
-        """The table's own key as it closes a global (first) and a local (second) index entry."""
-        sort = self.schema.sort_bytes(item)
-        name, kind = self.schema.partition[0]
-        raw = keyspace.RAW[kind](item[name][kind])
-        return len(raw).to_bytes(2, "big") + raw + sort, sort
 
     # -- counts at rest: one record per table, in the same batch as every write
 

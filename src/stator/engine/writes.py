@@ -66,14 +66,16 @@ class Writer:
 
     def _index(self, mutation: Mutation, record: bytes | None, consumed: Consumed) -> None:
         table, old_item, new_item = mutation.table, mutation.old_item, mutation.new_item
-        keyed = new_item if new_item is not None else old_item
-        assert keyed is not None
-        suffix, sort = table.table_suffix(keyed)
         for index in table.indexes:
             if index.backfilled_to is not None and mutation.key >= index.backfilled_to:
                 continue
-            before = None if old_item is None else index.entry_key(old_item, suffix, sort)
-            after = None if new_item is None else index.entry_key(new_item, suffix, sort)
+            before = None if old_item is None else index.entry_key(old_item, mutation.key)
+            if new_item is None:
+                after = None
+            elif old_item is not None and index.same_key(old_item, new_item):
+                after = before
+            else:
+                after = index.entry_key(new_item, mutation.key)
             if before is None and after is None:
                 continue
             units = self._replace_entry(index, mutation, record, before, after)

@@ -35,6 +35,7 @@ from stator.expr.tree import (
     Update,
     UpdateAction,
 )
+from stator.model.limits import IN_OPERANDS, NESTING_LEVELS
 from stator.model.values import content_of, kind_of
 
 _COUNTS = {
@@ -125,6 +126,7 @@ def _check_set_operand(node: Operand) -> None:
                 _check_set_operand(argument)
             if name == "if_not_exists":
                 _require_path(name, arguments[0])
+                _check_distinct(name, arguments[0], arguments[1:])
             else:
                 for argument in arguments:
                     _require_kinds(name, argument, frozenset({"L"}))
@@ -149,6 +151,10 @@ class _Binder:
                 return between
             case In(operand, options):
                 inside = In(self.operand(operand), tuple(map(self.operand, options)))
+                if len(options) > IN_OPERANDS:
+                    raise ExpressionError(
+                        f"The IN operator is provided with too many operands; number of operands: {len(options)}"
+                    )
                 _check_distinct("IN", inside.operand, inside.options)
                 return inside
             case Function(name, arguments):
@@ -171,9 +177,11 @@ class _Binder:
                 if name not in self.values:
                     raise _undefined_value(name)
                 return Literal(self.values[name])
+            case Function("size", (Function("size", _), *_)):
+                raise _wrong_kind("size", "N")
             case Function(name, arguments):
                 function = Function(name, tuple(map(self.operand, arguments)))
-                if name in ("size",):
+                if name == "size":
                     self._check_function(function)
                 return function
             case Arithmetic(operator, left, right):
@@ -182,6 +190,10 @@ class _Binder:
                 return node
 
     def path(self, path: Path) -> Path:
+        if len(path.parts) > NESTING_LEVELS:
+            raise ExpressionError(
+                f"The document path has too many nesting levels; nesting levels: {len(path.parts)}"
+            )
         if not any(isinstance(part, str) and part[0] == "#" for part in path.parts):
             return path
         return Path(tuple(self._name(part) if isinstance(part, str) else part for part in path.parts))
@@ -223,7 +235,6 @@ class _Binder:
         if name in ("attribute_exists", "attribute_not_exists"):
             _require_path(name, arguments[0])
         elif name == "attribute_type":
-            _require_path(name, arguments[0])
             _check_type_name(arguments[1])
         elif name == "size":
             _require_kinds(name, arguments[0], frozenset(_TYPE_NAMES) - {"N", "BOOL", "NULL"})
@@ -262,10 +273,13 @@ def _require_kinds(operator: str, operand: Operand, kinds: frozenset[str]) -> No
     if isinstance(operand, Literal):
         kind = kind_of(operand.value)
         if kind not in kinds:
-            raise ExpressionError(
-                "Incorrect operand type for operator or function; "
-                f"operator or function: {operator}, operand type: {kind}"
-            )
+            raise _wrong_kind(operator, kind)
+
+
+def _wrong_kind(operator: str, kind: str) -> ExpressionError:
+    return ExpressionError(
+        f"Incorrect operand type for operator or function; operator or function: {operator}, operand type: {kind}"
+    )
 
 
 def _require_path(function: str, operand: Operand) -> None:

@@ -9,10 +9,10 @@ from stator.errors import ValidationFailed
 
 _TOKEN = re.compile(
     r"""\s*(?:
-        (?P<name>[A-Za-z_][A-Za-z0-9_]*)
+        (?P<name>[A-Za-z][A-Za-z0-9_]*)
       | (?P<alias>\#[A-Za-z0-9_]+)
       | (?P<value>:[A-Za-z0-9_]+)
-      | (?P<number>[0-9]+)
+      | (?P<number>0|[1-9][0-9]*)
       | (?P<symbol><>|<=|>=|[=<>()\[\],.+\-])
       | (?P<end>\Z)
       | (?P<bad>.)

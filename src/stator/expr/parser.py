@@ -8,8 +8,11 @@ Grammar of conditions (keywords in any case, function names as written):
     test      := operand [comparator operand | BETWEEN operand AND operand | IN ( operand, ... )] | ( or )
     operand   := path | :value | function ( operand, ... ) | ( operand )
 
-AWS reports what is wrong in a fixed order: syntax, then redundant parentheses, then unknown functions, then
-functions used the wrong way, then reserved words. All but syntax are gathered while parsing and raised at the end.
+AWS reports what is wrong in a fixed order: syntax, then redundant parentheses, then the leftmost of unknown or misplaced
+functions, reserved words and list indexes, then a repeated section of an update, then too many operators. All but
+syntax are gathered while parsing and raised at the end.
+
+Groups and calls are kept on stacks of their own rather than Python's: 4 KB of text can nest two thousand of them.
 """
 
 from __future__ import annotations
@@ -43,13 +46,16 @@ from stator.expr.tree import (
     Update,
     UpdateAction,
 )
-from stator.model.limits import EXPRESSION_BYTES, EXPRESSION_OPERATORS, IN_OPERANDS
+from stator.model.limits import EXPRESSION_BYTES, EXPRESSION_OPERATORS, LIST_INDEX
 
 BOOLEAN_FUNCTIONS = frozenset(
     {"attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains"}
 )
 CONDITION_FUNCTIONS = BOOLEAN_FUNCTIONS | {"size"}
 UPDATE_FUNCTIONS = frozenset({"if_not_exists", "list_append"})
+# Functions that are the whole of a condition or of a value, never a part of one.
+_NO_OPERANDS = BOOLEAN_FUNCTIONS | {"list_append"}
+_KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN"})
 COMPARATORS = frozenset({"=", "<>", "<", "<=", ">", ">="})
 SECTIONS = ("SET", "REMOVE", "ADD", "DELETE")
 
@@ -84,21 +90,13 @@ def parse_projection(text: str) -> Parsed:
 
 
 @dataclass(slots=True)
-class _Problems:
-    """The first problem of each kind, in the order AWS reports the kinds."""
+class _Group:
+    """What stands in one pair of parentheses, or in none: terms joined by AND, and those joined by OR."""
 
-    parentheses: str | None = None
-    unknown_function: str | None = None
-    misused_function: str | None = None
-    reserved_word: str | None = None
-    repeated_section: str | None = None
-    count: str | None = None
-
-    def first(self, update: bool) -> str | None:
-        order = [self.parentheses, self.unknown_function, self.misused_function, self.reserved_word, self.count]
-        if update:
-            order = [self.reserved_word, self.unknown_function, self.repeated_section]
-        return next(filter(None, order), None)
+    opened: int
+    negations: int = 0
+    conjuncts: list[Condition] = field(default_factory=list)
+    disjuncts: list[Condition] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -107,7 +105,14 @@ class _Parser:
     functions: frozenset[str]
     tokens: list[Token] = field(init=False)
     index: int = 0
-    problems: _Problems = field(default_factory=_Problems)
+    # The leftmost problem that is not one of syntax, and the token it is at.
+    problem: tuple[int, str] | None = None
+    redundant: bool = False
+    repeated_section: str | None = None
+    # The tokens at which each call begins, by the identity of its node.
+    calls: dict[int, int] = field(default_factory=dict)
+    # The tokens of the parentheses that closed last.
+    closed: tuple[int, int] = (-1, -1)
     names: set[str] = field(default_factory=set)
     values: set[str] = field(default_factory=set)
     operators: int = 0
@@ -118,9 +123,9 @@ class _Parser:
             raise ExpressionError("The expression can not be empty;")
         size = len(self.text.encode())
         if size > EXPRESSION_BYTES:
-            raise ExpressionError(
-                f"Expression size has exceeded the maximum allowed size; expression size: {size}"
-            )
+            # AWS leaves the size of an update out.
+            shown = "" if self.functions is UPDATE_FUNCTIONS else f" expression size: {size}"
+            raise ExpressionError(f"Expression size has exceeded the maximum allowed size;{shown}")
         self.tokens = tokenize(self.text)
 
     # -- tokens
@@ -155,55 +160,90 @@ class _Parser:
     def syntax_error(self) -> ExpressionError:
         return syntax_error(self.text, self.tokens, self.index)
 
+    def note(self, index: int, problem: str) -> None:
+        if self.problem is None or index < self.problem[0]:
+            self.problem = (index, problem)
+
     def finish(self, tree: Tree) -> Parsed:
         if self.token.kind != END:
             raise self.syntax_error()
-        if self.operators > EXPRESSION_OPERATORS:
+        if self.redundant:
+            raise ExpressionError("The expression has redundant parentheses;")
+        if self.problem is not None:
+            raise ExpressionError(self.problem[1])
+        if self.repeated_section is not None:
             raise ExpressionError(
-                "The expression contains too many operators; operator count: "
-                f"{self.operators}, maximum: {EXPRESSION_OPERATORS}"
+                f'The "{self.repeated_section}" section can only be used once in an update expression;'
             )
-        problem = self.problems.first(isinstance(tree, Update))
-        if problem:
-            raise ExpressionError(problem)
+        if self.operators > EXPRESSION_OPERATORS:  # AWS stops to count at the first too many
+            raise ExpressionError(
+                f"The expression contains too many operators; operator count: {EXPRESSION_OPERATORS + 1}"
+            )
         return Parsed(tree, frozenset(self.names), frozenset(self.values), self.nested)
 
     # -- conditions
 
     def condition(self) -> Condition:
-        return self.as_condition(self.either())
+        outer: list[_Group] = []
+        group = _Group(-1)
+        while True:
+            if self.at_word("NOT"):
+                self.take()
+                self.operators += 1
+                group.negations += 1
+                continue
+            if self.at("("):
+                outer.append(group)
+                group = _Group(self.index)
+                self.take()
+                continue
+            node = self.test(self.simple_operand())
+            while outer and self.at(")"):
+                node = self.whole(group, node)
+                self.close(group.opened)
+                node = self.test(node)
+                group = outer.pop()
+            if self.at_word("AND"):
+                group.conjuncts.append(self.negated(group, node))
+            elif self.at_word("OR"):
+                group.disjuncts.append(self.conjunction(group, node))
+            elif outer:
+                raise self.syntax_error()
+            else:
+                return self.as_condition(self.whole(group, node))
+            self.take()
+            self.operators += 1
 
-    def either(self) -> Any:
-        node = self.both()
-        if not self.at_word("OR"):
+    def negated(self, group: _Group, node: Any) -> Condition:
+        condition = self.as_condition(node)
+        for _ in range(group.negations):
+            condition = Not(condition)
+        group.negations = 0
+        return condition
+
+    def conjunction(self, group: _Group, node: Any) -> Condition:
+        condition = self.negated(group, node)
+        if not group.conjuncts:
+            return condition
+        conjuncts, group.conjuncts = group.conjuncts, []
+        return And((*conjuncts, condition))
+
+    def whole(self, group: _Group, node: Any) -> Any:
+        """All of a group whose last term is ``node``; a group may also hold nothing but an operand."""
+        if not (group.negations or group.conjuncts or group.disjuncts):
             return node
-        operands = [self.as_condition(node)]
-        while self.at_word("OR"):
-            self.take()
-            self.operators += 1
-            operands.append(self.as_condition(self.both()))
-        return Or(tuple(operands))
+        condition = self.conjunction(group, node)
+        return Or((*group.disjuncts, condition)) if group.disjuncts else condition
 
-    def both(self) -> Any:
-        node = self.negation()
-        if not self.at_word("AND"):
-            return node
-        operands = [self.as_condition(node)]
-        while self.at_word("AND"):
-            self.take()
-            self.operators += 1
-            operands.append(self.as_condition(self.negation()))
-        return And(tuple(operands))
+    def close(self, opened: int) -> None:
+        """Close the parenthesis opened at a token: ``((a))`` is redundant, ``((a) AND (b))`` is not."""
+        if self.closed == (opened + 1, self.index - 1):
+            self.redundant = True
+        self.closed = (opened, self.index)
+        self.expect(")")
 
-    def negation(self) -> Any:
-        if self.at_word("NOT"):
-            self.take()
-            self.operators += 1
-            return Not(self.as_condition(self.negation()))
-        return self.test()
-
-    def test(self) -> Any:
-        left = self.primary()
+    def test(self, left: Any) -> Any:
+        """What follows an operand to make it a condition, if anything does."""
         token = self.token
         if token.kind == "symbol" and token.text in COMPARATORS:
             self.operators += 1
@@ -231,46 +271,12 @@ class _Parser:
             self.take()
             options.append(self.operand())
         self.expect(")")
-        if len(options) > IN_OPERANDS and not self.problems.count:
-            self.problems.count = _operand_count("IN", len(options) + 1)
         return tuple(options)
-
-    def primary(self) -> Any:
-        if not self.at("("):
-            return self.simple_operand()
-        self.take()
-        doubled = self.at("(")
-        node = self.either()
-        # "((a))" is redundant, "((a) AND (b))" is not: the inner pair must close just before this one.
-        if doubled and self.at(")") and self._closes_at_previous():
-            self.problems.parentheses = "The expression has redundant parentheses;"
-        self.expect(")")
-        return node
-
-    def _closes_at_previous(self) -> bool:
-        """Whether the parenthesis that closed last is the partner of the one opened right inside."""
-        depth = 0
-        for index in range(self.index - 1, -1, -1):
-            token = self.tokens[index]
-            if token.kind != "symbol":
-                continue
-            depth += (token.text == ")") - (token.text == "(")
-            if depth == 0:
-                before = self.tokens[index - 1]
-                return token.text == "(" and before.text == "(" and self._opens_group(index - 1)
-        return False
-
-    def _opens_group(self, index: int) -> bool:
-        """Whether the parenthesis at ``index`` groups, rather than holding a function's arguments."""
-        if index == 0:
-            return True
-        before = self.tokens[index - 1]
-        return not (before.kind == "name" and before.text in self.functions)
 
     def as_condition(self, node: Any) -> Condition:
         if isinstance(node, Function):
-            if node.name not in BOOLEAN_FUNCTIONS and not self.problems.misused_function:
-                self.problems.misused_function = _misused(node.name)
+            if node.name not in BOOLEAN_FUNCTIONS:
+                self.note(self.calls[id(node)], _misused(node.name))
             return node
         if isinstance(node, (Path, Placeholder)):
             raise self.syntax_error()
@@ -278,8 +284,8 @@ class _Parser:
 
     def as_operand(self, node: Any) -> Operand:
         if isinstance(node, Function):
-            if node.name in BOOLEAN_FUNCTIONS and not self.problems.misused_function:
-                self.problems.misused_function = _misused(node.name)
+            if node.name in _NO_OPERANDS:
+                self.note(self.calls[id(node)], _misused(node.name))
             return node
         if isinstance(node, (Path, Placeholder)):
             return node
@@ -288,15 +294,15 @@ class _Parser:
     # -- operands
 
     def operand(self) -> Operand:
-        if self.at("("):
+        """A path, value or call, in parentheses or not."""
+        opened: list[int] = []
+        while self.at("("):
+            opened.append(self.index)
             self.take()
-            doubled = self.at("(")
-            node = self.operand()
-            if doubled:
-                self.problems.parentheses = "The expression has redundant parentheses;"
-            self.expect(")")
-            return node
-        return self.as_operand(self.simple_operand())
+        node = self.as_operand(self.simple_operand())
+        while opened:
+            self.close(opened.pop())
+        return node
 
     def simple_operand(self) -> Operand:
         token = self.token
@@ -304,28 +310,45 @@ class _Parser:
             self.take()
             self.values.add(token.text)
             return Placeholder(token.text)
-        if token.kind == "name" and self.tokens[self.index + 1].text == "(":
-            return self.function()
-        return self.path()
+        return self.function() if self.at_call() else self.path()
+
+    def at_call(self) -> bool:
+        return self.token.kind == "name" and self.tokens[self.index + 1].text == "("
 
     def function(self) -> Function:
-        token = self.token
-        if token.text.upper() in ("AND", "OR", "NOT", "BETWEEN", "IN"):
+        """A call, with the calls among its arguments."""
+        open_calls: list[tuple[int, list[Operand]]] = []
+        while True:
+            if self.at_call():
+                open_calls.append((self.index, []))
+                self.begin_call()
+                continue
+            open_calls[-1][1].append(self.operand())
+            while not self.at(","):
+                self.expect(")")
+                start, arguments = open_calls.pop()
+                call = Function(self.tokens[start].text, tuple(arguments))
+                self.calls[id(call)] = start
+                if not open_calls:
+                    return call
+                open_calls[-1][1].append(self.as_operand(call))
+            self.take()
+
+    def begin_call(self) -> None:
+        name = self.token.text
+        if name.upper() in _KEYWORDS:
             raise self.syntax_error()
+        if name not in self.functions:
+            self.note(self.index, self.unavailable(name))
         self.take()
-        if token.text not in self.functions and not self.problems.unknown_function:
-            self.problems.unknown_function = f"Invalid function name; function: {token.text}"
         self.expect("(")
         self.operators += 1
-        arguments = [self.argument()]
-        while self.at(","):
-            self.take()
-            arguments.append(self.argument())
-        self.expect(")")
-        return Function(token.text, tuple(arguments))
 
-    def argument(self) -> Operand:
-        return self.value() if self.functions is UPDATE_FUNCTIONS else self.operand()
+    def unavailable(self, name: str) -> str:
+        if name not in CONDITION_FUNCTIONS | UPDATE_FUNCTIONS:
+            return f"Invalid function name; function: {name}"
+        kind = "an update" if self.functions is UPDATE_FUNCTIONS else "a condition"
+        return f"The function is not allowed in {kind} expression; function: {name}"
 
     def path(self) -> Path:
         parts: list[PathPart] = [self.path_name()]
@@ -339,7 +362,7 @@ class _Parser:
                 self.take()
                 if self.token.kind != "number":
                     raise self.syntax_error()
-                parts.append(int(self.take().text))
+                parts.append(self.list_index())
                 self.expect("]")
             else:
                 return Path(tuple(parts))
@@ -353,11 +376,16 @@ class _Parser:
         if token.kind != "name":
             raise self.syntax_error()
         self.take()
-        if token.text.upper() in RESERVED_WORDS and not self.problems.reserved_word:
-            self.problems.reserved_word = (
-                f"Attribute name is a reserved keyword; reserved keyword: {token.text}"
-            )
+        if token.text.upper() in RESERVED_WORDS:
+            self.note(self.index - 1, f"Attribute name is a reserved keyword; reserved keyword: {token.text}")
         return token.text
+
+    def list_index(self) -> int:
+        index = int(self.token.text)
+        if index > LIST_INDEX:
+            self.note(self.index, f"List index is not within the allowable range; index: [{index}]")
+        self.take()
+        return index
 
     # -- projections
 
@@ -378,10 +406,8 @@ class _Parser:
             if self.token.kind != "name" or section not in SECTIONS:
                 raise self.syntax_error()
             self.take()
-            if section in seen and not self.problems.repeated_section:
-                self.problems.repeated_section = (
-                    f'The "{section}" section can only be used once in an update expression;'
-                )
+            if section in seen and self.repeated_section is None:
+                self.repeated_section = section
             seen.add(section)
             actions.append(self.action(section))
             while self.at(","):
@@ -391,13 +417,12 @@ class _Parser:
                 return Update(tuple(actions))
 
     def action(self, section: str) -> UpdateAction:
-        self.operators += 1
         path = self.path()
         if section == "REMOVE":
             return RemoveAction(path)
         if section == "SET":
             self.expect("=")
-            return SetAction(path, self.value())
+            return SetAction(path, self.set_value())
         token = self.token
         if token.kind != "value":
             raise self.syntax_error()
@@ -405,29 +430,23 @@ class _Parser:
         self.values.add(token.text)
         return (AddAction if section == "ADD" else DeleteAction)(path, Placeholder(token.text))
 
-    def value(self) -> Operand:
-        left = self.term()
-        if self.at("+") or self.at("-"):
-            self.operators += 1
-            operator = self.take().text
-            return Arithmetic(operator, left, self.term())
-        return left
-
-    def term(self) -> Operand:
-        if self.at("("):
+    def set_value(self) -> Operand:
+        """An operand, or the sum or difference of two; either may stand in parentheses."""
+        opened: list[int] = []
+        while self.at("("):
+            opened.append(self.index)
             self.take()
-            node = self.value()
-            self.expect(")")
-            return node
-        return self.simple_operand()
+        node = self.simple_operand()
+        while True:
+            if not isinstance(node, Arithmetic) and (self.at("+") or self.at("-")):
+                self.operators += 1
+                left = self.as_operand(node)
+                node = Arithmetic(self.take().text, left, self.operand())
+            if not opened:
+                return node
+            self.close(opened.pop())
 
 
 def _misused(name: str) -> str:
     return f"The function is not allowed to be used this way in an expression; function: {name}"
 
-
-def _operand_count(operator: str, count: int) -> str:
-    return (
-        "Incorrect number of operands for operator or function; "
-        f"operator or function: {operator}, number of operands: {count}"
-    )

@@ -35,7 +35,7 @@ def test_a_number_needs_no_digit_before_its_point(db: Statements) -> None:
         "SELECT * FROM things -- a note\nWHERE pk = 'a'",
         "-- a note\nSELECT * FROM things WHERE pk = 'a'",
         "SELECT * FROM things /* a\nnote */ WHERE pk = 'a' /**/",
-        "select * from \"things\" where \"pk\" = 'a';",
+        'select * from "things" where "pk" = \'a\';',
         "SELECT * FROM things WHERE @pk = 'a'",
     ],
 )

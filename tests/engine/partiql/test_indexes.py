@@ -9,7 +9,9 @@ import pytest
 from stator.engine import Engine
 from tests.engine.partiql.statements import NWF, POVI, Statements, s
 
-SEVERAL = "PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE keys."
+SEVERAL = (
+    "PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE keys."
+)
 UNPROJECTED = [
     "nonproj = 'np1'",
     "nonproj IS MISSING",
@@ -152,7 +154,9 @@ def test_nothing_is_written_through_an_index(orders: Statements, index: str) -> 
 
 @pytest.fixture
 def several(engine: Engine, db: Statements) -> Statements:
-    schema = [{"AttributeName": name, "KeyType": kind} for name, kind in (("h1", "HASH"), ("h2", "HASH"), ("r1", "RANGE"))]
+    schema = [
+        {"AttributeName": name, "KeyType": kind} for name, kind in (("h1", "HASH"), ("h2", "HASH"), ("r1", "RANGE"))
+    ]
     engine.call(
         "CreateTable",
         {

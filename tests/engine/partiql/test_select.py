@@ -47,7 +47,7 @@ def holds(db: Statements, condition: str, *parameters: dict[str, Any]) -> bool:
         "attribute_exists(ss)",
         "NOT attribute_exists(nope)",
         "attribute_not_exists(nope)",
-        "ATTRIBUTE_EXISTS(\"ss\")",
+        'ATTRIBUTE_EXISTS("ss")',
         "(attribute_exists(nope) OR attribute_exists(ss))",
         "attribute_exists(ss) = true",
         "attribute_exists(nope) = false",
@@ -145,8 +145,7 @@ def test_only_texts_numbers_and_bytes_have_an_order(db: Statements, value: dict[
     [kind] = value
     for operator in ("<", "<=", ">", ">="):
         assert db.refused(f"SELECT pk FROM never WHERE val {operator} ?", value) == (
-            "Incorrect operand type for operator or function; "
-            f"operator or function: {operator}, operand type: {kind}"
+            f"Incorrect operand type for operator or function; operator or function: {operator}, operand type: {kind}"
         )
     assert "operator or function: BETWEEN" in db.refused("SELECT pk FROM never WHERE v BETWEEN ? AND ?", value, value)
     assert db.items("SELECT pk FROM things WHERE pk = 'x' AND val = ?", value) == []
@@ -188,8 +187,10 @@ def test_only_texts_numbers_and_bytes_have_an_order(db: Statements, value: dict[
             "IN operator must have a left hand argument of type Variable Reference and right hand argument of type "
             "Seq with at least one member",
         ),
-        ("pk = 'b' AND begins_with(a, 5)", "Incorrect operand type for operator or function; operator or function: "
-         "begins_with, operand type: N"),
+        (
+            "pk = 'b' AND begins_with(a, 5)",
+            "Incorrect operand type for operator or function; operator or function: begins_with, operand type: N",
+        ),
     ],
 )
 def test_a_condition_that_makes_no_sense(db: Statements, condition: str, message: str) -> None:
@@ -216,9 +217,7 @@ def test_a_function_takes_no_parameter_for_a_path(db: Statements) -> None:
         ("m.nope, num", {"num": n(5)}),
     ],
 )
-def test_a_selected_path_comes_back_by_its_last_part(
-    thing: Statements, columns: str, expected: dict[str, Any]
-) -> None:
+def test_a_selected_path_comes_back_by_its_last_part(thing: Statements, columns: str, expected: dict[str, Any]) -> None:
     assert thing.items(f"SELECT {columns} FROM things WHERE pk = 'a'") == [expected]
 
 

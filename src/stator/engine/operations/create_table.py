@@ -41,6 +41,7 @@ def parse(request: dict[str, Any]) -> Request:
     _check_keys(options, attributes, billing_mode)
     _check_stream(options.get("StreamSpecification"))
     table_settings.check_encryption(options.get("SSESpecification"))
+    table_settings.check_table_class(options.get("TableClass"))
     return Request(options, billing_mode, attributes, read_tags(options.get("Tags", [])))
 
 

@@ -86,6 +86,7 @@ def parse(request: dict[str, Any]) -> Request:
     _check_billing(options)
     _check_stream(options.get("StreamSpecification"))
     table_settings.check_encryption(options.get("SSESpecification"))
+    table_settings.check_table_class(options.get("TableClass"))
     throughput.check_bounds(options.get("ProvisionedThroughput"), throughput.TABLE)
     throughput.check_maxima(options.get("OnDemandThroughput"), throughput.TABLE, clearable=True)
     return parsed
