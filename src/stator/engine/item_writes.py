@@ -178,8 +178,7 @@ class UpdateItem:
         if self.update is None:
             return item, old_size or item_size(item)
         if old is None and all(isinstance(action, (RemoveAction, DeleteAction)) for action in self.update.actions):
-            updates.apply(self.update, item)
-            return None, 0
+            return None, 0  # nothing to take away, at whatever path, does not make an item
         try:
             updates.apply(self.update, item)
         except ExpressionError as error:

@@ -155,7 +155,8 @@ def _node(path: Path, operator: str, values: list[Value]) -> Condition:
         case "CONTAINS":
             return Function("contains", (path, literals[0]))
         case "NOT_CONTAINS":
-            return Not(Function("contains", (path, literals[0])))
+            # Unlike NE, it does not hold where there is no attribute at all.
+            return And((Function("attribute_exists", (path,)), Not(Function("contains", (path, literals[0])))))
     return Compare(_COMPARATORS[operator], path, literals[0])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from stator.engine.partiql.statements import Insert, bind
 from stator.errors import ServiceError
 from stator.expr.condition import evaluate
 from stator.model.values import Item, Value, normalise
-from tests.engine.partiql.statements import Statements, create_tables, n, s
+from tests.engine.partiql.statements import NWF, Statements, create_tables, n, s
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=8)
 NUMBERS = st.builds(
@@ -92,7 +93,44 @@ def test_a_quoted_name_is_any_name(name: str) -> None:
 WORDS = st.one_of(
     st.sampled_from(sorted(KEYWORDS)),
     st.sampled_from(["things", "orders", "pk", "sk", "gsi-all", '"orders"."gsi-all"', "a", "m.a[0]", "nope"]),
-    st.sampled_from(["(", ")", "[", "]", "{", "}", "<<", ">>", ",", ".", ":", ";", "?", "*", "+", "-", "/", "%", "@", "=", "<>", "!=", "<", "<=", ">", ">=", "||", "'", '"', "`", "#", "--", "/*", "*/"]),
+    st.sampled_from(
+        [
+            "(",
+            ")",
+            "[",
+            "]",
+            "{",
+            "}",
+            "<<",
+            ">>",
+            ",",
+            ".",
+            ":",
+            ";",
+            "?",
+            "*",
+            "+",
+            "-",
+            "/",
+            "%",
+            "@",
+            "=",
+            "<>",
+            "!=",
+            "<",
+            "<=",
+            ">",
+            ">=",
+            "||",
+            "'",
+            '"',
+            "`",
+            "#",
+            "--",
+            "/*",
+            "*/",
+        ]
+    ),
     st.sampled_from(["'p'", "'it''s'", "1", "-1.5e3", "1e126", "1e99999999999", ".5", "1a", "?"]),
     st.sampled_from(
         ["attribute_exists(a)", "size(a)", "begins_with(sk, 'p')", "set_add(a, <<1>>)", "list_append(a, [1])"]
@@ -126,6 +164,14 @@ STARTS = st.sampled_from(
 GARBAGE = st.builds(lambda start, words: f"{start} {' '.join(words)}", STARTS, st.lists(WORDS, max_size=14))
 
 
+def _refusal(call: Callable[[], object]) -> ServiceError | None:
+    try:
+        call()
+    except ServiceError as error:
+        return error
+    return None
+
+
 @pytest.fixture(scope="module")
 def stocked() -> Statements:
     engine = Engine.open()
@@ -146,18 +192,14 @@ def test_garbage_is_answered_with_a_service_error(stocked: Statements, text: str
         ("BatchExecuteStatement", {"Statements": [member]}),
         ("ExecuteTransaction", {"TransactStatements": [member]}),
     ):
-        try:
-            stocked.engine.call(operation, request)
-        except ServiceError as error:
-            assert error.status == 400
+        refused = _refusal(lambda operation=operation, request=request: stocked.engine.call(operation, request))
+        assert refused is None or refused.status == 400
 
 
 @given(st.text(max_size=200))
 def test_the_parser_reads_any_text_or_says_why_not(text: str) -> None:
-    try:
-        parse(text)
-    except ServiceError as error:
-        assert error.message.startswith("Statement wasn't well formed, can't be processed: ")
+    refused = _refusal(lambda: parse(text))
+    assert refused is None or refused.message.startswith(NWF)
 
 
 KEYS = st.sampled_from(["p", "q", "r"])
@@ -196,11 +238,12 @@ def test_a_plan_finds_what_a_full_scan_would(grid: Statements, condition: str, l
     where: Any = bind(f"SELECT * FROM orders WHERE {condition}", [], 0)
     everything: list[Item] = grid.items("SELECT * FROM orders")
     expected = sorted(_key(item) for item in everything if evaluate(where.where, item))
-    try:
-        pages = grid.all_items(f"SELECT * FROM orders WHERE {condition}", limit=limit)
-    except ServiceError as error:
-        assert error.message == "Overlapping conditions with range keys are not supported in where clause"
+    statement = f"SELECT * FROM orders WHERE {condition}"
+    refused = _refusal(lambda: grid.run(statement))
+    if refused is not None:
+        assert refused.message == "Overlapping conditions with range keys are not supported in where clause"
         return
+    pages = grid.all_items(statement, limit=limit)
     assert sorted(_key(item) for page in pages for item in page) == expected
 
 

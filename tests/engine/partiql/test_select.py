@@ -160,32 +160,42 @@ def test_only_texts_numbers_and_bytes_have_an_order(db: Statements, value: dict[
         ),
         (
             "attribute_exists()",
-            "Incorrect number of operands for operator or function; operator or function: attribute_exists, "
-            "number of operands: 0",
+            (
+                "Incorrect number of operands for operator or function; operator or function: attribute_exists, "
+                "number of operands: 0"
+            ),
         ),
         (
             "attribute_exists(ss, ns)",
-            "Incorrect number of operands for operator or function; operator or function: attribute_exists, "
-            "number of operands: 2",
+            (
+                "Incorrect number of operands for operator or function; operator or function: attribute_exists, "
+                "number of operands: 2"
+            ),
         ),
-        ("EXISTS(ss)", "Unrecognized function: exists at 1:42:6"),
-        ("set_add(ss, <<'x'>>) = ss", "Unrecognized function: set_add at 1:42:7"),
-        ("Foo(ss)", "Unrecognized function: foo at 1:42:3"),
+        ("EXISTS(ss)", "Unrecognized function: exists at 1:41:6"),
+        ("set_add(ss, <<'x'>>) = ss", "Unrecognized function: set_add at 1:41:7"),
+        ("Foo(ss)", "Unrecognized function: foo at 1:41:3"),
         ("if_not_exists(a, 1) = 1", "The function is not allowed in a condition expression; function: if_not_exists"),
         (
             "a = a",
-            "The first operand must be distinct from the remaining operands for this operator or function; "
-            "operator: =, first operand: [a]",
+            (
+                "The first operand must be distinct from the remaining operands for this operator or function; "
+                "operator: =, first operand: [a]"
+            ),
         ),
         (
             "a IS INT",
-            "Unsupported data type for IS operator: INTEGER. Supported data types are [MISSING, NULL, BOOLEAN, BLOB, "
-            "STRING, NUMERIC, STRUCT, TUPLE, LIST] at 1:44:2",
+            (
+                "Unsupported data type for IS operator: INTEGER. Supported data types are [MISSING, NULL, BOOLEAN, BLOB, "
+                "STRING, NUMERIC, STRUCT, TUPLE, LIST] at 1:43:2"
+            ),
         ),
         (
             "a IN []",
-            "IN operator must have a left hand argument of type Variable Reference and right hand argument of type "
-            "Seq with at least one member",
+            (
+                "IN operator must have a left hand argument of type Variable Reference and right hand argument of type "
+                "Seq with at least one member"
+            ),
         ),
         (
             "pk = 'b' AND begins_with(a, 5)",

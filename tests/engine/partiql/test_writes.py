@@ -93,14 +93,18 @@ def test_insert_never_replaces(db: Statements) -> None:
         ("{'pk': 'x', 's': `a`}", "Ion Literals are not supported: SYMBOL under key root at 1:43:3"),
         (
             "[1]",
-            "Unsupported format in item expression. Please use struct format {...} to express item values for insert "
-            "statement. at 1:26:1",
+            (
+                "Unsupported format in item expression. Please use struct format {...} to express item values for insert "
+                "statement. at 1:26:1"
+            ),
         ),
         ("{'pk': 'x'} RETURNING ALL OLD *", "RETURNING is not supported in INSERT"),
         (
             f"{{'pk': 'x', 'd': {'[' * 32}1{']' * 32}}}",
-            "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond "
-            "supported limit",
+            (
+                "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond "
+                "supported limit"
+            ),
         ),
     ],
 )
@@ -123,7 +127,11 @@ def test_an_item_has_at_most_400_kilobytes(db: Statements) -> None:
 
 
 def test_an_absent_table(db: Statements) -> None:
-    for statement in ("INSERT INTO no VALUE {'pk': 'x'}", "UPDATE no SET a = 1 WHERE pk = 'x'", "DELETE FROM no"):
+    for statement in (
+        "INSERT INTO never VALUE {'pk': 'x'}",
+        "UPDATE never SET a = 1 WHERE pk = 'x'",
+        "DELETE FROM never",
+    ):
         with pytest.raises(ResourceNotFound, match="Requested resource not found"):
             db.run(statement)
 
@@ -224,8 +232,10 @@ def test_a_parameter_can_carry_a_set(thing: Statements) -> None:
         ("SET v = missing", "MISSING must be compared using IS operator"),
         (
             "SET v = 1, v = 2",
-            "Two document paths overlap with each other; must remove or rewrite one of these paths; "
-            "path one: [v], path two: [v]",
+            (
+                "Two document paths overlap with each other; must remove or rewrite one of these paths; "
+                "path one: [v], path two: [v]"
+            ),
         ),
         ("SET pk = 'z'", f"{POVI}Cannot update attribute pk. This attribute is part of the key"),
         (
