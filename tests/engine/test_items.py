@@ -316,7 +316,7 @@ def test_an_item_may_have_400_kilobytes_and_not_a_byte_more(engine: Engine) -> N
 def test_errors_of_shape_come_before_errors_of_content(engine: Engine) -> None:
     with pytest.raises(SerializationFailed, match="NUMBER_VALUE cannot be converted to String"):
         engine.call("GetItem", {"TableName": 5, "Key": {}})
-    with pytest.raises(ValidationFailed, match="^2 validation errors detected: "):
+    with pytest.raises(ValidationFailed, match=r"^2 validation errors detected: "):
         engine.call("GetItem", {})
     with pytest.raises(ResourceNotFound):
         engine.call("GetItem", {"TableName": "absent", "Key": {}})

@@ -154,5 +154,5 @@ def test_whatever_is_written_either_works_or_is_refused(text: str, kind: str) ->
             apply(bind_update(parse_update(text), {"#n": "a"}, VALUES), dict(ITEM))
         else:
             project(ITEM, bind_projection(parse_projection(text), {"#n": "a"}).paths)
-    except ValidationFailed as error:
-        assert error.message
+    except ValidationFailed:
+        return

@@ -16,7 +16,8 @@ from stator.expr.bind import bind_condition, bind_projection, bind_update
 from stator.expr.lexer import ExpressionError
 from stator.expr.parser import Parsed, parse_condition, parse_projection, parse_update
 from stator.expr.tree import Condition, Path, Projection, Update, paths_in
-from stator.model.values import INVALID, Value, normalise
+from stator.model.limits import ATTRIBUTE_NAME_BYTES
+from stator.model.values import INVALID, NAME_TOO_LARGE, Value, check_name, normalise
 
 _REFERENCE = re.compile(r"[0-9A-Za-z_]+")
 _REFERENCE_BYTES = 255
@@ -135,6 +136,8 @@ def _checked_names(names: dict[str, str]) -> dict[str, str]:
             raise ValidationFailed(
                 f"ExpressionAttributeNames contains invalid value: Empty attribute name for key {key}"
             )
+        if len(name.encode()) > ATTRIBUTE_NAME_BYTES:
+            raise ValidationFailed(f"ExpressionAttributeNames contains invalid value: {NAME_TOO_LARGE} for key {key}")
     return names
 
 
@@ -171,6 +174,7 @@ def attributes_to_get(names: list[str] | None) -> Projection | None:
     if names is None:
         return None
     for index, name in enumerate(names):
+        check_name(name)
         if name in names[:index]:
             raise ValidationFailed(f"{INVALID}Duplicate value in attribute name: {name}")
     return Projection(tuple(Path((name,)) for name in names))

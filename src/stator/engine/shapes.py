@@ -96,7 +96,7 @@ _ORDER = {
 _INNER_ORDER = {"ProvisionedThroughput": ("WriteCapacityUnits", "ReadCapacityUnits")}
 
 # Shapes whose constraints AWS checks later, with words of their own: the operations do.
-_LATER = frozenset({"Tag", "TagKeyString", "TagValueString", "TableClass"})
+_LATER = frozenset({"AttributeName", "Tag", "TagKeyString", "TagValueString", "TableClass"})
 
 # Operations on tables as a whole answer a missing name before anything else.
 _ON_TABLES = frozenset({"CreateTable", "UpdateTable", "DeleteTable", "DescribeTable"})
@@ -300,7 +300,7 @@ class _Compiler:
                 errors.append(
                     failed(value, path, f"Member must satisfy regular expression pattern: {pattern.pattern}")
                 )
-            if low is not None and len(value) < low or high is not None and len(value) > high:
+            if (low is not None and len(value) < low) or (high is not None and len(value) > high):
                 length(value, len(value), low, high, path, own, errors)
             return value
 
@@ -318,7 +318,7 @@ class _Compiler:
                     raise SerializationFailed(f"{json_kind(value)} cannot be converted to {java}")
                 if java != "Double":
                     value = int(value // 1)
-            if low is not None and value < low or high is not None and value > high:
+            if (low is not None and value < low) or (high is not None and value > high):
                 length(value, value, low, high, path, own, errors)
             return value
 
@@ -356,7 +356,7 @@ class _Compiler:
                     if coerced is not content:
                         value[index] = coerced
             size = len(value)
-            if low is not None and size < low or high is not None and size > high:
+            if (low is not None and size < low) or (high is not None and size > high):
                 length(self.rendered(name, value), size, low, high, path, own, errors)
             return value
 
@@ -396,7 +396,7 @@ class _Compiler:
                 shown = orjson.dumps(value).decode() if self.reworded else self.rendered(name, value)
                 errors.append(failed(shown, path, _TABLE_KEYS))
             size = len(value)
-            if low is not None and size < low or high is not None and size > high:
+            if (low is not None and size < low) or (high is not None and size > high):
                 length(self.rendered(name, value), size, low, high, path, own, errors)
             return value
 

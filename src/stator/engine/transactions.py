@@ -26,6 +26,13 @@ def check_total(size_bytes: int) -> None:
         raise ValidationFailed("Aggregate size of the items in the transaction exceeds the limit of 4 MB")
 
 
+def check_payload(size_bytes: int) -> None:
+    """What a writing transaction carries is limited, not the items it finds: five megabytes can be deleted at once."""
+    if size_bytes > TRANSACTION_BYTES:
+        text = "Transaction payload size cannot exceed 4MB. Payload Size: "
+        raise ValidationFailed(f"{text}: {text}{size_bytes}")
+
+
 def read_report(tables: list[Table], found: list[bytes | None], mode: str) -> list[dict[str, Any]]:
     """The capacity of items read in a transaction: twice that of a strongly consistent read, per table."""
     used: dict[str, tuple[Table, Consumed]] = {}

@@ -28,7 +28,7 @@ from stator.expr.tree import (
     Update,
     UpdateAction,
 )
-from stator.model.values import INVALID, Value, kind_of, normalise
+from stator.model.values import INVALID, Value, check_name, kind_of, normalise
 
 _COMPARATORS = {"EQ": "=", "NE": "<>", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
 _COUNTS = {"NULL": 0, "NOT_NULL": 0, "BETWEEN": 2}
@@ -75,6 +75,7 @@ def expected_condition(expected: dict[str, dict[str, Any]], operator: str | None
 
 
 def _expectation(name: str, entry: dict[str, Any]) -> Condition:
+    check_name(name)
     path = Path((name,))
     operator, value, values = (
         entry.get("ComparisonOperator"),
@@ -174,6 +175,7 @@ def attribute_updates(updates: dict[str, dict[str, Any]]) -> Update:
 
 
 def _update_action(path: Path, entry: dict[str, Any]) -> UpdateAction:
+    check_name(str(path.parts[0]))
     action, value = entry.get("Action") or "PUT", entry.get("Value")
     if value is None:
         if action != "DELETE":

@@ -36,7 +36,7 @@ class Literal:
 @dataclass(frozen=True, slots=True)
 class Function:
     name: str
-    arguments: tuple["Operand", ...]
+    arguments: tuple[Operand, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +44,8 @@ class Arithmetic:
     """``left + right`` or ``left - right`` on the right side of SET."""
 
     operator: str
-    left: "Operand"
-    right: "Operand"
+    left: Operand
+    right: Operand
 
 
 Operand = Union[Path, Placeholder, Literal, Function, Arithmetic]
@@ -73,17 +73,17 @@ class In:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    operand: "Condition"
+    operand: Condition
 
 
 @dataclass(frozen=True, slots=True)
 class And:
-    operands: tuple["Condition", ...]
+    operands: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    operands: tuple["Condition", ...]
+    operands: tuple[Condition, ...]
 
 
 Condition = Union[Compare, Between, In, Not, And, Or, Function]

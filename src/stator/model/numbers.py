@@ -38,7 +38,7 @@ def normalise(text: str) -> str:
 def _normalise_slowly(text: str) -> str:
     if not _NUMBER.fullmatch(text):
         raise ValueFailed(f"{NOT_A_NUMBER}: {text}", older=f"{NOT_A_NUMBER}: {text}" if text else NOT_A_NUMBER)
-    mantissa, _, exponent = text.lower().partition("e")
+    exponent = text.lower().partition("e")[2]
     # Decimal refuses exponents past its own limits, and AWS checks the exponent even of a zero.
     if len(exponent) > _LONGEST_EXPONENT:
         raise ValidationFailed(f"{NOT_A_NUMBER}: {text}")

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from stator.errors import SerializationFailed, ValidationFailed, ValueFailed
 from stator.model import numbers
-from stator.model.limits import NESTING_LEVELS
+from stator.model.limits import ATTRIBUTE_NAME_BYTES, NESTING_LEVELS
 
 Value = dict[str, Any]
 Item = dict[str, Value]
@@ -27,6 +27,7 @@ EMPTY_VALUE: Final = "Supplied AttributeValue is empty, must contain exactly one
 SEVERAL_TYPES: Final = (
     "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
 )
+NAME_TOO_LARGE: Final = "Attribute name is too large, must be less than 65536 bytes"
 TOO_DEEP: Final = (
     "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
 )
@@ -336,7 +337,23 @@ def normalise_item(item: Item) -> int:
             size += len(name) + len(text)
         else:
             size += len(name.encode()) + normalise(value)
+    if size > ATTRIBUTE_NAME_BYTES:  # no name of a smaller item can be too large
+        _check_names(item)
     return size
+
+
+def _check_names(values: Item) -> None:
+    for name, value in values.items():
+        check_name(name)
+        if "M" in value:
+            _check_names(value["M"])
+        for inner in value.get("L", ()):
+            _check_names({"": inner})
+
+
+def check_name(name: str) -> None:
+    if len(name) > ATTRIBUTE_NAME_BYTES or len(name.encode()) > ATTRIBUTE_NAME_BYTES:
+        raise ValidationFailed(NAME_TOO_LARGE)
 
 
 def item_size(item: Item) -> int:

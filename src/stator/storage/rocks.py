@@ -24,6 +24,7 @@ import os
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,7 +40,14 @@ from rocksdict import (
     WriteBatch,
 )
 
-from stator.errors import StorageClosed, StorageCorrupt, StorageError, StorageFormatUnsupported, StorageFull, StorageLocked
+from stator.errors import (
+    StorageClosed,
+    StorageCorrupt,
+    StorageError,
+    StorageFormatUnsupported,
+    StorageFull,
+    StorageLocked,
+)
 from stator.storage.protocol import Changes, Durable
 
 FORMAT_VERSION = 1
@@ -224,7 +232,11 @@ class RocksStorage:
             self._syncer.join()
         if self._failure is None:
             self._db.flush_wal(True)
-        self._db.close()
+            self._db.close()
+        else:
+            # A log that could not be written cannot be closed cleanly either; what is in it is replayed on open.
+            with suppress(Exception):
+                self._db.close()
         _holder_file(Path(self._path)).unlink(missing_ok=True)
 
 

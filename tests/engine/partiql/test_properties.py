@@ -76,7 +76,7 @@ def test_a_literal_is_the_value_it_was_written_for(value: Value, space: str) -> 
     text = f"INSERT INTO{space or ' '}things VALUE {{'pk': {literal(value, space)}}}"
     if len(text) > 8192:
         return
-    bound = bind(text, [], 0)
+    bound = bind(text, [])
     assert isinstance(bound, Insert)
     normalise(value)
     assert bound.item == {"pk": value}
@@ -85,7 +85,7 @@ def test_a_literal_is_the_value_it_was_written_for(value: Value, space: str) -> 
 @given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=12))
 def test_a_quoted_name_is_any_name(name: str) -> None:
     quoted = name.replace('"', '""')
-    bound = bind(f'SELECT "{quoted}" FROM things WHERE "{quoted}" = \'x\'', [], 0)
+    bound = bind(f'SELECT "{quoted}" FROM things WHERE "{quoted}" = \'x\'', [])
     assert not isinstance(bound, Insert)
     assert evaluate(bound.where, {name: s("x")})  # type: ignore[union-attr, arg-type]
 
@@ -235,7 +235,7 @@ def grid() -> Statements:
 @settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(CONDITIONS, st.integers(1, 5))
 def test_a_plan_finds_what_a_full_scan_would(grid: Statements, condition: str, limit: int) -> None:
-    where: Any = bind(f"SELECT * FROM orders WHERE {condition}", [], 0)
+    where: Any = bind(f"SELECT * FROM orders WHERE {condition}", [])
     everything: list[Item] = grid.items("SELECT * FROM orders")
     expected = sorted(_key(item) for item in everything if evaluate(where.where, item))
     statement = f"SELECT * FROM orders WHERE {condition}"

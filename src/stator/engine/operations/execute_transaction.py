@@ -16,7 +16,6 @@ from stator.engine.item_writes import Action
 from stator.engine.operation import Call, Operation
 from stator.engine.operations.transact_get_items import Get, read_together
 from stator.engine.operations.transact_write_items import transact
-from stator.engine.partiql.parser import parse as parse_text
 from stator.engine.partiql.selects import shape, single_key
 from stator.engine.partiql.statements import Select, Statement, Write, bind
 from stator.engine.partiql.values import check_parameters
@@ -61,8 +60,7 @@ def parse(request: dict[str, Any]) -> Request:
 
 
 def _statement(member: dict[str, Any]) -> Statement:
-    text = member["Statement"]
-    statement = bind(text, member.get("Parameters") or [], parse_text(text).parameters)
+    statement = bind(member["Statement"], member.get("Parameters") or [])
     if isinstance(statement, Select):
         if statement.index_name is not None:
             raise ValidationFailed("Reads on indices are not supported within transactions.")

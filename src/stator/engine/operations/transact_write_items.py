@@ -20,12 +20,13 @@ from stator.engine.parameters import Placeholders
 from stator.engine.schema import RequestRefused
 from stator.engine.tables import Table
 from stator.engine.tokens import fingerprint
-from stator.engine.transactions import NO_REASON, check_distinct, check_total, read_report
+from stator.engine.transactions import NO_REASON, check_distinct, check_payload, read_report
+from stator.engine.update_cost import update_cost
 from stator.engine.write_report import collection_metrics
 from stator.engine.writes import Mutation, Writer
 from stator.errors import ConditionFailed, DuplicateItem, TransactionCanceled, TransactionConflict, ValidationFailed
 from stator.expr.tree import Condition, Path
-from stator.model.values import Item, normalise_item
+from stator.model.values import Item, item_size, normalise_item
 
 _KINDS = ("ConditionCheck", "Put", "Delete", "Update")
 
@@ -97,10 +98,9 @@ def transact(call: Call, actions: list[Action], options: dict[str, Any], token_p
     tables = [call.table(action.table_name) for action in actions]
     if token and call.engine.tokens.seen(call.scope, token, token_print):
         return _replayed(call, actions, tables, options)
-    located, reasons = _locate(actions, tables)
-    mutations = _mutations(call, actions, tables, located, reasons)
-    if any(reason is not NO_REASON for reason in reasons):
-        raise TransactionCanceled(reasons=reasons)
+    check_payload(sum(map(_payload_bytes, actions)))
+    located = _locate(actions, tables)
+    mutations = _mutations(call, actions, tables, located)
     writer = Writer()
     used: dict[str, Consumed] = {}
     for table, mutation in zip(tables, mutations):
@@ -108,40 +108,35 @@ def transact(call: Call, actions: list[Action], options: dict[str, Any], token_p
         used.setdefault(table.name, Consumed()).add(consumed)
     if token:
         call.engine.tokens.remember(call.scope, token, token_print, writer.changes)
-    call.engine.transaction_locks.take(key for key in located if key is not None)
+    call.engine.transaction_locks.take(located)
     call.engine.commit(call, writer)
     return _report(call, actions, tables, used, options)
 
 
-def _locate(actions: list[Action], tables: list[Table]) -> tuple[list[bytes | None], list[dict[str, Any]]]:
-    keys: list[bytes | None] = []
-    reasons: list[dict[str, Any]] = []
-    for action, table in zip(actions, tables):
+def _locate(actions: list[Action], tables: list[Table]) -> list[bytes]:
+    """The items' storage keys. Of the actions their tables cannot take, AWS gives a reason only for the first."""
+    keys: list[bytes] = []
+    refusal: list[dict[str, Any]] | None = None
+    for at, (action, table) in enumerate(zip(actions, tables)):
         try:
             keys.append(action.locate(table))
-            reasons.append(NO_REASON)
         except RequestRefused:
             raise
         except ValidationFailed as error:
-            keys.append(None)
-            reasons.append({"Code": "ValidationError", "Message": error.message})
+            if refusal is None:
+                refusal = [NO_REASON] * len(actions)
+                refusal[at] = {"Code": "ValidationError", "Message": error.message}
     check_distinct(keys)
-    return keys, reasons
+    if refusal is not None:
+        raise TransactionCanceled(reasons=refusal)
+    return keys
 
 
-def _mutations(
-    call: Call,
-    actions: list[Action],
-    tables: list[Table],
-    keys: list[bytes | None],
-    reasons: list[dict[str, Any]],
-) -> list[Mutation]:
-    """What each action does to its item; what keeps one from it goes to ``reasons``."""
+def _mutations(call: Call, actions: list[Action], tables: list[Table], keys: list[bytes]) -> list[Mutation]:
+    """What each action does to its item; every one that cannot do it is a reason to cancel."""
     mutations: list[Mutation] = []
-    total = 0
+    reasons = [NO_REASON] * len(actions)
     for at, (action, table, key) in enumerate(zip(actions, tables, keys)):
-        if key is None:
-            continue
         try:
             mutation = _mutation(call, action, table, key)
         except RequestRefused:
@@ -155,10 +150,17 @@ def _mutations(
         except ValidationFailed as error:
             reasons[at] = {"Code": "ValidationError", "Message": error.message}
         else:
-            total += mutation.new_size
             mutations.append(mutation)
-    check_total(total)
+    if len(mutations) < len(actions):
+        raise TransactionCanceled(reasons=reasons)
     return mutations
+
+
+def _payload_bytes(action: Action) -> int:
+    if isinstance(action, Put):
+        return action.size
+    size = item_size(_key(action))
+    return size + update_cost(action.update) if isinstance(action, UpdateItem) and action.update is not None else size
 
 
 def _mutation(call: Call, action: Action, table: Table, key: bytes) -> Mutation:

@@ -83,9 +83,7 @@ class _Binder:
 
     def _in(self, operand: Expression, options: Expression) -> Condition:
         named = isinstance(operand, (syntax.Reference, syntax.Call))
-        if isinstance(options, (syntax.Constant, syntax.Reference)) or not isinstance(options, syntax.Sequence):
-            raise ValidationFailed(_IN)
-        if not named or not options.members:
+        if not named or not isinstance(options, syntax.Sequence) or not options.members:
             raise ValidationFailed(_IN)
         return In(self.operand(operand), tuple(map(self.operand, options.members)))
 

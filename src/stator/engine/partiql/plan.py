@@ -19,6 +19,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from stator.engine import keyspace
@@ -151,17 +152,13 @@ def _check_overlap(schema: KeySchema, prefix: bytes, where: Or) -> None:
     """
     if not schema.sort:
         return
-    ranges: list[tuple[Range, bool]] = []
-    for branch in where.operands:
-        if _negates(branch, schema.sort[0].name):
-            continue
-        for box in boxes(branch, schema):
-            span, by_sort = _span(schema, prefix, box).range, bool(box.tests)
-            for other, other_by_sort in ranges:
-                overlap = span.low < other.high and other.low < span.high and span != other
-                if overlap and (by_sort or other_by_sort):
-                    raise ValidationFailed(OVERLAPPING)
-            ranges.append((span, by_sort))
+    sort_name = schema.sort[0].name
+    kept = [box for branch in where.operands if not _negates(branch, sort_name) for box in boxes(branch, schema)]
+    spans = [_span(schema, prefix, box).range for box in kept]
+    # Two different ranges of one partition can only overlap if a sort key narrows at least one of them.
+    ranges = sorted({(span.low, span.high) for span in spans if span.low < span.high})
+    if any(low < previous_high for (_, previous_high), (low, _) in pairwise(ranges)):
+        raise ValidationFailed(OVERLAPPING)
 
 
 def _negates(branch: Condition, sort_name: str) -> bool:

@@ -79,18 +79,20 @@ Statement = Union[Select, Insert, Update, Delete, Exists]
 
 
 def read_statement(request: dict[str, Any]) -> Statement:
-    """The statement of a request or of a member of one, with its parameters."""
-    parsed = parse(request["Statement"])
+    """The statement of a request or of a member of one: its syntax is checked first, then its parameters."""
+    parse(request["Statement"])
     parameters: list[Value] = request.get("Parameters") or []
     check_parameters(parameters)
-    return bind(request["Statement"], parameters, parsed.parameters)
+    return bind(request["Statement"], parameters)
 
 
-def bind(text: str, parameters: list[Value], wanted: int) -> Statement:
-    if len(parameters) < wanted:
+def bind(text: str, parameters: list[Value]) -> Statement:
+    """A statement with parameters that are checked already. As on DynamoDB Local, more of them than needed do no harm."""
+    parsed = parse(text)
+    if len(parameters) < parsed.parameters:
         raise ValidationFailed(MISMATCHED_PARAMETERS)
     try:
-        return _bind(parse(text).statement, parameters)
+        return _bind(parsed.statement, parameters)
     except RecursionError:
         raise malformed("Expression is nested too deeply") from None
 
