@@ -237,7 +237,6 @@ def test_a_full_disk_acknowledges_nothing_and_loses_nothing(tmp_path: Path, fail
     with pytest.raises(StorageFull):  # and so on until it is reopened
         storage.write({b"more": b"3"})
     storage.close()
-    real.close()
     again = RocksStorage(path)
     assert again.get(b"safe") == b"1"
     again.close()

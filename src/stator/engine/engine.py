@@ -38,6 +38,10 @@ from stator.storage import Changes, MemoryStorage, Storage
 Durability = Literal["disk", "process"]
 
 
+# The service model gives these no output at all: AWS answers with an empty body, not an empty object.
+_WITHOUT_OUTPUT = frozenset({"TagResource", "UntagResource"})
+
+
 @dataclass(slots=True)
 class Reply:
     """A rendered answer. It may leave once ``commit`` is durable; None means at once."""
@@ -141,7 +145,7 @@ class Engine:
             response, commit = self._run(operation, body, scope)
         except ServiceError as error:
             return Reply(error.status, orjson.dumps(error.wire()), None)
-        return Reply(200, orjson.dumps(response), commit)
+        return Reply(200, b"" if operation in _WITHOUT_OUTPUT else orjson.dumps(response), commit)
 
     def when_durable(self, commit: int, callback: Callable[[BaseException | None], None]) -> None:
         self.storage.when_durable(commit, callback)

@@ -74,15 +74,15 @@ def key_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes]:
     )
 
 
+def _wide_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes]:
+    """For the keys of several attributes that only a global index can have."""
+    return lambda item: prefix + schema.partition_bytes(item) + schema.sort_bytes(item)
+
+
 def entry_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes | None]:
     """The same for an index, without the table's key that closes an entry; None for an item the index leaves out."""
-    encode: Callable[[Item], bytes]
-    if len(schema.partition) == 1 and len(schema.sort) <= 1:
-        encode = key_encoder(schema, prefix)
-    else:
-
-        def encode(item: Item) -> bytes:
-            return prefix + schema.partition_bytes(item) + schema.sort_bytes(item)
+    simple = len(schema.partition) == 1 and len(schema.sort) <= 1
+    encode = key_encoder(schema, prefix) if simple else _wide_encoder(schema, prefix)
 
     def encode_entry(item: Item) -> bytes | None:
         try:

@@ -178,8 +178,11 @@ def well_typed(values: Any) -> bool:
                 if not well_typed(content):
                     return False
             elif kind == "L":
-                if type(content) is not list or not all(well_typed({"": inner}) for inner in content):
+                if type(content) is not list:
                     return False
+                for inner in content:
+                    if not well_typed({"": inner}):
+                        return False
             elif kind == "BOOL" or kind == "NULL":
                 if type(content) is not bool:
                     return False

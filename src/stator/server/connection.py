@@ -25,7 +25,7 @@ from typing import cast
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
-from stator.server.compression import gzip_if_accepted
+from stator.server.compression import compress_if_accepted
 from stator.server.context import ServerContext
 from stator.server.reply import CONTINUE, Outcome
 from stator.server.request import LowercaseNames, Request
@@ -187,8 +187,8 @@ class Connection(asyncio.Protocol):
         self._adjust_reading()
 
     def _render(self, request: Request, outcome: Outcome) -> bytes:
-        if len(outcome.body) >= self._context.limits.gzip_reply_bytes:
-            outcome = gzip_if_accepted(outcome, request)
+        if len(outcome.body) >= self._context.limits.compressed_reply_bytes:
+            outcome = compress_if_accepted(outcome, request)
         return self._context.renderer.render(
             outcome, keep_alive=request.keep_alive, without_body=request.method == b"HEAD"
         )

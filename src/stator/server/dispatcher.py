@@ -26,7 +26,10 @@ _STREAMS_TARGET = "DynamoDBStreams_20120810"
 _STREAMS_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
 _REPLY_TYPES = {AMZ_JSON: AMZ_JSON, PLAIN_JSON: PLAIN_JSON}
 _NOT_FOUND = b"<UnknownOperationException/>\n"
-_ALLOW_ORIGIN = b"Access-Control-Allow-Origin: *\r\n"
+_ALLOW_ORIGIN = (
+    b"Access-Control-Allow-Origin: *\r\n"
+    b"Access-Control-Expose-Headers: x-amzn-RequestId,x-amzn-ErrorType,x-amzn-ErrorMessage,Date\r\n"
+)
 
 
 class Dispatcher:
@@ -76,7 +79,7 @@ class Dispatcher:
     def _without_operation(self, request: Request) -> Outcome:
         if request.method == b"OPTIONS" and b"origin" in request.headers:
             return _preflight(request)
-        if request.method == b"GET":
+        if request.method == b"GET" and request.url.partition(b"?")[0] == b"/":
             return Outcome(200, self._healthy, extra=_cors(request))
         return _not_found(request)
 

@@ -26,4 +26,5 @@ class ServerLimits:
     linger_seconds: float = 5.0
     # How often the connections are looked at; every limit in seconds is this coarse.
     sweep_seconds: float = 1.0
-    gzip_reply_bytes: int = 1024
+    # Replies from this size on are compressed for who accepts it, as on AWS.
+    compressed_reply_bytes: int = 4096
