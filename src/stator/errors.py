@@ -38,6 +38,8 @@ the facts a caller needs stand as attributes.
     |   +-- StorageFull                   no room for a write; nothing acknowledged was lost
     |   +-- StorageClosed                 the engine was closed
     +-- ConfigurationError                a setting or argument of Stator itself is wrong
+    +-- DesignError                       an entity, a pattern or a design does not make sense
+    |   +-- ItemMismatch                  a value that does not fit its entity's field
 """
 
 from __future__ import annotations
@@ -322,6 +324,21 @@ class StorageClosed(StorageError):
 
 class ConfigurationError(StatorError):
     """An argument or a file given to Stator itself does not make sense."""
+
+
+class DesignError(StatorError):
+    """Something is wrong with an entity, an access pattern or a design."""
+
+
+class ItemMismatch(DesignError):
+    """A value does not fit the field of an entity it was written to, or read for."""
+
+    def __init__(self, entity: str, field: str, problem: str, value: object) -> None:
+        shown = repr(value)
+        super().__init__(f"{entity}.{field}: {problem}: {shown if len(shown) <= 80 else shown[:77] + '...'}")
+        self.entity = entity
+        self.field = field
+        self.value = value
 
 
 def _leaves(cls: type[ServiceError]) -> list[type[ServiceError]]:

@@ -1,0 +1,182 @@
+"""Conditions built from class-level field references: ``(Order.total > 10) & Order.paid.exists()``.
+
+A reference compares by building a ``Comparison``; tests join with ``&``, ``|`` and ``~``. Python's ``and``, ``or`` and ``not`` cannot be
+overloaded, so a condition refuses to be a truth value, with a message that says what to write.
+
+Type checkers see a class-level reference as the field's own type, which is what makes ``Order.total > "x"`` an error; for the
+methods that only a reference has, ``attr(Order.name).begins_with("A")`` gives them one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeVar, cast
+
+from stator.errors import DesignError
+
+T = TypeVar("T")
+V = TypeVar("V", contravariant=True)
+Operator = Literal["=", "<>", "<", "<=", ">", ">=", "between", "in", "begins_with", "contains", "exists", "not_exists"]
+Step = str | int
+
+
+class Condition:
+    """Something an item meets or not."""
+
+    __slots__ = ()
+
+    def __and__(self, other: Condition | bool) -> Condition:
+        return All((*_parts(self, All), *_parts(as_condition(other), All)))
+
+    def __or__(self, other: Condition | bool) -> Condition:
+        return Any_((*_parts(self, Any_), *_parts(as_condition(other), Any_)))
+
+    def __invert__(self) -> Condition:
+        return self.operand if isinstance(self, Inverse) else Inverse(self)
+
+    def __bool__(self) -> bool:
+        raise DesignError(
+            "a condition has no truth value of its own",
+            hint="join conditions with & and |, turn one round with ~, and put each comparison in parentheses",
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison(Condition):
+    """One comparison of one field."""
+
+    field: FieldRef
+    operator: Operator
+    values: tuple[Any, ...]
+
+    def __repr__(self) -> str:
+        return f"{self.field!r} {self.operator} {', '.join(map(repr, self.values))}".rstrip()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class All(Condition):
+    operands: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Any_(Condition):
+    operands: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inverse(Condition):
+    operand: Condition
+
+
+def _parts(condition: Condition, kind: type[All] | type[Any_]) -> tuple[Condition, ...]:
+    return condition.operands if isinstance(condition, kind) else (condition,)
+
+
+def as_condition(value: Any) -> Condition:
+    if isinstance(value, Condition):
+        return value
+    raise DesignError(
+        f"{value!r} is not a condition",
+        hint="compare a field of the entity, as in Order.total > 10",
+    )
+
+
+class FieldRef:
+    """A field, named on its class. Not a data descriptor: on an instance the value itself is found first."""
+
+    __slots__ = ("owner", "path")
+
+    def __init__(self, owner: type, path: tuple[Step, ...]) -> None:
+        self.owner = owner
+        self.path = path
+
+    @property
+    def name(self) -> str:
+        return str(self.path[0])
+
+    def __get__(self, instance: Any, owner: type | None = None) -> FieldRef:
+        if instance is not None:
+            raise AttributeError(f"{self!r} has no value: it was never set")
+        return self if owner is None or owner is self.owner else FieldRef(owner, self.path)
+
+    def __repr__(self) -> str:
+        steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
+        return f"{self.owner.__name__}{steps}"
+
+    def __getattr__(self, name: str) -> FieldRef:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return FieldRef(self.owner, (*self.path, name))
+
+    def __getitem__(self, step: Step) -> FieldRef:
+        return FieldRef(self.owner, (*self.path, step))
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> Any:
+        return Comparison(self, "=", (other,))
+
+    def __ne__(self, other: object) -> Any:
+        return Comparison(self, "<>", (other,))
+
+    def __lt__(self, other: Any) -> Any:
+        return Comparison(self, "<", (other,))
+
+    def __le__(self, other: Any) -> Any:
+        return Comparison(self, "<=", (other,))
+
+    def __gt__(self, other: Any) -> Any:
+        return Comparison(self, ">", (other,))
+
+    def __ge__(self, other: Any) -> Any:
+        return Comparison(self, ">=", (other,))
+
+    def between(self, low: Any, high: Any) -> Condition:
+        return Comparison(self, "between", (low, high))
+
+    def is_in(self, options: Iterable[Any]) -> Condition:
+        return Comparison(self, "in", tuple(options))
+
+    def begins_with(self, prefix: Any) -> Condition:
+        return Comparison(self, "begins_with", (prefix,))
+
+    def contains(self, part: Any) -> Condition:
+        return Comparison(self, "contains", (part,))
+
+    def exists(self) -> Condition:
+        return Comparison(self, "exists", ())
+
+    def not_exists(self) -> Condition:
+        return Comparison(self, "not_exists", ())
+
+    def __bool__(self) -> bool:
+        raise DesignError(f"{self!r} stands for a field and has no truth value", hint=f"write {self!r} == True")
+
+
+def same_field(left: FieldRef, right: FieldRef) -> bool:
+    """Equality of references, which ``==`` cannot be: it builds a condition."""
+    return left.owner is right.owner and left.path == right.path
+
+
+class Attribute(Protocol[V]):
+    """A field reference as type checkers can see it; at run time it is the reference itself."""
+
+    def between(self, low: V, high: V) -> Condition: ...
+
+    def is_in(self, options: Iterable[V]) -> Condition: ...
+
+    def begins_with(self, prefix: V) -> Condition: ...
+
+    def contains(self, part: Any) -> Condition: ...
+
+    def exists(self) -> Condition: ...
+
+    def not_exists(self) -> Condition: ...
+
+
+def attr(field: T) -> Attribute[T]:
+    """The methods of a field reference, typed: ``attr(Order.status).is_in([Status.OPEN])``."""
+    if not isinstance(field, FieldRef):
+        raise DesignError(f"{field!r} is not a field", hint="name it on its class, as in attr(Order.status)")
+    return cast("Attribute[T]", field)

@@ -1,0 +1,34 @@
+"""Uses that mypy and pyright must refuse: each line marked ``# refused`` is an error, and no other."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+
+from stator.design.conditions import attr
+from stator.design.patterns import Bundle2, Query, find, read, together
+from tests.design.shop import Order, Status, User, orders_of_user
+
+User(user_id="u", email="e")  # refused: name is missing
+User(user_id=1, email="e", name="n")  # refused: an id is a str
+User(user_id="u", email="e", name="n", rev=3)  # refused: the version is not for the caller
+orders_of_user("u1")  # refused: an argument is missing
+orders_of_user(1, datetime.now())  # refused: a wrong argument
+find(Order).where(Order.total > "abc")  # refused: a Decimal against a str
+find(Order).where(Order.nope == 1)  # refused: no such field
+find(Order).where(attr(Order.user_id).is_in([1]))  # refused: a str in a list of int
+find(Order).where(attr(Order.status).between(Status.PENDING, 3))  # refused: not a Status
+Order(order_id="o", user_id="u", placed_at="today", total=Decimal(1))  # refused: a str is no datetime
+order = Order(order_id="o", user_id="u", placed_at=datetime.now(), total=Decimal(1))
+order.total = "x"  # refused: a str is no Decimal
+order.email  # refused: no such field  # noqa: B018
+
+
+@read()
+def wrong_entity(user_id: str) -> Query[User]:
+    return find(Order).where(Order.user_id == user_id)  # refused: a query for orders
+
+
+@read()
+def wrong_bundle(user_id: str) -> Bundle2[User, Order]:
+    return together(Order, User).where(User.user_id == user_id)  # refused: the other way round
