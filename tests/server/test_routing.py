@@ -21,6 +21,12 @@ def test_get_is_a_health_check(serve: Serve, engine: FakeEngine) -> None:
     reply.check_crc32()
 
 
+@pytest.mark.parametrize("path", ["/abc", "/-", "/index.htm", "/health"])
+def test_the_health_check_is_at_the_root_alone(client: WireClient, path: str) -> None:
+    reply = client.ask(b"", method="GET", path=path)
+    assert (reply.status, reply.body) == (404, NOT_FOUND)
+
+
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS"])
 def test_other_methods_are_not_found(client: WireClient, method: str) -> None:
     reply = client.ask(b"", method=method)
@@ -82,6 +88,7 @@ def test_an_origin_is_allowed_on_every_kind_of_reply(client: WireClient) -> None
         client.ask(b"", method="PUT", headers=origin),
     ]
     assert [reply.headers["access-control-allow-origin"] for reply in replies] == ["*"] * 4
+    assert all("x-amzn-RequestId" in reply.headers["access-control-expose-headers"] for reply in replies)
     assert "access-control-allow-origin" not in client.ask().headers
 
 

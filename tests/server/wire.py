@@ -26,7 +26,12 @@ class WireReply:
 
     @property
     def body(self) -> bytes:
-        return gzip.decompress(self.raw) if self.headers.get("content-encoding") == "gzip" else self.raw
+        match self.headers.get("content-encoding"):
+            case "gzip":
+                return gzip.decompress(self.raw)
+            case "deflate":
+                return zlib.decompress(self.raw)
+        return self.raw
 
     @property
     def json(self) -> Any:

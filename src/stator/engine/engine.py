@@ -19,7 +19,7 @@ from stator.engine.catalog import Catalog
 from stator.engine.lifecycle import Lifecycle
 from stator.engine.operation import Call, Operation
 from stator.engine.operations import OPERATIONS
-from stator.engine.shapes import check_request
+from stator.engine.shapes import check_request, is_deep
 from stator.engine.tokens import Tokens
 from stator.engine.transaction_locks import TransactionLocks
 from stator.engine.writes import Writer
@@ -196,7 +196,7 @@ def _parse(operation: Operation, request: dict[str, Any]) -> Any:
         message = error.message
         if operation.older_values and isinstance(error, ValueFailed):
             message = error.older
-        if operation.enveloped and " detected: " not in message[:40]:
+        if operation.enveloped and " detected: " not in message[:40] and not is_deep(operation.name, request):
             message = f"1 validation error detected: {message}"
         if message is error.message:
             raise

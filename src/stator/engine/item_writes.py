@@ -47,12 +47,21 @@ class Action(Protocol):
     condition: Condition | None
     return_item_on_failure: bool
 
+    @property
+    def keyed(self) -> Item:
+        """Attributes among which the item's key is."""
+        ...
+
     def locate(self, table: Table) -> bytes:
         """Check what concerns the table's schema, and give the item's storage key."""
         ...
 
     def apply(self, table: Table, old: Item | None) -> tuple[Item | None, int]:
         """The item after this action and its size; None for no item."""
+        ...
+
+    def touched(self) -> list[Path]:
+        """The paths this action names, of which an UPDATED_ return tells."""
         ...
 
 
@@ -74,8 +83,15 @@ class Put:
         check_key_paths(table.schema, self.nested)
         return table.encode_key(self.item)
 
+    @property
+    def keyed(self) -> Item:
+        return self.item
+
     def apply(self, table: Table, old: Item | None) -> tuple[Item | None, int]:
         return self.item, self.size
+
+    def touched(self) -> list[Path]:
+        return []
 
 
 @dataclass(slots=True)
@@ -91,6 +107,10 @@ class Delete:
     return_item_on_failure: bool = False
     nested: Sequence[Path] = ()
 
+    @property
+    def keyed(self) -> Item:
+        return self.key
+
     def locate(self, table: Table) -> bytes:
         check_key(table.schema, self.key)
         check_key_paths(table.schema, self.nested)
@@ -99,21 +119,13 @@ class Delete:
     def apply(self, table: Table, old: Item | None) -> tuple[Item | None, int]:
         return None, 0
 
+    def touched(self) -> list[Path]:
+        return []
+
 
 @dataclass(slots=True)
-class Check:
-    """A transaction's ConditionCheck: it reads, and changes nothing."""
-
-    table_name: str
-    key: Item
-    condition: Condition | None
-    return_item_on_failure: bool = False
-    nested: Sequence[Path] = ()
-
-    def locate(self, table: Table) -> bytes:
-        check_key(table.schema, self.key)
-        check_key_paths(table.schema, self.nested)
-        return table.encode_key(self.key)
+class Check(Delete):
+    """A transaction's ConditionCheck: it is located as a delete is, and changes nothing."""
 
     def apply(self, table: Table, old: Item | None) -> tuple[Item | None, int]:
         raise AssertionError("a condition check changes nothing")
@@ -131,6 +143,10 @@ class UpdateItem:
     # Only a standalone UpdateItem is charged for its clauses against the 400 KB limit, and only one with large values
     # can come near it.
     charged: bool = False
+
+    @property
+    def keyed(self) -> Item:
+        return self.key
 
     def locate(self, table: Table) -> bytes:
         check_key(table.schema, self.key)

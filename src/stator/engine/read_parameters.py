@@ -36,12 +36,15 @@ def read_projection(request: dict[str, Any], placeholders: Placeholders) -> Proj
     return old_style or placeholders.projection(request.get("ProjectionExpression"))
 
 
-def read_start(request: dict[str, Any]) -> Item | None:
+def read_start(request: dict[str, Any], *, named: bool) -> Item | None:
+    """The starting key. Scan's answer to a bad value in it is ``named`` for it, Query's is not."""
     start: Item | None = request.get("ExclusiveStartKey")
     if start is None:
         return None
     try:
         normalise_item(start)
     except ValidationFailed as error:
+        if not named:
+            raise
         raise ValidationFailed(f"The provided starting key is invalid: {error.message}") from None
     return start

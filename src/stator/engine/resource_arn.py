@@ -41,13 +41,15 @@ def read_arn(text: str) -> ResourceArn:
 
 def find_table(call: Call, arn: ResourceArn, action: str) -> Table:
     scope = call.scope
-    if arn.region != scope.region:
-        raise ValidationFailed(f"Invalid TableArn: Invalid ResourceArn provided as input {arn.text}")
+    # The account first: AWS denies access to another's table even if it would be in another region (captured by the
+    # paritysuite conformance suite).
     if arn.account != scope.account:
         raise AccessDenied(
             f"User: arn:aws:iam::{scope.account}:root is not authorized to perform: dynamodb:{action} on resource: "
             f"{arn.text} because no resource-based policy allows the dynamodb:{action} action"
         )
+    if arn.region != scope.region:
+        raise ValidationFailed(f"Invalid TableArn: Invalid ResourceArn provided as input {arn.text}")
     try:
         return call.table_as_a_whole(arn.table_name)
     except ResourceNotFound:

@@ -31,6 +31,7 @@ from stator.model.values import (
     check_string,
     check_types,
     json_kind,
+    levels,
     refuse_collection,
     well_typed,
 )
@@ -92,6 +93,20 @@ _ORDER = {
     ),
 }
 
+# UpdateItem in its older form (see ``_older_form``) lists them so; captured from AWS by the paritysuite conformance suite.
+_OLDER_ORDER = {
+    "UpdateItem": (
+        "ReturnConsumedCapacity",
+        "TableName",
+        "ReturnValues",
+        "ReturnItemCollectionMetrics",
+        "ConditionalOperator",
+        "Expected",
+        "AttributeUpdates",
+        "Key",
+    ),
+}
+
 # The same inside structures.
 _INNER_ORDER = {"ProvisionedThroughput": ("WriteCapacityUnits", "ReadCapacityUnits")}
 
@@ -115,6 +130,9 @@ _REWORDED = frozenset(
         "TransactGetItems",
     }
 )
+# Past so many levels of nesting the services behind these answer in their older form.
+_OLDER_FORM_LEVELS = 63
+_LEVELLED = frozenset({"PutItem", "UpdateItem", "DeleteItem"})
 # Operations that have an enum's new text, too.
 _NEW_ENUMS = frozenset({"PutItem", "UpdateItem", "DeleteItem", "Query"})
 _ENUM_ORDER = {
@@ -148,12 +166,32 @@ def check_request(operation: str, request: Any) -> dict[str, Any]:
     errors: Errors = []
     if operation in _ON_TABLES and request.get("TableName") is None:
         raise ValidationFailed("The parameter 'TableName' is required but was not present in the request")
-    _compiled(operation)(request, "", "", errors)
+    older = _older_form(operation, request)
+    _compiled(operation, older)(request, "", "", errors)
     if errors:
-        # UpdateItem's new service stops at the first one; without a key the old one still answers.
-        alone = operation == "UpdateItem" and request.get("Key") is not None
-        raise violations(errors[:1] if alone else errors)
+        raise violations(_reported(operation, older, errors))
     return request
+
+
+def _reported(operation: str, older: bool, errors: Errors) -> Errors:
+    """Which of the violations AWS lists, as captured by the paritysuite conformance suite."""
+    if operation == "UpdateItem" and not older:
+        return errors[:1]
+    if operation == "BatchWriteItem":
+        # A bad table name gives way to every other violation.
+        return [error for error in errors if not error.endswith(_TABLE_KEYS)] or errors
+    return errors
+
+
+def _older_form(operation: str, request: dict[str, Any]) -> bool:
+    """Whether AWS answers in the words of before 2026: an update without a key, a value nested 63 levels or more."""
+    if operation == "UpdateItem" and request.get("Key") is None:
+        return True
+    return is_deep(operation, request)
+
+
+def is_deep(operation: str, request: dict[str, Any]) -> bool:
+    return operation in _LEVELLED and levels(request) >= _OLDER_FORM_LEVELS
 
 
 def violations(errors: Errors) -> ValidationFailed:
@@ -168,8 +206,8 @@ def _fast(operation: str) -> Fast:
 
 
 @lru_cache(maxsize=128)
-def _compiled(operation: str) -> Check:
-    return _Compiler(operation).structure(service_model().input_shape(operation), top=True)
+def _compiled(operation: str, older: bool) -> Check:
+    return _Compiler(operation, older).structure(service_model().input_shape(operation), top=True)
 
 
 def failed(value: Any, path: str, constraint: str) -> str:
@@ -187,9 +225,11 @@ def _camel(name: str) -> str:
 class _Compiler:
     """Builds the checks of one operation; recursion in the model (AttributeValue) is cut by a hand-written check."""
 
-    def __init__(self, operation: str) -> None:
+    def __init__(self, operation: str, older: bool) -> None:
         self.operation = operation
-        self.reworded = operation in _REWORDED
+        self.reworded = operation in _REWORDED and not older
+        self.new_enums = operation in _NEW_ENUMS and not older
+        self.orders = {**_ORDER, **_OLDER_ORDER} if older else _ORDER
         self.shapes = service_model().shapes
 
     def check(self, name: str, *, element: bool) -> Check:
@@ -219,7 +259,7 @@ class _Compiler:
 
     def structure(self, name: str, *, element: bool = False, top: bool = False) -> Check:
         shape = self.shapes[name]
-        order = _ORDER.get(self.operation, ()) if top else _INNER_ORDER.get(name, ())
+        order = self.orders.get(self.operation, ()) if top else _INNER_ORDER.get(name, ())
         names = [*order, *(member for member in shape["members"] if member not in order)]
         checks = {
             member: (self._member(member, shape["members"][member]["shape"], top), _camel(member))
@@ -256,11 +296,13 @@ class _Compiler:
     def _member(self, member: str, shape: str, top: bool) -> Check:
         if member == "TableName" and shape == "TableArn":
             return self.table_name
-        if top and self.operation in _NEW_ENUMS:
+        if top and self.new_enums:
             if member == "ReturnValues":
                 return _enum(_RETURN_VALUES, "ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE")
             if member == "ConditionalOperator":
-                return _enum(frozenset({"AND", "OR"}), "ALL, OR")
+                return _enum(frozenset({"AND", "OR"}), "ALL, OR", bare=self.operation == "Query")
+        if member == "ClientRequestToken" and self.reworded:
+            return _alone(self.check(shape, element=False))
         return self.check(shape, element=False)
 
     def table_name(self, value: Any, path: str, own: str, errors: Errors) -> Any:
@@ -325,7 +367,8 @@ class _Compiler:
         return check
 
     def _length(self, word: str) -> Callable[..., None]:
-        reworded = self.reworded
+        # Of BatchWriteItem only this text is new.
+        reworded = self.reworded or self.operation == "BatchWriteItem"
 
         def report(value: Any, size: int, low: Any, high: Any, path: str, own: str, errors: Errors) -> None:
             constraint = (
@@ -591,14 +634,33 @@ def _anything(value: Any, path: str, own: str, errors: Errors) -> Any:
 _RETURN_VALUES = frozenset({"NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW"})
 
 
-def _enum(allowed: frozenset[str], listed: str) -> Check:
-    """Since 2026 AWS names neither member nor value of these, and its lists hold words it does not accept."""
+def _enum(allowed: frozenset[str], listed: str, *, bare: bool = False) -> Check:
+    """Since 2026 AWS names neither member nor value of these, and its lists hold words it does not accept.
+
+    A ``bare`` one is reported without the count of errors and without the others.
+    """
 
     def check(value: Any, path: str, own: str, errors: Errors) -> Any:
         check_string(value)
         if value not in allowed:
-            errors.append(f"Failed to satisfy constraint: Member must satisfy enum value set: [{listed}]")
+            text = f"Failed to satisfy constraint: Member must satisfy enum value set: [{listed}]"
+            if bare:
+                raise ValidationFailed(text)
+            errors.append(text)
         return value
+
+    return check
+
+
+def _alone(inner: Check) -> Check:
+    """A check whose violations AWS reports without those of other members."""
+
+    def check(value: Any, path: str, own: str, errors: Errors) -> Any:
+        found: Errors = []
+        coerced = inner(value, path, own, found)
+        if found:
+            raise violations(found)
+        return coerced
 
     return check
 

@@ -20,7 +20,11 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?
 _EXACT = Context(prec=320, Emax=999_999, Emin=-999_999, traps=[InvalidOperation])
 
 # An exponent past 64 bits is no number to AWS; Python itself refuses to convert one of thousands of digits.
-_LONGEST_EXPONENT = len("-9223372036854775808")
+_LEAST_EXPONENT, _MOST_EXPONENT = -(1 << 63), (1 << 63) - 1
+_LONGEST_EXPONENT = 64
+# The older services read a number as Java's BigDecimal does, where this one wraps around (captured from AWS by the
+# paritysuite conformance suite).
+_WRAPPING_EXPONENT = (1 << 31) - 1
 
 OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
 UNDERFLOW = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
@@ -43,6 +47,10 @@ def _normalise_slowly(text: str) -> str:
     if len(exponent) > _LONGEST_EXPONENT:
         raise ValidationFailed(f"{NOT_A_NUMBER}: {text}")
     power = int(exponent) if exponent else 0
+    if not _LEAST_EXPONENT <= power <= _MOST_EXPONENT:
+        raise ValidationFailed(f"{NOT_A_NUMBER}: {text}")
+    if power == _WRAPPING_EXPONENT:
+        raise ValueFailed(OVERFLOW, older=UNDERFLOW)
     if power > 1000:
         raise ValidationFailed(OVERFLOW)
     if power < -1000:

@@ -191,6 +191,15 @@ def well_typed(values: Any) -> bool:
     return True
 
 
+def levels(node: Any) -> int:
+    """How many lists and maps stand around the deepest leaf of a request's values."""
+    if isinstance(node, dict):
+        return max((levels(inner) + (kind == "M" or kind == "L") for kind, inner in node.items()), default=0)
+    if isinstance(node, list):
+        return max(map(levels, node), default=0)
+    return 0
+
+
 # --- what AWS's validator checks ----------------------------------------------------------------------
 
 

@@ -29,8 +29,6 @@ def parse(request: dict[str, Any]) -> Request:
         name: [_parse_write(name, write) for write in writes]
         for name, writes in request["RequestItems"].items()
     }
-    if not tables:
-        raise ValidationFailed("The requestItems parameter is required for BatchWriteItem")
     if sum(map(len, tables.values())) > BATCH_WRITE_ITEMS:
         raise ValidationFailed("Too many items requested for the BatchWriteItem call")
     return Request(tables, request)
@@ -112,7 +110,7 @@ def _report(call: Call, request: Request, used: dict[str, tuple[Table, Consumed]
 
 def _metrics(call: Call, table: Table, actions: list[Put | Delete]) -> list[dict[str, Any]]:
     name = table.schema.partition[0].name
-    keys = [action.item if isinstance(action, Put) else action.key for action in actions]
+    keys = [action.keyed for action in actions]
     distinct = {str(key[name]): key for key in keys}
     return [collection_metrics(call, table, key) for key in distinct.values()]
 

@@ -2,58 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from stator.engine.item_writes import Delete, prepare
-from stator.engine.operation import Call, Operation
-from stator.engine.parameters import Placeholders, check_mixing, check_placeholder_use, expected
-from stator.engine.write_report import write_report
-from stator.engine.writes import Writer
-from stator.errors import ValidationFailed
-from stator.expr.tree import Path
+from stator.engine.item_writes import Delete
+from stator.engine.operation import Operation
+from stator.engine.parameters import check_mixing, check_placeholder_use
+from stator.engine.single_write import SingleWrite, old_values_wanted, read_condition, returns_item_on_failure, run
 from stator.model.values import normalise_item
 
 
-@dataclass(slots=True)
-class Request:
-    delete: Delete
-    options: dict[str, Any]
-    returns_old: bool
-
-
-def parse(request: dict[str, Any]) -> Request:
+def parse(request: dict[str, Any]) -> SingleWrite:
     check_mixing(request, ("Expected", "ConditionalOperator"), ("ConditionExpression",))
     check_placeholder_use(request, ("ConditionExpression",), ("ConditionExpression",))
     key = request["Key"]
     normalise_item(key)
-    returns = request.get("ReturnValues", "NONE")
-    if returns not in ("NONE", "ALL_OLD"):
-        raise ValidationFailed("ReturnValues can only be ALL_OLD or NONE")
-    condition = expected(request)
-    nested: Sequence[Path] = ()
-    text = request.get("ConditionExpression")
-    if text is not None:
-        placeholders = Placeholders(request)
-        condition = placeholders.condition(text)
-        placeholders.check_all_used()
-        nested = placeholders.nested
-    on_failure = request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
-    return Request(Delete(request["TableName"], key, condition, on_failure, nested), request, returns == "ALL_OLD")
-
-
-def run(call: Call, request: Request) -> dict[str, Any]:
-    delete = request.delete
-    table = call.table(delete.table_name)
-    mutation, old = prepare(call, table, delete, needs_old=request.returns_old)
-    writer = Writer()
-    consumed = writer.add(mutation)
-    call.engine.commit(call, writer)
-    response: dict[str, Any] = {}
-    if request.returns_old and old is not None:
-        response["Attributes"] = old
-    return write_report(call, table, request.options, delete.key, consumed, response)
+    returns = old_values_wanted(request)
+    condition, nested = read_condition(request)
+    delete = Delete(request["TableName"], key, condition, returns_item_on_failure(request), nested)
+    return SingleWrite(delete, request, returns)
 
 
 OPERATION = Operation("DeleteItem", parse, run, enveloped=True)

@@ -31,7 +31,7 @@ def parse(request: dict[str, Any]) -> Request:
     check_mixing(request, ("AttributesToGet", "ScanFilter", "ConditionalOperator"), _EXPRESSIONS)
     check_placeholder_use(request, _EXPRESSIONS, ("FilterExpression",), current=False)
     filter = legacy_filter(request, "ScanFilter")
-    start = read_start(request)
+    start = read_start(request, named=True)
     check_select(request)
     _check_segments(request.get("Segment"), request.get("TotalSegments"))
     placeholders = Placeholders(request, wrapped=True)

@@ -1,0 +1,61 @@
+"""PutItem, UpdateItem and DeleteItem once their action is parsed: they differ in nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stator.engine.item_writes import Delete, Put, UpdateItem, prepare, returned_values
+from stator.engine.operation import Call
+from stator.engine.parameters import Placeholders, expected
+from stator.engine.write_report import write_report
+from stator.engine.writes import Writer
+from stator.errors import ValidationFailed
+from stator.expr.tree import Condition, Path
+
+
+@dataclass(slots=True)
+class SingleWrite:
+    action: Put | Delete | UpdateItem
+    options: dict[str, Any]
+    returns: str
+
+
+def returns_item_on_failure(request: dict[str, Any]) -> bool:
+    return request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
+
+
+def old_values_wanted(request: dict[str, Any]) -> str:
+    """ReturnValues of an operation that has nothing but the old item to return."""
+    returns: str = request.get("ReturnValues", "NONE")
+    if returns not in ("NONE", "ALL_OLD"):
+        raise ValidationFailed("ReturnValues can only be ALL_OLD or NONE")
+    return returns
+
+
+def read_condition(request: dict[str, Any]) -> tuple[Condition | None, Sequence[Path]]:
+    """The condition, in either form, and the paths in it that go inside an attribute."""
+    condition = expected(request)
+    text = request.get("ConditionExpression")
+    if text is None:
+        return condition, ()
+    placeholders = Placeholders(request)
+    condition = placeholders.condition(text)
+    placeholders.check_all_used()
+    return condition, placeholders.nested
+
+
+def run(call: Call, request: SingleWrite) -> dict[str, Any]:
+    action, returns = request.action, request.returns
+    table = call.table(action.table_name)
+    mutation, old = prepare(call, table, action, needs_old=returns in ("ALL_OLD", "UPDATED_OLD"))
+    writer = Writer()
+    consumed = writer.add(mutation)
+    call.engine.commit(call, writer)
+    response: dict[str, Any] = {}
+    if returns != "NONE":
+        values = returned_values(returns, old, mutation.new_item, action.touched())
+        if values:
+            response["Attributes"] = values
+    return write_report(call, table, request.options, action.keyed, consumed, response)
