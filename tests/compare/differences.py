@@ -11,6 +11,7 @@ _RUN_TIME_FAULTS = (
     "The provided expression refers to an attribute that does not exist in the item",
     "An operand in the update expression has an incorrect data type",
     "The update expression attempted to update the secondary index key to unsupported type",
+    "Type mismatch for Index Key",
 )
 
 
@@ -20,10 +21,15 @@ def known(operation: str, request: dict[str, Any], ours: Answer, theirs: Answer)
         if "cannot include multiple operations on one item" in _message(ours):
             return "AWS refuses a transaction with an item twice before it evaluates conditions; Local evaluates first"
         if theirs[0] == "ValidationException" and ours[0] == "TransactionCanceledException":
-            faults = [reason.get("Message") for reason in ours[1]["CancellationReasons"]]
-            if any(fault in _RUN_TIME_FAULTS for fault in faults):
+            faults = [str(reason.get("Message")) for reason in ours[1]["CancellationReasons"]]
+            if any(known_fault in fault for fault in (*faults, _message(theirs)) for known_fault in _RUN_TIME_FAULTS):
                 # API reference, TransactWriteItems, "Cancellation reason codes ... ValidationError".
                 return "AWS cancels the transaction for an update that fails on the item; Local refuses the request"
+    if "secondary index key to unsupported type" in _message(ours) and theirs[0] == "ok":
+        return "AWS refuses an index key of a wrong type also where a function or path gives it; Local stores it"
+    if "Type mismatch for Index Key" in _message(ours) and theirs[0] == "ConditionalCheckFailedException":
+        # dynalite's tests, which run on AWS: the types of an update's literals are checked before the condition.
+        return "AWS checks what an update would write to an index key before the condition; Local after"
     if (
         operation == "Query"
         and "IndexName" in request

@@ -193,11 +193,16 @@ def well_typed(values: Any) -> bool:
 
 def levels(node: Any) -> int:
     """How many lists and maps stand around the deepest leaf of a request's values."""
-    if isinstance(node, dict):
-        return max((levels(inner) + (kind == "M" or kind == "L") for kind, inner in node.items()), default=0)
-    if isinstance(node, list):
-        return max(map(levels, node), default=0)
-    return 0
+    deepest = 0
+    waiting = [(node, 0)]  # not recursive: JSON may be five hundred values deep
+    while waiting:
+        inner, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        if isinstance(inner, dict):
+            waiting += [(content, depth + (kind in ("L", "M"))) for kind, content in inner.items()]
+        elif isinstance(inner, list):
+            waiting += [(content, depth) for content in inner]
+    return deepest
 
 
 # --- what AWS's validator checks ----------------------------------------------------------------------

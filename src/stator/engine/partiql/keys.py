@@ -33,22 +33,28 @@ def all_of(conditions: list[Condition]) -> Condition | None:
 
 
 def split_key(condition: Condition | None, schema: KeySchema) -> tuple[Item | None, list[Condition]]:
-    """The key that the condition pins down, if it does for all of it, and the terms that say more."""
+    """The key that the condition pins down, if it does for all of it, and the terms that say more.
+
+    Two values for one key attribute pin down nothing: the second is one of the terms that say more.
+    """
     key: Item = {}
     rest: list[Condition] = []
     for term in conjuncts(condition):
         pinned = _equality(term)
-        if pinned is None or pinned[0] not in schema.names:
+        if pinned is None or pinned[0] not in schema.names or key.setdefault(*pinned) != pinned[1]:
             rest.append(term)
-        elif key.setdefault(*pinned) != pinned[1]:
-            raise ValidationFailed(
-                f"Multiple conditions on same key {pinned[0]}. Only single item Update/Insert/Delete are supported"
-            )
     return (key if len(key) == len(schema.names) else None), rest
 
 
 def full_key(condition: Condition | None, schema: KeySchema) -> tuple[Item, list[Condition]]:
+    """The key of a statement that writes, which must be one."""
     key, rest = split_key(condition, schema)
+    for term in rest:
+        pinned = _equality(term)
+        if pinned is not None and pinned[0] in schema.names:
+            raise ValidationFailed(
+                f"Multiple conditions on same key {pinned[0]}. Only single item Update/Insert/Delete are supported"
+            )
     if key is None:
         raise ValidationFailed(NO_FULL_KEY)
     return key, rest
