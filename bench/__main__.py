@@ -21,7 +21,9 @@ console = Console()
 
 def main() -> None:
     options = _options()
-    console.print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; load average {os.getloadavg()[0]:.1f}")
+    console.print(
+        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; load average {os.getloadavg()[0]:.1f}"
+    )
     results: dict[str, dict[str, Any]] = {}
     for target in targets.available():
         if any(word in target.name for word in options.only.split(",")):
@@ -57,7 +59,9 @@ def measure(target: targets.Target, options: argparse.Namespace) -> dict[str, An
         rates["memory at start MiB"] = server.memory_mib
         load.create_table(server.port)
         rates["bulk load items/s"] = load.bulk_load(server.port, options.items)
-        console.print(f"  loaded {options.items:,} items at {rates['bulk load items/s']:,.0f}/s; {server.memory_mib:,.0f} MiB")
+        console.print(
+            f"  loaded {options.items:,} items at {rates['bulk load items/s']:,.0f}/s; {server.memory_mib:,.0f} MiB"
+        )
         rates["memory loaded MiB"] = server.memory_mib
         for workload in chosen(options):
             for connections in options.connections:

@@ -42,7 +42,19 @@ def drive(port: int, workload: Workload, items: int, connections: int, seconds: 
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
         file.writelines(f"{body}\n" for body in bodies(workload, items))
         file.flush()
-        command = ["wrk", "-t", "1", "-c", str(connections), "-d", f"{seconds}s", "--timeout", "30s", "-s", str(_SCRIPT)]
+        command = [
+            "wrk",
+            "-t",
+            "1",
+            "-c",
+            str(connections),
+            "-d",
+            f"{seconds}s",
+            "--timeout",
+            "30s",
+            "-s",
+            str(_SCRIPT),
+        ]
         printed = subprocess.run(
             [*command, f"http://127.0.0.1:{port}", "--", file.name, workload.operation],
             check=True,

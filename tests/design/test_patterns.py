@@ -42,7 +42,11 @@ def test_constants_counts_and_bundles() -> None:
 def test_what_keys_cannot_serve_becomes_a_filter() -> None:
     @read()
     def odd(user_id: str) -> Query[Order]:
-        return find(Order).where((Order.user_id == user_id) & (Order.total != 0), Order.channel == "web").filter(Order.total > 1)
+        return (
+            find(Order)
+            .where((Order.user_id == user_id) & (Order.total != 0), Order.channel == "web")
+            .filter(Order.total > 1)
+        )
 
     ask = odd.trace()
     assert [test.field.name for test in ask.tests] == ["user_id", "channel"]
@@ -52,7 +56,10 @@ def test_what_keys_cannot_serve_becomes_a_filter() -> None:
 @pytest.mark.parametrize(
     ("pattern", "problem"),
     [
-        (lambda flag: find(Order).where(Order.user_id == ("a" if flag else "b")), "cannot depend on the value of 'flag'"),
+        (
+            lambda flag: find(Order).where(Order.user_id == ("a" if flag else "b")),
+            "cannot depend on the value of 'flag'",
+        ),
         (lambda name: find(Order).where(Order.user_id == name.upper()), "more with its arguments than compare them"),
         (lambda name: find(Order).where(User.name == name), "User.name is not a field of Order"),
         (lambda name: name, "not a query"),

@@ -32,7 +32,9 @@ def test_an_example_runs(name: str, code: str, tmp_path: Path) -> None:
     file = tmp_path / "test_example.py"
     file.write_text(code)
     runner = ["-m", "pytest", "-q", "-p", "no:cacheprovider"] if "def test_" in code else []
-    ran = subprocess.run([sys.executable, *runner, file.name], cwd=tmp_path, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [sys.executable, *runner, file.name], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert ran.returncode == 0, f"{name}\n{ran.stdout}\n{ran.stderr}"
 
 

@@ -97,7 +97,9 @@ def test_numbers_sort_as_numbers_and_both_ways(engine: Engine) -> None:
     values = {":p": {"S": "a"}}
     assert sort_keys(query(engine, "pk = :p", values)) == ["-20", "-3", "0", "9", "10", "100"]
     assert sort_keys(query(engine, "pk = :p", values, ScanIndexForward=False, Limit=2)) == ["100", "10"]
-    bounded = query(engine, "pk = :p AND sk BETWEEN :low AND :high", {**values, ":low": {"N": "-3"}, ":high": {"N": "10"}})
+    bounded = query(
+        engine, "pk = :p AND sk BETWEEN :low AND :high", {**values, ":low": {"N": "-3"}, ":high": {"N": "10"}}
+    )
     assert sort_keys(bounded) == ["-3", "0", "9", "10"]
 
 
@@ -156,7 +158,12 @@ def test_an_index_with_several_key_attributes(engine: Engine) -> None:
     page = query(engine, "g1 = :x AND g2 = :y", both, IndexName="many")
     assert sort_keys(page) == ["2", "1", "3", "0"]
     assert set(page["Items"][0]) == {"pk", "sk", "g1", "g2", "r1", "r2", "v"}
-    one = query(engine, "g1 = :x AND g2 = :y AND r1 = :a AND r2 > :o", {**both, ":a": {"S": "a"}, ":o": {"S": "1"}}, IndexName="many")
+    one = query(
+        engine,
+        "g1 = :x AND g2 = :y AND r1 = :a AND r2 > :o",
+        {**both, ":a": {"S": "a"}, ":o": {"S": "1"}},
+        IndexName="many",
+    )
     assert sort_keys(one) == ["1"]
     prefix = query(engine, "g1 = :x AND g2 = :y AND begins_with(r1, :a)", {**both, ":a": {"S": "a"}}, IndexName="many")
     assert sort_keys(prefix) == ["2", "1", "3"]
@@ -198,7 +205,11 @@ def test_capacity_of_writes_counts_every_index_entry_that_changes(engine: Engine
     moved = units("PutItem", Item={**item, "r1": {"S": "elsewhere"}})
     assert moved["GlobalSecondaryIndexes"]["many"]["CapacityUnits"] == 2
     assert units("DeleteItem", Key=key("a", 1))["CapacityUnits"] == 3
-    assert units("DeleteItem", Key=key("a", 1)) == {"TableName": "things", "CapacityUnits": 1.0, "Table": {"CapacityUnits": 1.0}}
+    assert units("DeleteItem", Key=key("a", 1)) == {
+        "TableName": "things",
+        "CapacityUnits": 1.0,
+        "Table": {"CapacityUnits": 1.0},
+    }
 
 
 def test_conditions_return_the_item_they_failed_on(engine: Engine) -> None:
@@ -245,7 +256,11 @@ def test_a_client_token_makes_a_transaction_happen_once(engine: Engine) -> None:
             "UpdateExpression": "ADD v :n",
             "ExpressionAttributeValues": {":n": {"N": str(amount)}},
         }
-        request = {"TransactItems": [{"Update": update}], "ClientRequestToken": "once", "ReturnConsumedCapacity": "TOTAL"}
+        request = {
+            "TransactItems": [{"Update": update}],
+            "ClientRequestToken": "once",
+            "ReturnConsumedCapacity": "TOTAL",
+        }
         return engine.call("TransactWriteItems", request)["ConsumedCapacity"][0]  # type: ignore[no-any-return]
 
     def value() -> str:

@@ -27,7 +27,7 @@ from .wire import WireClient, WireReply, request_bytes
 
 CORAL = "com.amazon.coral.service#"
 ALICE = Credential("alice", "AKIAALICE", "111122223333", "secret-of-alice")
-GUEST = Credential("guest", "AKIAGUEST", "000000000000", "secret-of-guest", "token-of-guest")
+GUEST = Credential("guest", "AKIAGUEST", "123456789012", "secret-of-guest", "token-of-guest")
 CREDENTIALS = {credential.access_key_id: credential for credential in (ALICE, GUEST)}
 TARGET = "DynamoDB_20120810.DescribeTable"
 

@@ -33,7 +33,9 @@ def test_client_and_resource_share_the_test_s_engine(
 ) -> None:
     create(dynamodb_client)
     dynamodb_resource.Table("tests").put_item(Item={"id": "a", "data": b"\x00\xff"})
-    assert stator_engine.call("GetItem", {"TableName": "tests", "Key": {"id": {"S": "a"}}})["Item"]["data"] == {"B": "AP8="}
+    assert stator_engine.call("GetItem", {"TableName": "tests", "Key": {"id": {"S": "a"}}})["Item"]["data"] == {
+        "B": "AP8="
+    }
     assert dynamodb_client.get_item(TableName="tests", Key={"id": {"S": "a"}})["Item"]["data"] == {"B": b"\x00\xff"}
 
 

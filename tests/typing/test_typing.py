@@ -41,6 +41,10 @@ def test_right_uses_are_accepted(errors: object) -> None:
 @pytest.mark.parametrize("errors", [mypy_errors, pyright_errors])
 def test_wrong_uses_are_refused(errors: object) -> None:
     file = HERE / "refused.py"
-    marked = {at for at, line in enumerate(file.read_text().splitlines(), 1) if "# refused" in line and not line.startswith('"""')}
+    marked = {
+        at
+        for at, line in enumerate(file.read_text().splitlines(), 1)
+        if "# refused" in line and not line.startswith('"""')
+    }
     assert len(marked) >= 14
     assert errors(file) == marked  # type: ignore[operator]

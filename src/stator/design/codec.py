@@ -207,7 +207,10 @@ def _decode_by_init(entity: EntityInfo, decoders: dict[str, Decoder]) -> Callabl
     takes = {field.name for field in dataclasses.fields(entity.cls) if field.init}
 
     def decode(item: Item) -> Any:
-        values = {name: decode(item[name]) if name in item else _default_of(entity, name)() for name, decode in decoders.items()}
+        values = {
+            name: decode(item[name]) if name in item else _default_of(entity, name)()
+            for name, decode in decoders.items()
+        }
         made = entity.cls(**{name: value for name, value in values.items() if name in takes})
         for name in values.keys() - takes:
             object.__setattr__(made, name, values[name])

@@ -62,7 +62,9 @@ class Design:
         for pattern in everything:
             if not isinstance(pattern, (Pattern, WritePattern)):
                 shown = getattr(pattern, "__name__", repr(pattern))
-                raise DesignError(f"{shown} is not an access pattern", hint="decorate it with @read(...) or @write(...)")
+                raise DesignError(
+                    f"{shown} is not an access pattern", hint="decorate it with @read(...) or @write(...)"
+                )
         if self.layout not in ("single-table", "aggregate", "table-per-entity"):
             raise DesignError(f"unknown layout {self.layout!r}", hint="single-table, aggregate or table-per-entity")
         known = set(self.entities)

@@ -101,4 +101,3 @@ def encrypted(*, default: Any = dataclasses.MISSING) -> Any:
 
 def _not_yet() -> datetime:
     return NOT_YET
-

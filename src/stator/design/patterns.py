@@ -299,7 +299,9 @@ def read(
 ) -> Callable[[Callable[P, Q]], Pattern[P, Q]]:
     """Declare a read: ``rps`` times a second, ``returns`` items as a rule, answered ``within`` milliseconds."""
     if rps < 0 or (returns is not None and returns <= 0):
-        raise DesignError("rps cannot be negative and returns must be positive", hint="estimate; exactness is not needed")
+        raise DesignError(
+            "rps cannot be negative and returns must be positive", hint="estimate; exactness is not needed"
+        )
     traffic = Traffic(rps, returns, consistent, within, allow_scan)
     return lambda function: Pattern(function, traffic)
 

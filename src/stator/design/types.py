@@ -1,7 +1,7 @@
 """Python types as fields have them, resolved once into shapes the codec and the planner read.
 
-    str int float Decimal bool bytes datetime date time UUID Enum Literal
-    Optional list tuple dict set and dataclasses of all of these
+str int float Decimal bool bytes datetime date time UUID Enum Literal
+Optional list tuple dict set and dataclasses of all of these
 """
 
 from __future__ import annotations

@@ -356,5 +356,3 @@ def absent_value(shape: Shape) -> Callable[[], Any]:
     if isinstance(shape, SetOf):
         return frozenset if shape.frozen else set
     return REQUIRED
-
-

@@ -1,8 +1,8 @@
 """The catalogue: which tables there are, kept in memory and in storage.
 
-    m n              the number the next table gets
-    m t <number>     a table's definition, as JSON
-    m k <scope> <token>   a transaction's client token (see tokens.py)
+m n              the number the next table gets
+m t <number>     a table's definition, as JSON
+m k <scope> <token>   a transaction's client token (see tokens.py)
 """
 
 from __future__ import annotations

@@ -144,11 +144,16 @@ def _create(definition: TableDefinition, update: IndexUpdate, change: Change) ->
 
 
 def _merged_attributes(definition: TableDefinition, update: IndexUpdate, change: Change) -> dict[str, str]:
-    """The request's definitions under the table's own: for an attribute that is a key already, its type stays."""
+    """The request's definitions under the table's own: for an attribute that is a key already, its type stays.
+
+    Yet the request has to define all of the index's key, also what the table knows (captured from AWS by the
+    paritysuite conformance suite).
+    """
     if change.attributes is None:
         raise ValidationFailed(f"{INVALID}AttributeDefinitions is not specified for index: {update.name}")
     merged = change.attributes | definition.attributes
     key_checks.check_defined(update.spec["KeySchema"], merged)
+    key_checks.check_defined(update.spec["KeySchema"], change.attributes)
     return merged
 
 

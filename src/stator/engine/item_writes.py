@@ -162,9 +162,7 @@ class UpdateItem:
         for action in update.actions:
             name = str(action.path.parts[0])
             if name in table.schema.names:
-                raise ValidationFailed(
-                    f"{INVALID}Cannot update attribute {name}. This attribute is part of the key"
-                )
+                raise ValidationFailed(f"{INVALID}Cannot update attribute {name}. This attribute is part of the key")
         check_key_paths(table.schema, self.nested)
         for action in update.actions:
             if action.path.parts[0] in table.index_key_names:
@@ -205,7 +203,9 @@ class UpdateItem:
         if size > ITEM_SIZE_BYTES:
             raise ValidationFailed(UPDATE_TOO_LARGE)
         self._check_depth(item)
-        if table.index_key_names and any(action.path.parts[0] in table.index_key_names for action in self.update.actions):
+        if table.index_key_names and any(
+            action.path.parts[0] in table.index_key_names for action in self.update.actions
+        ):
             self._check_index_values(table, item)
         return item, size
 
@@ -287,9 +287,7 @@ def check_condition(action: Action, old_item: Item | None) -> None:
     raise ConditionFailed(item=item)
 
 
-def returned_values(
-    wanted: str, old: Item | None, new: Item | None, touched: list[Path]
-) -> Item | None:
+def returned_values(wanted: str, old: Item | None, new: Item | None, touched: list[Path]) -> Item | None:
     """The Attributes of a reply, by ReturnValues; None when there are none to return."""
     match wanted:
         case "ALL_OLD":

@@ -137,9 +137,7 @@ def check_query_start(table: Table, index: Index | None, start: Item, tests: dic
 def check_query_boundaries(schema: KeySchema, start: Item, tests: dict[str, KeyTest]) -> None:
     for name, _ in schema.partition:
         if start[name] != tests[name].values[0]:
-            raise ValidationFailed(
-                "The provided starting key is outside query boundaries based on provided conditions"
-            )
+            raise ValidationFailed("The provided starting key is outside query boundaries based on provided conditions")
     for name, _ in schema.sort:
         test = tests.get(name)
         if test is not None and not _holds(test, start[name]):

@@ -102,9 +102,7 @@ def _refuse_beyond(index: Index, beyond: list[str], select: str | None) -> None:
             "because its projection type is not ALL"
         )
     if beyond:
-        raise ValidationFailed(
-            f"{INVALID}Global secondary index {index.name} does not project [{', '.join(beyond)}]"
-        )
+        raise ValidationFailed(f"{INVALID}Global secondary index {index.name} does not project [{', '.join(beyond)}]")
 
 
 def read_page(call: Call, view: View, span: Range, limit: int | None, *, forward: bool = True) -> Page:

@@ -160,9 +160,7 @@ def _check_values(values: dict[str, Value], wrapped: bool) -> int:
             if not wrapped:
                 raise
             text = error.older if isinstance(error, ValueFailed) else error.message
-            raise ValidationFailed(
-                f"ExpressionAttributeValues contains invalid value: {text} for key {key}"
-            ) from None
+            raise ValidationFailed(f"ExpressionAttributeValues contains invalid value: {text} for key {key}") from None
     return size
 
 
@@ -186,9 +184,7 @@ def check_conditional_operator(request: dict[str, Any], conditions: dict[str, An
     if not conditions:
         raise ValidationFailed("ConditionalOperator cannot be used without Filter or Expected")
     if len(conditions) < 2:
-        raise ValidationFailed(
-            "ConditionalOperator can only be used when Filter or Expected has two or more elements"
-        )
+        raise ValidationFailed("ConditionalOperator can only be used when Filter or Expected has two or more elements")
 
 
 def expected(request: dict[str, Any]) -> Condition | None:

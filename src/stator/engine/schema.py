@@ -67,10 +67,8 @@ def key_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes]:
         return lambda item: prefix + partition(hash_raw(item[hash_name][hash_kind]))
     [(sort_name, sort_kind)] = schema.sort
     sort_raw, closed = keyspace.RAW[sort_kind], keyspace.closed
-    return (
-        lambda item: prefix
-        + partition(hash_raw(item[hash_name][hash_kind]))
-        + closed(sort_raw(item[sort_name][sort_kind]))
+    return lambda item: (
+        prefix + partition(hash_raw(item[hash_name][hash_kind])) + closed(sort_raw(item[sort_name][sort_kind]))
     )
 
 
@@ -111,9 +109,7 @@ def check_item_key(schema: KeySchema, item: Item) -> None:
         if value is None:
             raise ValidationFailed(f"{INVALID}Missing the key {name} in the item")
         if kind not in value:
-            raise ValidationFailed(
-                f"{INVALID}Type mismatch for key {name} expected: {kind} actual: {kind_of(value)}"
-            )
+            raise ValidationFailed(f"{INVALID}Type mismatch for key {name} expected: {kind} actual: {kind_of(value)}")
     _check_lengths(schema, item)
 
 
@@ -142,14 +138,12 @@ def _check_size(schema: KeySchema) -> Callable[[Item], None]:
         for name, kind in schema.partition:
             if _raw_size(item[name], kind) > PARTITION_KEY_BYTES:
                 raise ValidationFailed(
-                    f"{INVALID}Size of hashkey has exceeded the maximum size limit of"
-                    f"{PARTITION_KEY_BYTES} bytes"
+                    f"{INVALID}Size of hashkey has exceeded the maximum size limit of{PARTITION_KEY_BYTES} bytes"
                 )
         for name, kind in schema.sort:
             if _raw_size(item[name], kind) > SORT_KEY_BYTES:
                 raise ValidationFailed(
-                    f"{INVALID}Aggregated size of all range keys has exceeded the size limit of "
-                    f"{SORT_KEY_BYTES} bytes"
+                    f"{INVALID}Aggregated size of all range keys has exceeded the size limit of {SORT_KEY_BYTES} bytes"
                 )
 
     return check

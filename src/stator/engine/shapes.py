@@ -262,8 +262,7 @@ class _Compiler:
         order = self.orders.get(self.operation, ()) if top else _INNER_ORDER.get(name, ())
         names = [*order, *(member for member in shape["members"] if member not in order)]
         checks = {
-            member: (self._member(member, shape["members"][member]["shape"], top), _camel(member))
-            for member in names
+            member: (self._member(member, shape["members"][member]["shape"], top), _camel(member)) for member in names
         }
         required = frozenset(() if name in _LATER else shape.get("required", ()))
         ranks = {member: rank for rank, member in enumerate(names)}
@@ -283,9 +282,11 @@ class _Compiler:
                     value[member] = coerced
                 if inner:
                     found.extend((ranks[member], error) for error in inner)
-            for member in required:
-                if value.get(member) is None:
-                    found.append((ranks[member], failed(None, dot + checks[member][1], "Member must not be null")))
+            found.extend(
+                (ranks[member], failed(None, dot + checks[member][1], "Member must not be null"))
+                for member in required
+                if value.get(member) is None
+            )
             if found:
                 found.sort(key=lambda pair: pair[0])
                 errors.extend(error for _, error in found)
@@ -318,9 +319,7 @@ class _Compiler:
             if len(value) > 255:
                 errors.append(failed(value, path, "Member must have length less than or equal to 255"))
             elif not _NAME.fullmatch(value):
-                errors.append(
-                    failed(value, path, f"Member must satisfy regular expression pattern: {_NAME_PATTERN}")
-                )
+                errors.append(failed(value, path, f"Member must satisfy regular expression pattern: {_NAME_PATTERN}"))
         return value
 
     def string(self, name: str) -> Check:
@@ -339,9 +338,7 @@ class _Compiler:
                     errors.append(failed(value, path, f"Member must satisfy enum value set: [{listed}]"))
                 return value
             if pattern is not None and not pattern.fullmatch(value):
-                errors.append(
-                    failed(value, path, f"Member must satisfy regular expression pattern: {pattern.pattern}")
-                )
+                errors.append(failed(value, path, f"Member must satisfy regular expression pattern: {pattern.pattern}"))
             if (low is not None and len(value) < low) or (high is not None and len(value) > high):
                 length(value, len(value), low, high, path, own, errors)
             return value
@@ -665,10 +662,19 @@ def _alone(inner: Check) -> Check:
     return check
 
 
-_AV_MEMBERS = (
-    "s n b iNT dECIMAL dOUBLE sS nS bS iNTSET dECIMALSET dOUBLESET m l nULL bOOL".split()
-)
-_AV_KINDS = {"S": "s", "N": "n", "B": "b", "SS": "sS", "NS": "nS", "BS": "bS", "M": "m", "L": "l", "NULL": "nULL", "BOOL": "bOOL"}
+_AV_MEMBERS = "s n b iNT dECIMAL dOUBLE sS nS bS iNTSET dECIMALSET dOUBLESET m l nULL bOOL".split()
+_AV_KINDS = {
+    "S": "s",
+    "N": "n",
+    "B": "b",
+    "SS": "sS",
+    "NS": "nS",
+    "BS": "bS",
+    "M": "m",
+    "L": "l",
+    "NULL": "nULL",
+    "BOOL": "bOOL",
+}
 
 
 def _rendered_attribute_value(value: dict[str, Any]) -> str:

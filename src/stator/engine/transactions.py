@@ -39,6 +39,4 @@ def read_report(tables: list[Table], found: list[bytes | None], mode: str) -> li
     for table, record in zip(tables, found):
         units = 2 * capacity.read_units(0 if record is None else records.size_of(record), consistent=True)
         used.setdefault(table.name, (table, Consumed()))[1].add(Consumed(units))
-    return [
-        capacity.report(table, name, consumed, mode, kind="Read") for name, (table, consumed) in used.items()
-    ]
+    return [capacity.report(table, name, consumed, mode, kind="Read") for name, (table, consumed) in used.items()]

@@ -64,9 +64,7 @@ _LONG_NAMES = {
 }
 
 
-def bind_condition(
-    parsed: Parsed, names: Mapping[str, str], values: Mapping[str, dict[str, Any]]
-) -> Condition:
+def bind_condition(parsed: Parsed, names: Mapping[str, str], values: Mapping[str, dict[str, Any]]) -> Condition:
     return _Binder(names, values).condition(parsed.tree)
 
 
@@ -191,9 +189,7 @@ class _Binder:
 
     def path(self, path: Path) -> Path:
         if len(path.parts) > NESTING_LEVELS:
-            raise ExpressionError(
-                f"The document path has too many nesting levels; nesting levels: {len(path.parts)}"
-            )
+            raise ExpressionError(f"The document path has too many nesting levels; nesting levels: {len(path.parts)}")
         if not any(isinstance(part, str) and part[0] == "#" for part in path.parts):
             return path
         return Path(tuple(self._name(part) if isinstance(part, str) else part for part in path.parts))
@@ -284,9 +280,7 @@ def _wrong_kind(operator: str, kind: str) -> ExpressionError:
 
 def _require_path(function: str, operand: Operand) -> None:
     if not isinstance(operand, Path):
-        raise ExpressionError(
-            f"Operator or function requires a document path; operator or function: {function}"
-        )
+        raise ExpressionError(f"Operator or function requires a document path; operator or function: {function}")
 
 
 def _check_type_name(operand: Operand) -> None:
@@ -307,14 +301,9 @@ def check_bounds(node: Between) -> None:
     if not (isinstance(node.low, Literal) and isinstance(node.high, Literal)):
         return
     low, high = node.low.value, node.high.value
-    shown = (
-        f"lower bound operand: AttributeValue: {_shown(low)}, "
-        f"upper bound operand: AttributeValue: {_shown(high)}"
-    )
+    shown = f"lower bound operand: AttributeValue: {_shown(low)}, upper bound operand: AttributeValue: {_shown(high)}"
     if kind_of(low) != kind_of(high):
-        raise ExpressionError(
-            f"The BETWEEN operator requires same data type for lower and upper bounds; {shown}"
-        )
+        raise ExpressionError(f"The BETWEEN operator requires same data type for lower and upper bounds; {shown}")
     if compare("<", high, low):
         raise ExpressionError(
             f"The BETWEEN operator requires upper bound to be greater than or equal to lower bound; {shown}"
@@ -332,6 +321,4 @@ def _undefined_name(name: str) -> ExpressionError:
 
 
 def _undefined_value(name: str) -> ExpressionError:
-    return ExpressionError(
-        f"An expression attribute value used in expression is not defined; attribute value: {name}"
-    )
+    return ExpressionError(f"An expression attribute value used in expression is not defined; attribute value: {name}")

@@ -28,8 +28,7 @@ def key_tests(condition: Condition) -> dict[str, KeyTest]:
         attribute, test = _test(node)
         if attribute in tests:
             raise ValidationFailed(
-                "Invalid KeyConditionExpression: "
-                "KeyConditionExpressions must only contain one condition per key"
+                "Invalid KeyConditionExpression: KeyConditionExpressions must only contain one condition per key"
             )
         tests[attribute] = test
     return tests

@@ -59,9 +59,7 @@ def key_tests(conditions: dict[str, dict[str, Any]]) -> dict[str, KeyTest]:
     """KeyConditions as key tests."""
     tests = {}
     for name, condition in conditions.items():
-        operator, values = _checked(
-            condition["ComparisonOperator"], condition.get("AttributeValueList") or []
-        )
+        operator, values = _checked(condition["ComparisonOperator"], condition.get("AttributeValueList") or [])
         word = {**_COMPARATORS, "BETWEEN": "BETWEEN", "BEGINS_WITH": "begins_with"}.get(operator)
         if word is None or word == "<>":
             raise ValidationFailed("Attempted conditional constraint is not an indexable operation")
@@ -84,9 +82,7 @@ def _expectation(name: str, entry: dict[str, Any]) -> Condition:
     )
     exists = entry.get("Exists")
     if value is not None and values is not None:
-        raise ValidationFailed(
-            f"{INVALID}Value and AttributeValueList cannot be used together for Attribute: {name}"
-        )
+        raise ValidationFailed(f"{INVALID}Value and AttributeValueList cannot be used together for Attribute: {name}")
     if operator is not None:
         if exists is not None:
             raise ValidationFailed(
@@ -104,15 +100,11 @@ def _expectation(name: str, entry: dict[str, Any]) -> Condition:
         )
     if exists is False:
         if value is not None:
-            raise ValidationFailed(
-                f"{INVALID}Value cannot be used when Exists is false for Attribute: {name}"
-            )
+            raise ValidationFailed(f"{INVALID}Value cannot be used when Exists is false for Attribute: {name}")
         return Function("attribute_not_exists", (path,))
     if value is None:
         shown = "null" if exists is None else "true"
-        raise ValidationFailed(
-            f"{INVALID}Value must be provided when Exists is {shown} for Attribute: {name}"
-        )
+        raise ValidationFailed(f"{INVALID}Value must be provided when Exists is {shown} for Attribute: {name}")
     normalise(value)
     return Compare("=", path, Literal(value))
 
@@ -122,9 +114,7 @@ def _checked(operator: str, values: list[Value]) -> tuple[str, list[Value]]:
         normalise(value)
     count = _COUNTS.get(operator, 1)
     if len(values) != count if operator != "IN" else not values:
-        raise ValidationFailed(
-            f"{INVALID}Invalid number of argument(s) for the {operator} ComparisonOperator"
-        )
+        raise ValidationFailed(f"{INVALID}Invalid number of argument(s) for the {operator} ComparisonOperator")
     kinds = {kind_of(value) for value in values}
     if len(kinds) > 1:
         raise ValidationFailed(f"{INVALID}AttributeValues inside AttributeValueList must be of same type")
@@ -179,9 +169,7 @@ def _update_action(path: Path, entry: dict[str, Any]) -> UpdateAction:
     action, value = entry.get("Action") or "PUT", entry.get("Value")
     if value is None:
         if action != "DELETE":
-            raise ValidationFailed(
-                f"{INVALID}Only DELETE action is allowed when no attribute value is specified"
-            )
+            raise ValidationFailed(f"{INVALID}Only DELETE action is allowed when no attribute value is specified")
         return RemoveAction(path)
     normalise(value)
     kind = kind_of(value)

@@ -48,9 +48,7 @@ from stator.expr.tree import (
 )
 from stator.model.limits import EXPRESSION_BYTES, EXPRESSION_OPERATORS, LIST_INDEX
 
-BOOLEAN_FUNCTIONS = frozenset(
-    {"attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains"}
-)
+BOOLEAN_FUNCTIONS = frozenset({"attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains"})
 CONDITION_FUNCTIONS = BOOLEAN_FUNCTIONS | {"size"}
 UPDATE_FUNCTIONS = frozenset({"if_not_exists", "list_append"})
 # Functions that are the whole of a condition or of a value, never a part of one.
@@ -449,4 +447,3 @@ class _Parser:
 
 def _misused(name: str) -> str:
     return f"The function is not allowed to be used this way in an expression; function: {name}"
-

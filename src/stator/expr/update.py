@@ -105,9 +105,7 @@ def _sum(action: AddAction, item: Item) -> Value:
     return {kind: sort_set(kind, list({*present[kind], *added[kind]}))}
 
 
-def _delete_members(
-    action: DeleteAction, item: Item, sets: list[tuple[Path, Value]], removals: list[Path]
-) -> None:
+def _delete_members(action: DeleteAction, item: Item, sets: list[tuple[Path, Value]], removals: list[Path]) -> None:
     """DELETE: members from a set of the same type; the attribute goes with its last member."""
     assert isinstance(action.value, Literal)
     present = paths.lookup(item, action.path)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-DEFAULT_ACCOUNT = "000000000000"
+# The account of AWS's own examples.
+DEFAULT_ACCOUNT = "123456789012"
 DEFAULT_REGION = "us-east-1"
 
 

@@ -90,8 +90,7 @@ def _check_other(value: Value) -> None:
                 if not isinstance(content, dict):
                     if isinstance(content, list):
                         raise SerializationFailed(
-                            "Unrecognized collection type java.util.Map<java.lang.String, "
-                            f"{_PACKAGE}.AttributeValue>"
+                            f"Unrecognized collection type java.util.Map<java.lang.String, {_PACKAGE}.AttributeValue>"
                         )
                     raise SerializationFailed("Unexpected field type")
                 for inner in content.values():
@@ -151,9 +150,7 @@ def _check_binary(value: Any) -> str:
     if not isinstance(value, str):
         raise SerializationFailed("only base-64-encoded strings are convertible to bytes")
     if len(value) % 4:
-        raise SerializationFailed(
-            f"Base64 encoded length is expected a multiple of 4 bytes but found: {len(value)}"
-        )
+        raise SerializationFailed(f"Base64 encoded length is expected a multiple of 4 bytes but found: {len(value)}")
     try:
         return b64encode(b64decode(value, validate=True)).decode()
     except (Base64Error, ValueError):

@@ -89,5 +89,3 @@ class _Raw:
     def read(self, *_: Any, **__: Any) -> bytes:
         content, self._content = self._content, b""
         return content
-
-

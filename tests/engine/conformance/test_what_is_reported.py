@@ -100,5 +100,19 @@ def test_anothers_table_is_denied_in_whatever_region_it_is(aws: Answers) -> None
     arn = "arn:aws:dynamodb:{}:{}:table/absent"
     foreign = arn.format("ap-south-1", "111122223333")
     assert "is not authorized" in aws.refusal("ListTagsOfResource", {"ResourceArn": foreign}, "AccessDeniedException")
-    own_elsewhere = arn.format("ap-south-1", "000000000000")
+    own_elsewhere = arn.format("ap-south-1", "123456789012")
     assert "Invalid TableArn" in aws.refusal("ListTagsOfResource", {"ResourceArn": own_elsewhere})
+
+
+def test_a_new_index_has_all_of_its_key_defined_in_the_request(aws: Answers) -> None:
+    def created(*defined: str) -> dict[str, Any]:
+        key = [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "g", "KeyType": "RANGE"}]
+        index = {"IndexName": "by-pk-g", "KeySchema": key, "Projection": {"ProjectionType": "KEYS_ONLY"}}
+        return {
+            "TableName": "hash",
+            "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in defined],
+            "GlobalSecondaryIndexUpdates": [{"Create": index}],
+        }
+
+    assert "Some index key attributes are not defined" in aws.refusal("UpdateTable", created("g"))
+    aws("UpdateTable", created("g", "pk"))

@@ -10,7 +10,7 @@ from stator.engine import Engine
 from stator.errors import ServiceError, ValidationFailed
 
 POVI = "One or more parameter values were invalid: "
-ARN = "arn:aws:dynamodb:us-east-1:000000000000:table/"
+ARN = "arn:aws:dynamodb:us-east-1:123456789012:table/"
 REFER = "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
 
 

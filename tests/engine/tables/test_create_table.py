@@ -373,7 +373,7 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "empty maxima": on_demand(OnDemandThroughput={}),
     "no tags": on_demand(Tags=[]),
     "null members": on_demand() | {"LocalSecondaryIndexes": None, "GlobalSecondaryIndexes": None},
-    "a name that is an ARN": on_demand("arn:aws:dynamodb:us-east-1:000000000000:table/orders"),
+    "a name that is an ARN": on_demand("arn:aws:dynamodb:us-east-1:123456789012:table/orders"),
 }
 
 

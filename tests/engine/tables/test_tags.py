@@ -109,7 +109,7 @@ def test_a_table_that_is_not_there_or_not_ours(tagged: Engine, operation: str) -
     ghost = {"ResourceArn": f"{ARN}ghost", **OPERATIONS[operation]}
     text = f"Requested resource not found: ResourceArn: {ARN}ghost not found"
     assert refusal(tagged, operation, ghost, ResourceNotFound) == text
-    foreign = {"ResourceArn": TABLE.replace("000000000000", "123456789012"), **OPERATIONS[operation]}
+    foreign = {"ResourceArn": TABLE.replace("123456789012", "000000000000"), **OPERATIONS[operation]}
     assert f"not authorized to perform: dynamodb:{operation}" in refusal(tagged, operation, foreign, AccessDenied)
 
 

@@ -314,7 +314,7 @@ def test_streams_started_within_a_millisecond_differ(clock: VirtualClock) -> Non
 def test_encryption_keys_change(engine: Engine) -> None:
     engine.call("CreateTable", on_demand())
     update(engine, SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": "1-2-3"})
-    key = "arn:aws:kms:us-east-1:000000000000:key/1-2-3"
+    key = "arn:aws:kms:us-east-1:123456789012:key/1-2-3"
     assert describe(engine)["SSEDescription"] == {"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": key}
     again = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": key}
     assert refusal(engine, "UpdateTable", {"TableName": "orders", "SSESpecification": again}) == (

@@ -25,10 +25,7 @@ class Request:
 
 
 def parse(request: dict[str, Any]) -> Request:
-    tables = {
-        name: [_parse_write(name, write) for write in writes]
-        for name, writes in request["RequestItems"].items()
-    }
+    tables = {name: [_parse_write(name, write) for write in writes] for name, writes in request["RequestItems"].items()}
     if sum(map(len, tables.values())) > BATCH_WRITE_ITEMS:
         raise ValidationFailed("Too many items requested for the BatchWriteItem call")
     return Request(tables, request)

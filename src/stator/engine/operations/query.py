@@ -76,9 +76,7 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     span = query_range(schema, prefix, request.tests)
     if request.filter is not None:
         _check_filter(request, schema.names)
-    view = make_view(
-        table, index, request.filter, request.projection, options.get("Select"), consistent, is_query=True
-    )
+    view = make_view(table, index, request.filter, request.projection, options.get("Select"), consistent, is_query=True)
     forward = bool(options.get("ScanIndexForward", True))
     if start is not None:
         check_query_boundaries(schema, start, request.tests)
@@ -96,8 +94,7 @@ def _check_filter(request: Request, key_names: tuple[str, ...]) -> None:
     for name in key_names:
         if name in attribute_names(request.filter):
             raise ValidationFailed(
-                f"{request.filter_parameter} can only contain non-primary key attributes: "
-                f"Primary key attribute: {name}"
+                f"{request.filter_parameter} can only contain non-primary key attributes: Primary key attribute: {name}"
             )
 
 

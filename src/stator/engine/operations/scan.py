@@ -53,9 +53,7 @@ def _check_segments(segment: int | None, total: int | None) -> None:
             "is present"
         )
     if segment is not None and total is not None and segment >= total:
-        raise ValidationFailed(
-            "The Segment parameter is zero-based and must be less than parameter TotalSegments"
-        )
+        raise ValidationFailed("The Segment parameter is zero-based and must be less than parameter TotalSegments")
 
 
 def run(call: Call, request: Request) -> dict[str, Any]:

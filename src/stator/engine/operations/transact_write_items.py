@@ -26,7 +26,7 @@ from stator.engine.write_report import collection_metrics
 from stator.engine.writes import Mutation, Writer
 from stator.errors import ConditionFailed, DuplicateItem, TransactionCanceled, TransactionConflict, ValidationFailed
 from stator.expr.tree import Condition, Path
-from stator.model.values import Item, item_size, normalise_item
+from stator.model.values import item_size, normalise_item
 
 _KINDS = ("ConditionCheck", "Put", "Delete", "Update")
 

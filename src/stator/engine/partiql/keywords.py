@@ -26,7 +26,7 @@ KEYWORDS: Final = frozenset(
     sqlerror sqlstate string struct substring sum symbol system_user table temporary then time timestamp to
     transaction translate translation trim true tuple union unique unknown unpivot update upper usage user using
     value values varchar varying view when whenever where with work write zone
-    """.split()  # noqa: SIM905 - a page of words, not of lines
+    """.split()
 )
 
 # Keywords that are also functions: in front of a parenthesis they are names like any other.
@@ -34,7 +34,7 @@ FUNCTION_KEYWORDS: Final = frozenset(
     """
     avg bit_length cast char_length character_length coalesce convert count date_add date_diff exists extract lower
     max min nullif octet_length position size substring sum translate trim upper
-    """.split()  # noqa: SIM905 - a page of words, not of lines
+    """.split()
 )
 
 # What may follow IS, and how messages spell it.
