@@ -72,6 +72,7 @@ def feed(pieces: list[bytes]) -> MemoryTransport:
         settlement=Settlement(engine, loop),
         limits=LIMITS,
         now=0.0,
+        call_soon=lambda write: write(),
     )
     loop.close()
     transport = MemoryTransport()

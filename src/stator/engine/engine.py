@@ -167,7 +167,7 @@ class Engine:
             if self._closed:
                 raise InternalServerError from StorageClosed()
             response = operation.run(call, parsed)
-        return response, call.commit
+        return response, None if self.storage.durable_at_once else call.commit
 
     # -- what operations use
 

@@ -77,7 +77,7 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._context.joined(self)
         if self._context.stopping:
-            self._transport.close()
+            self._close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._deaf = True
@@ -103,6 +103,7 @@ class Connection(asyncio.Protocol):
 
     def eof_received(self) -> bool:
         """A client may stop sending and still wait for its replies."""
+        self._context.write_now()
         self._deaf = True
         self._reading = False
         return bool(self._pending or self._backlog) and not self._lingering
@@ -175,9 +176,9 @@ class Connection(asyncio.Protocol):
         outcome = self._answer(request)
         data = self._render(request, outcome)
         if outcome.commit is None and not self._pending:
-            self._transport.write(data)
+            self._context.write_later(self._transport, data)
             if not request.keep_alive:
-                self._transport.close()
+                self._close()
             return
         reply = PendingReply(data, ready=outcome.commit is None, last=not request.keep_alive)
         self._pending.append(reply)
@@ -215,7 +216,7 @@ class Connection(asyncio.Protocol):
             refusal, self._refusal = self._refusal, None
             self._send(refusal)
         elif self._is_finished():
-            self._transport.close()
+            self._close()
         else:
             self._adjust_reading()
 
@@ -279,6 +280,11 @@ class Connection(asyncio.Protocol):
         self._pending.append(reply)
         self._flush()
 
+    def _close(self) -> None:
+        """Close once everything said has been sent."""
+        self._context.write_now()
+        self._transport.close()
+
     def _flush(self) -> None:
         """Write the replies whose turn it is, in one piece."""
         ready: list[bytes] = []
@@ -289,11 +295,12 @@ class Connection(asyncio.Protocol):
         if reply is None:
             return
         self._since = self._context.now
-        self._transport.write(b"".join(ready))
+        self._context.write_later(self._transport, ready[0] if len(ready) == 1 else b"".join(ready))
         if reply.linger:
+            self._context.write_now()
             self._linger()
         elif reply.last:
-            self._transport.close()
+            self._close()
         else:
             self._work_off_backlog()
 
@@ -317,7 +324,7 @@ class Connection(asyncio.Protocol):
         elif self._reading:
             self._close_after(waited, limits.request_seconds)
         elif waited > limits.idle_seconds:
-            self._transport.close()
+            self._close()
 
     def _close_unless_read(self, now: float) -> None:
         """A client may read slowly, as long as it reads."""
@@ -334,7 +341,7 @@ class Connection(asyncio.Protocol):
     def finish(self) -> None:
         """The server stops: close now, or after the requests that have begun."""
         if self._is_finished():
-            self._transport.close()
+            self._close()
 
     def abort(self) -> None:
         self._transport.abort()

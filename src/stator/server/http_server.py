@@ -30,6 +30,7 @@ class HttpServer:
             settlement=Settlement(backend, self._loop),
             limits=options.limits,
             now=self._loop.time(),
+            call_soon=self._loop.call_soon,
         )
 
     async def start(self) -> None:

@@ -12,6 +12,8 @@ from stator.storage.protocol import Changes, Durable
 
 
 class MemoryStorage:
+    durable_at_once = True
+
     def __init__(self) -> None:
         self._entries: Any = SortedDict()
         self.get = self._entries.get

@@ -16,6 +16,9 @@ Durable = Callable[[BaseException | None], None]
 
 
 class Storage(Protocol):
+    # Whether a commit is durable as soon as ``write`` returns, so that nobody has to wait.
+    durable_at_once: bool
+
     def get(self, key: bytes) -> bytes | None: ...
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]: ...

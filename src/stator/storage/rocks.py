@@ -82,7 +82,7 @@ class RocksStorage:
         # raw_mode: keys and values are bytes, whatever rocksdict's own signatures allow.
         self._db: Any = _open(path)
         _write_marker(Path(path))
-        self._durable_on_write = durability == "process"
+        self.durable_at_once = durability == "process"
         self._commit = 0
         self._durable = 0
         self._failure: BaseException | None = None
@@ -90,7 +90,7 @@ class RocksStorage:
         self._state = threading.Condition()
         self._waiting: deque[tuple[int, Durable]] = deque()
         self._syncer: threading.Thread | None = None
-        if not self._durable_on_write:
+        if not self.durable_at_once:
             self._syncer = threading.Thread(target=self._sync_loop, name="stator-sync", daemon=True)
             self._syncer.start()
         self.get = self._db.get
@@ -142,7 +142,7 @@ class RocksStorage:
         except Exception as error:
             raise self._failed(error) from error
         self._commit += 1
-        if self._durable_on_write:
+        if self.durable_at_once:
             self._durable = self._commit
         return self._commit
 
@@ -150,7 +150,7 @@ class RocksStorage:
 
     def when_durable(self, commit: int, callback: Durable) -> None:
         with self._state:
-            if commit > self._durable and self._failure is None and not self._durable_on_write:
+            if commit > self._durable and self._failure is None and not self.durable_at_once:
                 self._waiting.append((commit, callback))
                 self._state.notify_all()
                 return
