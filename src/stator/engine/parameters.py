@@ -14,6 +14,7 @@ from stator.errors import ValidationFailed, ValueFailed
 from stator.expr import legacy
 from stator.expr.bind import bind_condition, bind_projection, bind_update
 from stator.expr.lexer import ExpressionError
+from stator.expr.names import parse_with_names
 from stator.expr.parser import Parsed, parse_condition, parse_projection, parse_update
 from stator.expr.tree import Condition, Path, Projection, Update, paths_in
 from stator.model.limits import ATTRIBUTE_NAME_BYTES
@@ -57,6 +58,9 @@ def _any(request: dict[str, Any], names: Iterable[str]) -> bool:
     return any(request.get(name) is not None for name in names)
 
 
+_Bind = Callable[[Parsed, dict[str, str] | None], Any]
+
+
 class Placeholders:
     """The names and values of one request (or of one member of a transaction)."""
 
@@ -85,23 +89,25 @@ class Placeholders:
     def projection(self, text: str | None) -> Projection | None:
         if text is None:
             return None
-        return self._bound("ProjectionExpression", text, parse_projection, self._bind_projection)  # type: ignore[no-any-return]
+        return self._bound("ProjectionExpression", text, parse_projection, bind_projection)  # type: ignore[no-any-return]
 
-    def _bind_condition(self, parsed: Parsed) -> Condition:
-        return bind_condition(parsed, self._names, self._values)
+    def _bind_condition(self, parsed: Parsed, names: dict[str, str] | None) -> Condition:
+        return bind_condition(parsed, names, self._values)
 
-    def _bind_update(self, parsed: Parsed) -> Update:
-        return bind_update(parsed, self._names, self._values)
+    def _bind_update(self, parsed: Parsed, names: dict[str, str] | None) -> Update:
+        return bind_update(parsed, names, self._values)
 
-    def _bind_projection(self, parsed: Parsed) -> Projection:
-        return bind_projection(parsed, self._names)
-
-    def _bound(self, parameter: str, text: str, parse: Callable[[str], Parsed], bind: Callable[[Parsed], Any]) -> Any:
+    def _bound(self, parameter: str, text: str, parse: Callable[[str], Parsed], bind: _Bind) -> Any:
         try:
             parsed = parse(text)
-            self._used_names |= parsed.names
+            names: dict[str, str] | None = None
+            if parsed.names:
+                self._used_names |= parsed.names
+                names = self._names
+                if parsed.names <= names.keys():
+                    parsed, names = parse_with_names(parse, text, tuple(names.items())), None
             self._used_values |= parsed.values
-            tree = bind(parsed)
+            tree = bind(parsed, names)
             if parsed.nested:
                 self.nested += [path for path in paths_in(tree) if len(path.parts) > 1]
             return tree

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from struct import Struct
 from typing import Any
 
 from stator.engine import keyspace
@@ -171,6 +172,7 @@ class Table:
     """A table ready to be written and read."""
 
     __slots__ = (
+        "_pack_stats",
         "counts",
         "definition",
         "encode_key",
@@ -194,6 +196,7 @@ class Table:
         self.stats_key = keyspace.stats_key(definition.number)
         self.encode_key: Callable[[Item], bytes] = key_encoder(self.schema, self.prefix)
         self.counts = Counts()
+        self._pack_stats = Struct(f">{2 + 3 * len(definition.indexes)}Q").pack
         # AWS names the alphabetically first index when a value fits none of several.
         self.indexes = sorted(
             (Index(index, definition, self.schema) for index in definition.indexes), key=lambda i: i.name
@@ -215,7 +218,7 @@ class Table:
         numbers = [self.counts.items, self.counts.size_bytes]
         for index in self.indexes:
             numbers += (index.definition.number, index.counts.items, index.counts.size_bytes)
-        return b"".join(number.to_bytes(8, "big") for number in numbers)
+        return self._pack_stats(*numbers)
 
     def load_stats(self, record: bytes | None) -> None:
         if record is None:

@@ -64,7 +64,7 @@ _LONG_NAMES = {
 }
 
 
-def bind_condition(parsed: Parsed, names: Mapping[str, str], values: Mapping[str, dict[str, Any]]) -> Condition:
+def bind_condition(parsed: Parsed, names: Mapping[str, str] | None, values: Mapping[str, dict[str, Any]]) -> Condition:
     return _Binder(names, values).condition(parsed.tree)
 
 
@@ -73,7 +73,7 @@ def check_condition(condition: Condition) -> None:
     _Checker({}, {}).condition(condition)
 
 
-def bind_projection(parsed: Parsed, names: Mapping[str, str]) -> Projection:
+def bind_projection(parsed: Parsed, names: Mapping[str, str] | None) -> Projection:
     assert isinstance(parsed.tree, Projection)
     binder = _Binder(names, {})
     projection = Projection(tuple(binder.path(path) for path in parsed.tree.paths))
@@ -81,14 +81,12 @@ def bind_projection(parsed: Parsed, names: Mapping[str, str]) -> Projection:
     return projection
 
 
-def bind_update(parsed: Parsed, names: Mapping[str, str], values: Mapping[str, dict[str, Any]]) -> Update:
+def bind_update(parsed: Parsed, names: Mapping[str, str] | None, values: Mapping[str, dict[str, Any]]) -> Update:
     assert isinstance(parsed.tree, Update)
-    for name in sorted(parsed.names):
-        if name not in names:
-            raise _undefined_name(name)
-    for value in sorted(parsed.values):
-        if value not in values:
-            raise _undefined_value(value)
+    if names is not None and not parsed.names <= names.keys():
+        raise _undefined_name(min(parsed.names - names.keys()))
+    if not parsed.values <= values.keys():
+        raise _undefined_value(min(parsed.values - values.keys()))
     update = _Binder(names, values).update(parsed.tree)
     overlap.check([action.path for action in update.actions])
     check_update_types(update)
@@ -134,7 +132,8 @@ def _check_set_operand(node: Operand) -> None:
 
 @dataclass(slots=True)
 class _Binder:
-    names: Mapping[str, str]
+    # None when the tree has no names in it, or has them filled in.
+    names: Mapping[str, str] | None
     values: Mapping[str, dict[str, Any]]
 
     def condition(self, node: Any) -> Condition:
@@ -190,11 +189,12 @@ class _Binder:
     def path(self, path: Path) -> Path:
         if len(path.parts) > NESTING_LEVELS:
             raise ExpressionError(f"The document path has too many nesting levels; nesting levels: {len(path.parts)}")
-        if not any(isinstance(part, str) and part[0] == "#" for part in path.parts):
+        if self.names is None:
             return path
         return Path(tuple(self._name(part) if isinstance(part, str) else part for part in path.parts))
 
     def _name(self, part: str) -> str:
+        assert self.names is not None
         if part[0] != "#":
             return part
         if part not in self.names:

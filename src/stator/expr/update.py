@@ -42,12 +42,21 @@ def apply(update: Update, item: Item) -> None:
             sets.append((action.path, _sum(action, item)))
         else:
             _delete_members(action, item, sets, removals)
-    for name in {path.parts[0] for path in (*(path for path, _ in sets), *removals) if len(path.parts) > 1}:
+    changed = [path for path, _ in sets] + removals
+    if any(len(path.parts) > 1 for path in changed):
+        _apply_nested(changed, sets, removals, item)
+        return
+    for path, value in sets:
+        item[path.parts[0]] = value  # type: ignore[index]
+    for path in removals:
+        item.pop(path.parts[0], None)  # type: ignore[arg-type]
+
+
+def _apply_nested(changed: list[Path], sets: list[tuple[Path, Value]], removals: list[Path], item: Item) -> None:
+    for name in {str(path.parts[0]) for path in changed if len(path.parts) > 1}:
         if name in item:
             item[name] = deepcopy(item[name])
-    if len(sets) > 1:
-        sets.sort(key=_index_order)
-    for path, value in sets:
+    for path, value in sorted(sets, key=_index_order):
         paths.assign(item, path, value)
     for path in sorted(removals, key=_index_order, reverse=True):
         paths.remove(item, path)

@@ -92,11 +92,18 @@ def _plain(digits: str, exponent: int) -> str:
     return f"0.{'0' * -point}{digits}"
 
 
+_SMALL_DIGITS = 18
+
+
 def add(left: str, right: str) -> str:
+    if len(left) <= _SMALL_DIGITS and len(right) <= _SMALL_DIGITS and "." not in left and "." not in right:
+        return str(int(left) + int(right))
     return _stored(_EXACT.add(Decimal(left), Decimal(right)))
 
 
 def subtract(left: str, right: str) -> str:
+    if len(left) <= _SMALL_DIGITS and len(right) <= _SMALL_DIGITS and "." not in left and "." not in right:
+        return str(int(left) - int(right))
     return _stored(_EXACT.subtract(Decimal(left), Decimal(right)))
 
 
