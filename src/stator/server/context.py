@@ -11,7 +11,6 @@ from stator.server.limits import ServerLimits
 from stator.server.reply import ReplyRenderer
 from stator.server.settlement import Settlement
 
-
 CallSoon = Callable[[Callable[[], None]], object]
 
 # Past this, replies are sent without waiting for the end of the turn: a client that asks much and reads little must be
