@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any, Final
 
@@ -162,9 +163,11 @@ def well_typed(values: Any) -> bool:
 
     The fast way through ``check_types`` for the requests that pass it: no messages, and doubt is a no.
     """
-    if type(values) is not dict:
-        return False
-    for value in values.values():
+    return type(values) is dict and _all_well_typed(values.values())
+
+
+def _all_well_typed(values: Iterable[Any]) -> bool:
+    for value in values:
         if type(value) is not dict:
             return False
         for kind, content in value.items():
@@ -175,11 +178,8 @@ def well_typed(values: Any) -> bool:
                 if not well_typed(content):
                     return False
             elif kind == "L":
-                if type(content) is not list:
+                if type(content) is not list or not _all_well_typed(content):
                     return False
-                for inner in content:
-                    if not well_typed({"": inner}):
-                        return False
             elif kind == "BOOL" or kind == "NULL":
                 if type(content) is not bool:
                     return False
