@@ -72,10 +72,19 @@ def measure(group: list[targets.Target], options: argparse.Namespace) -> dict[st
                         _drive(server, workload, connections, options, found[server.target.name])
         for server in servers:
             rates = found[server.target.name]
-            count, rates["Scan items/s"] = load.full_scan(server.port)
-            rates["memory at end MiB"] = server.memory_mib
-            console.print(f"{server.target.name:<24} Scan of {count:,} items: {rates['Scan items/s']:,.0f}/s")
+            rates["Scan items/s"], rates["memory at end MiB"] = _scan(server), server.memory_mib
     return found
+
+
+def _scan(server: targets.Running) -> float:
+    """Items a second; nought for a peer that does not answer a page within two minutes."""
+    try:
+        count, per_second = load.full_scan(server.port)
+    except (OSError, RuntimeError) as problem:
+        console.print(f"{server.target.name:<24} Scan: {problem}")
+        return 0.0
+    console.print(f"{server.target.name:<24} Scan of {count:,} items: {per_second:,.0f}/s")
+    return per_second
 
 
 def prepare(server: targets.Running, options: argparse.Namespace) -> dict[str, Any]:

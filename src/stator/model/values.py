@@ -175,7 +175,7 @@ def _all_well_typed(values: Iterable[Any]) -> bool:
                 if type(content) is not str:
                     return False
             elif kind == "M":
-                if not well_typed(content):
+                if type(content) is not dict or not _all_well_typed(content.values()):
                     return False
             elif kind == "L":
                 if type(content) is not list or not _all_well_typed(content):
