@@ -9,11 +9,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import boto3
 import pytest
-from botocore.config import Config
 
 SERVERS = Path(__file__).parent.parent / ".servers"
 
@@ -60,14 +57,3 @@ def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
                 return
         time.sleep(0.05)
     pytest.fail("DynamoDB Local did not listen within a minute")
-
-
-def client_of(address: str) -> Any:
-    return boto3.client(
-        "dynamodb",
-        endpoint_url=address,
-        region_name="us-east-1",
-        aws_access_key_id="local",
-        aws_secret_access_key="local",
-        config=Config(retries={"max_attempts": 0}, parameter_validation=False),
-    )

@@ -25,6 +25,9 @@ class Remote:
         host, _, port = address.removeprefix("http://").partition(":")
         self._connection = http.client.HTTPConnection(host, int(port), timeout=60)
 
+    def close(self) -> None:
+        self._connection.close()
+
     def ask(self, operation: str, request: dict[str, Any]) -> Answer:
         headers = {**_HEADERS, "X-Amz-Target": f"DynamoDB_20120810.{operation}"}
         self._connection.request("POST", "/", json.dumps(request), headers)

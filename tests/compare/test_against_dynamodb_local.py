@@ -18,7 +18,9 @@ from .programs import CREATE, TABLE, Program, programs
 @pytest.fixture(scope="module")
 def remote() -> Iterator[Remote]:
     with dynamodb_local() as address:
-        yield Remote(address)
+        remote = Remote(address)
+        yield remote
+        remote.close()
 
 
 def play(remote: Remote, program: Program) -> None:
