@@ -6,7 +6,7 @@ For each operation the model's input shape is compiled once into a tree of closu
 - collects constraint violations (null, length, value, pattern, enum) and raises them together, ten at most, as
   ``N validation errors detected: ...``.
 
-Most requests are right, and for those a second, faster set of closures (``_Fast``) only says yes. When one says no,
+Most requests are right, and for those a second, faster set of closures (``shape_fast``) only says yes. When one says no,
 or is in doubt, the walk above finds out what to coerce or what to answer.
 
 What the model cannot say lives here too, as data: the order in which AWS lists members, and the members whose words
@@ -24,6 +24,24 @@ from typing import Any
 
 import orjson
 
+from stator.engine.shape_fast import plainly_right
+from stator.engine.shape_rendering import camel, rendered
+from stator.engine.shape_words import (
+    ENUM_ORDER,
+    INNER_ORDER,
+    LATER,
+    LEVELLED,
+    NAME,
+    NAME_PATTERN,
+    NEW_ENUMS,
+    OLDER_FORM_LEVELS,
+    OLDER_ORDER,
+    ON_TABLES,
+    ORDER,
+    REWORDED,
+    TABLE_KEYS,
+    is_table_key,
+)
 from stator.errors import SerializationFailed, ValidationFailed
 from stator.model.service import service_model
 from stator.model.values import (
@@ -33,7 +51,6 @@ from stator.model.values import (
     json_kind,
     levels,
     refuse_collection,
-    well_typed,
 )
 
 _PACKAGE = "com.amazonaws.dynamodb.v20120810"
@@ -42,129 +59,16 @@ _MOST_ERRORS = 10
 Errors = list[str]
 # (value, path as AWS prints it, path in the member's own spelling, errors) -> the value, coerced
 Check = Callable[[Any, str, str, Errors], Any]
-Fast = Callable[[Any], bool]
-
-# AWS lists violations in an order of its own; members not named here follow in the model's order.
-_ORDER = {
-    "CreateTable": (
-        "AttributeDefinitions",
-        "TableName",
-        "BillingMode",
-        "ProvisionedThroughput",
-        "KeySchema",
-        "GlobalSecondaryIndexes",
-        "LocalSecondaryIndexes",
-    ),
-    "PutItem": ("ReturnConsumedCapacity", "TableName", "Item", "ConditionalOperator", "Expected", "ReturnValues"),
-    "DeleteItem": ("ReturnConsumedCapacity", "TableName", "Key", "ConditionalOperator", "Expected", "ReturnValues"),
-    "UpdateItem": (
-        "ReturnValues",
-        "ReturnConsumedCapacity",
-        "TableName",
-        "ReturnItemCollectionMetrics",
-        "Key",
-        "ConditionalOperator",
-        "Expected",
-        "AttributeUpdates",
-    ),
-    "GetItem": ("ReturnConsumedCapacity", "AttributesToGet", "TableName", "Key"),
-    "Query": (
-        "Limit",
-        "ReturnConsumedCapacity",
-        "AttributesToGet",
-        "QueryFilter",
-        "Select",
-        "ConditionalOperator",
-        "KeyConditions",
-        "TableName",
-        "IndexName",
-    ),
-    "Scan": (
-        "Limit",
-        "ReturnConsumedCapacity",
-        "AttributesToGet",
-        "Segment",
-        "Select",
-        "ScanFilter",
-        "ConditionalOperator",
-        "TotalSegments",
-        "TableName",
-        "IndexName",
-    ),
-}
-
-# UpdateItem in its older form (see ``_older_form``) lists them so; captured from AWS by the paritysuite conformance suite.
-_OLDER_ORDER = {
-    "UpdateItem": (
-        "ReturnConsumedCapacity",
-        "TableName",
-        "ReturnValues",
-        "ReturnItemCollectionMetrics",
-        "ConditionalOperator",
-        "Expected",
-        "AttributeUpdates",
-        "Key",
-    ),
-}
-
-# The same inside structures.
-_INNER_ORDER = {"ProvisionedThroughput": ("WriteCapacityUnits", "ReadCapacityUnits")}
-
-# Shapes whose constraints AWS checks later, with words of their own: the operations do.
-_LATER = frozenset({"AttributeName", "Tag", "TagKeyString", "TagValueString", "TableClass"})
-
-# Operations on tables as a whole answer a missing name before anything else.
-_ON_TABLES = frozenset({"CreateTable", "UpdateTable", "DeleteTable", "DescribeTable"})
-
-# Operations whose length and range violations read "Value at 'Limit' failed ..." since 2026.
-_REWORDED = frozenset(
-    {
-        "PutItem",
-        "UpdateItem",
-        "DeleteItem",
-        "GetItem",
-        "Query",
-        "Scan",
-        "BatchGetItem",
-        "TransactWriteItems",
-        "TransactGetItems",
-    }
-)
-# Past so many levels of nesting the services behind these answer in their older form.
-_OLDER_FORM_LEVELS = 63
-_LEVELLED = frozenset({"PutItem", "UpdateItem", "DeleteItem"})
-# Operations that have an enum's new text, too.
-_NEW_ENUMS = frozenset({"PutItem", "UpdateItem", "DeleteItem", "Query"})
-_ENUM_ORDER = {
-    "ReturnConsumedCapacity": "INDEXES, TOTAL, NONE",
-    "ReturnItemCollectionMetrics": "SIZE, NONE",
-    "ReturnValue": "ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW",
-    "ReturnValuesOnConditionCheckFailure": "ALL_OLD, NONE",
-    "Select": "SPECIFIC_ATTRIBUTES, COUNT, ALL_ATTRIBUTES, ALL_PROJECTED_ATTRIBUTES",
-    "ConditionalOperator": "OR, AND",
-    "ComparisonOperator": "IN, NULL, BETWEEN, LT, NOT_CONTAINS, EQ, GT, NOT_NULL, NE, LE, BEGINS_WITH, GE, CONTAINS",
-    "KeyType": "HASH, RANGE",
-    "ScalarAttributeType": "B, N, S",
-    "ProjectionType": "ALL, INCLUDE, KEYS_ONLY",
-    "BillingMode": "PROVISIONED, PAY_PER_REQUEST",
-    "AttributeAction": "ADD, PUT, DELETE",
-}
-_NAME_PATTERN = "[a-zA-Z0-9_.-]+"
-_TABLE_KEYS = (
-    "Map keys must satisfy constraint: [Member must have length less than or equal to 255, "
-    "Member must have length greater than or equal to 3, "
-    f"Member must satisfy regular expression pattern: {_NAME_PATTERN}]"
-)
 
 
 def check_request(operation: str, request: Any) -> dict[str, Any]:
     """The request, coerced to the model's types; raises what AWS answers for a malformed one."""
-    if _fast(operation)(request):
+    if plainly_right(operation)(request):
         return request  # type: ignore[no-any-return]
     if type(request) is not dict:
         raise SerializationFailed("" if not isinstance(request, list) else "Unexpected field type")
     errors: Errors = []
-    if operation in _ON_TABLES and request.get("TableName") is None:
+    if operation in ON_TABLES and request.get("TableName") is None:
         raise ValidationFailed("The parameter 'TableName' is required but was not present in the request")
     older = _older_form(operation, request)
     _compiled(operation, older)(request, "", "", errors)
@@ -179,7 +83,7 @@ def _reported(operation: str, older: bool, errors: Errors) -> Errors:
         return errors[:1]
     if operation == "BatchWriteItem":
         # A bad table name gives way to every other violation.
-        return [error for error in errors if not error.endswith(_TABLE_KEYS)] or errors
+        return [error for error in errors if not error.endswith(TABLE_KEYS)] or errors
     return errors
 
 
@@ -191,18 +95,13 @@ def _older_form(operation: str, request: dict[str, Any]) -> bool:
 
 
 def is_deep(operation: str, request: dict[str, Any]) -> bool:
-    return operation in _LEVELLED and levels(request) >= _OLDER_FORM_LEVELS
+    return operation in LEVELLED and levels(request) >= OLDER_FORM_LEVELS
 
 
 def violations(errors: Errors) -> ValidationFailed:
     plural = "" if len(errors) == 1 else "s"
     listed = "; ".join(errors[:_MOST_ERRORS])
     return ValidationFailed(f"{len(errors)} validation error{plural} detected: {listed}")
-
-
-@lru_cache(maxsize=128)
-def _fast(operation: str) -> Fast:
-    return _FastCompiler(service_model().shapes).structure(service_model().input_shape(operation))
 
 
 @lru_cache(maxsize=128)
@@ -218,18 +117,14 @@ def _shown(value: Any) -> str:
     return "null" if value is None else f"'{value}'"
 
 
-def _camel(name: str) -> str:
-    return name[0].lower() + name[1:]
-
-
 class _Compiler:
     """Builds the checks of one operation; recursion in the model (AttributeValue) is cut by a hand-written check."""
 
     def __init__(self, operation: str, older: bool) -> None:
         self.operation = operation
-        self.reworded = operation in _REWORDED and not older
-        self.new_enums = operation in _NEW_ENUMS and not older
-        self.orders = {**_ORDER, **_OLDER_ORDER} if older else _ORDER
+        self.reworded = operation in REWORDED and not older
+        self.new_enums = operation in NEW_ENUMS and not older
+        self.orders = {**ORDER, **OLDER_ORDER} if older else ORDER
         self.shapes = service_model().shapes
 
     def check(self, name: str, *, element: bool) -> Check:
@@ -259,12 +154,12 @@ class _Compiler:
 
     def structure(self, name: str, *, element: bool = False, top: bool = False) -> Check:
         shape = self.shapes[name]
-        order = self.orders.get(self.operation, ()) if top else _INNER_ORDER.get(name, ())
+        order = self.orders.get(self.operation, ()) if top else INNER_ORDER.get(name, ())
         names = [*order, *(member for member in shape["members"] if member not in order)]
         checks = {
-            member: (self._member(member, shape["members"][member]["shape"], top), _camel(member)) for member in names
+            member: (self._member(member, shape["members"][member]["shape"], top), camel(member)) for member in names
         }
-        required = frozenset(() if name in _LATER else shape.get("required", ()))
+        required = frozenset(() if name in LATER else shape.get("required", ()))
         ranks = {member: rank for rank, member in enumerate(names)}
 
         def check(value: Any, path: str, own: str, errors: Errors) -> Any:
@@ -318,16 +213,16 @@ class _Compiler:
         elif not value.startswith("arn:"):
             if len(value) > 255:
                 errors.append(failed(value, path, "Member must have length less than or equal to 255"))
-            elif not _NAME.fullmatch(value):
-                errors.append(failed(value, path, f"Member must satisfy regular expression pattern: {_NAME_PATTERN}"))
+            elif not NAME.fullmatch(value):
+                errors.append(failed(value, path, f"Member must satisfy regular expression pattern: {NAME_PATTERN}"))
         return value
 
     def string(self, name: str) -> Check:
-        shape = {} if name in _LATER else self.shapes[name]
+        shape = {} if name in LATER else self.shapes[name]
         low, high = shape.get("min"), shape.get("max")
         pattern = re.compile(shape["pattern"]) if "pattern" in shape else None
         allowed = frozenset(shape["enum"]) if "enum" in shape else None
-        listed = _ENUM_ORDER.get(name) or ", ".join(shape.get("enum", ()))
+        listed = ENUM_ORDER.get(name) or ", ".join(shape.get("enum", ()))
         length = self._length("length")
 
         def check(value: Any, path: str, own: str, errors: Errors) -> Any:
@@ -397,7 +292,7 @@ class _Compiler:
                         value[index] = coerced
             size = len(value)
             if (low is not None and size < low) or (high is not None and size > high):
-                length(self.rendered(name, value), size, low, high, path, own, errors)
+                length(rendered(self.shapes, name, value), size, low, high, path, own, errors)
             return value
 
         return check
@@ -429,15 +324,15 @@ class _Compiler:
                 if coerced is not content:
                     value[key] = coerced
             if bounded_lists and any(not low_high(len(v)) for v in value.values() if v is not None):
-                errors.append(failed(self.rendered(name, value), path, _list_bounds))
+                errors.append(failed(rendered(self.shapes, name, value), path, _list_bounds))
             elif bounded_lists:
                 errors.extend(reported)
-            if table_keys and not all(_is_table_key(key) for key in value):
-                shown = orjson.dumps(value).decode() if self.reworded else self.rendered(name, value)
-                errors.append(failed(shown, path, _TABLE_KEYS))
+            if table_keys and not all(is_table_key(key) for key in value):
+                shown = orjson.dumps(value).decode() if self.reworded else rendered(self.shapes, name, value)
+                errors.append(failed(shown, path, TABLE_KEYS))
             size = len(value)
             if (low is not None and size < low) or (high is not None and size > high):
-                length(self.rendered(name, value), size, low, high, path, own, errors)
+                length(rendered(self.shapes, name, value), size, low, high, path, own, errors)
             return value
 
         least, most = inner_shape.get("min", 0), inner_shape.get("max", 0)
@@ -451,128 +346,12 @@ class _Compiler:
 
         return check
 
-    def rendered(self, name: str, value: Any) -> str:
-        """A value as AWS's Java objects print themselves in messages."""
-        shape = self.shapes[name]
-        if value is None:
-            return "null"
-        if name == "AttributeValue":
-            return _rendered_attribute_value(value)
-        match shape["type"]:
-            case "list":
-                return "[" + ", ".join(self.rendered(shape["member"]["shape"], inner) for inner in value) + "]"
-            case "map":
-                inner_name = shape["value"]["shape"]
-                return "{" + ", ".join(f"{k}={self.rendered(inner_name, v)}" for k, v in value.items()) + "}"
-            case "structure":
-                members = [
-                    f"{_camel(member)}={self.rendered(target['shape'], value.get(member))}"
-                    for member, target in shape["members"].items()
-                ]
-                if name == "PutRequest":
-                    members.append("workloadProfileName=null")
-                return f"{name}({', '.join(members)})"
-        return str(value)
 
-
-class _FastCompiler:
-    """Builds closures that say whether a request needs no coercion and violates nothing."""
-
-    def __init__(self, shapes: dict[str, Any]) -> None:
-        self.shapes = shapes
-
-    def check(self, name: str) -> Fast:
-        shape = self.shapes[name]
-        low, high = shape.get("min"), shape.get("max")
-        match shape["type"]:
-            case "structure":
-                return (lambda value: well_typed({"": value})) if name == "AttributeValue" else self.structure(name)
-            case "list":
-                return self.list(shape["member"]["shape"], low or 0, high)
-            case "map":
-                return self.map(name)
-            case "string":
-                return self.string(name)
-            case "integer" | "long":
-                return lambda value: (
-                    type(value) is int and (low is None or value >= low) and (high is None or value <= high)
-                )
-            case "boolean":
-                return lambda value: value is True or value is False
-        return lambda value: False
-
-    def structure(self, name: str) -> Fast:
-        shape = self.shapes[name]
-        checks = {
-            member: _fast_table_name
-            if member == "TableName" and target["shape"] == "TableArn"
-            else self.check(target["shape"])
-            for member, target in shape["members"].items()
-        }
-        required = frozenset(shape.get("required", ()))
-        get = checks.get
-
-        def valid(value: Any) -> bool:
-            if type(value) is not dict:
-                return False
-            for member, content in value.items():
-                check = get(member)
-                if check is not None and not check(content):
-                    return False
-            return required <= value.keys()
-
-        return valid
-
-    def list(self, member: str, low: int, high: int | None) -> Fast:
-        if self.shapes[member].get("value", {}).get("shape") == "AttributeValue":
-            check: Fast = well_typed
-        else:
-            check = self.check(member)
-        most = high if high is not None else 1 << 62
-        return lambda value: type(value) is list and low <= len(value) <= most and all(map(check, value))
-
-    def map(self, name: str) -> Fast:
-        shape = self.shapes[name]
-        if shape["value"]["shape"] == "AttributeValue":
-            return well_typed
-        check = self.check(shape["value"]["shape"])
-        low, high = shape.get("min", 0), shape.get("max", 1 << 62)
-        check_key: Fast = _is_table_key if shape["key"]["shape"] == "TableArn" else bool
-        return lambda value: (
-            type(value) is dict
-            and low <= len(value) <= high
-            and all(map(check, value.values()))
-            and all(map(check_key, value))
-        )
-
-    def string(self, name: str) -> Fast:
-        shape = self.shapes[name]
-        if "enum" in shape:
-            allowed = frozenset(shape["enum"])
-            return lambda value: type(value) is str and value in allowed
-        low, high = shape.get("min", 0), shape.get("max", 1 << 62)
-        if "pattern" in shape:
-            pattern = re.compile(shape["pattern"])
-            return lambda value: (
-                type(value) is str and low <= len(value) <= high and pattern.fullmatch(value) is not None
-            )
-        return lambda value: type(value) is str and low <= len(value) <= high
-
-
-def _fast_table_name(value: Any) -> bool:
-    return type(value) is str and len(value) <= 255 and _NAME.fullmatch(value) is not None
-
-
-_NAME = re.compile(_NAME_PATTERN)
 _PARAMETERIZED = (
     "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast to class java.lang.Class "
     "(sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and java.lang.Class are in module java.base "
     "of loader 'bootstrap')"
 )
-
-
-def _is_table_key(key: str) -> bool:
-    return key.startswith("arn:") or (3 <= len(key) <= 255 and _NAME.fullmatch(key) is not None)
 
 
 def _reworded(own: str, constraint: str) -> str:
@@ -660,35 +439,3 @@ def _alone(inner: Check) -> Check:
         return coerced
 
     return check
-
-
-_AV_MEMBERS = "s n b iNT dECIMAL dOUBLE sS nS bS iNTSET dECIMALSET dOUBLESET m l nULL bOOL".split()
-_AV_KINDS = {
-    "S": "s",
-    "N": "n",
-    "B": "b",
-    "SS": "sS",
-    "NS": "nS",
-    "BS": "bS",
-    "M": "m",
-    "L": "l",
-    "NULL": "nULL",
-    "BOOL": "bOOL",
-}
-
-
-def _rendered_attribute_value(value: dict[str, Any]) -> str:
-    shown: dict[str, str] = dict.fromkeys(_AV_MEMBERS, "null")
-    for kind, content in value.items():
-        shown[_AV_KINDS[kind]] = _rendered_content(kind, content)
-    return "AttributeValue(" + ", ".join(f"{name}={text}" for name, text in shown.items()) + ")"
-
-
-def _rendered_content(kind: str, content: Any) -> str:
-    if kind == "M":
-        return "{" + ", ".join(f"{name}={_rendered_attribute_value(inner)}" for name, inner in content.items()) + "}"
-    if kind == "L":
-        return "[" + ", ".join(map(_rendered_attribute_value, content)) + "]"
-    if isinstance(content, list):
-        return "[" + ", ".join(content) + "]"
-    return str(content).lower() if isinstance(content, bool) else str(content)
