@@ -36,7 +36,8 @@ def known(operation: str, request: dict[str, Any], ours: Answer, theirs: Answer)
         and "REMOVE" in request["UpdateExpression"]
         and ours[0] == theirs[0] == "ok"
     ):
-        # Scylla's tests, which run on AWS: test_returnvalues.py. What is returned is the part at the path.
+        # Scylla's tests, which run on AWS, test_returnvalues.py: the part at the path is returned. They say so of SET;
+        # REMOVE is taken to be the same.
         return "Local returns the whole attribute where a part of it was removed"
     if operation == "Scan" and {"IndexName", "FilterExpression"} <= request.keys() and ours[0] == theirs[0] == "ok":
         # The public paritysuite captures: a filter on what the index does not hold is accepted and matches nothing.
