@@ -9,11 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 
 from .serving import ENVIRONMENT, Serving, run, run_shell
-
-TYPER = tuple(int(part) for part in typer.__version__.split(".")[:2])
 
 
 def test_the_line_to_paste_works_as_it_stands() -> None:
@@ -166,11 +163,6 @@ def test_help_has_an_example() -> None:
     assert "Example: stator serve --data ./stator-data" in done.stdout
 
 
-@pytest.mark.xfail(
-    TYPER >= (0, 29),
-    strict=True,
-    reason="typer 0.29 imports pydantic to read an option, which doubles the start",
-)
 def test_the_way_to_the_first_answer_imports_nothing_heavy() -> None:
     script = """
 import sys

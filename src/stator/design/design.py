@@ -101,9 +101,6 @@ class Design:
             return declared.count * self._volume(declared.entity, (*above, entity))
         return float(declared)
 
-    def has_volume(self, entity: type[Entity]) -> bool:
-        return entity in self._volumes
-
     def changes(self) -> list[tuple[Change, float]]:
         """Every declared change with its rate a second."""
         found = [(Change("create", entity), rate) for entity, rate in self._writes.items()]

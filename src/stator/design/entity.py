@@ -132,9 +132,6 @@ class EntityInfo:
             )
         return names
 
-    def with_role(self, role: str) -> EntityField | None:
-        return next((field for field in self.fields.values() if field.role == role), None)
-
     @cached_property
     def codec(self) -> Codec:
         from stator.design.codec import make_codec  # the codec needs this module's classes

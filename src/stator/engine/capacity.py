@@ -35,9 +35,6 @@ class Consumed:
         for name, units in other.indexes.items():
             self.indexes[name] = self.indexes.get(name, 0.0) + units
 
-    def scaled(self, factor: int) -> Consumed:
-        return Consumed(self.table * factor, {name: units * factor for name, units in self.indexes.items()})
-
     @property
     def total(self) -> float:
         return self.table + sum(self.indexes.values())

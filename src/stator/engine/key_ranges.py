@@ -123,7 +123,7 @@ def start_entry(table: Table, index: Index | None, start: Item) -> bytes:
     return entry
 
 
-def check_query_start(table: Table, index: Index | None, start: Item, tests: dict[str, KeyTest]) -> None:
+def check_query_start(table: Table, index: Index | None, start: Item) -> None:
     if set(start) != start_names(table, index):
         raise ValidationFailed(BAD_START)
     schema = table.schema if index is None else index.schema

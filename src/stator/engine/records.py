@@ -26,10 +26,6 @@ def size_of(record: bytes) -> int:
     return int.from_bytes(record[1:5], "big")
 
 
-def json_of(record: bytes) -> bytes:
-    return record[HEADER_BYTES:]
-
-
 def unpack(record: bytes) -> Item:
     item: Any = orjson.loads(record[HEADER_BYTES:])
     return item  # type: ignore[no-any-return]

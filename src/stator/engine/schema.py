@@ -38,9 +38,6 @@ class KeySchema:
         object.__setattr__(self, "attributes", self.partition + self.sort)
         object.__setattr__(self, "names", tuple(attribute.name for attribute in self.attributes))
 
-    def key_of(self, item: Item) -> Item:
-        return {name: item[name] for name in self.names}
-
     def covers(self, item: Item) -> bool:
         """Whether the item has every key attribute, of the right type: otherwise a sparse index leaves it out."""
         for name, kind in self.attributes:

@@ -47,9 +47,9 @@ def _test(node: Condition) -> tuple[str, KeyTest]:
         case Compare(operator, left, right):
             return _comparison(operator, left, right)
         case Between(operand, low, high):
-            return _first_operand("BETWEEN", "BETWEEN", (operand, low, high))
+            return _first_operand("BETWEEN", (operand, low, high))
         case Function("begins_with", arguments):
-            return _first_operand("begins_with", "begins_with", arguments)
+            return _first_operand("begins_with", arguments)
         case Function(name, _):
             raise _operator(name)
         case In():
@@ -72,14 +72,14 @@ def _comparison(operator: str, left: Operand, right: Operand) -> tuple[str, KeyT
     raise ValidationFailed(_IN_KEY_CONDITION + "No key attribute specified")
 
 
-def _first_operand(operator: str, name: str, operands: tuple[Operand, ...]) -> tuple[str, KeyTest]:
+def _first_operand(operator: str, operands: tuple[Operand, ...]) -> tuple[str, KeyTest]:
     _refuse_nested(operands)
     first, rest = operands[0], operands[1:]
     values: list[Any] = [operand.value for operand in rest if isinstance(operand, Literal)]
     if not isinstance(first, Path):
         if any(isinstance(operand, Path) for operand in rest):
             raise ValidationFailed(
-                f"{_IN_KEY_CONDITION}{name} operator must have the key attribute as its first operand"
+                f"{_IN_KEY_CONDITION}{operator} operator must have the key attribute as its first operand"
             )
         raise ValidationFailed(_IN_KEY_CONDITION + "No key attribute specified")
     if len(values) != len(rest):

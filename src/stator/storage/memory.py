@@ -58,9 +58,6 @@ class MemoryStorage:
             "an engine in memory has no files to copy", hint="open the engine on a folder to checkpoint it"
         )
 
-    def size_bytes(self) -> int:
-        return sum(len(key) + len(value) for key, value in self._entries.items())
-
     def close(self) -> None:
         self._closed = True
         self._entries.clear()

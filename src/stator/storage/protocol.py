@@ -51,10 +51,6 @@ class Storage(Protocol):
         """Copy the whole store, as of now, to a new folder, without stopping writers."""
         ...
 
-    def size_bytes(self) -> int:
-        """About how much is stored."""
-        ...
-
     def close(self) -> None: ...
 
 

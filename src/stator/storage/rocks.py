@@ -221,9 +221,6 @@ class RocksStorage:
         self._db.flush_wal(True)
         Checkpoint(self._db).create_checkpoint(path)
 
-    def size_bytes(self) -> int:
-        return int(self._db.property_int_value("rocksdb.estimate-live-data-size") or 0)
-
     def close(self) -> None:
         with self._state:
             if self._closed:

@@ -72,7 +72,7 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     schema, prefix = (table.schema, table.prefix) if index is None else (index.schema, index.prefix)
     start = request.start
     if start is not None:
-        check_query_start(table, index, start, request.tests)
+        check_query_start(table, index, start)
     span = query_range(schema, prefix, request.tests)
     if request.filter is not None:
         _check_filter(request, schema.names)
