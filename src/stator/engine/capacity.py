@@ -6,7 +6,7 @@ charged for the larger of the item before and after, and again in every index wh
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from stator.engine.tables import Table
@@ -23,12 +23,16 @@ def read_units(size_bytes: int, consistent: bool) -> float:
     return float(units) if consistent else units / 2
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class Consumed:
     """What one request used of one table."""
 
-    table: float = 0.0
-    indexes: dict[str, float] = field(default_factory=dict)
+    table: float
+    indexes: dict[str, float]
+
+    def __init__(self, table: float = 0.0, indexes: dict[str, float] | None = None) -> None:
+        self.table = table
+        self.indexes = {} if indexes is None else indexes
 
     def add(self, other: Consumed) -> None:
         self.table += other.table

@@ -42,13 +42,18 @@ Durability = Literal["disk", "process"]
 _WITHOUT_OUTPUT = frozenset({"TagResource", "UntagResource"})
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class Reply:
     """A rendered answer. It may leave once ``commit`` is durable; None means at once."""
 
     status: int
     body: bytes
     commit: int | None
+
+    def __init__(self, status: int, body: bytes, commit: int | None) -> None:
+        self.status = status
+        self.body = body
+        self.commit = commit
 
 
 class Engine:

@@ -65,14 +65,30 @@ class Action(Protocol):
         ...
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class Put:
     table_name: str
     item: Item
     size: int
     condition: Condition | None
-    return_item_on_failure: bool = False
-    nested: Sequence[Path] = ()
+    return_item_on_failure: bool
+    nested: Sequence[Path]
+
+    def __init__(
+        self,
+        table_name: str,
+        item: Item,
+        size: int,
+        condition: Condition | None,
+        return_item_on_failure: bool = False,
+        nested: Sequence[Path] = (),
+    ) -> None:
+        self.table_name = table_name
+        self.item = item
+        self.size = size
+        self.condition = condition
+        self.return_item_on_failure = return_item_on_failure
+        self.nested = nested
 
     def locate(self, table: Table) -> bytes:
         check_item_key(table.schema, self.item)
@@ -94,18 +110,31 @@ class Put:
         return []
 
 
-@dataclass(slots=True)
 class Insert(Put):
     """PartiQL's INSERT: a put that never replaces an item."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class Delete:
     table_name: str
     key: Item
     condition: Condition | None
-    return_item_on_failure: bool = False
-    nested: Sequence[Path] = ()
+    return_item_on_failure: bool
+    nested: Sequence[Path]
+
+    def __init__(
+        self,
+        table_name: str,
+        key: Item,
+        condition: Condition | None,
+        return_item_on_failure: bool = False,
+        nested: Sequence[Path] = (),
+    ) -> None:
+        self.table_name = table_name
+        self.key = key
+        self.condition = condition
+        self.return_item_on_failure = return_item_on_failure
+        self.nested = nested
 
     @property
     def keyed(self) -> Item:
@@ -123,7 +152,6 @@ class Delete:
         return []
 
 
-@dataclass(slots=True)
 class Check(Delete):
     """A transaction's ConditionCheck: it is located as a delete is, and changes nothing."""
 
@@ -131,18 +159,38 @@ class Check(Delete):
         raise AssertionError("a condition check changes nothing")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class UpdateItem:
     table_name: str
     key: Item
     update: Update | None
     condition: Condition | None
-    return_item_on_failure: bool = False
-    nested: Sequence[Path] = ()
-    is_legacy: bool = False
+    return_item_on_failure: bool
+    nested: Sequence[Path]
+    is_legacy: bool
     # Only a standalone UpdateItem is charged for its clauses against the 400 KB limit, and only one with large values
     # can come near it.
-    charged: bool = False
+    charged: bool
+
+    def __init__(
+        self,
+        table_name: str,
+        key: Item,
+        update: Update | None,
+        condition: Condition | None,
+        return_item_on_failure: bool = False,
+        nested: Sequence[Path] = (),
+        is_legacy: bool = False,
+        charged: bool = False,
+    ) -> None:
+        self.table_name = table_name
+        self.key = key
+        self.update = update
+        self.condition = condition
+        self.return_item_on_failure = return_item_on_failure
+        self.nested = nested
+        self.is_legacy = is_legacy
+        self.charged = charged
 
     @property
     def keyed(self) -> Item:

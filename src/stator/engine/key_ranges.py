@@ -16,10 +16,14 @@ from stator.storage.protocol import after_prefix
 BAD_START = "The provided starting key is invalid"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class Range:
     low: bytes
     high: bytes
+
+    def __init__(self, low: bytes, high: bytes) -> None:
+        self.low = low
+        self.high = high
 
 
 def query_range(schema: KeySchema, prefix: bytes, tests: dict[str, KeyTest]) -> Range:

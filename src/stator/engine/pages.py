@@ -26,7 +26,7 @@ from stator.model.limits import PAGE_BYTES
 from stator.model.values import INVALID, Item
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class View:
     """What is read of each entry: from where, which of them, and which part."""
 
@@ -39,11 +39,33 @@ class View:
     fetch: bool
     consistent: bool
 
+    def __init__(
+        self,
+        table: Table,
+        index: Index | None,
+        filter: Condition | None,
+        projection: Projection | None,
+        count_only: bool,
+        fetch: bool,
+        consistent: bool,
+    ) -> None:
+        self.table = table
+        self.index = index
+        self.filter = filter
+        self.projection = projection
+        self.count_only = count_only
+        self.fetch = fetch
+        self.consistent = consistent
 
-@dataclass(slots=True)
+
+@dataclass(slots=True, init=False)
 class Page:
     response: dict[str, Any]
     consumed: Consumed
+
+    def __init__(self, response: dict[str, Any], consumed: Consumed) -> None:
+        self.response = response
+        self.consumed = consumed
 
 
 def find_index(table: Table, name: str | None, consistent: bool) -> Index | None:
@@ -132,14 +154,24 @@ def _key_order(view: View) -> list[str]:
     return [name for name in dict.fromkeys(ordered) if name in names]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class _Walked:
     items: Any
     count: int
     scanned: int
     size: int
     last: bytes | None
-    fetched_units: float = 0.0
+    fetched_units: float
+
+    def __init__(
+        self, items: Any, count: int, scanned: int, size: int, last: bytes | None, fetched_units: float = 0.0
+    ) -> None:
+        self.items = items
+        self.count = count
+        self.scanned = scanned
+        self.size = size
+        self.last = last
+        self.fetched_units = fetched_units
 
 
 def _walk_raw(entries: Iterable[bytes], limit: int | None, *, keep: bool) -> _Walked:

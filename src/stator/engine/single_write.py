@@ -15,11 +15,16 @@ from stator.errors import ValidationFailed
 from stator.expr.tree import Condition, Path
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class SingleWrite:
     action: Put | Delete | UpdateItem
     options: dict[str, Any]
     returns: str
+
+    def __init__(self, action: Put | Delete | UpdateItem, options: dict[str, Any], returns: str) -> None:
+        self.action = action
+        self.options = options
+        self.returns = returns
 
 
 def returns_item_on_failure(request: dict[str, Any]) -> bool:

@@ -14,7 +14,7 @@ Invariants.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from stator.engine import records
@@ -24,7 +24,7 @@ from stator.model.values import Item, item_size
 from stator.storage import Changes
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class Mutation:
     """One item's change. ``old_item`` may be left out when the table has no index and nobody needs it."""
 
@@ -33,16 +33,34 @@ class Mutation:
     old: bytes | None
     old_item: Item | None
     new_item: Item | None
-    new_size: int = 0
+    new_size: int
+
+    def __init__(
+        self,
+        table: Table,
+        key: bytes,
+        old: bytes | None,
+        old_item: Item | None,
+        new_item: Item | None,
+        new_size: int = 0,
+    ) -> None:
+        self.table = table
+        self.key = key
+        self.old = old
+        self.old_item = old_item
+        self.new_item = new_item
+        self.new_size = new_size
 
 
-@dataclass(slots=True)
 class Writer:
     """Gathers the changes of one request. Nothing is visible until they are handed to storage."""
 
-    changes: Changes = field(default_factory=dict)
-    _counts: list[tuple[Any, int, int]] = field(default_factory=list)
-    _tables: dict[bytes, Table] = field(default_factory=dict)
+    __slots__ = ("_counts", "_tables", "changes")
+
+    def __init__(self) -> None:
+        self.changes: Changes = {}
+        self._counts: list[tuple[Any, int, int]] = []
+        self._tables: dict[bytes, Table] = {}
 
     def add(self, mutation: Mutation) -> Consumed:
         """Plan one mutation and return the capacity it uses."""

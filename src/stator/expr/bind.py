@@ -130,11 +130,15 @@ def _check_set_operand(node: Operand) -> None:
             pass
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class _Binder:
     # None when the tree has no names in it, or has them filled in.
     names: Mapping[str, str] | None
     values: Mapping[str, dict[str, Any]]
+
+    def __init__(self, names: Mapping[str, str] | None, values: Mapping[str, dict[str, Any]]) -> None:
+        self.names = names
+        self.values = values
 
     def condition(self, node: Any) -> Condition:
         match node:
@@ -241,7 +245,6 @@ class _Binder:
                     _require_kinds(name, argument, frozenset({"S", "B"}))
 
 
-@dataclass(slots=True)
 class _Checker(_Binder):
     """Binds a bound tree: every name stands for itself, even one that starts with a number sign."""
 

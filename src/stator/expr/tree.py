@@ -1,4 +1,8 @@
-"""The syntax tree. Nodes are immutable; a bound tree has no placeholders left in it."""
+"""The syntax tree. Nodes are never changed once made; a bound tree has no placeholders left in it.
+
+A written ``__init__`` is what mypyc compiles to a few stores; the one a dataclass generates stays interpreted, and
+binding makes several nodes per request.
+"""
 
 from __future__ import annotations
 
@@ -8,38 +12,51 @@ from typing import Any, Union
 PathPart = Union[str, int]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class Path:
     """A document path. The first part is an attribute name; later ones are map keys or list indexes."""
 
     parts: tuple[PathPart, ...]
+
+    def __init__(self, parts: tuple[PathPart, ...]) -> None:
+        self.parts = parts
 
     def shown(self) -> str:
         """As AWS prints it in messages: ``[a, b, [0]]``."""
         return "[" + ", ".join(f"[{p}]" if isinstance(p, int) else p for p in self.parts) + "]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class Placeholder:
     """A ``:value`` not bound yet."""
 
     name: str
 
+    def __init__(self, name: str) -> None:
+        self.name = name
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(slots=True, init=False, eq=False)
 class Literal:
     """An attribute value, normalised."""
 
     value: dict[str, Any]
 
+    def __init__(self, value: dict[str, Any]) -> None:
+        self.value = value
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class Function:
     name: str
     arguments: tuple[Operand, ...]
 
+    def __init__(self, name: str, arguments: tuple[Operand, ...]) -> None:
+        self.name = name
+        self.arguments = arguments
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class Arithmetic:
     """``left + right`` or ``left - right`` on the right side of SET."""
 
@@ -47,82 +64,131 @@ class Arithmetic:
     left: Operand
     right: Operand
 
+    def __init__(self, operator: str, left: Operand, right: Operand) -> None:
+        self.operator = operator
+        self.left = left
+        self.right = right
+
 
 Operand = Union[Path, Placeholder, Literal, Function, Arithmetic]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class Compare:
     operator: str
     left: Operand
     right: Operand
 
+    def __init__(self, operator: str, left: Operand, right: Operand) -> None:
+        self.operator = operator
+        self.left = left
+        self.right = right
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class Between:
     operand: Operand
     low: Operand
     high: Operand
 
+    def __init__(self, operand: Operand, low: Operand, high: Operand) -> None:
+        self.operand = operand
+        self.low = low
+        self.high = high
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class In:
     operand: Operand
     options: tuple[Operand, ...]
 
+    def __init__(self, operand: Operand, options: tuple[Operand, ...]) -> None:
+        self.operand = operand
+        self.options = options
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class Not:
     operand: Condition
 
+    def __init__(self, operand: Condition) -> None:
+        self.operand = operand
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class And:
     operands: tuple[Condition, ...]
 
+    def __init__(self, operands: tuple[Condition, ...]) -> None:
+        self.operands = operands
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class Or:
     operands: tuple[Condition, ...]
+
+    def __init__(self, operands: tuple[Condition, ...]) -> None:
+        self.operands = operands
 
 
 Condition = Union[Compare, Between, In, Not, And, Or, Function]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class SetAction:
     path: Path
     value: Operand
 
+    def __init__(self, path: Path, value: Operand) -> None:
+        self.path = path
+        self.value = value
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class RemoveAction:
     path: Path
 
+    def __init__(self, path: Path) -> None:
+        self.path = path
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class AddAction:
     path: Path
     value: Operand
 
+    def __init__(self, path: Path, value: Operand) -> None:
+        self.path = path
+        self.value = value
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class DeleteAction:
     path: Path
     value: Operand
+
+    def __init__(self, path: Path, value: Operand) -> None:
+        self.path = path
+        self.value = value
 
 
 UpdateAction = Union[SetAction, RemoveAction, AddAction, DeleteAction]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class Update:
     actions: tuple[UpdateAction, ...]
 
+    def __init__(self, actions: tuple[UpdateAction, ...]) -> None:
+        self.actions = actions
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True, init=False, unsafe_hash=True)
 class Projection:
     paths: tuple[Path, ...]
+
+    def __init__(self, paths: tuple[Path, ...]) -> None:
+        self.paths = paths
 
 
 Tree = Union[Condition, Update, Projection]

@@ -19,16 +19,19 @@ server's sweep compares.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from functools import partial
 from typing import cast
 
-from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
+from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpRequestParser
 
 from stator.server.compression import compress_if_accepted
 from stator.server.context import ServerContext
 from stator.server.reply import CONTINUE, Outcome
 from stator.server.request import LowercaseNames, Request
+
+log = logging.getLogger("stator.server")
 
 _lowercase = LowercaseNames()
 _NO_HEADERS: dict[bytes, bytes] = {}
@@ -96,6 +99,9 @@ class Connection(asyncio.Protocol):
             self._parser.feed_data(data)
         except HttpParserUpgrade as upgrade:
             self._decline_upgrade(data, upgrade)
+        except HttpParserCallbackError:
+            log.exception("a request could not be taken in")
+            self._refuse(500)
         except HttpParserError:
             self._refuse(400)
         if continued and self._reading and self._headers is _NO_HEADERS:

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol
 
 from stator.server.dispatcher import Dispatcher
 from stator.server.limits import ServerLimits
 from stator.server.reply import ReplyRenderer
 from stator.server.settlement import Settlement
+from stator.server.swept import SweptConnection
 
 CallSoon = Callable[[Callable[[], None]], object]
 
 # Past this, replies are sent without waiting for the end of the turn: a client that asks much and reads little must be
 # noticed while its requests are being worked off.
 _OUTBOX_BYTES = 128 * 1024
-
-
-class SweptConnection(Protocol):
-    def close_if_overdue(self, now: float) -> None: ...
-
-    def finish(self) -> None: ...
-
-    def abort(self) -> None: ...
 
 
 class ServerContext:

@@ -34,15 +34,24 @@ _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class Outcome:
     """What to answer: the engine's reply, dressed for HTTP. ``extra`` holds whole header lines."""
 
     status: int
     body: bytes
-    commit: int | None = None
-    content_type: bytes = NO_TYPE
-    extra: bytes = b""
+    commit: int | None
+    content_type: bytes
+    extra: bytes
+
+    def __init__(
+        self, status: int, body: bytes, commit: int | None = None, content_type: bytes = NO_TYPE, extra: bytes = b""
+    ) -> None:
+        self.status = status
+        self.body = body
+        self.commit = commit
+        self.content_type = content_type
+        self.extra = extra
 
 
 def request_ids() -> Callable[[], bytes]:

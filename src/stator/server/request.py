@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+_CAPACITY: Final = 1000  # header names remembered
+_LONGEST_BYTES: Final = 64  # longer names are not
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class Request:
     """Not frozen: a frozen dataclass costs four times as much to build, and this is built per request.
 
@@ -19,6 +23,13 @@ class Request:
     body: bytes
     keep_alive: bool
 
+    def __init__(self, method: bytes, url: bytes, headers: dict[bytes, bytes], body: bytes, keep_alive: bool) -> None:
+        self.method = method
+        self.url = url
+        self.headers = headers
+        self.body = body
+        self.keep_alive = keep_alive
+
 
 class LowercaseNames(dict[bytes, bytes]):
     """Remembers the lower-case form of each header name as clients spell it.
@@ -27,11 +38,8 @@ class LowercaseNames(dict[bytes, bytes]):
     bounded, because anyone can invent header names.
     """
 
-    CAPACITY = 1000
-    LONGEST = 64
-
     def __missing__(self, name: bytes) -> bytes:
         lowered = name.lower()
-        if len(self) < self.CAPACITY and len(name) <= self.LONGEST:
+        if len(self) < _CAPACITY and len(name) <= _LONGEST_BYTES:
             self[name] = lowered
         return lowered

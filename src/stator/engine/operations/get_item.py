@@ -14,10 +14,14 @@ from stator.expr.tree import Projection
 from stator.model.values import normalise_item
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class Request:
     options: dict[str, Any]
     projection: Projection | None
+
+    def __init__(self, options: dict[str, Any], projection: Projection | None) -> None:
+        self.options = options
+        self.projection = projection
 
 
 def parse(request: dict[str, Any]) -> Request:

@@ -20,7 +20,7 @@ from stator.model.values import Item
 _EXPRESSIONS = ("ProjectionExpression", "FilterExpression", "KeyConditionExpression")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class Request:
     options: dict[str, Any]
     tests: dict[str, KeyTest]
@@ -28,6 +28,22 @@ class Request:
     filter_parameter: str
     projection: Projection | None
     start: Item | None
+
+    def __init__(
+        self,
+        options: dict[str, Any],
+        tests: dict[str, KeyTest],
+        filter: Condition | None,
+        filter_parameter: str,
+        projection: Projection | None,
+        start: Item | None,
+    ) -> None:
+        self.options = options
+        self.tests = tests
+        self.filter = filter
+        self.filter_parameter = filter_parameter
+        self.projection = projection
+        self.start = start
 
 
 def parse(request: dict[str, Any]) -> Request:

@@ -6,13 +6,12 @@ condition whatever that says, DELETE does nothing whatever its condition says, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from stator.engine import item_writes
 from stator.engine.capacity import Consumed
 from stator.engine.item_writes import Action, prepare, returned_values
 from stator.engine.operation import Call
-from stator.engine.partiql.keys import NO_FULL_KEY, all_of, check_key_kinds, full_key
+from stator.engine.partiql import actions
+from stator.engine.partiql.keys import NO_FULL_KEY, all_of, full_key
 from stator.engine.partiql.statements import Delete, Exists, Insert, Update, Write
 from stator.engine.schema import KeySchema
 from stator.engine.tables import Table
@@ -28,19 +27,19 @@ def write_action(statement: Write, table: Table, *, return_item: bool) -> Action
     """The action a statement stands for, now that its table is known."""
     match statement:
         case Insert(name, item, size):
-            return _InsertAction(name, item, size, None, return_item)
+            return actions.Insert(name, item, size, None, return_item)
         case Update(name, update, where):
             key, rest = full_key(where, table.schema)
             condition = all_of([_present(table.schema), *rest])
             nested = paths_in(update) + paths_in(where)
-            return _UpdateAction(name, key, update, condition, return_item, nested)
+            return actions.Update(name, key, update, condition, return_item, nested)
         case Delete(name, where):
             key, rest = full_key(where, table.schema)
-            return _DeleteAction(name, key, _unless_absent(table.schema, rest), return_item, paths_in(where))
+            return actions.Delete(name, key, _unless_absent(table.schema, rest), return_item, paths_in(where))
         case Exists(name, where):
             key, rest = _checked_key(where, table.schema)
             condition = all_of([_present(table.schema), *rest])
-            return _CheckAction(name, key, condition, return_item, paths_in(where))
+            return actions.Check(name, key, condition, return_item, paths_in(where))
 
 
 def _checked_key(where: Condition | None, schema: KeySchema) -> tuple[Item, list[Condition]]:
@@ -62,37 +61,6 @@ def _unless_absent(schema: KeySchema, rest: list[Condition]) -> Condition | None
     if condition is None:
         return None
     return Or((Function("attribute_not_exists", (Path((schema.partition[0].name,)),)), condition))
-
-
-# --- actions whose keys are checked in PartiQL's words ----------------------------------------------------
-
-
-@dataclass(slots=True)
-class _InsertAction(item_writes.Insert):
-    def locate(self, table: Table) -> bytes:
-        check_key_kinds(table.schema, self.item)
-        return item_writes.Insert.locate(self, table)
-
-
-@dataclass(slots=True)
-class _UpdateAction(item_writes.UpdateItem):
-    def locate(self, table: Table) -> bytes:
-        check_key_kinds(table.schema, self.key)
-        return item_writes.UpdateItem.locate(self, table)
-
-
-@dataclass(slots=True)
-class _DeleteAction(item_writes.Delete):
-    def locate(self, table: Table) -> bytes:
-        check_key_kinds(table.schema, self.key)
-        return item_writes.Delete.locate(self, table)
-
-
-@dataclass(slots=True)
-class _CheckAction(item_writes.Check):
-    def locate(self, table: Table) -> bytes:
-        check_key_kinds(table.schema, self.key)
-        return item_writes.Check.locate(self, table)
 
 
 # --- running one by itself --------------------------------------------------------------------------------
