@@ -30,6 +30,7 @@ class FakeEngine:
     durable_at_once: bool = False
     calls: list[tuple[str, bytes, Scope]] = field(default_factory=list)
     waiting: dict[int, Callback] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
     arrived: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
 
     def operations(self) -> frozenset[str]:
@@ -52,15 +53,25 @@ class FakeEngine:
         return FakeReply(200, orjson.dumps({"echo": parsed}))
 
     def when_durable(self, commit: int, callback: Callback) -> None:
-        if self.durable_at_once:
+        with self.lock:
+            waits = not self.durable_at_once
+            if waits:
+                self.waiting[commit] = callback
+                self.arrived.release()
+        if not waits:
             callback(None)
-            return
-        self.waiting[commit] = callback
-        self.arrived.release()
 
     def settle(self, commit: int, reason: BaseException | None = None) -> None:
         """Make a commit durable, from the test's thread: the server must find its own way back."""
         self.waiting.pop(commit)(reason)
+
+    def settle_always(self) -> None:
+        """Make durable what waits, and from now on everything at once."""
+        with self.lock:
+            self.durable_at_once = True
+            waiting, self.waiting = self.waiting, {}
+        for callback in waiting.values():
+            callback(None)
 
     def await_commits(self, number: int) -> list[int]:
         """Wait until ``number`` further commits ask to become durable; their numbers, in order."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import re
+from collections.abc import Callable
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,7 +22,7 @@ from stator.server.settlement import Settlement
 from .fake_engine import FakeEngine
 from .wire import request_bytes
 
-LIMITS = ServerLimits(body_bytes=500, head_bytes=2000, pipelined_requests=2)
+LIMITS = ServerLimits(body_bytes=500, head_bytes=2000, pipelined_requests=10)
 STREAM = (
     request_bytes('{"a":1}')
     + request_bytes("2", operation="PutItem")
@@ -61,25 +62,39 @@ class MemoryTransport(asyncio.Transport):
         pass
 
 
+class Turns:
+    """As much of an event loop as a settlement needs: what is called soon is called at the end of the turn."""
+
+    def __init__(self) -> None:
+        self._soon: list[Callable[[], None]] = []
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        self._soon.append(callback)
+
+    def end_turn(self) -> None:
+        while self._soon:
+            self._soon.pop(0)()
+
+
 def feed(pieces: list[bytes]) -> MemoryTransport:
     """Hand the pieces to a fresh connection; every write is durable at once."""
     engine = FakeEngine(durable_at_once=True)
     authenticator = Authenticator(None, SystemClock())
-    loop = asyncio.new_event_loop()
+    loop = Turns()
     context = ServerContext(
         dispatcher=Dispatcher(engine, authenticator, LIMITS, "us-east-1"),
         renderer=ReplyRenderer(0.0),
-        settlement=Settlement(engine, loop),
+        settlement=Settlement(engine, loop),  # type: ignore[arg-type]
         limits=LIMITS,
         now=0.0,
         call_soon=lambda write: write(),
     )
-    loop.close()
     transport = MemoryTransport()
     connection = Connection(context)
     connection.connection_made(transport)
     for piece in pieces:
         connection.data_received(piece)
+        loop.end_turn()
     return transport
 
 

@@ -1,8 +1,9 @@
 """From the thread that makes writes durable back to the thread that owns the sockets.
 
-A group commit settles many writes at once, on the engine's thread. Waking the event loop for each of
-them would cost more than the writes; so they are put into a mailbox, and only the first letter in an
-empty one wakes the loop, which then takes all there are.
+The writes of one turn of the event loop wait together for the newest of them: asking the storage for each would wake
+its thread in the middle of the turn, to sync one write and then the rest, both threads after the same interpreter lock.
+A group commit settles many of them at once, on the storage's thread; they are put into a mailbox, and only the first
+letter in an empty one wakes the loop, which then takes all there are.
 """
 
 from __future__ import annotations
@@ -26,21 +27,30 @@ class Settlement:
         self._when_durable = backend.when_durable
         self._loop = loop
         self._loop_thread = threading.get_ident()
-        self._mailbox: deque[tuple[Settled, BaseException | None]] = deque()
+        self._turn: list[Settled] = []
+        self._newest = 0
+        self._mailbox: deque[tuple[list[Settled], BaseException | None]] = deque()
         self._awake = False
 
     def notify(self, commit: int, settled: Settled) -> None:
         """Call ``settled`` on the loop's thread once ``commit`` is durable, or cannot be."""
-        try:
-            self._when_durable(commit, partial(self._deliver, settled))
-        except Exception as broken:  # whatever it is, the client gets a 500
-            settled(broken)
+        if not self._turn:
+            self._loop.call_soon(self._end_turn)
+        self._turn.append(settled)
+        self._newest = max(self._newest, commit)
 
-    def _deliver(self, settled: Settled, reason: BaseException | None) -> None:
+    def _end_turn(self) -> None:
+        turn, self._turn = self._turn, []
+        try:
+            self._when_durable(self._newest, partial(self._deliver, turn))
+        except Exception as broken:  # whatever it is, the clients get a 500
+            _tell(turn, broken)
+
+    def _deliver(self, turn: list[Settled], reason: BaseException | None) -> None:
         if threading.get_ident() == self._loop_thread:
-            settled(reason)
+            _tell(turn, reason)
             return
-        self._mailbox.append((settled, reason))
+        self._mailbox.append((turn, reason))
         if not self._awake:
             self._awake = True
             self._wake()
@@ -54,5 +64,9 @@ class Settlement:
         # which is harmless; the other order could leave one lying.
         self._awake = False
         while self._mailbox:
-            settled, reason = self._mailbox.popleft()
-            settled(reason)
+            _tell(*self._mailbox.popleft())
+
+
+def _tell(turn: list[Settled], reason: BaseException | None) -> None:
+    for settled in turn:
+        settled(reason)
