@@ -3,14 +3,14 @@
 For ``class Order(Entity): order_id: str; total: Decimal; note: str | None`` the generated code is about
 
     def encode(o):
-        d = o.__dict__
         item = {}
-        v = d["order_id"]
-        item["order_id"] = {"S": v} if type(v) is str else e0(v)
-        v = d["total"]
-        item["total"] = {"N": str(v)} if type(v) is Decimal else e1(v)
-        v = d["note"]
-        if v is not None: item["note"] = {"S": v} if type(v) is str else e2(v)
+        v = o.order_id
+        item["order_id"] = {"S": v} if type(v) is str else e1(v)
+        v = o.total
+        item["total"] = {"N": str(v)} if type(v) is Decimal and v.is_finite() else e2(v)
+        v = o.note
+        if v is not None:
+            item["note"] = {"S": v} if type(v) is str else e3(v)
         return item
 
     def decode(item):
@@ -21,41 +21,27 @@ For ``class Order(Entity): order_id: str; total: Decimal; note: str | None`` the
         ...
         return o
 
-so that the common value costs a type test and a dictionary. ``e0`` and its like are closures that accept what also fits (a subclass, an
-int for a Decimal) or raise. When decoding fails, a second, slow walk finds the field at fault, so that errors name entity, field and value.
+(``source`` writes the expressions). When either fails, a second, slow walk finds the field at fault, so that errors name entity, field
+and value. Classes that do something in ``__init__`` and models of other libraries are made by a call with all values (``Making``).
 """
 
 from __future__ import annotations
 
 import dataclasses
-from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date, datetime
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
-from stator.design.types import Maybe, Scalar, SetOf
-from stator.design.wire import (
-    REQUIRED,
-    Decoder,
-    Encoder,
-    WrongValue,
-    absent_value,
-    decode_time,
-    decoder,
-    encode_time,
-    encoder,
-    omits,
-)
+from stator.design.source import Source, attribute, default_of, is_plain
+from stator.design.types import Shape
+from stator.design.wire import REQUIRED, Decoder, Encoder, WrongValue, decoder, encoder, omits
 from stator.errors import ItemMismatch
 from stator.model.values import Item, Value
 
 if TYPE_CHECKING:
     from stator.design.entity import EntityInfo
 
-_FAULTS = (WrongValue, KeyError, ValueError, TypeError, ArithmeticError)
+_FAULTS = (WrongValue, KeyError, ValueError, TypeError, ArithmeticError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,33 +54,47 @@ class Codec:
     decode_field: dict[str, Decoder]
 
 
-# Source for the values that need no closure: the test that the fast form applies, and the fast form.
-_FAST_ENCODE: dict[type, tuple[str, str]] = {
-    str: ("type(v) is str", '{"S": v}'),
-    int: ("type(v) is int", '{"N": str(v)}'),
-    bool: ("v is True or v is False", '{"BOOL": v}'),
-    Decimal: ("type(v) is Decimal and v.is_finite()", '{"N": str(v)}'),
-    bytes: ("type(v) is bytes", '{"B": b64encode(v).decode()}'),
-    UUID: ("type(v) is UUID", '{"S": str(v)}'),
-    datetime: ("type(v) is datetime and v.tzinfo is not None", '{"S": encode_time(v)}'),
-}
-_FAST_DECODE: dict[type, str] = {
-    str: 'v["S"]',
-    int: 'int(v["N"])',
-    float: 'float(v["N"])',
-    Decimal: 'Decimal(v["N"])',
-    bool: 'v["BOOL"]',
-    bytes: 'b64decode(v["B"])',
-    datetime: 'decode_time(v["S"])',
-    date: 'date.fromisoformat(v["S"])',
-    UUID: 'UUID(v["S"])',
-}
+@dataclass(frozen=True, slots=True)
+class Making:
+    """How objects are made from values by field name. ``absent`` says what a missing attribute stands for.
+
+    REQUIRED there means that it may not be missing, LEFT_OUT that ``make`` knows better.
+    """
+
+    make: Callable[[dict[str, Any]], Any]
+    absent: dict[str, Callable[[], Any]]
 
 
-def make_codec(entity: EntityInfo) -> Codec:
-    encoders = {name: _named(entity, name, encoder(field.shape)) for name, field in entity.fields.items()}
-    decoders = {name: decoder(field.shape) for name, field in entity.fields.items()}
-    return Codec(_make_encode(entity, encoders), _make_decode(entity, decoders), encoders, _checked(entity, decoders))
+def LEFT_OUT() -> Any:
+    raise AssertionError("a value that is left out is never asked for")
+
+
+def make_codec(entity: EntityInfo, making: Making | None = None) -> Codec:
+    shapes = {name: field.shape for name, field in entity.fields.items()}
+    encoders = {name: _named(entity, name, encoder(shape)) for name, shape in shapes.items()}
+    decoders = {name: decoder(shape) for name, shape in shapes.items()}
+    if making is None and not is_plain(entity.cls):
+        making = _by_init(entity.cls, shapes)
+    absent = making.absent if making else {name: default_of(entity.cls, name, shape) for name, shape in shapes.items()}
+    to_wire, from_wire = _make_encode(shapes), _make_decode(entity.cls, shapes, absent, making)
+
+    def encode(made: Any) -> Item:
+        try:
+            return to_wire(made)
+        except WrongValue:
+            for name, encode in encoders.items():
+                if not omits(shapes[name])(getattr(made, name)):
+                    encode(getattr(made, name))  # raises for the field at fault
+            raise
+
+    def decode(item: Item) -> Any:
+        try:
+            return from_wire(item)
+        except _FAULTS as error:
+            fault = _fault(entity, decoders, absent, item, error)
+            raise fault from (error if fault.field == "?" else None)
+
+    return Codec(encode, decode, encoders, _checked(entity, decoders))
 
 
 def _named(entity: EntityInfo, field: str, encode: Encoder) -> Encoder:
@@ -128,102 +128,54 @@ def _mismatch(entity: EntityInfo, field: str, value: Any, error: Exception) -> I
     return ItemMismatch(entity.name, field, "the stored value does not fit the field's type", value)
 
 
-_GLOBALS: dict[str, Any] = {
-    "Decimal": Decimal, "UUID": UUID, "date": date, "b64encode": b64encode, "b64decode": b64decode,
-    "datetime": datetime, "encode_time": encode_time, "decode_time": decode_time, "new": object.__new__,
-}  # fmt: skip
+def _make_encode(shapes: dict[str, Shape]) -> Callable[[Any], Item]:
+    source = Source()
+    body = ["item = {}"]
+    for name, shape in shapes.items():
+        body += [f"v = {attribute('o', name)}", *source.put(name, shape)]
+    source.function("encode", "o", [*body, "return item"])
+    return source.compiled("encode")
 
 
-def _compile(name: str, lines: list[str], names: dict[str, Any]) -> Any:
-    namespace = {**_GLOBALS, **names}
-    exec("\n".join(lines), namespace)  # noqa: S102 - source made here, of field names the interpreter has accepted
-    return namespace[name]
-
-
-def _make_encode(entity: EntityInfo, encoders: dict[str, Encoder]) -> Callable[[Any], Item]:
-    names: dict[str, Any] = {}
-    lines = ["def encode(o):", "    d = o.__dict__", "    item = {}"]
-    for at, (name, field) in enumerate(entity.fields.items()):
-        shape = field.shape
-        names[f"e{at}"], names[f"omit{at}"] = encoders[name], omits(shape)
-        lines.append(f"    v = d[{name!r}]")
-        indent = "    "
-        if isinstance(shape, Maybe):
-            lines.append("    if v is not None:")
-            indent, shape = "        ", shape.inner
-        if isinstance(shape, SetOf):
-            lines.append(f"{indent}if not omit{at}(v):")
-            indent += "    "
-        fast = _FAST_ENCODE.get(shape.python) if isinstance(shape, Scalar) else None
-        form = f"{fast[1]} if {fast[0]} else e{at}(v)" if fast else f"e{at}(v)"
-        lines.append(f"{indent}item[{name!r}] = {form}")
-    lines.append("    return item")
-    return _compile("encode", lines, names)  # type: ignore[no-any-return]
-
-
-def _make_decode(entity: EntityInfo, decoders: dict[str, Decoder]) -> Callable[[Item], Any]:
-    if hasattr(entity.cls, "__post_init__") or not hasattr(entity.cls, "__overrides__"):
-        fast = _decode_by_init(entity, decoders)
+def _make_decode(
+    cls: type, shapes: dict[str, Shape], absent: dict[str, Callable[[], Any]], making: Making | None
+) -> Callable[[Item], Any]:
+    source = Source()
+    if making is None:
+        body = source.fill(source.bind("t", cls), shapes, absent)
     else:
-        fast = _decode_into_dict(entity, decoders)
-
-    def decode(item: Item) -> Any:
-        try:
-            return fast(item)
-        except _FAULTS as error:
-            raise _fault(entity, decoders, item, error) from None
-
-    return decode
+        body = ["d = {}"]
+        for name, shape in shapes.items():
+            body += source.get(name, shape, absent[name], leave_out=absent[name] is LEFT_OUT)
+        body.append(f"return {source.bind('make', making.make)}(d)")
+    source.function("decode", "item", body)
+    return source.compiled("decode")
 
 
-def _decode_into_dict(entity: EntityInfo, decoders: dict[str, Decoder]) -> Callable[[Item], Any]:
-    """Without ``__init__``: the fields are put where it would put them."""
-    names: dict[str, Any] = {"cls": entity.cls}
-    lines = ["def decode(item):", "    o = new(cls)", "    d = o.__dict__"]
-    for at, (name, field) in enumerate(entity.fields.items()):
-        names[f"d{at}"], names[f"a{at}"] = decoders[name], _default_of(entity, name)
-        fast = _FAST_DECODE.get(field.shape.python) if isinstance(field.shape, Scalar) else None
-        value = fast or f"d{at}(v)"
-        if names[f"a{at}"] is REQUIRED:
-            lines += [f"    v = item[{name!r}]", f"    d[{name!r}] = {value}"]
-        else:
-            lines += [f"    v = item.get({name!r})", f"    d[{name!r}] = a{at}() if v is None else {value}"]
-    lines.append("    return o")
-    return _compile("decode", lines, names)  # type: ignore[no-any-return]
-
-
-def _default_of(entity: EntityInfo, name: str) -> Callable[[], Any]:
-    declared = next(field for field in dataclasses.fields(entity.cls) if field.name == name)
-    if declared.default_factory is not dataclasses.MISSING:
-        return declared.default_factory
-    if declared.default is not dataclasses.MISSING:
-        default = declared.default
-        return lambda: default
-    return absent_value(entity.fields[name].shape)
-
-
-def _decode_by_init(entity: EntityInfo, decoders: dict[str, Decoder]) -> Callable[[Item], Any]:
+def _by_init(cls: type, shapes: dict[str, Shape]) -> Making:
     """Through ``__init__``, for classes that do something in it; what it does not take is set afterwards."""
-    takes = {field.name for field in dataclasses.fields(entity.cls) if field.init}
+    takes = {field.name for field in dataclasses.fields(cls) if field.init}
 
-    def decode(item: Item) -> Any:
-        values = {
-            name: decode(item[name]) if name in item else _default_of(entity, name)()
-            for name, decode in decoders.items()
-        }
-        made = entity.cls(**{name: value for name, value in values.items() if name in takes})
+    def make(values: dict[str, Any]) -> Any:
+        made = cls(**{name: value for name, value in values.items() if name in takes})
         for name in values.keys() - takes:
             object.__setattr__(made, name, values[name])
         return made
 
-    return decode
+    return Making(make, {name: default_of(cls, name, shape) for name, shape in shapes.items()})
 
 
-def _fault(entity: EntityInfo, decoders: dict[str, Decoder], item: Item, error: Exception) -> ItemMismatch:
+def _fault(
+    entity: EntityInfo,
+    decoders: dict[str, Decoder],
+    absent: dict[str, Callable[[], Any]],
+    item: Item,
+    error: Exception,
+) -> ItemMismatch:
     """The slow walk: which field made decoding fail."""
     for name, decode in decoders.items():
         if name not in item:
-            if _default_of(entity, name) is REQUIRED:
+            if absent[name] is REQUIRED:
                 return ItemMismatch(entity.name, name, "the item has no such attribute", sorted(item))
             continue
         try:

@@ -293,6 +293,7 @@ def _decode_set(each: Decoder, kind: str, container: Callable[[Any], Any]) -> De
 def _decode_nested(shape: Nested) -> Decoder:
     members = [(name, decoder(inner), absent_value(inner)) for name, inner, _ in shape.fields]
     fill = {name for name, inner, has_default in shape.fields if not has_default}
+    make = maker_of(shape)
 
     def decode(value: Value) -> Any:
         found = value["M"]
@@ -304,9 +305,15 @@ def _decode_nested(shape: Nested) -> Decoder:
                 if absent is REQUIRED:
                     raise WrongValue(f"member {name} is missing", found)
                 arguments[name] = absent()
-        return shape.cls(**arguments)
+        return make(arguments)
 
     return decode
+
+
+def maker_of(shape: Nested) -> Callable[[dict[str, Any]], Any]:
+    """Makes an object of the shape from values by name: a call of the class, unless the shape says otherwise."""
+    make: Callable[[dict[str, Any]], Any] | None = getattr(shape, "make", None)
+    return make or (lambda values: shape.cls(**values))
 
 
 def decode_anything(value: Value) -> Any:

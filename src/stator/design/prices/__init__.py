@@ -1,0 +1,155 @@
+"""What AWS charges for DynamoDB, by region, from a data file that has a date.
+
+    prices("eu-west-1")["write_request_unit"]     # Decimal("7.05E-7") dollars
+
+Each number in the file names its source: a ``transcript`` of AWS's price list in some public file, a ``tool`` that carries prices, or a
+``recollection``, for which nothing better was found (``doubtful``). A region is in it only if reads, writes and storage are known; what else is not known of a
+region raises, saying so, rather than standing for another region's price. A newer file of the same form can be loaded from anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from stator.errors import DesignError
+
+PriceName = Literal[
+    "write_request_unit", "read_request_unit", "replicated_write_request_unit",
+    "write_capacity_hour", "read_capacity_hour", "replicated_write_capacity_hour", "storage_gb_month",
+    "ia_write_request_unit", "ia_read_request_unit", "ia_replicated_write_request_unit",
+    "ia_write_capacity_hour", "ia_read_capacity_hour", "ia_replicated_write_capacity_hour", "ia_storage_gb_month",
+    "pitr_gb_month", "backup_gb_month", "cold_backup_gb_month", "restore_gb", "export_gb", "import_gb",
+    "stream_read", "kinesis_capture_unit",
+]  # fmt: skip
+NEEDED: tuple[PriceName, ...] = (
+    "write_request_unit", "read_request_unit", "write_capacity_hour", "read_capacity_hour", "storage_gb_month",
+)  # fmt: skip
+Years = Literal[1, 3]
+
+
+@dataclass(frozen=True, slots=True)
+class ReservedPrice:
+    """For a block of ``units``: once, and then each hour of the term."""
+
+    upfront: Decimal
+    hour: Decimal
+    units: int
+
+    def month(self, years: int, hours: Decimal) -> Decimal:
+        """A block's cost a month, the upfront fee spread over the term."""
+        return self.upfront / (12 * years) + self.hour * hours
+
+
+@dataclass(frozen=True, slots=True)
+class FreeTier:
+    """What an account has free each month: capacity and storage of the Standard class, and reads of streams."""
+
+    write_capacity: Decimal
+    read_capacity: Decimal
+    storage_gb: Decimal
+    stream_reads: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class RegionPrices:
+    """The prices of one region, in dollars."""
+
+    region: str
+    name: str
+    as_of: date
+    known: Mapping[str, Decimal]
+    reserved_known: Mapping[tuple[int, str], ReservedPrice]
+    sources: Mapping[str, str]
+    doubtful: frozenset[str]
+
+    def __getitem__(self, name: PriceName) -> Decimal:
+        found = self.known.get(name)
+        if found is None:
+            raise DesignError(
+                f"the price {name} of {self.region} is not in the price file of {self.as_of}",
+                hint=f"add it to a price file of your own and load that; {self.region} has {', '.join(self.known)}",
+            )
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.known
+
+    def reserved(self, kind: Literal["read", "write"], years: Years) -> ReservedPrice:
+        found = self.reserved_known.get((years, kind))
+        if found is None:
+            raise DesignError(
+                f"the price of {years}-year reserved {kind} capacity in {self.region} is not in the price file of "
+                f"{self.as_of}",
+                hint="reserve for another term, or load a price file that has it",
+            )
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class PriceFile:
+    as_of: date
+    free_tier: FreeTier
+    regions: Mapping[str, RegionPrices]
+
+    def region(self, name: str) -> RegionPrices:
+        found = self.regions.get(name)
+        if found is None:
+            raise DesignError(
+                f"no prices for region {name!r} in the price file of {self.as_of}",
+                hint=f"it has {', '.join(sorted(self.regions))}; load a price file of your own for others",
+            )
+        return found
+
+
+def prices(region: str = "us-east-1") -> RegionPrices:
+    """The newest prices that come with Stator."""
+    return price_file().region(region)
+
+
+@cache
+def price_file(path: Path | None = None) -> PriceFile:
+    """A price file: the newest of those in the package, unless a path is given."""
+    if path is not None:
+        return parse(json.loads(path.read_text()))
+    names = sorted(entry.name for entry in resources.files(__name__).iterdir() if entry.name.endswith(".json"))
+    return parse(json.loads(resources.files(__name__).joinpath(names[-1]).read_text()))
+
+
+def parse(document: Mapping[str, Any]) -> PriceFile:
+    as_of = date.fromisoformat(document["as_of"])
+    free = {name: Decimal(value) for name, value in document["free_tier"].items() if name != "sources"}
+    sources: dict[str, Any] = document["sources"]
+    regions = {name: _region(name, content, as_of, sources) for name, content in document["regions"].items()}
+    return PriceFile(as_of, FreeTier(**free), regions)
+
+
+def _region(region: str, content: Mapping[str, Any], as_of: date, sources: Mapping[str, Any]) -> RegionPrices:
+    listed: dict[str, Any] = content["prices"]
+    unknown = listed.keys() - set(get_args(PriceName))
+    missing = [name for name in NEEDED if name not in listed]
+    if unknown or missing:
+        problem = f"unknown prices {', '.join(sorted(unknown))}" if unknown else f"no {', '.join(missing)}"
+        raise DesignError(f"price file of {as_of}: {region} has {problem}", hint="see stator/design/prices")
+    reserved: dict[tuple[int, str], ReservedPrice] = {}
+    for years, kinds in content.get("reserved", {}).get("years", {}).items():
+        for kind, price in kinds.items():
+            reserved[int(years), kind] = ReservedPrice(
+                Decimal(price["upfront"]), Decimal(price["hour"]), content["reserved"]["units"]
+            )
+    return RegionPrices(
+        region,
+        content["name"],
+        as_of,
+        {name: Decimal(price["usd"]) for name, price in listed.items()},
+        reserved,
+        {name: sources[price["source"]]["text"] for name, price in listed.items()},
+        frozenset(name for name, price in listed.items() if sources[price["source"]]["kind"] == "recollection"),
+    )
