@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -224,11 +225,65 @@ class FullDisk:
         return getattr(self._real, name)
 
 
+class TimedDisk:
+    """A database whose log takes as long to sync as the test says, and remembers which threads did it."""
+
+    def __init__(self, real: Any, seconds: float) -> None:
+        self._real = real
+        self.seconds = seconds
+        self.threads: list[threading.Thread] = []
+
+    def flush_wal(self, sync: bool) -> None:
+        self.threads.append(threading.current_thread())
+        time.sleep(self.seconds)
+        self._real.flush_wal(sync)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+def test_a_slow_disk_never_holds_up_whoever_asks(tmp_path: Path) -> None:
+    storage = RocksStorage(str(tmp_path / "data"))
+    disk = TimedDisk(storage._db, 0.005)
+    storage._db = disk
+    for number in range(40):
+        storage.wait_durable(storage.write({b"key": b"%d" % number}))
+    assert threading.current_thread() not in disk.threads[-20:]
+    disk.seconds = 0.0
+    storage.close()
+
+
+def test_many_threads_share_syncs_whatever_the_disk(tmp_path: Path) -> None:
+    storage = RocksStorage(str(tmp_path / "data"))
+    disk = TimedDisk(storage._db, 0.0)
+    storage._db = disk
+    lock = threading.Lock()
+
+    def work(name: int) -> None:
+        for number in range(50):
+            with lock:  # commits are made one at a time, as under the engine's lock
+                commit = storage.write({b"%d-%d" % (name, number): b"x"})
+            storage.wait_durable(commit)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    storage.close()
+    again = RocksStorage(str(tmp_path / "data"))
+    assert all(again.get(b"%d-%d" % (name, number)) == b"x" for name in range(8) for number in range(50))
+    again.close()
+
+
+@pytest.mark.parametrize("quick", [True, False])
 @pytest.mark.parametrize("fail_on", ["write", "flush_wal"])
-def test_a_full_disk_acknowledges_nothing_and_loses_nothing(tmp_path: Path, fail_on: str) -> None:
+def test_a_full_disk_acknowledges_nothing_and_loses_nothing(tmp_path: Path, fail_on: str, quick: bool) -> None:
     path = str(tmp_path / "data")
     storage = RocksStorage(path)
     storage.wait_durable(storage.write({b"safe": b"1"}))
+    storage._sync_seconds = 0.0 if quick else 1.0
     real = storage._db
     storage._db = FullDisk(real, fail_on)
     with pytest.raises(StorageFull, match="No space left") as caught:

@@ -1,8 +1,9 @@
 """Storage on disk: RocksDB, with group commit.
 
 The idea. A write goes to RocksDB's write-ahead log and memtable at once, unsynced, and can be read from then on.
-One background thread fsyncs the log; each fsync covers every commit made before it began, so that under load many
-writes share one. ``wait_durable`` and ``when_durable`` hold back the acknowledgement until then.
+An fsync of the log covers every commit made before it began, so that under load many writes share one.
+``wait_durable`` and ``when_durable`` hold back the acknowledgement until then. Whoever asks first does the fsync itself
+when the disk has been quick of late; a slow one, or one under way, is left to a background thread.
 
 What fails, and what is left:
 - the process dies (kill -9): the log was handed to the operating system at each write, so nothing acknowledged, and
@@ -26,6 +27,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from time import perf_counter
 from typing import Any, Literal
 
 from rocksdict import (
@@ -54,6 +56,10 @@ FORMAT_VERSION = 1
 Durability = Literal["disk", "process"]
 
 _MIB = 1024 * 1024
+
+# A disk that syncs in less is synced on the thread that waits, which may be a server's event loop.
+_QUICK_SECONDS = 0.001
+_REMEMBERED_SYNCS = 8
 
 
 def _options() -> Options:
@@ -91,6 +97,8 @@ class RocksStorage:
         self._closed = False
         self._state = threading.Condition()
         self._waiting: deque[tuple[int, Durable]] = deque()
+        self._syncing = threading.Lock()
+        self._sync_seconds = 1.0  # a moving average; the background thread finds out
         self._syncer: threading.Thread | None = None
         if not self.durable_at_once:
             self._syncer = threading.Thread(target=self._sync_loop, name="stator-sync", daemon=True)
@@ -151,6 +159,11 @@ class RocksStorage:
     # -- durability
 
     def when_durable(self, commit: int, callback: Durable) -> None:
+        if commit > self._durable and self._is_quick() and self._syncing.acquire(blocking=False):
+            try:
+                self._sync()
+            finally:
+                self._syncing.release()
         with self._state:
             if commit > self._durable and self._failure is None and not self.durable_at_once:
                 self._waiting.append((commit, callback))
@@ -181,13 +194,24 @@ class RocksStorage:
                     self._state.wait()
                 if not self._waiting:
                     return
-            commit = self._commit
-            error: BaseException | None = None
-            try:
-                self._db.flush_wal(True)
-            except Exception as problem:
-                error = self._failed(problem)
-            self._settle(commit, error)
+            with self._syncing:
+                self._sync()
+
+    def _is_quick(self) -> bool:
+        """Whether the caller syncs: handing that over costs two switches of threads, more than a quick disk takes."""
+        usable = self._failure is None and not self._closed and not self.durable_at_once
+        return usable and self._sync_seconds < _QUICK_SECONDS
+
+    def _sync(self) -> None:
+        commit = self._commit
+        error: BaseException | None = None
+        started = perf_counter()
+        try:
+            self._db.flush_wal(True)
+        except Exception as problem:
+            error = self._failed(problem)
+        self._sync_seconds += (perf_counter() - started - self._sync_seconds) / _REMEMBERED_SYNCS
+        self._settle(commit, error)
 
     def _settle(self, commit: int, error: BaseException | None) -> None:
         """Tell everyone waiting for ``commit`` or less; after an error, everyone."""
@@ -229,6 +253,11 @@ class RocksStorage:
             self._state.notify_all()
         if self._syncer is not None:
             self._syncer.join()
+        with self._syncing:
+            self._close_files()
+        _holder_file(Path(self._path)).unlink(missing_ok=True)
+
+    def _close_files(self) -> None:
         if self._failure is None:
             self._db.flush_wal(True)
             self._db.close()
@@ -236,7 +265,6 @@ class RocksStorage:
             # A log that could not be written cannot be closed cleanly either; what is in it is replayed on open.
             with suppress(Exception):
                 self._db.close()
-        _holder_file(Path(self._path)).unlink(missing_ok=True)
 
 
 def _holder_file(folder: Path) -> Path:
