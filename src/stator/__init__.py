@@ -1,0 +1,63 @@
+"""Stator: data platforms on DynamoDB. What most programs need is here; each name is imported when it is first used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from stator.design.adapters import adapt as adapt
+    from stator.design.conditions import attr as attr
+    from stator.design.design import Design as Design
+    from stator.design.design import per as per
+    from stator.design.entity import Entity as Entity
+    from stator.design.markers import counter as counter
+    from stator.design.markers import created as created
+    from stator.design.markers import encrypted as encrypted
+    from stator.design.markers import ident as ident
+    from stator.design.markers import large as large
+    from stator.design.markers import ttl as ttl
+    from stator.design.markers import unique as unique
+    from stator.design.markers import updated as updated
+    from stator.design.markers import version as version
+    from stator.design.patterns import Bundle2 as Bundle2
+    from stator.design.patterns import Bundle3 as Bundle3
+    from stator.design.patterns import Bundle4 as Bundle4
+    from stator.design.patterns import Count as Count
+    from stator.design.patterns import Query as Query
+    from stator.design.patterns import creates as creates
+    from stator.design.patterns import deletes as deletes
+    from stator.design.patterns import find as find
+    from stator.design.patterns import read as read
+    from stator.design.patterns import together as together
+    from stator.design.patterns import updates as updates
+    from stator.design.patterns import write as write
+    from stator.engine import Engine as Engine
+
+_HOMES = {
+    "stator.design.adapters": ("adapt",),
+    "stator.design.conditions": ("attr",),
+    "stator.design.design": ("Design", "per"),
+    "stator.design.entity": ("Entity",),
+    "stator.design.markers": (
+        "counter", "created", "encrypted", "ident", "large", "ttl", "unique", "updated", "version",
+    ),
+    "stator.design.patterns": (
+        "Bundle2", "Bundle3", "Bundle4", "Count", "Query", "creates", "deletes", "find", "read", "together", "updates",
+        "write",
+    ),
+    "stator.engine": ("Engine",),
+}  # fmt: skip
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'stator' has no attribute {name!r}")
+    value = getattr(import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME_OF})
