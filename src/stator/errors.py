@@ -38,8 +38,12 @@ the facts a caller needs stand as attributes.
     |   +-- StorageFull                   no room for a write; nothing acknowledged was lost
     |   +-- StorageClosed                 the engine was closed
     +-- ConfigurationError                a setting or argument of Stator itself is wrong
+    +-- LiveTableUnreachable              a real table that a command looks at cannot be read
     +-- DesignError                       an entity, a pattern or a design does not make sense
     |   +-- ItemMismatch                  a value that does not fit its entity's field
+    |   +-- DesignFileWrong               the Python file of a design does not run, or has no design in it
+    |   +-- PatternRefused                an access pattern that no key can serve as it was declared
+    |   |   +-- ScanNeeded                one that would have to read the whole table
 """
 
 from __future__ import annotations
@@ -323,6 +327,10 @@ class ConfigurationError(StatorError):
     """An argument or a file given to Stator itself does not make sense."""
 
 
+class LiveTableUnreachable(StatorError):
+    """No connection, no permission, no credentials: ``hint`` says which to look at."""
+
+
 class DesignError(StatorError):
     """Something is wrong with an entity, an access pattern or a design."""
 
@@ -336,6 +344,37 @@ class ItemMismatch(DesignError):
         self.entity = entity
         self.field = field
         self.value = value
+
+
+class DesignFileWrong(DesignError):
+    """``path`` and ``line`` say where; ``excerpt`` is that line; ``problem`` is the message without them."""
+
+    def __init__(self, path: str, line: int, problem: str, *, hint: str | None = None, excerpt: str = "") -> None:
+        shown = f"\n{line:>6} | {excerpt.strip()}" if excerpt.strip() else ""
+        super().__init__(f"{path}:{line}: {problem}{shown}", hint=hint)
+        self.path = path
+        self.line = line
+        self.problem = problem
+        self.excerpt = excerpt
+
+
+class PatternRefused(DesignError):
+    """``pattern`` is its name; ``dollars`` a month is the price of the change that ``hint`` proposes, where it has one."""
+
+    def __init__(self, pattern: str, message: str, *, hint: str, dollars: float | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.pattern = pattern
+        self.dollars = dollars
+
+
+class ScanNeeded(PatternRefused):
+    """``scan_dollars`` is what the pattern would cost as a Scan, a month."""
+
+    def __init__(
+        self, pattern: str, message: str, *, hint: str, dollars: float | None = None, scan_dollars: float = 0.0
+    ) -> None:
+        super().__init__(pattern, message, hint=hint, dollars=dollars)
+        self.scan_dollars = scan_dollars
 
 
 def _leaves(cls: type[ServiceError]) -> list[type[ServiceError]]:

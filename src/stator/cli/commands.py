@@ -17,4 +17,10 @@ class CommandEntry:
 
 COMMANDS = (
     CommandEntry("serve", "stator.cli.serve", "Serve DynamoDB's API on this machine, in memory or from a folder."),
+    CommandEntry("plan", "stator.cli.plan", "Show the keys, indexes and requests of a design, with what they cost and why."),
+    CommandEntry("check", "stator.cli.check", "Check a design for what will go wrong, and against its lock file."),
+    CommandEntry("cost", "stator.cli.cost", "Say what the design costs a month, by pattern, entity and index."),
+    CommandEntry("diff", "stator.cli.diff", "The difference between the design and real tables."),
+    CommandEntry("infer", "stator.cli.infer", "Propose a design for an existing table."),
+    CommandEntry("new", "stator.cli.new", "Make a starter project: a design, a test, a README."),
 )

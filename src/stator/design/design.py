@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from stator.design.entity import Entity, info
 from stator.design.patterns import Change, Pattern, WritePattern
 from stator.errors import DesignError
+
+if TYPE_CHECKING:
+    from stator.design.cost import CostOptions, CostReport
+    from stator.design.lint.finding import Report
+    from stator.design.plan import Plan
 
 Layout = Literal["single-table", "aggregate", "table-per-entity"]
 _DEFAULT_VOLUME = 1_000_000.0
@@ -28,7 +33,11 @@ def per(entity: type[Entity], count: float) -> Per:
 
 
 class Design:
-    """What a system stores and what it asks. Everything else is derived from it."""
+    """What a system stores and what it asks. Everything else is derived from it.
+
+    ``names`` gives tables, indexes and key attributes names of your own: ``{"PK": "pk", "GSI1": "by_email"}``.
+    ``ignore`` silences findings of ``check``: ``["ST304"]``, or only one with ``["ST304:Post.likes"]``.
+    """
 
     def __init__(
         self,
@@ -40,6 +49,8 @@ class Design:
         writes: Mapping[type[Entity], float] | None = None,
         sizes: Mapping[type[Entity], int] | None = None,
         layout: Layout = "single-table",
+        names: Mapping[str, str] | None = None,
+        ignore: Iterable[str] = (),
     ) -> None:
         self.name = name
         self.entities = tuple(entities)
@@ -47,6 +58,8 @@ class Design:
         self.reads = tuple(pattern for pattern in everything if isinstance(pattern, Pattern))
         self.write_patterns = tuple(pattern for pattern in everything if isinstance(pattern, WritePattern))
         self.layout = layout
+        self.names = dict(names or {})
+        self.ignore = tuple(ignore)
         self._volumes = dict(volumes or {})
         self._writes = dict(writes or {})
         self.sizes = dict(sizes or {})
@@ -100,6 +113,24 @@ class Design:
         if isinstance(declared, Per):
             return declared.count * self._volume(declared.entity, (*above, entity))
         return float(declared)
+
+    def plan(self) -> Plan:
+        """Keys, indexes and requests: the cheapest design that serves every pattern."""
+        from stator.design.planner import plan  # the planner needs this module's classes
+
+        return plan(self)
+
+    def cost(self, **options: Unpack[CostOptions]) -> CostReport:
+        """What the design costs a month: ``shop.cost(region="eu-west-1", mode="provisioned", utilisation=0.7)``."""
+        from stator.design.cost import cost  # pricing needs this module's classes
+
+        return cost(self, **options)
+
+    def check(self, lock: Plan | None = None) -> Report:
+        """What will go wrong with this design, and how it differs from the plan in ``lock``."""
+        from stator.design.lint.check import check  # the rules need this module's classes
+
+        return check(self, lock)
 
     def changes(self) -> list[tuple[Change, float]]:
         """Every declared change with its rate a second."""

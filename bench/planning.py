@@ -1,0 +1,83 @@
+"""How long planning takes: 60 entities and 200 patterns, in one table and in several.
+
+    .venv/bin/python bench/planning.py
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Literal
+
+from stator.design.design import Design, Layout
+from stator.design.entity import Entity
+from stator.design.markers import ident, unique
+from stator.design.patterns import creates, find, read, together, updates, write
+
+
+def make_entity(number: int) -> type[Any]:
+    annotations = {
+        f"e{number}_id": str, "owner": str, "mail": str, "state": Literal["new", "open", "done"], "at": datetime,
+        "amount": Decimal, "flag": bool, "note": str, f"e{number // 3 * 3}_id": str,
+    }  # fmt: skip
+    body: dict[str, Any] = {"__annotations__": annotations, f"e{number}_id": ident(), "mail": unique(), "__module__": __name__}
+    return type(Entity)(f"E{number}", (Entity,), body)
+
+
+def make_read(chance: random.Random, entity: type[Any], number: int) -> Any:
+    fields = chance.sample(["owner", "mail", "state", "flag", list(entity.__annotations__)[0]], chance.choice([1, 1, 2, 3]))
+    order = chance.choice([None, "at", "amount"])
+    constant = chance.random() < 0.3
+
+    def ask(p0: Any, p1: Any, p2: Any, p3: Any) -> Any:
+        values = [("open" if constant and name == "state" else value) for name, value in zip(fields, (p0, p1, p2))]
+        query = find(entity).where(*(getattr(entity, name) == value for name, value in zip(fields, values)))
+        return query.order_by(getattr(entity, order)).where(getattr(entity, order) >= p3) if order else query
+
+    ask.__name__ = f"read{number}"
+    return read(rps=chance.choice([1, 20, 300]), returns=chance.choice([1, 20, 200]))(ask)
+
+
+def make_group(entities: list[type[Any]], field: str, number: int) -> Any:
+    def ask(p0: Any) -> Any:
+        return together(*entities).where(getattr(entities[0], field) == p0)
+
+    ask.__name__ = f"group{number}"
+    return read(rps=20, returns=30)(ask)
+
+
+def make_write(chance: random.Random, entity: type[Any], number: int) -> Any:
+    kind = chance.random()
+
+    def change() -> Any:
+        return creates(entity) if kind < 0.5 else updates(entity.state, entity.amount)
+
+    change.__name__ = f"write{number}"
+    return write(rps=chance.choice([1, 50]))(change)
+
+
+def make_design(layout: Layout, entities: int = 60, patterns: int = 200) -> Design:
+    chance = random.Random(1)
+    made = [make_entity(number) for number in range(entities)]
+    asked: list[Any] = [make_group(made[at : at + 3], f"e{at}_id", at) for at in range(0, entities, 3)]
+    asked += [make_write(chance, entity, at) for at, entity in enumerate(made)]
+    while len(asked) < patterns:
+        asked.append(make_read(chance, chance.choice(made), len(asked)))
+    return Design("big", made, asked, volumes=dict.fromkeys(made, 1_000_000.0), layout=layout)
+
+
+def main() -> None:
+    layouts: tuple[Layout, ...] = ("single-table", "aggregate", "table-per-entity")
+    for layout in layouts:
+        design = make_design(layout)
+        start = time.perf_counter()
+        plan = design.plan()
+        seconds = time.perf_counter() - start
+        indexes = sum(len(table.indexes) for table in plan.tables)
+        print(f"{layout}: {seconds:.2f} s, {len(plan.tables)} tables, {indexes} indexes, proven {plan.proven}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""``stator check``: lint and the lock, for people and for CI.
+
+Exit codes: 0 nothing to do, 1 findings (errors or warnings) or a lock that says otherwise, 2 nothing could be checked.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stator.cli.design_file import DesignFile, load_design_file
+from stator.cli.report import show_error
+from stator.design.lint.finding import Finding, Report
+from stator.design.lint.location import Location
+from stator.design.lock import LockChange, read_lock
+from stator.design.plan import Plan
+from stator.errors import ConfigurationError, DesignFileWrong, StatorError
+
+_COLOURS = {
+    "error": "red",
+    "warning": "yellow",
+    "note": "cyan",
+    "orphans": "red",
+    "backfill": "yellow",
+    "safe": "green",
+}
+_GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
+
+
+def command(
+    target: Annotated[
+        str | None, typer.Argument(metavar="[TARGET]", help="shop.py, shop.py:shop or package.module:shop.")
+    ] = None,
+    lock: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="The lock file; by default <name>.design.json beside the design."),
+    ] = None,
+    github: Annotated[bool, typer.Option("--github", help="Print annotations for GitHub Actions.")] = False,
+    fixes: Annotated[
+        bool | None,
+        typer.Option("--fixes/--no-fixes", help="Say below each finding what to do; on a terminal it does."),
+    ] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Check a design for what will go wrong, and against its lock file.
+
+    One line for each finding, `file:line: CODE message`; docs/lint has a page for each code.
+    Exit code 0: nothing to do. 1: errors, warnings, or a lock that says otherwise. 2: nothing could be checked.
+
+    Example: stator check shop.py --github
+    """
+    if github and json_output:
+        raise typer.BadParameter("--github and --json exclude each other")
+    try:
+        file = load_design_file(target)
+        frozen = _frozen(file, lock)
+    except StatorError as error:
+        _show_unchecked(error, github=github, as_json=json_output)
+        raise typer.Exit(2) from None
+    path = lock or file.lock
+    report = file.design.check(frozen)
+    if json_output:
+        found = {"design": file.design.name, "lock": str(path) if frozen else None, **report.to_data()}
+        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+    elif github:
+        _annotate(report, path)
+    else:
+        _print(report, path, with_fixes=sys.stdout.isatty() if fixes is None else fixes)
+    if not json_output:
+        _summarize(file, report, path, is_locked=frozen is not None)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def _frozen(file: DesignFile, lock: Path | None) -> Plan | None:
+    found = read_lock(lock or file.lock)
+    if found is None and lock is not None:
+        raise ConfigurationError(
+            f"there is no lock file {lock}", hint="stator plan --write makes one beside the design"
+        )
+    return found
+
+
+# --- for people ---------------------------------------------------------------------------------------------
+
+
+def _print(report: Report, path: Path, *, with_fixes: bool) -> None:
+    for finding in report.findings:
+        where = f"{finding.location}: " if finding.location else ""
+        code = typer.style(finding.code, fg=_COLOURS[finding.severity], bold=True)
+        typer.echo(f"{where}{code} {finding.message}")
+        if with_fixes:
+            typer.echo(f"    {typer.style('fix:', fg='cyan')} {finding.fix}")
+    for change in report.changes:
+        risk = typer.style(change.risk, fg=_COLOURS[change.risk], bold=True)
+        ending = "" if with_fixes else f"; {change.do}"
+        typer.echo(f"{_shown(path)}:1: LOCK {risk}: {change.subject}: {change.what}{ending}")
+        if with_fixes:
+            typer.echo(f"    {typer.style('do:', fg='cyan')} {change.do}")
+
+
+def _summarize(file: DesignFile, report: Report, path: Path, *, is_locked: bool) -> None:
+    """How it went, on stderr: stdout has the findings and nothing else."""
+    counts = [_count(report, severity) for severity in ("error", "warning", "note")]
+    said = ", ".join(count for count in counts if count) or "nothing to complain of"
+    ignored = f" ({len(report.ignored)} ignored)" if report.ignored else ""
+    ending = typer.style("ok", fg="green") if report.ok else typer.style("failed", fg="red")
+    typer.echo(f"{ending}: {file.design.name}: {said}{ignored}; {_lock_words(report, path, is_locked)}", err=True)
+
+
+def _count(report: Report, severity: str) -> str:
+    number = sum(finding.severity == severity for finding in report.findings)
+    return f"{number} {severity}{'s' if number > 1 else ''}" if number else ""
+
+
+def _lock_words(report: Report, path: Path, is_locked: bool) -> str:
+    if not is_locked:
+        return f"no {path.name} yet, stator plan --write makes it"
+    if report.plan is None:
+        return f"{path.name} was not compared, for there is no whole plan"
+    if not report.changes:
+        return f"{path.name} agrees"
+    risks = [change.risk for change in report.changes]
+    counts = ", ".join(f"{risks.count(risk)} {risk}" for risk in dict.fromkeys(risks))
+    ending = "accept with stator plan --write" if set(risks) == {"safe"} else "stator plan --write once that is done"
+    return f"{path.name} says otherwise ({counts}): {ending}"
+
+
+def _shown(path: Path) -> str:
+    return Location(str(path.resolve()), 1).shown_path
+
+
+# --- for GitHub ---------------------------------------------------------------------------------------------
+
+
+def _annotate(report: Report, path: Path) -> None:
+    for finding in report.findings:
+        typer.echo(_finding_annotation(finding))
+    for change in report.changes:
+        typer.echo(_change_annotation(change, path))
+
+
+def _finding_annotation(finding: Finding) -> str:
+    place = f"file={_property(finding.location.shown_path)},line={finding.location.line}," if finding.location else ""
+    title = _property(f"{finding.code} {finding.subject}")
+    return f"::{_GITHUB[finding.severity]} {place}title={title}::{_data(f'{finding.message}. Fix: {finding.fix}')}"
+
+
+def _change_annotation(change: LockChange, path: Path) -> str:
+    title = _property(f"{change.risk}: {change.subject}")
+    return f"::error file={_property(_shown(path))},line=1,title={title}::{_data(f'{change.what}; {change.do}')}"
+
+
+def _show_unchecked(error: StatorError, *, github: bool, as_json: bool) -> None:
+    if github:
+        place = f"file={_property(error.path)},line={error.line}," if isinstance(error, DesignFileWrong) else ""
+        problem = error.problem if isinstance(error, DesignFileWrong) else error.message
+        hint = f". Hint: {error.hint}" if error.hint else ""
+        typer.echo(f"::error {place}title=no design to check::{_data(problem + hint)}")
+    show_error(error, as_json=as_json)
+
+
+def _data(text: str) -> str:
+    """As the runner wants the text of a workflow command."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,201 @@
+"""``stator cost``: what the design costs a month, and what a change does to that."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from stator.cli.design_file import load_design, plan_of
+from stator.cli.git_lock import plan_at
+from stator.design.cost import Basis, CostOptions, CostReport, cost, report
+from stator.design.cost_diff import CostDiff, compare, signed
+from stator.design.design import Design
+from stator.design.lock import lock_path
+from stator.design.prices import prices
+from stator.design.workload import Workload, workload_of
+from stator.errors import DesignError
+
+_BAR = 20
+
+
+class BillingMode(StrEnum):
+    on_demand = "on-demand"
+    provisioned = "provisioned"
+    reserved = "reserved"
+
+
+def command(
+    target: Annotated[
+        str | None, typer.Argument(metavar="[TARGET]", help="shop.py, shop.py:shop or module:shop.", show_default=False)
+    ] = None,
+    region: Annotated[str, typer.Option(help="The AWS region whose prices count.")] = "us-east-1",
+    mode: Annotated[BillingMode, typer.Option(help="How capacity is paid for.")] = BillingMode.on_demand,
+    utilisation: Annotated[
+        float, typer.Option(min=0.01, max=1.0, help="The share of provisioned or reserved capacity that is used.")
+    ] = 0.7,
+    years: Annotated[int, typer.Option(min=1, max=3, help="The term of reserved capacity: 1 or 3.")] = 1,
+    pitr: Annotated[bool, typer.Option("--pitr", help="With point-in-time recovery.")] = False,
+    backups: Annotated[float, typer.Option(min=0.0, metavar="N", help="Full backups that are kept.")] = 0.0,
+    streams: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Consumers that poll the stream (Lambda reads free of charge).")
+    ] = 0,
+    diff: Annotated[
+        str | None, typer.Option(metavar="REV", help="Compare with the lock file in another git revision.")
+    ] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what the design costs a month, by pattern, entity and index.
+
+    Example: stator cost shop.py --region eu-west-1 --mode provisioned --utilisation 0.6
+
+    Example: stator cost --diff main
+    """
+    if years == 2:
+        raise typer.BadParameter("capacity is reserved for 1 or 3 years")
+    options = CostOptions(
+        region=region,
+        mode=mode.value,
+        utilisation=utilisation,
+        years=1 if years == 1 else 3,
+        pitr=pitr,
+        backups=backups,
+        stream_consumers=streams,
+    )
+    design = load_design(target)
+    workload = workload_of(plan_of(design), design)
+    basis = Basis(**options)
+    found = report(design.name, workload, basis, prices(region))
+    change = None if diff is None else _change(design, found, diff, target, options)
+    if json_output:
+        typer.echo(json.dumps(found.to_data() | ({} if change is None else {"diff": change.to_data()}), indent=2))
+        return
+    _show(change_view(change) if change is not None else report_view(found, _others(workload, basis, found)))
+
+
+def _change(design: Design, now: CostReport, revision: str, target: str | None, options: CostOptions) -> CostDiff:
+    """Both plans are asked with the facts of today's design, so that only what is in the lock file can differ."""
+    before = plan_at(revision, lock_path(design.name, _folder(target)))
+    return compare(cost(before, facts=design, **options), now)
+
+
+def _folder(target: str | None) -> Path:
+    """Where the lock file lies: beside the design file, or here."""
+    file = Path((target or "").partition(":")[0])
+    if file.is_dir():
+        return file
+    return file.parent if file.suffix == ".py" else Path()
+
+
+def _others(workload: Workload, basis: Basis, found: CostReport) -> dict[str, Decimal]:
+    """The same design under the other modes, where the region's prices are known."""
+    totals: dict[str, Decimal] = {}
+    for mode in BillingMode:
+        other = Basis(
+            basis.region, mode.value, basis.utilisation, basis.years, "standard", basis.pitr, basis.backups,
+            basis.stream_consumers,
+        )  # fmt: skip
+        try:
+            priced = found if other == basis else report(found.design, workload, other, prices(basis.region))
+        except DesignError:
+            continue
+        totals[str(other)] = priced.total
+    return totals
+
+
+# --- what is shown ------------------------------------------------------------------------------------------
+
+
+def _show(view: RenderableType) -> None:
+    Console(highlight=False).print(view)
+
+
+def report_view(found: CostReport, modes: dict[str, Decimal]) -> RenderableType:
+    headline = Text.assemble((f"{found.design}  ", "bold"), (_money(found.total), "bold green"), " a month")
+    region = prices(found.basis.region)
+    basis = Text(f"{found.basis}, {found.basis.region} ({region.name}), prices of {found.prices_as_of}", style="dim")
+    kinds = {line.pattern: line.kind for line in found.lines if line.pattern}
+    parts: list[RenderableType] = [
+        headline,
+        basis,
+        _section("pattern", found.by_pattern(), found.total, {str(name): kind for name, kind in kinds.items()}),
+        _section("entity", found.by_entity(), found.total, {}),
+        _section("table, index", found.by_place(), found.total, {}),
+        _section("what for", found.by_kind(), found.total, {}),
+        _modes_view(found, modes),
+    ]
+    if found.doubtful:
+        parts.append(Text(f"\nnote: no AWS source was found for {', '.join(found.doubtful)}", style="yellow"))
+    return Group(*parts)
+
+
+def _section(title: str, rows: dict[str, Decimal], whole: Decimal, notes: dict[str, str]) -> RenderableType:
+    table = Table(box=None, pad_edge=False, header_style="cyan", padding=(0, 2, 0, 0))
+    table.add_column(title, min_width=24, overflow="fold")
+    table.add_column("", style="dim", min_width=6)
+    table.add_column("a month", justify="right", min_width=12)
+    table.add_column("share", justify="right", min_width=5)
+    table.add_column("")
+    for name, dollars in rows.items():
+        share = float(dollars / whole) if whole else 0.0
+        bar = Text(_bar(share), style="green")
+        table.add_row(Text(name), notes.get(name, ""), _money(dollars), _percent(share), bar)
+    return Padding(table, (1, 0, 0, 0))
+
+
+def _percent(share: float) -> str:
+    return "< 1%" if 0 < share < 0.005 else f"{share:.0%}"
+
+
+def _bar(share: float) -> str:
+    """Eighths of a character, so that small shares are still told apart."""
+    eighths = round(share * _BAR * 8)
+    whole, rest = divmod(eighths, 8)
+    return "█" * whole + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[rest]
+
+
+def _modes_view(found: CostReport, modes: dict[str, Decimal]) -> RenderableType:
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(min_width=32)
+    table.add_column(justify="right", min_width=12)
+    for mode, dollars in modes.items():
+        mine = mode == str(found.basis)
+        table.add_row(Text(mode, style="bold" if mine else ""), _money(dollars), "<" if mine else "")
+    return Group(Text("\npaid for otherwise", style="cyan"), table)
+
+
+def change_view(change: CostDiff) -> RenderableType:
+    sentence = Text(change.sentence, style="bold red" if change.dollars > 0 else "bold green")
+    if not change.changes:
+        return sentence
+    table = Table(box=None, pad_edge=False, header_style="cyan", padding=(0, 2, 0, 0))
+    table.add_column("because of", min_width=28, overflow="fold")
+    for title in ("before", "after", "change"):
+        table.add_column(title, justify="right", min_width=12)
+    for each in change.changes:
+        style = "red" if each.dollars > 0 else "green"
+        table.add_row(Text(each.cause), _maybe(each.before), _maybe(each.after), Text(signed(each.dollars), style=style))
+    table.add_row()
+    style = "bold red" if change.dollars > 0 else "bold green"
+    table.add_row(
+        Text("all together", style="bold"), _money(change.before.total), _money(change.after.total),
+        Text(signed(change.dollars), style=style),
+    )  # fmt: skip
+    return Group(sentence, Padding(table, (1, 0, 0, 0)))
+
+
+def _maybe(dollars: Decimal | None) -> str:
+    return "-" if dollars is None else _money(dollars)
+
+
+def _money(dollars: Decimal) -> str:
+    """To the cent; what is less than half a cent is not nothing."""
+    return "< $0.01" if 0 < dollars < Decimal("0.005") else f"${dollars:,.2f}"

@@ -1,0 +1,52 @@
+"""``stator docs``: the design as a document, in Markdown or as an HTML page."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stator.cli.design_file import load_design, plan_of
+from stator.cli.output_file import write_text
+from stator.design.documents import document_of, html, markdown
+
+
+class Format(StrEnum):
+    markdown = "markdown"
+    html = "html"
+
+
+def command(
+    target: Annotated[
+        str | None, typer.Argument(metavar="[TARGET]", help="shop.py, shop.py:shop or module:shop.", show_default=False)
+    ] = None,
+    form: Annotated[
+        Format | None,
+        typer.Option("--format", help="Markdown, or one HTML page with everything in it.", show_default="by --out, or markdown"),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.", dir_okay=False)
+    ] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print the file and format as JSON; needs --out.")] = False,
+) -> None:
+    """Write the design as a document: patterns, entity diagram, example items.
+
+    Example: stator docs shop.py --out shop.html
+    """
+    if json_output and out is None:
+        raise typer.BadParameter("--json needs --out: the document itself goes to stdout otherwise")
+    chosen = form or (Format.html if out is not None and out.suffix in (".html", ".htm") else Format.markdown)
+    design = load_design(target)
+    document = document_of(design, plan_of(design))
+    text = html(document) if chosen is Format.html else markdown(document)
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    write_text(out, text)
+    if json_output:
+        typer.echo(json.dumps({"file": str(out), "format": chosen.value, "bytes": len(text.encode())}))
+    else:
+        typer.echo(f"wrote {out}", err=True)

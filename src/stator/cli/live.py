@@ -1,0 +1,101 @@
+"""Real tables, for commands that look at them: any address that speaks DynamoDB, through botocore."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from stator.errors import ConfigurationError, LiveTableUnreachable
+
+Item = dict[str, Any]
+_HOW = "give http://localhost:8000, or aws://eu-west-1 for the service itself"
+
+
+class LiveTables:
+    """``http(s)://host:port`` is any endpoint; ``aws://region`` is AWS, with credentials as botocore finds them."""
+
+    def __init__(self, address: str, *, region: str | None = None, profile: str | None = None) -> None:
+        self.address = address
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https", "aws") or not parts.netloc:
+            raise ConfigurationError(f"{address} is not an address of DynamoDB", hint=_HOW)
+        self._client = _client(address, parts.scheme, parts.netloc, region, profile)
+
+    def describe(self, table: str) -> Item | None:
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            found: Item = self._client.describe_table(TableName=table)["Table"]
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "ResourceNotFoundException":
+                return None
+            raise self._trouble(error) from None
+        except BotoCoreError as error:
+            raise self._trouble(error) from None
+        return found
+
+    def names(self) -> list[str]:
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            pages = self._client.get_paginator("list_tables").paginate()
+            return [name for page in pages for name in page["TableNames"]]
+        except (BotoCoreError, ClientError) as error:
+            raise self._trouble(error) from None
+
+    def sample(self, table: str, count: int, segments: int = 8) -> Iterator[Item]:
+        """Items from all over the table: as many from each of several segments."""
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        each = -(-count // segments)
+        try:
+            for segment in range(segments):
+                yield from self._segment(table, segment, segments, each)
+        except (BotoCoreError, ClientError) as error:
+            raise self._trouble(error) from None
+
+    def _segment(self, table: str, segment: int, segments: int, count: int) -> Iterator[Item]:
+        request: Item = {"TableName": table, "Segment": segment, "TotalSegments": segments}
+        left = count
+        while left > 0:
+            page = self._client.scan(**request, Limit=left)
+            yield from page["Items"]
+            left -= len(page["Items"])
+            if "LastEvaluatedKey" not in page:
+                return
+            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+    def _trouble(self, error: Exception) -> LiveTableUnreachable:
+        return LiveTableUnreachable(f"{self.address}: {error}", hint=_hint(error))
+
+
+def _hint(error: Exception) -> str:
+    name = type(error).__name__
+    if name == "EndpointConnectionError":
+        return "is it running? `stator serve` starts one on http://localhost:8000"
+    if "Credentials" in name:
+        return "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+    return "look at the address, the region and the permissions"
+
+
+def _client(address: str, scheme: str, netloc: str, region: str | None, profile: str | None) -> Any:
+    from botocore.config import Config
+    from botocore.exceptions import BotoCoreError
+    from botocore.session import Session
+
+    config = Config(connect_timeout=5, read_timeout=60, retries={"mode": "standard", "max_attempts": 3})
+    try:
+        session = Session(profile=profile)
+        if scheme == "aws":
+            return session.create_client("dynamodb", region_name=netloc, config=config)
+        if session.get_credentials() is None:  # an endpoint of one's own takes any
+            session.set_credentials("local", "local")
+        return session.create_client(
+            "dynamodb",
+            region_name=region or session.get_config_variable("region") or "us-east-1",
+            endpoint_url=address,
+            config=config,
+        )
+    except (BotoCoreError, ValueError) as error:
+        raise ConfigurationError(f"{address}: {error}", hint=_HOW) from None

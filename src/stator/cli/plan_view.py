@@ -1,0 +1,303 @@
+"""A plan as people read it: what it costs, the tables, the keys of every entity, and every pattern with its reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from stator.design.design import Design
+from stator.design.lint.words import amount, dollars, size
+from stator.design.plan import EntityPlan, IndexPlan, PatternPlan, Plan, Step, TablePlan
+
+# Latency in a word, for the table.
+_SHORT = {
+    "single-digit milliseconds": "<10 ms",
+    "two round trips, about ten milliseconds": "10 ms",
+    "tens of milliseconds": "20 ms",
+    "tens of milliseconds for each page": "pages",
+    "seconds to minutes, growing with the table": "minutes",
+}
+
+
+def show(plan: Plan, design: Design, console: Console, *, as_table: bool) -> None:
+    parts = (_heading(plan), *_tables(plan), *_entities(plan), *_patterns(plan, design, as_table), *_closing(plan))
+    if console.is_terminal:
+        console.print(*parts, sep="\n")
+        return
+    with console.capture() as captured:  # rich fills lines up with blanks, which nobody wants in a file
+        console.print(*parts, sep="\n")
+    for line in captured.get().splitlines():
+        console.out(line.rstrip(), highlight=False)
+
+
+def _heading(plan: Plan) -> Text:
+    reads = sum(pattern.kind == "read" for pattern in plan.patterns)
+    counts = f"{len(plan.entities)} entities, {reads} reads, {len(plan.patterns) - reads} writes"
+    return Text.assemble(
+        (plan.name, "bold"),
+        f"  {plan.layout}: {counts}, about ",
+        (f"{dollars(plan.dollars_per_month)} a month", "bold green"),
+    )
+
+
+def _section(title: str) -> Text:
+    return Text.assemble("\n", (title, "bold cyan"))
+
+
+def _grid(rows: Iterable[tuple[str | Text, ...]], *, indent: int = 2) -> RenderableType:
+    """Columns as wide as their longest word needs; the last one takes the rest and wraps."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    found = list(rows)
+    for column in range(max((len(row) for row in found), default=0)):
+        last = column == len(found[0]) - 1
+        table.add_column(no_wrap=not last, overflow="fold", ratio=1 if last else None)
+    for row in found:
+        table.add_row(*row)
+    return Padding(table, (0, 0, 0, indent))
+
+
+# --- tables and keys ----------------------------------------------------------------------------------------
+
+
+def _tables(plan: Plan) -> Iterator[RenderableType]:
+    for table in plan.tables:
+        yield _section(f"Table {table.name}")
+        kinds = dict(table.attributes)
+        key = [f"{name} ({kinds[name]})" for name in (table.partition, table.sort) if name is not None]
+        rows: list[tuple[str | Text, ...]] = [(Text("key", "dim"), ", ".join(key))]
+        rows += [row for index in table.indexes for row in _index(index, table)]
+        yield _grid(rows)
+
+
+def _index(index: IndexPlan, table: TablePlan) -> Iterator[tuple[str | Text, ...]]:
+    kinds = dict(table.attributes)
+    parts = [", ".join(f"{name} ({kinds[name]})" for name in names) for names in (index.partition, index.sort)]
+    held = index.projection + (f" {', '.join(index.included)}" if index.included else "")
+    local = "local, " if index.kind == "LSI" else ""
+    yield (
+        Text(index.name, "bold"),
+        Text.assemble(
+            " / ".join(part for part in parts if part),
+            (f"  {local}{held}  ", "dim"),
+            (f"{dollars(index.dollars_per_month)} a month", "green"),
+        ),
+    )
+    for reason in index.reason.split("; "):
+        yield "", Text(reason, "dim")
+
+
+def _entities(plan: Plan) -> Iterator[RenderableType]:
+    yield _section("Keys")
+    several = len(plan.tables) > 1
+    for entity in plan.entities:
+        where = f" in {entity.table}" if several else ""
+        yield Text.assemble(
+            "  ",
+            (entity.name, "bold"),
+            (f"  {amount(entity.items)} items of {size(entity.item_bytes)}{where}", "dim"),
+        )
+        yield _grid(_keys(entity), indent=4)
+
+
+def _keys(entity: EntityPlan) -> Iterator[tuple[str | Text, ...]]:
+    for key in entity.keys:
+        when = " and ".join(f"{test} is {wanted}" for test, wanted in key.when)
+        index = key.index or ""
+        yield (
+            Text(key.name, "yellow"),
+            Text(index, "dim"),
+            Text.assemble(str(key.template), (f"  only where {when}" if when else "", "dim")),
+        )
+
+
+# --- patterns -----------------------------------------------------------------------------------------------
+
+
+def _patterns(plan: Plan, design: Design, as_table: bool) -> Iterator[RenderableType]:
+    order = [each.name for each in design.reads] + [each.name for each in design.write_patterns]
+    patterns = sorted(plan.patterns, key=lambda each: (each.kind, order.index(each.name)))
+    if not patterns:
+        return
+    if as_table:
+        yield _section("Patterns")
+        yield _pattern_table(patterns)
+        return
+    for kind, title in (("read", "Reads"), ("write", "Writes")):
+        chosen = [pattern for pattern in patterns if pattern.kind == kind]
+        if chosen:
+            yield _section(title)
+        for pattern in chosen:
+            yield _pattern_heading(pattern)
+            yield _grid(_pattern_rows(pattern), indent=4)
+
+
+def _pattern_heading(pattern: PatternPlan) -> RenderableType:
+    line = Table.grid(expand=True)
+    line.add_column(ratio=1, overflow="fold")
+    line.add_column(justify="right", no_wrap=True)
+    name = Text.assemble("  ", (pattern.name, "bold"), (f"({', '.join(pattern.parameters)})", "dim"))
+    rate = f"{amount(pattern.requests_per_second)}/s  "
+    line.add_row(name, Text.assemble((rate, "dim"), (f"{dollars(pattern.dollars_per_month)} a month", "green")))
+    return line
+
+
+def _pattern_rows(pattern: PatternPlan) -> Iterator[tuple[str | Text, ...]]:
+    yield Text("does", "dim"), Text.assemble((operations(pattern), "magenta"), _manner(pattern))
+    if pattern.example:
+        for example in pattern.example.split("; "):
+            yield Text("keys", "dim"), Text(example, "yellow")
+    for step in pattern.steps:
+        if step.filter is not None:
+            yield Text("filter", "dim"), Text(str(step.filter))
+    yield Text("costs", "dim"), f"{amount(pattern.units_per_call)} {units(pattern)} a call, {pattern.latency}"
+    for at, reason in enumerate(pattern.reasons):
+        yield Text("why" if at == 0 else "", "dim"), reason
+    if pattern.runner_up:
+        yield Text("next", "dim"), Text(f"best would be {pattern.runner_up}", "dim")
+    for warning in pattern.warnings:
+        yield Text("beware", "yellow"), Text(warning, "yellow")
+
+
+def operations(pattern: PatternPlan) -> str:
+    if pattern.kind == "write":
+        steps = [f"{step.operation} {', '.join(step.entities)}" for step in pattern.steps]
+        return ("TransactWriteItems: " if pattern.transaction else "") + ", ".join(steps)
+    return ", ".join(dict.fromkeys(_operation(step) for step in pattern.steps))
+
+
+def _operation(step: Step) -> str:
+    times = f" x {step.shards} shards" if step.shards > 1 else ""
+    fetch = ", then BatchGetItem" if step.fetch else ""
+    return f"{step.operation} {step.index or step.table}{times}{fetch}"
+
+
+def _manner(pattern: PatternPlan) -> str:
+    step = pattern.steps[0]
+    if pattern.kind == "write":
+        return ""
+    words = [] if step.forward else ["backwards"]
+    if step.limit is not None or step.limit_param:
+        words.append(f"limit {step.limit_param or step.limit}")
+    words += ["consistent"] if step.consistent else []
+    words += ["count"] if step.is_count else []
+    return f", {', '.join(words)}" if words else ""
+
+
+def units(pattern: PatternPlan) -> str:
+    return "RCU" if pattern.kind == "read" else "WCU"
+
+
+def _pattern_table(patterns: list[PatternPlan]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", expand=True)
+    table.add_column("pattern", overflow="fold", style="bold", max_width=24)
+    table.add_column("request", overflow="fold", ratio=1)
+    table.add_column("a call", justify="right", no_wrap=True)
+    table.add_column("latency", overflow="fold")
+    table.add_column("$/month", justify="right", no_wrap=True, style="green")
+    for each in patterns:
+        request = Text.assemble((operations(each), "magenta"), _manner(each))
+        for example in filter(None, each.example.split("; ")):
+            request.append(f"\n{example}", "yellow")
+        table.add_row(
+            Text(each.name),
+            request,
+            f"{amount(each.units_per_call)} {units(each)}",
+            _SHORT.get(each.latency, each.latency),
+            f"{each.dollars_per_month:,.2f}",
+        )
+    return table
+
+
+def _closing(plan: Plan) -> Iterator[RenderableType]:
+    yield Text("")
+    if not plan.proven:
+        yield Text("The search was cut short: a cheaper design may exist.", "yellow")
+    yield Text("Prices are us-east-1, on demand; rates and volumes as declared, spread evenly.", "dim")
+
+
+# --- for scripts --------------------------------------------------------------------------------------------
+
+
+def to_data(plan: Plan) -> dict[str, Any]:
+    return {
+        "design": plan.name,
+        "layout": plan.layout,
+        "dollars_per_month": plan.dollars_per_month,
+        "proven": plan.proven,
+        "tables": [
+            {
+                "name": table.name,
+                "partition": table.partition,
+                "sort": table.sort,
+                "attributes": dict(table.attributes),
+                "entities": list(table.entities),
+                "indexes": [_index_data(index) for index in table.indexes],
+            }
+            for table in plan.tables
+        ],
+        "entities": [_entity_data(entity) for entity in plan.entities],
+        "patterns": [_pattern_data(pattern) for pattern in plan.patterns],
+        "warnings": list(plan.warnings),
+    }
+
+
+def _index_data(index: IndexPlan) -> dict[str, Any]:
+    return {
+        "name": index.name,
+        "kind": index.kind,
+        "partition": list(index.partition),
+        "sort": list(index.sort),
+        "projection": index.projection,
+        "included": list(index.included),
+        "entities": list(index.entities),
+        "patterns": list(index.patterns),
+        "dollars_per_month": index.dollars_per_month,
+        "reason": index.reason,
+    }
+
+
+def _entity_data(entity: EntityPlan) -> dict[str, Any]:
+    return {
+        "name": entity.name,
+        "table": entity.table,
+        "items": entity.items,
+        "item_bytes": entity.item_bytes,
+        "keys": [
+            {
+                "attribute": key.name,
+                "index": key.index,
+                "template": str(key.template),
+                "when": {str(test): wanted for test, wanted in key.when},
+            }
+            for key in entity.keys
+        ],
+        "reasons": list(entity.reasons),
+        "warnings": list(entity.warnings),
+    }
+
+
+def _pattern_data(pattern: PatternPlan) -> dict[str, Any]:
+    return {
+        "name": pattern.name,
+        "kind": pattern.kind,
+        "operation": pattern.operation,
+        "table": pattern.table,
+        "index": pattern.index,
+        "key_condition": pattern.key_condition,
+        "example": pattern.example,
+        "filter": [str(step.filter) for step in pattern.steps if step.filter is not None],
+        "consistent": pattern.consistent,
+        "requests_per_second": pattern.requests_per_second,
+        "units_per_call": pattern.units_per_call,
+        "unit": units(pattern),
+        "latency": pattern.latency,
+        "dollars_per_month": pattern.dollars_per_month,
+        "reasons": list(pattern.reasons),
+        "runner_up": pattern.runner_up,
+        "warnings": list(pattern.warnings),
+    }

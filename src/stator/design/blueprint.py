@@ -1,0 +1,484 @@
+"""The drawing of one table: the search's choice turned into names, templates, requests and reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from stator.design import keys
+from stator.design.candidates import Path, Service
+from stator.design.conditions import Condition
+from stator.design.costing import Costing, Facility
+from stator.design.entity import Entity, info
+from stator.design.facilities import Choices
+from stator.design.filters import Filter, FilterWriter
+from stator.design.labels import Labels
+from stator.design.needs import Need, key_encoding
+from stator.design.patterns import Param, Pattern
+from stator.design.plan import EntityPlan, IndexPlan, KeyTest, PatternPlan, Step, TablePlan
+from stator.design.reasons import (
+    base_reasons,
+    entity_warnings,
+    group_reasons,
+    index_reason,
+    latency_of,
+    read_reasons,
+    read_warnings,
+    runner_up,
+)
+from stator.design.search import EntityDesign, GroupDesign, TableDesign
+from stator.design.slots import colour
+from stator.design.steps import Slot, condition_for, key_attributes, partition_parts
+from stator.design.templates import Part, Template, text
+from stator.design.unit_prices import INDEX_DOLLARS, MONTH_SECONDS, READ_UNIT_DOLLARS
+from stator.errors import DesignError
+from stator.model.limits import READ_UNIT_BYTES
+
+if TYPE_CHECKING:
+    from stator.design.design import Design
+
+
+@dataclass(frozen=True)
+class Drawing:
+    table: TablePlan
+    entities: list[EntityPlan]
+    patterns: list[PatternPlan]
+    opened: dict[str, tuple[Facility, ...]]
+    dollars: float
+    proven: bool
+
+
+def draw_table(
+    name: str,
+    design: Design,
+    choices: list[Choices],
+    found: TableDesign,
+    costing: Costing,
+    labels: Labels,
+    reads: Iterable[Pattern[..., Any]],
+) -> Drawing:
+    return _Table(name, design, choices, found, costing, labels, {each.name: each for each in reads}).draw()
+
+
+class _Table:
+    def __init__(
+        self,
+        name: str,
+        design: Design,
+        choices: list[Choices],
+        found: TableDesign,
+        costing: Costing,
+        labels: Labels,
+        reads: dict[str, Pattern[..., Any]],
+    ) -> None:
+        self.own_names = design.names
+        self.name = self._named(name)
+        self.choices = choices
+        self.found = found
+        self.costing = costing
+        self.labels = labels
+        self.reads = reads
+        self.designs: dict[type[Entity], EntityDesign] = {
+            entity: each for component in found.components for entity, each in component.entities.items()
+        }
+        self.groups = [group for component in found.components for group in component.groups]
+        self.base_slots = {entity: self._base_slot(each.base) for entity, each in self.designs.items()}
+        self.slots: dict[Facility, Slot] = {}
+        self._number_slots()
+        self.discriminator = self._named("_type") if len(choices) > 1 else None
+        self._check_names()
+
+    def _named(self, generic: str) -> str:
+        return self.own_names.get(generic, generic)
+
+    # -- names
+
+    def _base_slot(self, base: Facility) -> Slot:
+        if base.holding == "native base":
+            return Slot(None, "table", base.path.partition, base.path.sort, native=True)
+        return Slot(None, "table", (self._named("PK"),), (self._named("SK"),), native=False)
+
+    def _number_slots(self) -> None:
+        """GSI1, GSI2 ... for what is shared, then for what is not; LSI1 ... for local indexes; by hand as written."""
+        opened = [facility for each in self.designs.values() for facility in each.opened]
+        number = 0
+        for projection in ("ALL", "KEYS_ONLY"):
+            colours: dict[Facility, int] = {}
+            for component in self.found.components:
+                inside = [each for one in component.entities.values() for each in one.opened]
+                wanted = [each for each in inside if each.shares_slot and each.projection == projection]
+                colours |= colour(wanted, [group.facilities for group in component.groups if not group.in_base])
+            for facility, chosen in colours.items():
+                self.slots[facility] = self._generic_slot("GSI", f"GSI{number + chosen + 1}")
+            number += max(colours.values(), default=-1) + 1
+        rest = sorted({each for each in opened if each not in self.slots}, key=lambda each: each.rank)
+        local = 0
+        for facility in rest:
+            if facility.path.handwritten is not None:
+                self.slots[facility] = self._generic_slot("GSI", str(facility.path.handwritten.index))
+            elif facility.holding == "local":
+                local += 1
+                slot = self._generic_slot("LSI", f"LSI{local}")
+                self.slots[facility] = replace(slot, partition=self.base_slots[facility.path.entity].partition)
+            else:
+                number += 1
+                slot = self._generic_slot("GSI", f"GSI{number}")
+                if facility.is_native:
+                    path = facility.path
+                    slot = replace(slot, partition=path.partition, sort=path.significant, native=True)
+                self.slots[facility] = slot
+
+    def _generic_slot(self, kind: str, name: str) -> Slot:
+        partition, sort = self._named(f"{name}PK"), self._named(f"{name}SK")
+        return Slot(self._named(name), kind, (partition,), (sort,), native=False)
+
+    def _check_names(self) -> None:
+        slots = [*self.base_slots.values(), *self.slots.values()]
+        generic = {name for slot in slots if not slot.native for name in (*slot.partition, *slot.sort)}
+        generic |= {self.discriminator} if self.discriminator else set()
+        for choices in self.choices:
+            for field in info(choices.entity).fields:
+                if field in generic and field not in self.base_slots[choices.entity].partition:
+                    raise DesignError(
+                        f"{choices.name}.{field} has the name of an attribute that keys are written into",
+                        hint=f'choose another: Design(..., names={{"{field}": "_{field}"}})',
+                    )
+
+    # -- the table and its indexes
+
+    def draw(self) -> Drawing:
+        entities = [self._entity(choices) for choices in self.choices]
+        reads = [
+            self._read(choices, at) for choices in self.choices for at in range(len(choices.needs))
+            if not choices.needs[at].only_key
+        ]  # fmt: skip
+        reads += [self._group(group) for group in self.groups]
+        opened = {choices.name: self.designs[choices.entity].opened for choices in self.choices}
+        dollars = self.found.dollars + sum(self.costing.fixed_dollars(choices.entity) for choices in self.choices)
+        return Drawing(self._table(), entities, reads, opened, dollars, self.found.proven)
+
+    def _table(self) -> TablePlan:
+        first = next(iter(self.base_slots.values()))
+        indexes = self._indexes()
+        attributes = self._attributes(first)
+        used = {first.partition[0], *first.sort, *(name for each in indexes for name in (*each.partition, *each.sort))}
+        return TablePlan(
+            self.name,
+            first.partition[0],
+            first.sort[0] if first.sort else None,
+            tuple(sorted((name, kind) for name, kind in attributes.items() if name in used)),
+            tuple(indexes),
+            tuple(choices.name for choices in self.choices),
+        )
+
+    def _attributes(self, base: Slot) -> dict[str, str]:
+        kinds: dict[str, str] = {}
+        slots = [(self.choices[0].entity, base), *((each.path.entity, slot) for each, slot in self.slots.items())]
+        for entity, slot in slots:
+            for name in (*slot.partition, *slot.sort):
+                encoding = key_encoding(info(entity), name) if slot.native else None
+                kinds.setdefault(name, encoding.native if encoding and encoding.native else "S")
+        return kinds
+
+    def _indexes(self) -> list[IndexPlan]:
+        by_name: dict[str, list[Facility]] = {}
+        for facility, slot in self.slots.items():
+            by_name.setdefault(str(slot.index), []).append(facility)
+        found = []
+        for name, facilities in sorted(by_name.items(), key=lambda each: (len(each[0]), each[0])):
+            facilities.sort(key=lambda each: each.rank)
+            slot, first = self.slots[facilities[0]], facilities[0]
+            patterns = tuple(sorted({name for each in facilities for name in self._users(each)}))
+            have = sum(self._choices(each.path.entity).have[each] for each in facilities)
+            found.append(
+                IndexPlan(
+                    name,
+                    "LSI" if slot.kind == "LSI" else "GSI",
+                    slot.partition,
+                    slot.sort,
+                    first.projection,
+                    first.included,
+                    tuple(dict.fromkeys(info(each.path.entity).name for each in facilities)),
+                    patterns,
+                    slot.native,
+                    round(have + (INDEX_DOLLARS if first.shares_slot else 0.0), 4),
+                    index_reason(facilities, patterns, self.costing),
+                )
+            )
+        return found
+
+    def _users(self, facility: Facility) -> list[str]:
+        choices, design = self._choices(facility.path.entity), self.designs[facility.path.entity]
+        found = [need.name for need, each in zip(choices.needs, design.assigned) if each == facility]
+        return found + [group.group.name for group in self.groups if facility in group.facilities]
+
+    def _choices(self, entity: type[Entity]) -> Choices:
+        return next(each for each in self.choices if each.entity is entity)
+
+    # -- entities
+
+    def _entity(self, choices: Choices) -> EntityPlan:
+        design = self.designs[choices.entity]
+        attributes = key_attributes(design.base, self.base_slots[choices.entity], self.labels)
+        for facility in design.opened:
+            attributes += key_attributes(facility, self.slots[facility], self.labels)
+        lookup = next(
+            (
+                self.slots[each].index
+                for need, each in zip(choices.needs, design.assigned)
+                if need.only_key and each is not None and not each.is_base
+            ),
+            None,
+        )
+        base = design.base.path
+        return EntityPlan(
+            choices.name,
+            self.name,
+            info(choices.entity).identity,
+            self.discriminator,
+            tuple(attributes),
+            base.shards,
+            round(self.costing.estimates.volume(choices.entity), 2),
+            round(self.costing.item_bytes(choices.entity), 2),
+            tuple(base_reasons(design, self._users(design.base), str(Template(partition_parts(base, self.labels))))),
+            tuple(entity_warnings(choices, design, lookup, self.costing)),
+        )
+
+    # -- reads
+
+    def _read(self, choices: Choices, at: int) -> PatternPlan:
+        need, facility = choices.needs[at], self.designs[choices.entity].assigned[at]
+        if facility is None:
+            return self._scan(choices, at)
+        service = choices.service(facility, need)
+        assert service is not None
+        slot = self.base_slots[choices.entity] if facility.is_base else self.slots[facility]
+        units = self.costing.read_units(service, facility) or 0.0
+        step = self._step(service, facility, slot, units)
+        return self._pattern(
+            need.name,
+            (step,),
+            read_reasons(service, facility, step, self.costing),
+            read_warnings(service, facility, step, self.costing),
+            runner_up(choices, self.designs[choices.entity], at),
+        )
+
+    def _step(self, service: Service, facility: Facility, slot: Slot, units: float) -> Step:
+        need, entity = service.need, service.need.entity
+        condition = condition_for(service, slot, self.designs[entity].base, self.labels)
+        writer = FilterWriter()
+        left = [need.equal_tests[name] for name in service.left_equal if name in need.equal_tests]
+        left += [test for span in service.left_spans for test in span.tests]
+        for each in (*left, *condition.filters, *need.filters):
+            writer.add(each, info(entity))
+        is_get = facility.is_base and service.whole_key and not writer.done() and not need.is_count
+        if is_get:
+            return Step(
+                "GetItem", self.name, (info(entity).name,), key=condition.tests,
+                consistent=need.consistent, units=round(units, 4),
+            )  # fmt: skip
+        if facility.path.handwritten and self.discriminator and facility.projection == "ALL":
+            writer.add_type(self.discriminator, [info(entity).name])
+        covered = facility.is_base or facility.projection == "ALL" or need.is_count
+        return Step(
+            "Query",
+            self.name,
+            (info(entity).name,),
+            index=slot.index,
+            key=condition.tests,
+            filter=writer.done(),
+            forward=self._forward(need, facility.path),
+            limit=need.limit if isinstance(need.limit, int) else None,
+            limit_param=need.limit.name if isinstance(need.limit, Param) else None,
+            consistent=need.consistent,
+            is_count=need.is_count,
+            shards=condition.shards,
+            fetch=() if covered else self._fetch_keys(entity),
+            units=round(units, 4),
+        )
+
+    def _forward(self, need: Need, path: Path) -> bool:
+        return need.descending == path.inverted
+
+    def _fetch_keys(self, entity: type[Entity]) -> tuple[str, ...]:
+        slot = self.base_slots[entity]
+        return (*slot.partition, *slot.sort)
+
+    def _scan(self, choices: Choices, at: int) -> PatternPlan:
+        need = choices.needs[at]
+        writer = FilterWriter()
+        tests: list[Condition] = [*need.equal_tests.values(), *(test for span in need.spans for test in span.tests)]
+        for each in (*tests, *need.filters):
+            writer.add(each, info(need.entity))
+        if self.discriminator:
+            writer.add_type(self.discriminator, [choices.name])
+        total = sum(
+            self.costing.estimates.volume(each.entity) * self.costing.item_bytes(each.entity) for each in self.choices
+        )
+        units = total / READ_UNIT_BYTES * (1.0 if need.consistent else 0.5)
+        step = Step(
+            "Scan",
+            self.name,
+            (choices.name,),
+            filter=writer.done(),
+            consistent=need.consistent,
+            is_count=need.is_count,
+            limit=need.limit if isinstance(need.limit, int) else None,
+            limit_param=need.limit.name if isinstance(need.limit, Param) else None,
+            units=round(units, 4),
+        )
+        dollars = units * need.rps * MONTH_SECONDS * READ_UNIT_DOLLARS
+        warning = f"SCAN: every call reads the whole table, {units:,.0f} read units, ${dollars:,.2f} a month"
+        reasons = ["allow_scan=True, and no key serves it, or only at a higher price"]
+        return self._pattern(need.name, (step,), reasons, [warning], "")
+
+    # -- several entities at once
+
+    def _group(self, placed: GroupDesign) -> PatternPlan:
+        group = placed.group
+        paths = tuple(each.path for each in placed.facilities)
+        slot = self.base_slots[paths[0].entity] if placed.in_base else self.slots[placed.facilities[0]]
+        first = group.members[0]
+        partition = tuple(
+            _bound_partition(part, first, paths[0].shards) for part in partition_parts(paths[0], self.labels)
+        )
+        neighbours = self._neighbours(placed, paths[0])
+        sort, strangers = self._label_range(slot, [path.entity for path in paths], neighbours)
+        units = self.costing.group_units(group, paths, consistent=first.consistent)
+        units += sum(self._partition_bytes(each) for each in strangers) / READ_UNIT_BYTES * 0.5
+        ask = group.pattern.trace()
+        step = Step(
+            "Query",
+            self.name,
+            tuple(info(path.entity).name for path in paths),
+            index=slot.index,
+            key=(KeyTest(slot.partition[0], "=", (Template(partition),)), *sort),
+            filter=self._group_filter(placed, paths, bool(strangers)),
+            forward=ask.descending == any(path.inverted for path in paths),
+            limit=ask.limit if isinstance(ask.limit, int) else None,
+            limit_param=ask.limit.name if isinstance(ask.limit, Param) else None,
+            consistent=first.consistent,
+            shards=paths[0].shards,
+            units=round(units, 4),
+        )
+        reasons, warnings = group_reasons(placed, step, strangers)
+        return self._pattern(group.name, (step,), reasons, warnings, "")
+
+    def _group_filter(self, placed: GroupDesign, paths: tuple[Path, ...], only_types: bool) -> Filter | None:
+        writer = FilterWriter()
+        assert self.discriminator is not None
+        if only_types:
+            writer.add_type(self.discriminator, [info(path.entity).name for path in paths])
+        for member, path in zip(placed.group.members, paths):
+            left = [test for name, test in member.equal_tests.items() if name not in path.partition]
+            left += [test for span in member.spans for test in span.tests]
+            conditions: list[Condition] = [*left, *member.filters]
+            if conditions:
+                known = info(member.entity)
+                writer.add_unless_other(self.discriminator, known.name, conditions, known)
+        return writer.done()
+
+    def _neighbours(self, placed: GroupDesign, path: Path) -> list[type[Entity]]:
+        """Entities that have items in the same partition without being asked for."""
+        wanted = {each.path.entity for each in placed.facilities}
+        head = self._head(path)
+        found = []
+        for entity, design in self.designs.items():
+            slot = None if placed.in_base else self.slots[placed.facilities[0]].index
+            held = [design.base] if placed.in_base else [each for each in design.opened if self.slots[each].index == slot]
+            if entity not in wanted and any(self._head(each.path) == head or each.path.handwritten for each in held):
+                found.append(entity)
+        return sorted(found, key=lambda each: info(each).name)
+
+    def _head(self, path: Path) -> tuple[object, ...]:
+        fields = tuple(self.labels.field(path.entity, name) for name in path.partition)
+        return (fields, tuple(name for name, _ in path.constants), path.shards)
+
+    def _label_range(
+        self, slot: Slot, wanted: list[type[Entity]], neighbours: list[type[Entity]]
+    ) -> tuple[tuple[KeyTest, ...], list[type[Entity]]]:
+        """The stretch of sort keys from the first to the last wanted label, and who else is inside it."""
+        if not neighbours:
+            return (), []
+        if any(self.designs[each].base.path.handwritten for each in wanted):
+            return (), neighbours
+        labels = sorted(self.labels.entity(each) for each in wanted)
+        low, high = labels[0], labels[-1] + keys.AFTER
+        inside = [
+            each
+            for each in neighbours
+            if low <= self.labels.entity(each) <= high or self.designs[each].base.path.handwritten
+        ]
+        test = KeyTest(slot.sort[0], "BETWEEN", (Template((text(low),)), Template((text(high),))))
+        return (test,), inside
+
+    def _partition_bytes(self, entity: type[Entity]) -> float:
+        estimates, path = self.costing.estimates, self.designs[entity].base.path
+        items = estimates.volume(entity) / estimates.distinct(entity, path.partition) if path.partition else 0.0
+        return items * self.costing.item_bytes(entity)
+
+    # -- what they have in common
+
+    def _pattern(
+        self, name: str, steps: tuple[Step, ...], reasons: list[str], warnings: list[str], second: str
+    ) -> PatternPlan:
+        pattern = self.reads[name]
+        units = sum(step.units for step in steps)
+        monthly = units * pattern.traffic.rps * MONTH_SECONDS
+        return PatternPlan(
+            name,
+            "read",
+            steps,
+            tuple(pattern.parameters),
+            pattern.traffic.rps,
+            round(units, 4),
+            round(monthly, 2),
+            round(monthly * READ_UNIT_DOLLARS, 4),
+            latency_of(steps),
+            _example(pattern, steps),
+            reasons=tuple(reasons),
+            warnings=tuple(warnings),
+            runner_up=second,
+        )
+
+
+def _bound_partition(part: Part, member: Need, shards: int) -> Part:
+    if part.kind == "shard":
+        return Part("shard", shards=shards)
+    if part.kind == "text":
+        return part
+    source = member.equal[part.value]
+    if source.param is not None:
+        return Part("param", source.param, part.encoding)
+    return text(keys.encode(part.encoding, source.constant))
+
+
+def _example_arguments(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> dict[str, Any]:
+    """Values as the keys want them, whatever the arguments are annotated with."""
+    parts = [part for step in steps for test in step.key for bound in test.bounds for part in bound.parts]
+    parts += [each for part in parts for each in part.of]
+    found: dict[str, Any] = {}
+    for at, (name, annotation) in enumerate(pattern.parameters.items()):
+        wanted = next((keys.encoding_named(part.encoding).python for part in parts if part.value == name), str)
+        value = keys.example(name, annotation, at)
+        fits = type(keys.plain(value)) is wanted
+        found[name] = value if fits else keys.example(name, wanted, at)
+    return found
+
+
+def _example(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> str:
+    """The key condition with values of the right types."""
+    arguments = _example_arguments(pattern, steps)
+    shown = []
+    for step in steps:
+        terms = []
+        for test in step.key:
+            values = []
+            for bound in test.bounds:
+                filled = bound.fill(arguments, 0) or {"NULL": True}
+                [(kind, content)] = filled.items()
+                values.append(f'"{content}"' if kind == "S" else str(content))
+            terms.append(test.written(test.attribute, values))
+        shown.append(" AND ".join(terms))
+    return "; ".join(shown)

@@ -1,0 +1,257 @@
+"""What a path costs: units and dollars of reads, writes and storage, from sizes, volumes and rates.
+
+The numbers are those of ``search``'s cost function; this module only works them out for one path at a time. Sizes are of the
+item as its entity declares it plus a flat allowance for its keys, so that what one path costs never depends on another one; the bytes of
+each path's own key strings count as storage.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, Literal
+
+from stator.design.candidates import Path, Service
+from stator.design.entity import Entity, info
+from stator.design.estimates import KEPT_BY_FILTER, Estimates, value_bytes
+from stator.design.labels import Labels
+from stator.design.needs import Group, Need, Rates, is_optional
+from stator.design.sharding import READ_LIMIT, WRITE_LIMIT, shards_for
+from stator.design.unit_prices import (
+    CONCENTRATED_DOLLARS,
+    FEW_VALUES,
+    INDIRECT_DOLLARS,
+    INDEX_ENTRY_OVERHEAD_BYTES,
+    MONTH_SECONDS,
+    READ_UNIT_DOLLARS,
+    STORAGE_BYTE_DOLLARS,
+    WRITE_UNIT_DOLLARS,
+)
+from stator.model.limits import READ_UNIT_BYTES, WRITE_UNIT_BYTES
+
+Holding = Literal["base", "native base", "concatenated", "native", "local"]
+Projection = Literal["ALL", "INCLUDE", "KEYS_ONLY"]
+
+KEYS_BYTES: Final = 64
+_NAMES_BYTES: Final = 28
+"""Names of two attributes and the labels in them: the same for every path, so that no design wins by a shorter word."""
+_PRESENT_OPTIONAL: Final = 0.5
+
+
+@dataclass(frozen=True)
+class Facility:
+    """A path and how it is held: in the table's own key, as generic strings in an index, or by the attributes themselves."""
+
+    path: Path
+    holding: Holding
+    projection: Projection = "ALL"
+    included: tuple[str, ...] = ()
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.path, self.holding, self.projection, self.included))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def is_base(self) -> bool:
+        return self.holding in ("base", "native base")
+
+    @cached_property
+    def is_native(self) -> bool:
+        return self.holding in ("native base", "native")
+
+    @cached_property
+    def shares_slot(self) -> bool:
+        """Whether other entities may be put into the same index."""
+        return self.holding == "concatenated" and self.projection != "INCLUDE" and self.path.handwritten is None
+
+    @cached_property
+    def rank(self) -> tuple[object, ...]:
+        holding = ("base", "native base", "native", "concatenated", "local").index(self.holding)
+        return (self.path.rank, holding, ("KEYS_ONLY", "INCLUDE", "ALL").index(self.projection), self.included)
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.holding} {self.projection}"
+
+
+@dataclass(frozen=True)
+class Costing:
+    estimates: Estimates
+    rates: dict[type[Entity], Rates]
+    labels: Labels
+
+    # -- sizes
+
+    def item_bytes(self, entity: type[Entity]) -> float:
+        return self.estimates.item_bytes(entity) + KEYS_BYTES
+
+    def key_bytes(self, facility: Facility) -> float:
+        """What the path adds to an item: nothing when its attributes are there anyway."""
+        path = facility.path
+        if facility.is_native:
+            return 0.0
+        known = info(path.entity)
+        values = sum(value_bytes(known.fields[name].shape) + 1 for name in path.fields)
+        return values + _NAMES_BYTES + (3 if path.shards > 1 else 0)
+
+    def entry_bytes(self, facility: Facility) -> float:
+        """One entry of the index, or one item of the table."""
+        entity = facility.path.entity
+        if facility.is_base or facility.projection == "ALL":
+            return self.item_bytes(entity)
+        own = (*facility.path.partition, *facility.path.significant) if facility.is_native else ()
+        fields = self.estimates.fields_bytes(entity, tuple(dict.fromkeys((*own, *facility.included))))
+        return min(KEYS_BYTES + self.key_bytes(facility) + fields, self.item_bytes(entity))
+
+    def presence(self, path: Path) -> float:
+        """The part of the items that the path has an entry for."""
+        known = info(path.entity)
+        constants = math.prod(1 / self.estimates.distinct(path.entity, (name,)) for name, _ in path.constants)
+        optional = sum(is_optional(known, name) for name in dict.fromkeys((*path.partition, *path.sort)))
+        return float(constants * _PRESENT_OPTIONAL**optional)
+
+    # -- writes and storage
+
+    def index_write_units(self, facility: Facility) -> float:
+        """Write units a second that keeping the index costs."""
+        path, rates = facility.path, self.rates[facility.path.entity]
+        each = self.presence(path) * _write_units(self.entry_bytes(facility))
+        keyed, units = set(path.fields), (rates.creates + rates.deletes) * each
+        for fields, rate in rates.updates:
+            if fields & keyed:
+                units += 2 * rate * each  # a changed key is a delete and an insert
+            elif facility.projection == "ALL" or fields & set(facility.included):
+                units += rate * each
+        return units
+
+    def write_units_of_update(self, facility: Facility, fields: frozenset[str]) -> float:
+        each = self.presence(facility.path) * _write_units(self.entry_bytes(facility))
+        if fields & set(facility.path.fields):
+            return 2 * each
+        return each if facility.projection == "ALL" or fields & set(facility.included) else 0.0
+
+    def write_units_of_item(self, facility: Facility) -> float:
+        return self.presence(facility.path) * _write_units(self.entry_bytes(facility))
+
+    def storage_bytes(self, facility: Facility) -> float:
+        """What the path adds to storage: its key on the items, and its entries."""
+        present = self.estimates.volume(facility.path.entity) * self.presence(facility.path)
+        entries = 0.0 if facility.is_base else self.entry_bytes(facility) + INDEX_ENTRY_OVERHEAD_BYTES
+        return present * (self.key_bytes(facility) + entries)
+
+    def open_dollars(self, facility: Facility) -> float:
+        """Having the path at all, for a month."""
+        writes = 0.0 if facility.is_base else self.index_write_units(facility)
+        paid = writes * MONTH_SECONDS * WRITE_UNIT_DOLLARS + self.storage_bytes(facility) * STORAGE_BYTE_DOLLARS
+        return paid + self._burdens(facility)
+
+    def _burdens(self, facility: Facility) -> float:
+        """What no bill shows: a partition key with few values, a base key that the identity alone does not give."""
+        path = facility.path
+        few = CONCENTRATED_DOLLARS if self._partitions(path) * path.shards < FEW_VALUES else 0.0
+        indirect = facility.is_base and not set(path.fields) <= set(info(path.entity).identity)
+        return few + (INDIRECT_DOLLARS if indirect else 0.0)
+
+    def base_write_units(self, entity: type[Entity]) -> float:
+        return _write_units(self.item_bytes(entity))
+
+    def fixed_dollars(self, entity: type[Entity]) -> float:
+        """What the entity costs whatever its keys: its items in the table, and writing them."""
+        rates = self.rates[entity]
+        writes = (rates.creates + rates.by_key) * self.base_write_units(entity)
+        storage = self.estimates.volume(entity) * (self.estimates.item_bytes(entity) + INDEX_ENTRY_OVERHEAD_BYTES)
+        return writes * MONTH_SECONDS * WRITE_UNIT_DOLLARS + storage * STORAGE_BYTE_DOLLARS
+
+    # -- reads
+
+    def matched(self, service: Service) -> float:
+        """How many entries the key finds for one call, before any filter."""
+        need = service.need
+        factor = service.amplification / KEPT_BY_FILTER ** len(need.filters)
+        return max(need.wanted, min(need.wanted * factor, self.estimates.volume(need.entity)))
+
+    def read_units(self, service: Service, facility: Facility) -> float | None:
+        """Read units of one call; None when the facility cannot answer it."""
+        need, path = service.need, facility.path
+        if need.consistent and not (facility.is_base or facility.holding == "local"):
+            return None
+        is_get = facility.is_base and service.whole_key and not (service.filter_fields or service.left_spans)
+        if is_get:
+            return 0.0 if need.only_key else _read_units(self.item_bytes(need.entity), need.consistent)
+        if facility.is_native and service.filter_fields & {*path.partition, *path.sort}:
+            return None  # DynamoDB refuses filters on the attributes of the key
+        if not self._filterable(service, facility):
+            return None
+        units = self._query_units(service, facility)
+        covered = facility.projection == "ALL" or need.is_count or need.only_key
+        if covered:
+            return units
+        if facility.holding == "local":
+            return units + need.wanted * _read_units(self.item_bytes(need.entity), need.consistent)
+        return units + need.wanted * _read_units(self.item_bytes(need.entity), consistent=False)
+
+    def _filterable(self, service: Service, facility: Facility) -> bool:
+        if facility.projection == "ALL":
+            return True
+        seen = set(facility.included)
+        if facility.is_native:
+            seen |= {*facility.path.partition, *facility.path.significant}
+        return service.filter_fields <= seen
+
+    def _query_units(self, service: Service, facility: Facility) -> float:
+        need, shards = service.need, facility.path.shards
+        matched = self.matched(service)
+        if shards > 1 and not (set(info(need.entity).identity) <= need.equal.keys()):
+            each = matched if need.limit is not None else matched / shards
+            return shards * _read_units(each * self.entry_bytes(facility), need.consistent)
+        return _read_units(matched * self.entry_bytes(facility), need.consistent)
+
+    def read_dollars(self, service: Service, facility: Facility) -> float | None:
+        units = self.read_units(service, facility)
+        return None if units is None else units * service.need.rps * MONTH_SECONDS * READ_UNIT_DOLLARS
+
+    def group_units(self, group: Group, paths: tuple[Path, ...], *, consistent: bool = False) -> float:
+        """Read units of one call that reads several entities out of one partition."""
+        bytes_read = 0.0
+        shards = paths[0].shards
+        for member, path in zip(group.members, paths):
+            bytes_read += self.group_matched(member, path) * self.item_bytes(member.entity)
+        return shards * _read_units(bytes_read / shards, consistent)
+
+    def group_matched(self, member: Need, path: Path) -> float:
+        left = tuple(name for name in member.equal if name not in path.partition)
+        in_partition = self.estimates.volume(member.entity) / self.estimates.distinct(member.entity, path.partition)
+        if isinstance(member.limit, int) and not left and not member.spans:
+            return min(member.returns, float(member.limit), in_partition)
+        values = self.estimates.distinct(member.entity, left) if left else 1.0
+        read = member.returns * values / KEPT_BY_FILTER ** len(member.spans)
+        return max(min(member.returns, in_partition), min(read, in_partition))
+
+    # -- heat
+
+    def write_shards(self, path: Path) -> int:
+        """Shards for the writes to one value of the partition."""
+        rates, units = self.rates[path.entity], self.base_write_units(path.entity)
+        rate = (rates.creates + rates.by_key) * units * self.presence(path)
+        return shards_for(rate / self._partitions(path), WRITE_LIMIT)
+
+    def read_shards(self, service: Service, facility: Facility) -> int:
+        """Shards for one need's reads of one value of the partition."""
+        units = self.read_units(service, replace(facility, path=replace(facility.path, shards=1)))
+        if units is None or (facility.is_base and service.whole_key):
+            return 1
+        return shards_for(service.need.rps * units / self._partitions(facility.path), READ_LIMIT)
+
+    def _partitions(self, path: Path) -> float:
+        return self.estimates.distinct(path.entity, path.partition) if path.partition else 1.0
+
+
+def _write_units(size_bytes: float) -> float:
+    return max(1.0, math.ceil(size_bytes / WRITE_UNIT_BYTES))
+
+
+def _read_units(size_bytes: float, consistent: bool) -> float:
+    return max(1.0, math.ceil(size_bytes / READ_UNIT_BYTES)) * (1.0 if consistent else 0.5)

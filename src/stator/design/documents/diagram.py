@@ -1,0 +1,134 @@
+"""How entities belong together, found by the names of their fields, and the Mermaid text of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stator.design.entity import EntityInfo, info
+from stator.design.types import Anything, Choice, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
+
+if TYPE_CHECKING:
+    from stator.design.design import Design
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """``mark`` is PK, UK, FK or nothing."""
+
+    name: str
+    kind: str
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    name: str
+    fields: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """``child`` names ``parent`` by its identity; ``each`` is how many children a parent has."""
+
+    parent: str
+    child: str
+    each: float
+    is_one: bool
+
+    @property
+    def label(self) -> str:
+        return "one each" if self.is_one else f"{self.each:,.3g} each" if self.each < 1000 else f"{self.each:,.0f} each"
+
+
+@dataclass(frozen=True, slots=True)
+class Diagram:
+    boxes: tuple[Box, ...]
+    relations: tuple[Relation, ...]
+
+
+def diagram_of(design: Design) -> Diagram:
+    relations = tuple(_relations(design))
+    return Diagram(tuple(_box(info(entity), design) for entity in design.entities), relations)
+
+
+def _relations(design: Design) -> list[Relation]:
+    found = []
+    for parent in design.entities:
+        for child in design.entities:
+            if parent is not child and _references(info(parent), info(child)):
+                each = design.volume(child) / max(1.0, design.volume(parent))
+                is_one = set(info(parent).identity) == set(info(child).identity)
+                if not is_one or design.entities.index(parent) < design.entities.index(child):
+                    found.append(Relation(info(parent).name, info(child).name, each, is_one))
+    return found
+
+
+def _references(parent: EntityInfo, child: EntityInfo) -> set[str]:
+    """The child's fields that name a parent. A field that is only called ``id`` names its own entity."""
+    if "id" not in parent.identity and set(parent.identity) <= child.fields.keys():
+        return set(parent.identity)
+    if len(parent.identity) == 1:
+        name = f"{_snake(parent.name)}_{parent.identity[0]}"
+        return {name} & child.fields.keys()
+    return set()
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def _box(known: EntityInfo, design: Design) -> Box:
+    others = [info(each) for each in design.entities if each is not known.cls]
+    foreign = {name for other in others for name in _references(other, known)}
+    return Box(known.name, tuple(_shown(known, name, foreign) for name in known.fields))
+
+
+def _shown(known: EntityInfo, name: str, foreign: set[str]) -> Field:
+    field = known.fields[name]
+    marks = [
+        mark
+        for mark, holds in (("PK", field.role == "ident"), ("FK", name in foreign), ("UK", field.role == "unique"))
+        if holds
+    ]
+    return Field(name, type_name(field.shape), ", ".join(marks))
+
+
+def type_name(shape: Shape) -> str:
+    match shape:
+        case Maybe(inner):
+            return f"{type_name(inner)}?"
+        case Scalar(python):
+            return python.__name__
+        case Choice(_, scalar, enum):
+            return scalar.python.__name__ if enum is None else enum.__name__
+        case ListOf(elements, _, fixed):
+            return "tuple" if fixed else f"{type_name(elements[0])}[]"
+        case MapOf():
+            return "map"
+        case SetOf(element):
+            return f"set of {type_name(element)}"
+        case Nested(cls, _):
+            return cls.__name__
+        case Anything():
+            return "any"
+    raise AssertionError(shape)
+
+
+def mermaid(diagram: Diagram) -> str:
+    """An erDiagram. Its grammar wants types in one word and no question marks."""
+    lines = ["erDiagram"]
+    for each in diagram.relations:
+        lines.append(f'    {each.parent} ||--{"||" if each.is_one else "o{"} {each.child} : "{each.label}"')
+    for box in diagram.boxes:
+        lines.append(f"    {box.name} {{")
+        lines += [f"        {_word(field.kind)} {_word(field.name)} {field.mark}".rstrip() for field in box.fields]
+        lines.append("    }")
+    return "\n".join(lines)
+
+
+def _word(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_\[\]]", "", text.replace(" ", "_"))
+
+

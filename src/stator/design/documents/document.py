@@ -1,0 +1,216 @@
+"""What there is to say about a design, collected once for every form it is said in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from stator.design.cost import CostReport, cost
+from stator.design.documents.diagram import Diagram, diagram_of, type_name
+from stator.design.documents.examples import item_of, shown_value
+from stator.design.entity import info
+from stator.design.plan import EntityPlan, IndexPlan, PatternPlan, Plan, TablePlan
+
+if TYPE_CHECKING:
+    from stator.design.design import Design
+
+
+@dataclass(frozen=True, slots=True)
+class PatternEntry:
+    name: str
+    summary: str
+    operation: str
+    place: str
+    condition: str
+    example: str
+    per_second: float
+    units: float
+    dollars: Decimal
+    latency: str
+    reasons: tuple[str, ...]
+    warnings: tuple[str, ...]
+    consistent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeEntry:
+    """``role`` says what the attribute is for where its name does not."""
+
+    name: str
+    kind: str
+    value: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class EntityEntry:
+    name: str
+    summary: str
+    table: str
+    items: float
+    item_bytes: float
+    dollars: Decimal
+    attributes: tuple[AttributeEntry, ...]
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEntry:
+    name: str
+    kind: str
+    partition: str
+    sort: str
+    projection: str
+    patterns: tuple[str, ...]
+    dollars: Decimal
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableEntry:
+    """``columns`` are all key attributes; ``rows`` has an example of each entity, with one value for each column."""
+
+    name: str
+    partition: str
+    sort: str
+    indexes: tuple[IndexEntry, ...]
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    name: str
+    summary: str
+    basis: str
+    total: Decimal
+    reads: tuple[PatternEntry, ...]
+    writes: tuple[PatternEntry, ...]
+    entities: tuple[EntityEntry, ...]
+    tables: tuple[TableEntry, ...]
+    diagram: Diagram
+    warnings: tuple[str, ...]
+
+
+def document_of(design: Design, plan: Plan | None = None) -> Document:
+    """The document of a design, on-demand in us-east-1."""
+    planned = design.plan() if plan is None else plan
+    priced = cost(planned, facts=design)
+    entities = tuple(_entity(each, planned, priced) for each in design.entities)
+    texts = {each.name: _summary(each.function) for each in design.reads}
+    texts |= {each.name: _summary(each.function) for each in design.write_patterns}
+    patterns = priced.by_pattern()
+    entries = [
+        (each.kind, _pattern(each, texts.get(each.name, ""), patterns.get(each.name, Decimal(0)))) for each in planned.patterns
+    ]
+    return Document(
+        design.name,
+        _in_numbers(planned),
+        f"on-demand, us-east-1, prices of {priced.prices_as_of}",
+        priced.total,
+        tuple(entry for kind, entry in entries if kind == "read"),
+        tuple(entry for kind, entry in entries if kind == "write"),
+        entities,
+        tuple(_table(table, design, planned, priced) for table in planned.tables),
+        diagram_of(design),
+        planned.warnings,
+    )
+
+
+def _summary(described: Any) -> str:
+    """The first paragraph of a docstring that somebody wrote."""
+    text = (getattr(described, "__doc__", None) or "").strip()
+    if text.startswith(f"{getattr(described, '__name__', '')}("):
+        return ""  # what dataclasses write by themselves
+    return " ".join(text.split("\n\n")[0].split())
+
+
+def _in_numbers(plan: Plan) -> str:
+    reads = sum(each.kind == "read" for each in plan.patterns)
+    indexes = sum(len(table.indexes) for table in plan.tables)
+    parts = [
+        _counted(len(plan.entities), "entity", "entities"),
+        _counted(reads, "read", "reads"),
+        _counted(len(plan.patterns) - reads, "write", "writes"),
+        _counted(len(plan.tables), "table", "tables"),
+        _counted(indexes, "index", "indexes"),
+    ]
+    return ", ".join(parts[:-1]) + f" and {parts[-1]}"
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count or 'no'} {one if count == 1 else many}"
+
+
+def _pattern(plan: PatternPlan, summary: str, dollars: Decimal) -> PatternEntry:
+    places = dict.fromkeys(step.table if step.index is None else f"{step.table}/{step.index}" for step in plan.steps)
+    conditions = plan.key_condition if plan.kind == "read" else ", ".join(_write(step) for step in plan.steps)
+    return PatternEntry(
+        plan.name,
+        summary,
+        plan.operation,
+        ", ".join(places),
+        conditions,
+        plan.example,
+        plan.requests_per_second,
+        plan.units_per_call,
+        dollars,
+        plan.latency,
+        plan.reasons,
+        plan.warnings,
+        plan.consistent,
+    )
+
+
+def _write(step: Any) -> str:
+    return f"{step.operation} {' + '.join(step.entities)}"
+
+
+def _entity(entity: type[Any], plan: Plan, priced: CostReport) -> EntityEntry:
+    known, own = info(entity), plan.entity(entity)
+    item = item_of(entity, own)
+    declared = [_attribute(name, item, type_name(field.shape), own, field.role) for name, field in known.fields.items()]
+    added = [_attribute(name, item, "str", own, None) for name in item if name not in known.fields]
+    dollars = priced.by_entity().get(known.name, Decimal(0))
+    return EntityEntry(
+        known.name, _summary(entity), own.table, own.items, own.item_bytes, dollars, (*added, *declared), own.reasons
+    )
+
+
+def _attribute(name: str, item: Any, kind: str, plan: EntityPlan, role: str | None) -> AttributeEntry:
+    keys = [f"key of {key.index or 'the table'}" for key in plan.keys if key.name == name]
+    if name == plan.discriminator:
+        keys.append("tells the entity")
+    words = {"ident": "identity", "ttl": "expiry"}
+    roles = [*([words.get(role, role)] if role else []), *keys]
+    return AttributeEntry(name, kind, shown_value(item[name]) if name in item else "", ", ".join(dict.fromkeys(roles)))
+
+
+def _table(table: TablePlan, design: Design, plan: Plan, priced: CostReport) -> TableEntry:
+    columns = tuple(dict.fromkeys([*_names(table.partition, table.sort), *_index_columns(table)]))
+    rows = []
+    for entity in design.entities:
+        own = plan.entity(entity)
+        if own.table == table.name:
+            item = item_of(entity, own)
+            held = {key.name for key in own.keys if key.name in item}
+            rows.append((own.name, tuple(shown_value(item[name]) if name in held else "" for name in columns)))
+    places = priced.by_place()
+    indexes = tuple(_index(each, places.get(f"{table.name}/{each.name}", Decimal(0))) for each in table.indexes)
+    return TableEntry(table.name, table.partition, table.sort or "", indexes, columns, tuple(rows))
+
+
+def _names(*names: str | None) -> list[str]:
+    return [name for name in names if name]
+
+
+def _index_columns(table: TablePlan) -> list[str]:
+    return [name for index in table.indexes for name in (*index.partition, *index.sort)]
+
+
+def _index(index: IndexPlan, dollars: Decimal) -> IndexEntry:
+    projection = index.projection if not index.included else f"INCLUDE {', '.join(index.included)}"
+    return IndexEntry(
+        index.name, index.kind, " + ".join(index.partition), " + ".join(index.sort), projection, index.patterns, dollars, index.reason
+    )

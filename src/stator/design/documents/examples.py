@@ -1,0 +1,146 @@
+"""An example of an entity, made from the types of its fields: the same each time, and the same value for the same name everywhere,
+so that examples that belong together end up in one partition."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any, Final
+from uuid import UUID
+
+from stator.design.entity import Entity, EntityField, EntityInfo, info
+from stator.design.plan import EntityPlan
+from stator.design.types import Anything, Choice, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
+from stator.model.values import Item, Value
+
+_WORDS: Final = {
+    "name": "Anna Berg", "first_name": "Anna", "last_name": "Berg", "email": "anna@example.org", "city": "Lisbon", "country": "PT",
+    "street": "Rua Augusta 12", "title": "A good title", "text": "It works as it should.", "description": "What it is, in a few words",
+    "category": "tea", "currency": "EUR", "url": "https://example.org/1", "phone": "+351 21 000 0000", "handle": "anna",
+    "hashtag": "dynamodb", "ip": "192.0.2.7", "colour": "green", "color": "green", "language": "en",
+}  # fmt: skip
+_SCALARS: Final[dict[type, Any]] = {
+    int: 42,
+    float: 1.5,
+    Decimal: Decimal("19.90"),
+    bool: True,
+    bytes: b"\x01\x02\x03",
+    datetime: datetime(2026, 3, 14, 15, 9, 26, tzinfo=UTC),
+    date: date(2026, 3, 14),
+    time: time(15, 9, 26),
+    UUID: UUID("6f1c2b1e-4c57-4a6e-9c33-0f6a3c1b2d4e"),
+}
+_ROLES: Final[dict[str, Any]] = {
+    "version": 1,
+    "created": _SCALARS[datetime],
+    "updated": _SCALARS[datetime],
+    "ttl": datetime(2026, 6, 12, 15, 9, 26, tzinfo=UTC),
+}
+
+
+def example_of(entity: type[Entity], plan: EntityPlan | None = None) -> Any:
+    """An instance. With a plan, one that belongs to as many sparse indexes as it can."""
+    known = info(entity)
+    values = {name: _field(field) for name, field in known.fields.items()}
+    if plan is not None:
+        values |= _constants(known, plan, values)
+    return _make(entity, values)
+
+
+def _make(entity: type[Entity], values: dict[str, Any]) -> Any:
+    taken = {name for name, field in info(entity).fields.items() if field.role not in ("version", "created", "updated")}
+    made = entity(**{name: value for name, value in values.items() if name in taken})
+    for name in values.keys() - taken:
+        object.__setattr__(made, name, values[name])
+    return made
+
+
+def _field(field: EntityField) -> Any:
+    inner = field.shape.inner if isinstance(field.shape, Maybe) else field.shape
+    if field.role in _ROLES and isinstance(inner, Scalar) and inner.python in (int, datetime):
+        return _ROLES[str(field.role)]
+    return _value(field.name, field.shape)
+
+
+def _value(name: str, shape: Shape) -> Any:
+    match shape:
+        case Maybe(inner):
+            return _value(name, inner)
+        case Choice(values, _, enum):
+            return values[0] if enum is None else enum(values[0])
+        case Scalar(python):
+            return _text(name) if python is str else _SCALARS[python]
+        case ListOf(elements, container, _):
+            return container(_value(_singular(name), element) for element in elements)
+        case MapOf(values):
+            return {"a": _value(name, values)}
+        case SetOf(element, frozen):
+            return (frozenset if frozen else set)([_value(_singular(name), element)])
+        case Nested(cls, fields):
+            return cls(**{inner: _value(inner, shape) for inner, shape, _ in fields})
+        case Anything():
+            return _text(name)
+    raise AssertionError(shape)
+
+
+def _text(name: str) -> str:
+    if name in _WORDS:
+        return _WORDS[name]
+    return f"{name.removesuffix('_id').replace('_', '-')}-1" if name != "id" else "1"
+
+
+def _singular(name: str) -> str:
+    return name.removesuffix("s") if len(name) > 3 else name
+
+
+def _constants(known: EntityInfo, plan: EntityPlan, values: dict[str, Any]) -> dict[str, Any]:
+    """Values of fields of few values that sparse indexes ask for; the first index that asks has its way."""
+    found: dict[str, Any] = {}
+    for key in plan.keys:
+        for test, wanted in key.when:
+            names = {part.value for part in test.parts if part.kind == "field"} - found.keys()
+            for name in names & known.fields.keys():
+                fitting = [each for each in _choices(known.fields[name].shape) if test.fill(values | {name: each}) == {"S": wanted}]
+                found |= {name: each for each in fitting[:1]}
+    return found
+
+
+def _choices(shape: Shape) -> list[Any]:
+    match shape:
+        case Maybe(inner):
+            return _choices(inner)
+        case Choice(values, _, enum):
+            return [value if enum is None else enum(value) for value in values]
+        case Scalar(python) if python is bool:
+            return [True, False]
+    return []
+
+
+# --- how an item is shown -----------------------------------------------------------------------------------
+
+
+def shown_value(value: Value) -> str:
+    """A value of DynamoDB's JSON as a person writes it."""
+    [(kind, content)] = value.items()
+    if kind in ("S", "N"):
+        return str(content)
+    return json.dumps(_plain(value), ensure_ascii=False)
+
+
+def _plain(value: Value) -> Any:
+    [(kind, content)] = value.items()
+    if kind == "N":
+        return json.loads(str(content))
+    if kind == "L":
+        return [_plain(each) for each in content]
+    if kind == "M":
+        return {name: _plain(each) for name, each in content.items()}
+    if kind in ("NS", "SS", "BS"):
+        return list(content)
+    return None if kind == "NULL" else content
+
+
+def item_of(entity: type[Entity], plan: EntityPlan) -> Item:
+    """The example as it is stored."""
+    return plan.item(example_of(entity, plan))

@@ -1,0 +1,96 @@
+"""A document as Markdown, for a repository: tables as GitHub draws them, the diagram as Mermaid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from stator.design.documents.diagram import mermaid
+from stator.design.documents.document import Document, EntityEntry, PatternEntry, TableEntry
+from stator.design.documents.words import bytes_shown, count_shown, dollars_shown
+
+
+def markdown(document: Document) -> str:
+    parts = [
+        f"# {document.name}",
+        f"{document.summary}. About {dollars_shown(document.total)} a month ({document.basis}).",
+        "## Access patterns",
+        *_patterns("Reads", document.reads, "Key condition"),
+        *_patterns("Writes", document.writes, "Changes"),
+        "## Entities",
+        f"```mermaid\n{mermaid(document.diagram)}\n```",
+        "## Tables",
+        *(part for table in document.tables for part in _table(table)),
+        "## Example items",
+        *(part for entity in document.entities for part in _entity(entity)),
+    ]
+    if document.warnings:
+        parts += ["## Warnings", "\n".join(f"- {_text(warning)}" for warning in document.warnings)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _patterns(title: str, entries: tuple[PatternEntry, ...], condition: str) -> list[str]:
+    if not entries:
+        return []
+    header = ("Pattern", "Operation", "On", condition, "A second", "Units", "A month", "Latency")
+    rows = [
+        (
+            _named(each),
+            each.operation + (" (consistent)" if each.consistent else ""),
+            _code(each.place),
+            _code(each.condition),
+            count_shown(each.per_second),
+            f"{each.units:g}",
+            dollars_shown(each.dollars),
+            each.latency,
+        )
+        for each in entries
+    ]
+    return [f"### {title}", _grid(header, rows, right=(4, 5, 6))]
+
+
+def _named(entry: PatternEntry) -> str:
+    return f"**{entry.name}**" + (f"<br>{_text(entry.summary)}" if entry.summary else "")
+
+
+def _table(table: TableEntry) -> list[str]:
+    key = f"partition key `{table.partition}`" + (f", sort key `{table.sort}`" if table.sort else "")
+    parts = [f"### Table {_text(table.name)}", f"{key[0].upper()}{key[1:]}."]
+    if table.indexes:
+        header = ("Index", "Kind", "Partition key", "Sort key", "Projection", "Serves", "A month")
+        rows = [
+            (
+                f"**{each.name}**", each.kind, _code(each.partition), _code(each.sort), each.projection,
+                ", ".join(each.patterns), dollars_shown(each.dollars),
+            )
+            for each in table.indexes
+        ]  # fmt: skip
+        parts.append(_grid(header, rows, right=(6,)))
+    examples = [(f"**{name}**", *map(_code, values)) for name, values in table.rows]
+    return [*parts, "Keys of an example of each entity:", _grid(("Entity", *table.columns), examples)]
+
+
+def _entity(entity: EntityEntry) -> list[str]:
+    facts = f"{count_shown(entity.items)} items of about {bytes_shown(entity.item_bytes)}, {dollars_shown(entity.dollars)} a month."
+    rows = [(_code(each.name), each.kind, _code(each.value), each.role) for each in entity.attributes]
+    about = f"{_text(entity.summary)} " if entity.summary else ""
+    return [f"### {entity.name}", about + facts, _grid(("Attribute", "Type", "Example", ""), rows)]
+
+
+def _grid(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[int] = ()) -> str:
+    rule = ["---:" if at in right else "---" for at in range(len(header))]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (header, rule, *rows))
+
+
+def _text(text: str) -> str:
+    """Text that stays text: nothing in it starts a cell, a tag or a link."""
+    for character in "\\`*_[]<>|":
+        text = text.replace(character, f"\\{character}" if character not in "<>" else {"<": "&lt;", ">": "&gt;"}[character])
+    return " ".join(text.split())
+
+
+def _code(text: str) -> str:
+    """Code in a cell. A bar ends a cell even there, unless it is escaped; a backtick needs a longer fence."""
+    if not text:
+        return ""
+    one_line = " ".join(text.split()).replace("|", "\\|")
+    return f"`` {one_line} ``" if "`" in one_line else f"`{one_line}`"

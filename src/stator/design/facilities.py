@@ -1,0 +1,256 @@
+"""The choices of one entity, each with its price: base keys, and paths in indexes in every way they could be held.
+
+A facility is a path together with how it is held. What it costs to have and what it costs each need to use it are worked out here, once;
+``search`` then only adds numbers. Facilities that another one beats in everything are dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from stator.design.candidates import Path, Service, can_be_native, may_be_base, serve, unique_path
+from stator.design.costing import Costing, Facility, Projection
+from stator.design.entity import Entity, info
+from stator.design.handwritten import Handwritten, fields_of, parse
+from stator.design.needs import Need, key_encoding, mutable_fields
+from stator.design.unit_prices import INDEX_DOLLARS
+from stator.errors import DesignError
+
+LOCAL_COLLECTION_BYTES: Final = 5 * 1024**3
+"""Half of the 10 GB that a collection with a local index may have: estimates are estimates."""
+
+
+@dataclass
+class Choices:
+    """What can be chosen for one entity. ``use`` has, for each facility, the dollars a month of each need, None where it cannot serve."""
+
+    entity: type[Entity]
+    needs: tuple[Need, ...]
+    bases: tuple[Facility, ...]
+    secondary: tuple[Facility, ...]
+    pinned: tuple[Facility, ...]
+    costing: Costing
+    scans: tuple[float | None, ...] = ()
+    """What each need would cost as a Scan, for those that allow one."""
+    use: dict[Facility, tuple[float | None, ...]] = field(default_factory=dict)
+    have: dict[Facility, float] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return info(self.entity).name
+
+    def price(self, facility: Facility) -> None:
+        """Put a facility's numbers down."""
+        if facility not in self.have:
+            self.use[facility] = tuple(self._use(facility, need) for need in self.needs)
+            own = not facility.is_base and not facility.shares_slot
+            self.have[facility] = self.costing.open_dollars(facility) + (INDEX_DOLLARS if own else 0.0)
+
+    def service(self, facility: Facility, need: Need) -> Service | None:
+        path = facility.path
+        # Native keys end where the attributes do: the identity behind them is not there to be asked for.
+        shown = replace(path, sort=path.significant, suffix=0) if facility.holding == "native" else path
+        found = serve(shown, need, self.costing.estimates)
+        if found is None or (facility.is_native and not _native_bounds(found)):
+            return None
+        return replace(found, path=path)
+
+    def _use(self, facility: Facility, need: Need) -> float | None:
+        service = self.service(facility, need)
+        if service is None or self.costing.read_shards(service, facility) > facility.path.shards:
+            return None
+        return self.costing.read_dollars(service, facility)
+
+
+def _native_bounds(service: Service) -> bool:
+    """BETWEEN takes its ends in: where one is out, there must be a value just beside it."""
+    span = service.span
+    if span is None or span.low is None or span.high is None or (span.low_inclusive and span.high_inclusive):
+        return True
+    encoding = key_encoding(info(service.need.entity), span.field)
+    return encoding is not None and encoding.step is not None
+
+
+def choices_of(
+    entity: type[Entity],
+    needs: tuple[Need, ...],
+    paths: tuple[Path, ...],
+    costing: Costing,
+    *,
+    neighbours: tuple[type[Entity], ...],
+    own_table: bool,
+    scans: tuple[float | None, ...],
+) -> Choices:
+    """``neighbours`` are the other entities of the table; ``own_table`` allows the table's key to be the attributes themselves."""
+    choices = Choices(entity, needs, (), (), _pinned(entity), costing, scans)
+    written = info(entity).overrides.key
+    if written is not None:
+        bases = [_handwritten_base(entity, parse(entity, written))]
+    else:
+        mutable = mutable_fields(entity, costing.rates[entity])
+        bases = [_sharded(path, costing) for path in paths if may_be_base(path, mutable)]
+    holdings: list[Facility] = [Facility(path, "base") for path in bases]
+    holdings += [variant for base in holdings for variant in _hotter(choices, base)]
+    if own_table:
+        holdings += [Facility(path, "native base") for path in bases if _natively_keyed(path)]
+    choices.bases = tuple(sorted(dict.fromkeys(holdings), key=lambda each: each.rank))
+    choices.secondary = tuple(_secondary(choices, paths, neighbours))
+    for facility in (*choices.bases, *choices.pinned, *choices.secondary):
+        choices.price(facility)
+    choices.secondary = _undominated(choices)
+    return choices
+
+
+def drop_worse_bases(choices: Choices, ordered: bool) -> None:
+    """Without base keys that another one with the same partition beats. ``ordered``: a group reads the entity in an order."""
+    kept = []
+    for base in choices.bases:
+        rivals = [
+            each
+            for each in choices.bases
+            if each is not base
+            and (each.path.partition, each.path.shards) == (base.path.partition, base.path.shards)
+            and each.holding == base.holding
+            and (not ordered or each.path.sort[:1] == base.path.sort[:1])
+        ]
+        if not any(_beats(choices, rival, base) for rival in rivals):
+            kept.append(base)
+    choices.bases = tuple(kept)
+
+
+def add_shards(choices: Choices, path: Path, shards: int) -> None:
+    """A base key with as many shards as those it is to share a partition with."""
+    extra = Facility(replace(path, shards=shards), "base")
+    if extra not in choices.bases:
+        choices.price(extra)
+        choices.bases = tuple(sorted((*choices.bases, extra), key=lambda each: each.rank))
+
+
+def _sharded(path: Path, costing: Costing) -> Path:
+    return replace(path, shards=costing.write_shards(path))
+
+
+def _natively_keyed(path: Path) -> bool:
+    if path.handwritten or path.shards > 1 or len(path.partition) != 1 or len(path.sort) > 1:
+        return False
+    return all(
+        (found := key_encoding(info(path.entity), name)) is not None and found.native is not None
+        for name in (*path.partition, *path.sort)
+    )
+
+
+def _hotter(choices: Choices, facility: Facility) -> Iterable[Facility]:
+    """The facility with more shards, for needs that read one value of it too often."""
+    for need in choices.needs:
+        service = choices.service(facility, need)
+        if service is not None:
+            shards = choices.costing.read_shards(service, facility)
+            if shards > facility.path.shards:
+                yield replace(facility, path=replace(facility.path, shards=shards))
+
+
+def _secondary(choices: Choices, paths: tuple[Path, ...], neighbours: tuple[type[Entity], ...]) -> Iterable[Facility]:
+    found: dict[Facility, None] = {}
+    for plain in paths:
+        path = _sharded(plain, choices.costing)
+        services = [
+            each for need in choices.needs if (each := choices.service(Facility(path, "concatenated"), need)) is not None
+        ]
+        if not services:
+            continue
+        for projection, included in _projections(services):
+            facility = Facility(path, "concatenated", projection, included)
+            found[facility] = None
+            found |= dict.fromkeys(_hotter(choices, facility))
+            if can_be_native(path) and not _clashes(path, neighbours):
+                fields = tuple(name for name in included if name not in (*path.partition, *path.significant))
+                found[Facility(path, "native", projection if fields or not included else "KEYS_ONLY", fields)] = None
+            if any(service.need.consistent for service in services) and _local_fits(path, choices.costing):
+                found[Facility(path, "local", projection, included)] = None
+    return found
+
+
+def _projections(services: list[Service]) -> list[tuple[Projection, tuple[str, ...]]]:
+    fields = tuple(sorted({name for service in services for name in service.filter_fields}))
+    middle: list[tuple[Projection, tuple[str, ...]]] = [("INCLUDE", fields)] if fields else []
+    return [("KEYS_ONLY", ()), *middle, ("ALL", ())]
+
+
+def _clashes(path: Path, neighbours: tuple[type[Entity], ...]) -> bool:
+    """Whether items of another entity would get into the index, or be refused because of it."""
+    own = info(path.entity)
+    wanted = {name: key_encoding(own, name) for name in (*path.partition, *path.significant)}
+    for neighbour in neighbours:
+        fields = info(neighbour).fields
+        if all(name in fields for name in wanted):
+            return True
+        for name, encoding in wanted.items():
+            other = key_encoding(info(neighbour), name) if name in fields else encoding
+            if other is None or encoding is None or other.native != encoding.native:
+                return True
+    return False
+
+
+def _local_fits(path: Path, costing: Costing) -> bool:
+    if path.constants or path.shards > 1 or path.handwritten:
+        return False
+    estimates = costing.estimates
+    items = estimates.volume(path.entity) / estimates.distinct(path.entity, path.partition)
+    return items * costing.item_bytes(path.entity) < LOCAL_COLLECTION_BYTES
+
+
+def _undominated(choices: Choices) -> tuple[Facility, ...]:
+    """Without facilities that another one of the same kind of slot beats, or equals and comes first."""
+    kept: list[Facility] = []
+    useful = [each for each in choices.secondary if any(cost is not None for cost in choices.use[each])]
+    for facility in sorted(useful, key=lambda each: each.rank):
+        rivals = [each for each in useful if each is not facility and _slot_kind(each) == _slot_kind(facility)]
+        if not any(_beats(choices, rival, facility) for rival in rivals):
+            kept.append(facility)
+    return tuple(kept)
+
+
+def _slot_kind(facility: Facility) -> tuple[object, ...]:
+    if facility.holding == "local":
+        return ("local", facility.path.partition)
+    return ("shared", facility.projection) if facility.shares_slot else ("own",)
+
+
+def _beats(choices: Choices, rival: Facility, facility: Facility) -> bool:
+    if choices.have[rival] > choices.have[facility]:
+        return False
+    for mine, theirs in zip(choices.use[facility], choices.use[rival]):
+        if mine is not None and (theirs is None or theirs > mine):
+            return False
+    same = choices.have[rival] == choices.have[facility] and choices.use[rival] == choices.use[facility]
+    return not same or rival.rank < facility.rank
+
+
+# --- written by hand ----------------------------------------------------------------------------------------
+
+
+def _handwritten_base(entity: type[Entity], written: Handwritten) -> Path:
+    path = Path(entity, fields_of(written.partition), fields_of(written.sort), handwritten=written)
+    missing = [name for name in info(entity).identity if name not in path.fields]
+    if missing:
+        raise DesignError(
+            f"{info(entity).name}: the key written by hand leaves out {', '.join(missing)}, "
+            f"so that two items could have the same key",
+            hint=f"put {', '.join(f'{{{name}}}' for name in missing)} into it",
+        )
+    return path
+
+
+def _pinned(entity: type[Entity]) -> tuple[Facility, ...]:
+    found = []
+    for name, written in info(entity).overrides.indexes:
+        pieces = parse(entity, written, name)
+        path = Path(entity, fields_of(pieces.partition), fields_of(pieces.sort), handwritten=pieces)
+        found.append(Facility(path, "concatenated"))
+    return tuple(found)
+
+
+def group_path(entity: type[Entity], partition: tuple[str, ...], sort: tuple[str, ...]) -> Path:
+    return unique_path(Path(entity, partition, sort))

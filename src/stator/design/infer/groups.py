@@ -1,0 +1,67 @@
+"""Kinds of items in one table: by an attribute that names the type, or by what their keys are made of."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stator.design.infer.key_text import Shape, shapes_of
+
+Item = dict[str, dict[str, Any]]
+
+_TYPE_NAMES: Final = ("_type", "type", "entity", "entitytype", "entity_type", "__edb_e__", "_et", "__typename", "kind")
+_MOST_KINDS: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Items that are one entity. ``shapes`` are those of the key attributes that all of them have as text in one shape."""
+
+    label: str | None
+    items: tuple[Item, ...]
+    shapes: Mapping[str, Shape]
+
+
+def type_attribute(items: Sequence[Item]) -> str | None:
+    """An attribute that every item has, named like one that tells types, with few values each of which repeats."""
+    for name in sorted(set().union(*items) if items else set()):
+        if name.lower() not in _TYPE_NAMES:
+            continue
+        values = [item.get(name, {}).get("S") for item in items]
+        if None not in values and len(set(values)) <= min(_MOST_KINDS, max(1, len(items) // 2)):
+            return name
+    return None
+
+
+def kinds_of(items: Sequence[Item], keys: Sequence[str], indexed: Sequence[str], told_by: str | None) -> list[Kind]:
+    """``keys`` are the table's key attributes, ``indexed`` those of its indexes."""
+    shapes: dict[str, dict[str, Shape]] = {}
+    for name in (*keys, *indexed):
+        texts = [item[name]["S"] for item in items if "S" in item.get(name, {})]
+        shapes[name] = shapes_of(texts) if texts else {}
+
+    def shape(item: Item, name: str) -> Shape | None:
+        text = item.get(name, {}).get("S")
+        return None if text is None else shapes[name][text]
+
+    grouped: dict[tuple[Any, ...], list[Item]] = defaultdict(list)
+    for item in items:
+        told = item[told_by]["S"] if told_by else None
+        made = tuple(_signature(shape(item, name)) for name in keys) if told is None else ()
+        grouped[(told, *made)].append(item)
+    found = []
+    for signature, members in sorted(grouped.items(), key=lambda each: (-len(each[1]), repr(each[0]))):
+        common: dict[str, Shape] = {}
+        for name in (*keys, *indexed):
+            seen = {one for item in members if (one := shape(item, name)) is not None}
+            if len(seen) == 1:
+                common[name] = seen.pop()
+        found.append(Kind(signature[0], tuple(members), common))
+    return found
+
+
+def _signature(shape: Shape | None) -> Any:
+    """Two keys are of one kind when the same words stand in the same places."""
+    return None if shape is None else (shape.parts, shape.separator)

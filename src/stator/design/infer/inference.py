@@ -1,0 +1,310 @@
+"""Entities and patterns out of kinds of items, and the list of what was guessed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from stator.design.infer.fields import Field, field_of
+from stator.design.infer.groups import Item, Kind, kinds_of, type_attribute
+from stator.design.infer.key_text import Shape
+from stator.errors import ConfigurationError
+
+Key = tuple[str, ...]
+_GENERIC_WORDS: Final = frozenset(
+    {"METADATA", "META", "PROFILE", "INFO", "DETAILS", "DATA", "ITEM", "ROOT", "A", "SELF"}
+)
+_USUAL_KEYS: Final = (("PK", "SK"), ("pk", "sk"), ("Pk", "Sk"), ("partitionKey", "sortKey"), ("id",))
+_TOGETHER: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class GuessedEntity:
+    """``key`` and ``indexes`` are templates of the keys as they are now; None where they could not be told."""
+
+    name: str
+    fields: tuple[Field, ...]
+    identity: tuple[str, ...]
+    key: Key | None
+    indexes: Mapping[str, Key]
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class GuessedPattern:
+    """Several ``entities`` are read together. ``equal`` are fields and parameters at once."""
+
+    name: str
+    entities: tuple[str, ...]
+    equal: tuple[str, ...]
+    order: str | None
+    returns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    table: str
+    entities: tuple[GuessedEntity, ...]
+    patterns: tuple[GuessedPattern, ...]
+    doubts: tuple[str, ...]
+    names: Mapping[str, str]
+    items: int
+    """In the whole table, as its description says; those of the sample where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableKeys:
+    partition: str
+    sort: str | None
+    indexes: Mapping[str, Key]
+
+    @property
+    def own(self) -> Key:
+        return (self.partition, self.sort) if self.sort else (self.partition,)
+
+
+def infer(items: Sequence[Item], *, table: str, description: Mapping[str, Any] | None = None) -> Inference:
+    if not items:
+        raise ConfigurationError(f"{table} has no items to look at", hint="a design is inferred from items")
+    keys = _table_keys(items, description)
+    told_by = type_attribute(items)
+    indexed = sorted({name for names in keys.indexes.values() for name in names} - set(keys.own))
+    kinds = kinds_of(items, keys.own, indexed, told_by)
+    guess = _Guessing(table, keys, told_by)
+    entities = tuple(guess.entity(kind, len(items)) for kind in kinds)
+    patterns = guess.patterns(entities, kinds)
+    doubts = [*guess.doubts, "rates: every pattern has rps=1 and no writes are declared; put in your own"]
+    if description is None:
+        doubts.insert(0, f"the table's key: taken for {' and '.join(keys.own)} by name")
+    count = int((description or {}).get("ItemCount") or 0)
+    return Inference(table, entities, patterns, tuple(doubts), _names(keys), max(count, len(items)))
+
+
+def _table_keys(items: Sequence[Item], description: Mapping[str, Any] | None) -> TableKeys:
+    if description is not None:
+        partition, sort = _schema(description["KeySchema"])
+        members = [
+            *(description.get("GlobalSecondaryIndexes") or ()),
+            *(description.get("LocalSecondaryIndexes") or ()),
+        ]
+        single = {each["IndexName"]: each["KeySchema"] for each in members if len(each["KeySchema"]) <= 2}
+        indexes = {name: tuple(part for part in _schema(schema) if part) for name, schema in sorted(single.items())}
+        return TableKeys(str(partition), sort, indexes)
+    common = set.intersection(*(set(item) for item in items))
+    for names in _USUAL_KEYS:
+        if set(names) <= common:
+            indexes = _guessed_indexes(items)
+            return TableKeys(names[0], names[1] if len(names) > 1 else None, indexes)
+    raise ConfigurationError(
+        "an export does not say what the table's key is, and no attribute looks like one",
+        hint="say so: --key user_id, or --key user_id,placed_at",
+    )
+
+
+def _guessed_indexes(items: Sequence[Item]) -> dict[str, Key]:
+    found = sorted(set().union(*items))
+    pairs: dict[str, Key] = {}
+    for name in found:
+        match = re.fullmatch(r"(?i)(.*\d+.*?)_?(pk)", name)
+        if match:
+            sort = next((one for one in found if one.lower() == name.lower()[: match.start(2)] + "sk"), None)
+            pairs[match.group(1)] = (name, sort) if sort else (name,)
+    return pairs
+
+
+def _schema(schema: Sequence[Mapping[str, str]]) -> tuple[str | None, str | None]:
+    parts = {each["KeyType"]: each["AttributeName"] for each in schema}
+    return parts.get("HASH"), parts.get("RANGE")
+
+
+def _names(keys: TableKeys) -> dict[str, str]:
+    """What the planner's own names must be called for the design to fit the table as it is."""
+    wanted = {"PK": keys.partition} | ({"SK": keys.sort} if keys.sort else {})
+    for index, names in keys.indexes.items():
+        wanted |= dict(zip((f"{index}PK", f"{index}SK"), names))
+    return {ours: theirs for ours, theirs in wanted.items() if ours != theirs}
+
+
+class _Guessing:
+    def __init__(self, table: str, keys: TableKeys, told_by: str | None) -> None:
+        self.table = table
+        self.keys = keys
+        self.told_by = told_by
+        self.doubts: list[str] = []
+        self._taken: set[str] = set()
+
+    # -- entities
+
+    def entity(self, kind: Kind, total: int) -> GuessedEntity:
+        name = self._name(kind)
+        attributes = self._attributes(kind)
+        holes = {key: self._holes(name, kind, key, attributes) for key in kind.shapes}
+        in_keys = {hole for names in holes.values() for hole in names}
+        identity = tuple(dict.fromkeys(hole for key in self.keys.own for hole in holes.get(key, ())))
+        fields = []
+        for each in sorted(
+            {*attributes, *in_keys}, key=lambda one: (identity.index(one) if one in identity else len(identity), one)
+        ):
+            values = attributes[each] if each in attributes else self._made(kind, holes, each)
+            fields.append(field_of(each, values, len(kind.items), in_key=each in in_keys))
+        for field in fields:
+            if field.doubt:
+                self.doubts.append(f"{name}.{field.name}: {field.doubt}")
+        if not identity:
+            self.doubts.append(f"{name}: its key has no part that differs between items; no identity could be told")
+        key = self._templates(kind, self.keys.own, holes, name)
+        indexes = {
+            index: found
+            for index, names in self.keys.indexes.items()
+            if (found := self._templates(kind, names, holes, name, index)) is not None
+        }
+        if self.told_by is None and len(kind.items) < 3:
+            self.doubts.append(f"{name}: only {len(kind.items)} of {total} items seen are of this kind")
+        return GuessedEntity(name, tuple(fields), identity, key, indexes, len(kind.items) / total)
+
+    def _name(self, kind: Kind) -> str:
+        label = kind.label
+        if label is None:
+            words = [word for key in self.keys.own if key in kind.shapes for word in kind.shapes[key].words]
+            telling = [word for word in words if word.upper() not in _GENERIC_WORDS]
+            label = telling[-1] if telling else (words[-1] if words else self.table)
+            if not words:
+                self.doubts.append(f"{_pascal(label)}: nothing in its keys names it; rename it")
+        name = number = _pascal(label)
+        count = 2
+        while number in self._taken:
+            number, count = f"{name}{count}", count + 1
+        if number != name:
+            self.doubts.append(
+                f"{number}: its keys name it {name}, like another kind's; rename it, or it is the same entity"
+            )
+        self._taken.add(number)
+        return number
+
+    def _attributes(self, kind: Kind) -> dict[str, list[dict[str, Any]]]:
+        """Every attribute that is not a made-up key or the type's name, with its values."""
+        hidden = {self.told_by} | {key for key, shape in kind.shapes.items() if shape.words or self._is_generic(key)}
+        found: dict[str, list[dict[str, Any]]] = {}
+        for item in kind.items:
+            for name, value in item.items():
+                if name not in hidden:
+                    found.setdefault(name, []).append(value)
+        return {_identifier(name): values for name, values in found.items()}
+
+    def _is_generic(self, key: str) -> bool:
+        return bool(re.fullmatch(r"(?i)_?(gsi|lsi|index)?_?\d*_?(pk|sk|partition_?key|sort_?key|hash|range)", key))
+
+    def _holes(self, entity: str, kind: Kind, key: str, attributes: Mapping[str, Any]) -> tuple[str, ...]:
+        """A field for each value in a key: the attribute that always equals it, or one named after the word before it."""
+        shape = kind.shapes[key]
+        columns = list(zip(*(shape.values(item[key]["S"]) for item in kind.items if key in item)))
+        names: list[str] = []
+        places = [at for at, word in enumerate(shape.parts) if word is None]
+        for place, column in zip(places, columns):
+            holders = [item for item in kind.items if key in item]
+            same = [
+                name
+                for name in sorted(attributes)
+                if name not in names
+                and all(item.get(name, {}).get("S") == value for item, value in zip(holders, column))
+            ]
+            if key in same:
+                same = [key]
+            if same:
+                names.append(min(same, key=lambda one: (not one.endswith(("id", "Id")), len(one), one)))
+                continue
+            word = next((each for each in reversed(shape.parts[:place]) if each is not None), None)
+            made = f"{_identifier((word or entity).lower())}_id"
+            while made in names:
+                made += "_2"
+            self.doubts.append(
+                f"{entity}.{made}: a value in {key} that no attribute of the items has; the field is new"
+            )
+            names.append(made)
+        return tuple(names)
+
+    def _made(self, kind: Kind, holes: Mapping[str, tuple[str, ...]], name: str) -> list[dict[str, Any]]:
+        key = next(key for key, names in holes.items() if name in names)
+        at = holes[key].index(name)
+        return [{"S": kind.shapes[key].values(item[key]["S"])[at]} for item in kind.items if key in item]
+
+    def _templates(
+        self, kind: Kind, names: Key, holes: Mapping[str, tuple[str, ...]], entity: str, index: str | None = None
+    ) -> Key | None:
+        where = f"{entity}: {f'index {index}' if index else 'the key'}"
+        present = [name for name in names if any(name in item for item in kind.items)]
+        if index is not None and len(present) < len(names):
+            return None  # these items are not in that index
+        if any(name not in kind.shapes for name in names):
+            self.doubts.append(f"{where} is not made in one way for all items, or is not text; it is planned anew")
+            return None
+        shapes = [kind.shapes[name] for name in names]
+        if any(shape.separator not in ("", "#") for shape in shapes):
+            self.doubts.append(f"{where} is separated by {_other(shapes)!r}; Stator writes '#', so it is planned anew")
+            return None
+        return tuple(shape.filled(holes[name]) for shape, name in zip(shapes, names))
+
+    # -- patterns
+
+    def patterns(self, entities: Sequence[GuessedEntity], kinds: Sequence[Kind]) -> tuple[GuessedPattern, ...]:
+        found: dict[tuple[Any, ...], GuessedPattern] = {}
+
+        def add(pattern: GuessedPattern) -> None:
+            found.setdefault((pattern.entities, pattern.equal, pattern.order), pattern)
+
+        shared: dict[tuple[Any, ...], list[GuessedEntity]] = {}
+        for entity, kind in zip(entities, kinds):
+            snake = _snake(entity.name)
+            if entity.identity:
+                add(GuessedPattern(f"{snake}_by_id", (entity.name,), entity.identity, None, 1))
+            partition = self._fields_of(entity.key, 0)
+            if entity.key is not None and partition:
+                shared.setdefault((kind.shapes[self.keys.partition].parts, partition), []).append(entity)
+                if partition != entity.identity:
+                    name = f"{snake}s_of_{_joined(partition)}"
+                    add(GuessedPattern(name, (entity.name,), partition, None, self._per(kind, self.keys.partition)))
+            for index, key in entity.indexes.items():
+                equal, order = self._fields_of(key, 0), self._fields_of(key, 1)
+                if equal:
+                    name = f"{snake}s_by_{_joined(equal)}"
+                    returns = self._per(kind, self.keys.indexes[index][0])
+                    add(GuessedPattern(name, (entity.name,), equal, order[0] if order else None, returns))
+        for (_, partition), members in sorted(shared.items(), key=lambda each: repr(each[0])):
+            if 2 <= len(members) <= _TOGETHER:
+                root = min(members, key=lambda each: (len(each.identity), each.name))
+                rest = [each.name for each in members if each is not root]
+                names = (root.name, *sorted(rest))
+                add(GuessedPattern(f"{_snake(root.name)}_with_all", names, partition, None, 10))
+        return tuple(found.values())
+
+    def _fields_of(self, key: Key | None, at: int) -> tuple[str, ...]:
+        return tuple(re.findall(r"\{(\w+)\}", key[at])) if key is not None and at < len(key) else ()
+
+    def _per(self, kind: Kind, attribute: str) -> float:
+        values = [item[attribute]["S"] for item in kind.items if "S" in item.get(attribute, {})]
+        return max(1.0, round(len(values) / max(1, len(set(values))), 1))
+
+
+def _other(shapes: Sequence[Shape]) -> str:
+    return next(shape.separator for shape in shapes if shape.separator not in ("", "#"))
+
+
+def _pascal(text: str) -> str:
+    words = re.split(r"[^A-Za-z0-9]+", re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", text))
+    name = "".join(word[:1].upper() + word[1:].lower() for word in words if word)
+    return name if name and name[0].isalpha() else f"Item{name}"
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def _joined(fields: Sequence[str]) -> str:
+    return "_and_".join(_snake(field) for field in fields)
+
+
+def _identifier(name: str) -> str:
+    made = re.sub(r"\W", "_", name)
+    return made if made[:1].isalpha() or made[:1] == "_" else f"f_{made}"

@@ -1,0 +1,227 @@
+"""What the rules look at: a design and its plan, with the numbers that several rules need.
+
+All numbers are averages by the declared volumes and rates, spread evenly over key values. Real traffic is not even, so rules warn well
+before a limit is reached on paper.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from stator.design.design import Design
+from stator.design.entity import Entity, EntityField, EntityInfo, info
+from stator.design.estimates import Estimates
+from stator.design.lint.finding import Finding, Kind, Severity
+from stator.design.lint.location import Location, class_location, function_location
+from stator.design.patterns import Change, Pattern, WritePattern
+from stator.design.plan import EntityPlan, IndexPlan, KeyAttribute, PatternPlan, Plan, Step, TablePlan
+from stator.model.limits import WRITE_UNIT_BYTES
+
+_ALWAYS_WRITTEN = ("version", "updated")
+
+
+@dataclass(frozen=True)
+class Collection:
+    """All that lives under one partition key template: of the table, or of an index. Several entities may share it."""
+
+    table: TablePlan
+    index: IndexPlan | None
+    template: str
+    entities: tuple[type[Entity], ...]
+    fields: dict[type[Entity], tuple[str, ...]]
+    shards: int
+    values: float
+    """How many key values there are, shards included."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.template} of {self.index.name if self.index else self.table.name}"
+
+
+@dataclass(frozen=True)
+class Facts:
+    design: Design
+    plan: Plan
+
+    # -- names
+
+    @cached_property
+    def by_name(self) -> dict[str, type[Entity]]:
+        return {info(entity).name: entity for entity in self.design.entities}
+
+    @cached_property
+    def reads(self) -> dict[str, Pattern[..., Any]]:
+        return {pattern.name: pattern for pattern in self.design.reads}
+
+    @cached_property
+    def writes(self) -> dict[str, WritePattern]:
+        return {pattern.name: pattern for pattern in self.design.write_patterns}
+
+    @cached_property
+    def estimates(self) -> Estimates:
+        return Estimates(self.design)
+
+    def fields(self) -> Iterator[tuple[EntityInfo, EntityField]]:
+        for entity in self.design.entities:
+            for each in info(entity).fields.values():
+                yield info(entity), each
+
+    def planned_reads(self) -> Iterator[tuple[Pattern[..., Any], PatternPlan]]:
+        for plan in self.plan.patterns:
+            if plan.name in self.reads:
+                yield self.reads[plan.name], plan
+
+    # -- rates
+
+    @cached_property
+    def changes(self) -> list[tuple[Change, float]]:
+        return self.design.changes()
+
+    def rate(self, entity: type[Entity], *kinds: str) -> float:
+        """Writes a second of some kinds."""
+        return sum(rate for change, rate in self.changes if change.entity is entity and change.kind in kinds)
+
+    def update_rate(self, entity: type[Entity], fields: set[str]) -> float:
+        """Updates a second that change one of the fields."""
+        always = {each.name for each in info(entity).fields.values() if each.role in _ALWAYS_WRITTEN}
+        return sum(
+            rate
+            for change, rate in self.changes
+            if change.entity is entity and change.kind == "update" and fields & ({*change.fields} | always)
+        )
+
+    def write_units(self, entity: type[Entity]) -> float:
+        return max(1.0, math.ceil(self.entity_plan(entity).item_bytes / WRITE_UNIT_BYTES))
+
+    def entity_plan(self, entity: type[Entity]) -> EntityPlan:
+        return self.plan.entity(entity)
+
+    # -- collections
+
+    @cached_property
+    def collections(self) -> list[Collection]:
+        found: list[Collection] = []
+        for table in self.plan.tables:
+            for index in (None, *(each for each in table.indexes if each.kind == "GSI")):
+                found += self._collections(table, index)
+        return found
+
+    def _collections(self, table: TablePlan, index: IndexPlan | None) -> Iterator[Collection]:
+        names = index.partition if index else (table.partition,)
+        grouped: dict[str, dict[type[Entity], list[KeyAttribute]]] = {}
+        for name in index.entities if index else table.entities:
+            entity = self.by_name[name]
+            held = index.name if index else None
+            keys = [key for key in self.plan.entity(name).keys if key.index == held and key.name in names]
+            grouped.setdefault(", ".join(str(key.template) for key in keys), {})[entity] = keys
+        for template, members in grouped.items():
+            fields = {entity: _fields_in(keys) for entity, keys in members.items()}
+            shards = max(part.shards for keys in members.values() for key in keys for part in key.template.parts)
+            distinct = max(self.distinct(entity, names) for entity, names in fields.items())
+            yield Collection(table, index, template, tuple(members), fields, shards, distinct * shards)
+
+    def distinct(self, entity: type[Entity], fields: tuple[str, ...]) -> float:
+        return self.estimates.distinct(entity, fields) if fields else 1.0
+
+    def presence(self, collection: Collection, entity: type[Entity]) -> float:
+        """The part of an entity's items that has an entry: a sparse index has fewer."""
+        held = collection.index.name if collection.index else None
+        tests = {
+            test.parts[0].value for key in self.entity_plan(entity).keys if key.index == held for test, _ in key.when
+        }
+        return float(math.prod(1 / self.distinct(entity, (name,)) for name in tests))
+
+    def steps_on(self, collection: Collection) -> Iterator[tuple[PatternPlan, Step]]:
+        """Reads of the collection."""
+        names = {info(entity).name for entity in collection.entities}
+        held = {collection.index.name} if collection.index else {None, *self._local(collection.table)}
+        for pattern in self.plan.patterns:
+            for step in pattern.steps:
+                here = step.table == collection.table.name and step.index in held
+                if pattern.kind == "read" and step.operation != "Scan" and here and names & {*step.entities}:
+                    yield pattern, step
+
+    def _local(self, table: TablePlan) -> set[str]:
+        return {index.name for index in table.indexes if index.kind == "LSI"}
+
+    def read_units_per_value(self, collection: Collection) -> float:
+        """Read units a second on one key value."""
+        units = sum(pattern.requests_per_second * step.units for pattern, step in self.steps_on(collection))
+        return units / collection.values
+
+    def write_units_per_value(self, collection: Collection) -> float:
+        return self.write_units_of(collection) / collection.values
+
+    def write_units_of(self, collection: Collection) -> float:
+        """Write units a second on all key values together."""
+        return sum(self._write_units_of(collection, entity) for entity in collection.entities)
+
+    def _write_units_of(self, collection: Collection, entity: type[Entity]) -> float:
+        each = self.write_units(entity)
+        inserts = self.rate(entity, "create", "delete")
+        if collection.index is None:
+            return (inserts + self.rate(entity, "update")) * each
+        keyed = self.key_fields(entity, collection.index.name)
+        rate = inserts + 2 * self.update_rate(entity, keyed)
+        if collection.index.projection == "ALL":
+            rate += self.rate(entity, "update") - self.update_rate(entity, keyed)
+        return rate * each * self.presence(collection, entity)
+
+    def key_fields(self, entity: type[Entity], index: str | None) -> set[str]:
+        """The fields that an entity's key of a table or index is made of, with those that decide whether it has one."""
+        found: set[str] = set()
+        for key in self.entity_plan(entity).keys:
+            if key.index == index:
+                found |= {*_fields_in([key]), *(part.value for test, _ in key.when for part in test.parts)}
+        return found
+
+    # -- findings
+
+    def on_entity(self, code: str, severity: Severity, entity: type[Entity], message: str, fix: str) -> Finding:
+        return Finding(code, severity, "entity", info(entity).name, message, fix, class_location(entity))
+
+    def on_field(
+        self, code: str, severity: Severity, entity: type[Entity], field: str, message: str, fix: str
+    ) -> Finding:
+        where = class_location(entity, field)
+        return Finding(code, severity, "field", f"{info(entity).name}.{field}", message, fix, where)
+
+    def on_pattern(self, code: str, severity: Severity, name: str, message: str, fix: str) -> Finding:
+        return Finding(code, severity, "pattern", name, message, fix, self.pattern_location(name))
+
+    def on_index(self, code: str, severity: Severity, index: IndexPlan, message: str, fix: str) -> Finding:
+        return Finding(code, severity, "index", index.name, message, fix, self._index_location(index))
+
+    def on_collection(self, code: str, severity: Severity, collection: Collection, message: str, fix: str) -> Finding:
+        """About the field that the key is made of, where there is just one; else about the entity or index."""
+        entity = collection.entities[0]
+        fields = collection.fields[entity]
+        if len(collection.entities) == 1 and len(fields) == 1:
+            return self.on_field(code, severity, entity, fields[0], message, fix)
+        if collection.index is not None:
+            return self.on_index(code, severity, collection.index, message, fix)
+        return self.on_entity(code, severity, entity, message, fix)
+
+    def pattern_location(self, name: str) -> Location | None:
+        pattern = self.reads.get(name) or self.writes.get(name)
+        return None if pattern is None else function_location(pattern.function)
+
+    def _index_location(self, index: IndexPlan) -> Location | None:
+        """An index is declared nowhere but by hand: then its entity is, otherwise the first pattern that wants it."""
+        for name in index.entities:
+            if index.name in dict(info(self.by_name[name]).overrides.indexes):
+                return class_location(self.by_name[name])
+        located = (self.pattern_location(name) for name in index.patterns)
+        return next((where for where in located if where is not None), class_location(self.by_name[index.entities[0]]))
+
+    def of(self, kind: Kind, code: str, severity: Severity, subject: str, message: str, fix: str) -> Finding:
+        return Finding(code, severity, kind, subject, message, fix)
+
+
+def _fields_in(keys: list[KeyAttribute]) -> tuple[str, ...]:
+    """The fields that are written into keys; those a shard is computed from are not."""
+    return tuple(dict.fromkeys(part.value for key in keys for part in key.template.parts if part.kind == "field"))

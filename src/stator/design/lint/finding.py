@@ -1,0 +1,74 @@
+"""What lint says: findings, and the report they add up to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from stator.design.lint.location import Location
+from stator.design.lock import LockChange
+from stator.design.plan import Plan
+
+Severity = Literal["error", "warning", "note"]
+"""Errors and warnings fail a check; a note says what something costs."""
+Kind = Literal["design", "table", "index", "entity", "field", "pattern"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """``subject`` is the name of what it is about: ``Order``, ``Order.status``, ``orders_of_user``, ``GSI1``."""
+
+    code: str
+    severity: Severity
+    kind: Kind
+    subject: str
+    message: str
+    fix: str
+    location: Location | None = None
+
+    def __str__(self) -> str:
+        where = "" if self.location is None else f"{self.location}: "
+        return f"{where}{self.code} {self.message}"
+
+    @property
+    def fails(self) -> bool:
+        return self.severity != "note"
+
+    def to_data(self) -> dict[str, Any]:
+        data: dict[str, Any] = {
+            "code": self.code,
+            "severity": self.severity,
+            self.kind: self.subject,
+            "message": self.message,
+            "fix": self.fix,
+        }
+        if self.location is not None:
+            data |= {"file": self.location.shown_path, "line": self.location.line}
+        return data
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a check found. ``changes`` is how the design differs from its lock; ``plan`` is None where there could be none."""
+
+    findings: tuple[Finding, ...]
+    changes: tuple[LockChange, ...] = ()
+    ignored: tuple[Finding, ...] = ()
+    plan: Plan | None = field(default=None, repr=False)
+
+    @property
+    def ok(self) -> bool:
+        return not self.changes and not any(finding.fails for finding in self.findings)
+
+    def codes(self) -> set[str]:
+        return {finding.code for finding in self.findings}
+
+    def to_data(self) -> dict[str, Any]:
+        return {
+            "ok": self.ok,
+            "findings": [finding.to_data() for finding in self.findings],
+            "changes": [
+                {"risk": each.risk, "subject": each.subject, "what": each.what, "do": each.do} for each in self.changes
+            ],
+            "ignored": [{"code": each.code, each.kind: each.subject} for each in self.ignored],
+        }

@@ -1,0 +1,168 @@
+"""Rules about partition keys: enough values, evenly used, not too much under one.
+
+One partition takes 3,000 read units and 1,000 write units a second ("Best practices for designing and using partition keys" of the
+Developer Guide), and one key value lives in one partition, until DynamoDB splits it between sort keys.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date, time
+from typing import Final
+
+from stator.design.entity import Entity, EntityField, info
+from stator.design.lint.facts import Collection, Facts
+from stator.design.lint.finding import Finding, Severity
+from stator.design.lint.words import amount, size
+from stator.design.sharding import READ_LIMIT, WRITE_LIMIT, shards_for
+from stator.design.types import Maybe, Scalar
+from stator.design.unit_prices import FEW_VALUES
+
+_CROWDED_ITEMS: Final = 1_000
+"""So many items under one value make a key of few values worth a word."""
+_EARLY: Final = 0.25
+_WARM: Final = 0.75
+"""The planner makes shards to be seven tenths full; above that somebody should look."""
+_COLLECTION_BYTES: Final = 10 * 1024**3
+_YEAR_SECONDS: Final = 365 * 24 * 3600
+_YEARS: Final = 5
+_COUNTED_RATE: Final = 100.0
+_TIME_WORDS: Final = re.compile(r"(^|_)(day|date|month|year|hour|minute|week|today|bucket)(_|$)")
+_COUNT_WORDS: Final = re.compile(r"(^|_)(id|no|nr|num|number|seq|sequence|serial|counter|index)$")
+
+
+def low_cardinality(facts: Facts) -> Iterator[Finding]:
+    for each in facts.collections:
+        if each.values >= FEW_VALUES or _is_time(facts, each):
+            continue
+        items = sum(facts.design.volume(one) * facts.presence(each, one) for one in each.entities)
+        if items / each.values < _CROWDED_ITEMS:
+            continue
+        busy = max(facts.read_units_per_value(each) / READ_LIMIT, facts.write_units_per_value(each) / WRITE_LIMIT)
+        severity: Severity = "warning" if busy > _EARLY and each.shards == 1 else "note"
+        yield facts.on_collection(
+            "ST101",
+            severity,
+            each,
+            f"the partition key {each.name} has about {amount(each.values)} value{'s' if each.values > 1 else ''} for "
+            f"{amount(items)} items: each is one partition of 1,000 write units and 3,000 read units, {busy:.0%} used",
+            "put a field with many values in front, or declare the real rate with @write(rps=) and let the planner shard it",
+        )
+
+
+def _is_time(facts: Facts, collection: Collection) -> bool:
+    return any(_time_fields(entity, collection.fields[entity]) for entity in collection.entities)
+
+
+def _time_fields(entity: type[Entity], names: tuple[str, ...]) -> list[str]:
+    return [name for name in names if _tells_time(info(entity).fields[name])]
+
+
+def _tells_time(field: EntityField) -> bool:
+    """A day, an hour and the like: a value that all items of the moment share. A full time is shared by none."""
+    shape = field.shape.inner if isinstance(field.shape, Maybe) else field.shape
+    if not isinstance(shape, Scalar):
+        return False
+    return shape.python in (date, time) or (shape.python in (str, int) and bool(_TIME_WORDS.search(field.name)))
+
+
+def time_based(facts: Facts) -> Iterator[Finding]:
+    for each in facts.collections:
+        for entity in each.entities:
+            times = _time_fields(entity, each.fields[entity])
+            others = tuple(name for name in each.fields[entity] if name not in times)
+            if not times or facts.distinct(entity, others) >= FEW_VALUES:
+                continue
+            # Whatever is written now goes to the value of now, however many values history has.
+            values = facts.distinct(entity, others) * each.shards
+            now = facts.rate(entity, "create") * facts.write_units(entity) * facts.presence(each, entity) / values
+            yield facts.on_field(
+                "ST102",
+                "error" if now > WRITE_LIMIT else "warning",
+                entity,
+                times[0],
+                f"the partition key {each.name} is a time: all that is written now, {amount(now)} write units a second "
+                f"of 1,000, goes to one partition, and yesterday's partitions idle",
+                f"put what the time is about in front ({_in_front(entity, times)}), or split it into "
+                f"{max(2, shards_for(now, WRITE_LIMIT))} shards with a field of your own",
+            )
+
+
+def _in_front(entity: type[Entity], times: list[str]) -> str:
+    names = [name for name in info(entity).identity if name not in times]
+    return f"{names[0]} and {times[0]}" if names else f"a device or user and {times[0]}"
+
+
+def monotonic(facts: Facts) -> Iterator[Finding]:
+    for entity in facts.design.entities:
+        known = info(entity)
+        rate = facts.rate(entity, "create")
+        if len(known.identity) != 1 or not rate:
+            continue
+        field = known.fields[known.identity[0]]
+        if isinstance(field.shape, Scalar) and field.shape.python is int and _COUNT_WORDS.search(field.name):
+            yield facts.on_field(
+                "ST103",
+                "warning" if rate >= _COUNTED_RATE else "note",
+                entity,
+                field.name,
+                f"{known.name}.{field.name} is counted up {amount(rate)} times a second: whatever hands out the numbers is "
+                f"one item, which takes at most 1,000 writes a second",
+                f"make {field.name} a UUID or a ULID, which every program can make for itself",
+            )
+
+
+def hot_key(facts: Facts) -> Iterator[Finding]:
+    for each in facts.collections:
+        reads, writes = facts.read_units_per_value(each), facts.write_units_per_value(each)
+        for units, limit, what in ((reads, READ_LIMIT, "read"), (writes, WRITE_LIMIT, "write")):
+            if units <= limit * _WARM:
+                continue
+            shards = each.shards * max(2, shards_for(units, limit))
+            ways = "keep it in a cache, or copy it to" if what == "read" else "spread the writes over"
+            yield facts.on_collection(
+                "ST104",
+                "error" if units > limit else "warning",
+                each,
+                f"each value of the partition key {each.name} is asked for {amount(units)} {what} units a second; "
+                f"a partition has {limit:,.0f}",
+                f"{ways} {shards} keys; or put a field with more values in front",
+            )
+
+
+def large_collection(facts: Facts) -> Iterator[Finding]:
+    for each in facts.collections:
+        if each.index is not None:
+            continue
+        now = sum(facts.design.volume(one) * facts.entity_plan(one).item_bytes for one in each.entities) / each.values
+        growing = [entity for entity in each.entities if _grows(facts, each, entity)]
+        later = sum(
+            facts.rate(one, "create") * _YEAR_SECONDS * _YEARS * facts.entity_plan(one).item_bytes for one in growing
+        )
+        total = now + later / each.values
+        if total <= _COLLECTION_BYTES:
+            continue
+        local = [index.name for index in each.table.indexes if index.kind == "LSI"]
+        heaviest = max(growing or each.entities, key=lambda one: facts.design.volume(one))
+        when = f"holds {size(now)}" if now > _COLLECTION_BYTES else f"grows to {size(total)} in {_YEARS} years"
+        limit = (
+            f"; with the local index {', '.join(local)} writes fail at 10 GB"
+            if local
+            else "; past 10 GB it is spread over several partitions, and nothing ever leaves it"
+        )
+        yield facts.on_entity(
+            "ST105",
+            "error" if local else "warning",
+            heaviest,
+            f"an item collection {each.name} {when}{limit}",
+            f"put a day or a month of {info(heaviest).name} into the partition key, or let old items go with ttl()",
+        )
+
+
+def _grows(facts: Facts, collection: Collection, entity: type[Entity]) -> bool:
+    """Items are added and never leave, and many of them share a key value."""
+    known = info(entity)
+    leaves = facts.rate(entity, "delete") > 0 or any(each.role == "ttl" for each in known.fields.values())
+    single = set(known.identity) <= set(collection.fields[entity])
+    return not leaves and not single and facts.rate(entity, "create") > 0

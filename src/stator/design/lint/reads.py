@@ -1,0 +1,178 @@
+"""Rules about read patterns: what they read for what they return, and what they rely on."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any, Final
+
+from stator.design.entity import EntityField, info
+from stator.design.lint.facts import Facts
+from stator.design.lint.finding import Finding
+from stator.design.lint.words import amount, dollars, size
+from stator.design.needs import need_of
+from stator.design.patterns import Ask, Param, Pattern, references
+from stator.design.plan import PatternPlan, Step
+from stator.design.types import Maybe, Scalar
+from stator.errors import DesignError
+from stator.model.limits import PAGE_BYTES, READ_UNIT_BYTES
+
+_WASTEFUL: Final = 4.0
+_MANY_PAGES: Final = 10
+_SLACK: Final = timedelta(days=2)
+"""DynamoDB deletes expired items "within a few days", most often within two."""
+_PROMISES: Final = re.compile(
+    r"session|token|lock|lease|otp|passcode|reservation|hold|invit|permit|grant", re.IGNORECASE
+)
+_NUMBERS: Final = re.compile(
+    r"(^|_)(amount|balance|cents|count|level|no|nr|num|number|page|points|position|price|quantity|qty|rank|rating|score|size"
+    r"|seq|sequence|stock|total|version|weight|year)$"
+)
+
+
+def wasteful_filter(facts: Facts) -> Iterator[Finding]:
+    for pattern, plan in facts.planned_reads():
+        for step in plan.steps:
+            times = _paid_for_each_returned(facts, pattern, step)
+            if step.filter is not None and step.operation == "Query" and times >= _WASTEFUL:
+                yield facts.on_pattern(
+                    "ST401",
+                    "warning",
+                    pattern.name,
+                    f"{pattern.name} filters on {step.filter} and pays for about {amount(times)} times what it returns: a filter "
+                    f"is applied after reading, and {amount(step.units)} read units are paid for every call",
+                    "compare the filtered fields in where() with == or one range, so that a key can serve them; or declare "
+                    "returns= if it returns more",
+                )
+
+
+def _paid_for_each_returned(facts: Facts, pattern: Pattern[..., Any], step: Step) -> float:
+    entities = [facts.by_name[name] for name in step.entities]
+    returned, fetched = 0.0, 0.0
+    for entity in entities:
+        try:
+            wanted = need_of(pattern, entity, facts.estimates).wanted
+        except DesignError:
+            return 0.0
+        item_bytes = facts.entity_plan(entity).item_bytes
+        returned += wanted / len(entities) * item_bytes
+        fetched += wanted * math.ceil(item_bytes / READ_UNIT_BYTES) / 2 if step.fetch else 0.0
+    factor = 1.0 if step.consistent else 0.5
+    return (step.units - fetched) / (max(1, math.ceil(returned / READ_UNIT_BYTES)) * factor)
+
+
+def numbers_in_strings(facts: Facts) -> Iterator[Finding]:
+    for pattern in facts.design.reads:
+        ask = pattern.trace()
+        for entity, field in _ordered_strings(ask):
+            number = _compared_with_number(ask, field)
+            if number or _NUMBERS.search(field.name):
+                why = f"with the number {number}" if number else "in order"
+                yield facts.on_field(
+                    "ST403",
+                    "warning",
+                    entity,
+                    field.name,
+                    f'{pattern.name} compares {info(entity).name}.{field.name} {why}, but it is a str: "10" comes before "9"',
+                    f"declare `{field.name}: int` (or Decimal): Stator writes numbers into keys so that they sort as numbers",
+                )
+
+
+def _ordered_strings(ask: Ask) -> Iterator[tuple[Any, EntityField]]:
+    """Text fields that a range or an order is over."""
+    names = {test.field.name for test in ask.tests if test.operator in ("<", "<=", ">", ">=", "between")}
+    if ask.order is not None:
+        names.add(ask.order.name)
+    for entity in ask.targets:
+        for name in sorted(names):
+            field = info(entity).fields.get(name)
+            shape = field.shape.inner if field and isinstance(field.shape, Maybe) else field.shape if field else None
+            if field is not None and isinstance(shape, Scalar) and shape.python is str:
+                yield entity, field
+
+
+def _compared_with_number(ask: Ask, field: EntityField) -> str | None:
+    for test in ask.tests:
+        if test.field.name == field.name:
+            for value in test.values:
+                if isinstance(value, Param) and value.annotation in (int, float, Decimal):
+                    return value.name
+    return None
+
+
+def ttl_for_correctness(facts: Facts) -> Iterator[Finding]:
+    for pattern in facts.design.reads:
+        ask = pattern.trace()
+        compared = {
+            (reference.owner, reference.name) for test in (*ask.tests, *ask.filters) for reference in references(test)
+        }
+        for entity in ask.targets:
+            field = next((each for each in info(entity).fields.values() if each.role == "ttl"), None)
+            if field is None or (entity, field.name) in compared or not _matters(info(entity).name, field):
+                continue
+            yield facts.on_pattern(
+                "ST404",
+                "warning",
+                pattern.name,
+                f"{pattern.name} reads {info(entity).name} without looking at {field.name}: DynamoDB deletes expired items days "
+                f"late, and until then they are read as if they were valid",
+                f"add .filter({info(entity).name}.{field.name} > now) with `now: datetime` as an argument",
+            )
+
+
+def _matters(entity: str, field: EntityField) -> bool:
+    """Days late is much for what lives for hours, and for what gives a right."""
+    after = field.marker.after if field.marker else None
+    return (after is not None and after <= _SLACK) or bool(_PROMISES.search(entity))
+
+
+def scan_allowed(facts: Facts) -> Iterator[Finding]:
+    for pattern, plan in facts.planned_reads():
+        if plan.operation == "Scan":
+            yield facts.on_pattern("ST405", "warning", pattern.name, _scan_message(plan), _SCAN_FIX)
+        elif pattern.traffic.allow_scan:
+            yield facts.on_pattern(
+                "ST405",
+                "note",
+                pattern.name,
+                f"{pattern.name} has allow_scan=True and does not need it: {plan.operation} serves it",
+                "remove allow_scan=True, so that a later change cannot make it a Scan unnoticed",
+            )
+
+
+_SCAN_FIX: Final = (
+    "compare a field with ==, or export the table for reports; if it must be, ignore this finding by name"
+)
+
+
+def _scan_message(plan: PatternPlan) -> str:
+    return (
+        f"{plan.name} reads the whole table, {amount(plan.units_per_call)} read units for every call, "
+        f"{dollars(plan.dollars_per_month)} a month, growing with the table"
+    )
+
+
+def many_pages(facts: Facts) -> Iterator[Finding]:
+    for pattern, plan in facts.planned_reads():
+        if plan.operation == "Scan":
+            continue
+        factor = 1 if plan.consistent else 2
+        read_bytes = sum(step.units for step in plan.steps) * READ_UNIT_BYTES * factor
+        pages = math.ceil(read_bytes / PAGE_BYTES)
+        if pages <= _MANY_PAGES:
+            continue
+        is_count = any(step.is_count for step in plan.steps)
+        yield facts.on_pattern(
+            "ST406",
+            "warning",
+            pattern.name,
+            f"one call of {pattern.name} reads {size(read_bytes)} in about {amount(pages)} pages of 1 MB"
+            + (": DynamoDB counts by reading every item" if is_count else "")
+            + f" ({dollars(plan.dollars_per_month)} a month)",
+            "keep the number in an item, counted up by the writes or by a stream"
+            if is_count
+            else "give it a limit() and read page by page, narrow the range, or declare returns= if it returns fewer",
+        )

@@ -1,0 +1,72 @@
+"""What the planner refuses, as findings: all of it at once, not only the first."""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import Any
+
+from stator.design.design import Design
+from stator.design.entity import info
+from stator.design.lint.finding import Finding
+from stator.design.lint.location import Location, class_location, function_location
+from stator.design.patterns import Pattern, WritePattern
+from stator.design.plan import Plan
+from stator.errors import DesignError, PatternRefused, ScanNeeded
+
+
+def plan_what_can_be(design: Design) -> tuple[Design, Plan | None, list[Finding]]:
+    """The design without the patterns that were refused, its plan, and a finding for each refusal."""
+    findings: list[Finding] = []
+    while True:
+        try:
+            return design, design.plan(), findings
+        except DesignError as error:
+            findings.append(_refusal(error, design))
+            smaller = _without(design, findings[-1].subject)
+            if len(smaller.reads) == len(design.reads):
+                return design, None, findings
+            design = smaller
+
+
+def _refusal(error: DesignError, design: Design) -> Finding:
+    where, problem = trouble(error, design)
+    fix = error.hint or "change what the message names"
+    pattern = _pattern_of(error, design)
+    if pattern is None:
+        return Finding("ST001", "error", "design", design.name, problem, fix, where)
+    if isinstance(error, ScanNeeded):
+        code = "ST002"
+    else:
+        code = "ST402" if isinstance(pattern, Pattern) and pattern.traffic.consistent else "ST003"
+    return Finding(code, "error", "pattern", pattern.name, problem, fix, where)
+
+
+def _without(design: Design, name: str) -> Design:
+    smaller = copy.copy(design)
+    smaller.reads = tuple(pattern for pattern in design.reads if pattern.name != name)
+    return smaller
+
+
+def trouble(error: DesignError, design: Design) -> tuple[Location | None, str]:
+    """Where an error of the planner comes from, and what it says without the place."""
+    pattern = _pattern_of(error, design)
+    if pattern is not None:
+        return function_location(pattern.function), error.message.removeprefix(f"{pattern.where}: ")
+    return _entity_location(error.message, design), error.message
+
+
+def _pattern_of(error: DesignError, design: Design) -> Pattern[..., Any] | WritePattern | None:
+    """Errors name the pattern they are about, or begin with its place."""
+    named = error.pattern if isinstance(error, PatternRefused) else None
+    patterns: list[Pattern[..., Any] | WritePattern] = [*design.reads, *design.write_patterns]
+    return next((each for each in patterns if each.name == named or error.message.startswith(f"{each.where}: ")), None)
+
+
+def _entity_location(problem: str, design: Design) -> Location | None:
+    """Messages about an entity begin with its name, and about a field with both."""
+    for entity in design.entities:
+        begun = re.match(rf"{re.escape(info(entity).name)}\b(?:\.(\w+))?", problem)
+        if begun:
+            return class_location(entity, begun[1])
+    return None

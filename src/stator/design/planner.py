@@ -1,0 +1,214 @@
+"""From a design to its plan: patterns become needs, needs paths, the search chooses, and the choice is written out.
+
+``plan`` is the way in. It splits the design into tables as the layout says (``single-table``: one; ``aggregate``: one for entities that
+are read together; ``table-per-entity``), refuses patterns that no key could serve, lets ``search`` choose for each table, and hands the result
+to ``blueprint``. It is a pure function: entities and patterns are sorted by name first, so their order in the design means nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stator.design.blueprint import Drawing, draw_table
+from stator.design.candidates import paths_of
+from stator.design.costing import Costing, Facility
+from stator.design.entity import Entity, info
+from stator.design.estimates import Estimates
+from stator.design.facilities import Choices, add_shards, choices_of, drop_worse_bases
+from stator.design.labels import Labels, labels_of, upper_words
+from stator.design.needs import (
+    Group,
+    Need,
+    group_of,
+    identity_need,
+    is_optional,
+    key_encoding,
+    need_of,
+    rates_of,
+)
+from stator.design.plan import EntityPlan, PatternPlan, Plan, TablePlan
+from stator.design.refusals import refuse_component, refuse_indexes, refuse_unserved
+from stator.design.search import Component, components_of, search
+from stator.design.unit_prices import MONTH_SECONDS, READ_UNIT_DOLLARS
+from stator.design.writes import write_plans
+from stator.errors import DesignError
+from stator.model.limits import READ_UNIT_BYTES
+
+if TYPE_CHECKING:
+    from stator.design.design import Design
+
+
+def plan(design: Design) -> Plan:
+    """The cheapest design in the planner's model. Raises ScanNeeded or PatternRefused where there is none."""
+    return Planning(design).run()
+
+
+class Planning:
+    """The stages of planning, one at a time."""
+
+    def __init__(self, design: Design) -> None:
+        self.design = design
+        self.estimates = Estimates(design)
+        self.entities = sorted(design.entities, key=lambda each: info(each).name)
+        for entity in self.entities:
+            _check_identity(entity)
+        self.reads = sorted(design.reads, key=lambda each: each.name)
+        self.needs: dict[type[Entity], list[Need]] = {entity: [] for entity in self.entities}
+        self.groups: list[Group] = []
+        self.allowed_scans = {pattern.name for pattern in self.reads if pattern.traffic.allow_scan}
+        self._sort_reads()
+        self.labels: Labels = labels_of(self.entities, self.groups)
+        changes = design.changes()
+        rates = {entity: rates_of(entity, changes) for entity in self.entities}
+        self.costing = Costing(self.estimates, rates, self.labels)
+        for entity in self.entities:
+            lookup = identity_need(entity, rates[entity])
+            if lookup is not None:
+                self.needs[entity].append(lookup)
+
+    def _sort_reads(self) -> None:
+        for pattern in self.reads:
+            targets = pattern.trace().targets
+            if len(targets) > 1 and self.design.layout != "table-per-entity":
+                self.groups.append(group_of(pattern, self.estimates))
+            elif len(targets) > 1:
+                for member in group_of(pattern, self.estimates).members:
+                    self.needs[member.entity].append(member)
+            else:
+                self.needs[targets[0]].append(need_of(pattern, targets[0], self.estimates))
+
+    def run(self) -> Plan:
+        tables: list[TablePlan] = []
+        entities: list[EntityPlan] = []
+        patterns: dict[str, PatternPlan] = {}
+        opened: dict[str, tuple[Facility, ...]] = {}
+        dollars, proven = 0.0, True
+        for name, members in self.tables():
+            drawing = self._draw(name, members)
+            tables.append(drawing.table)
+            entities += drawing.entities
+            opened |= drawing.opened
+            for each in drawing.patterns:
+                before = patterns.get(each.name)
+                patterns[each.name] = each if before is None else before.joined(each)  # entities in several tables
+            dollars += drawing.dollars
+            proven = proven and drawing.proven
+        by_name = {each.name: each for each in entities}
+        writes = write_plans(self.design, self.costing, by_name, opened)
+        found = sorted([*patterns.values(), *writes], key=lambda each: each.name)
+        warnings = [f"{each.name}: {warning}" for each in entities for warning in each.warnings]
+        warnings += [f"{each.name}: {warning}" for each in found for warning in each.warnings]
+        return Plan(
+            self.design.name,
+            self.design.layout,
+            tuple(tables),
+            tuple(sorted(entities, key=lambda each: each.name)),
+            tuple(found),
+            round(dollars, 4),
+            proven,
+            tuple(warnings),
+        )
+
+    # -- tables
+
+    def tables(self) -> list[tuple[str, list[type[Entity]]]]:
+        if self.design.layout == "single-table":
+            return [(self.design.name, self.entities)]
+        if self.design.layout == "table-per-entity":
+            return [(self._table_name(entity), [entity]) for entity in self.entities]
+        joined: dict[type[Entity], set[type[Entity]]] = {entity: {entity} for entity in self.entities}
+        for group in self.groups:
+            merged: set[type[Entity]] = set().union(*(joined[member.entity] for member in group.members))
+            joined |= dict.fromkeys(merged, merged)
+        found = []
+        for entity in self.entities:
+            members = [each for each in self.entities if each in joined[entity]]
+            if entity is members[0]:
+                found.append((self._table_name(self._root(members)), members))
+        return found
+
+    def _root(self, members: list[type[Entity]]) -> type[Entity]:
+        """The entity an aggregate is about: the one its partitions are labelled after."""
+        labels = {
+            self.labels.field(member.entity, name)
+            for group in self.groups
+            for member, name in zip(group.members, group.shared[0])
+            if member.entity in members
+        }
+        return next((each for each in members if self.labels.entity(each) in labels), members[0])
+
+    def _table_name(self, entity: type[Entity]) -> str:
+        return f"{self.design.name}-{upper_words(info(entity).name).lower().replace('_', '-')}"
+
+    def components(self, members: list[type[Entity]]) -> list[Component]:
+        """All there is to choose for the entities of one table."""
+        groups = [group for group in self.groups if group.members[0].entity in members]
+        choices = [self._choices(entity, members, groups) for entity in members]
+        for each in choices:
+            refuse_unserved(each, self.reads, self.labels)
+        components = components_of(choices, groups, self.costing, self.labels)
+        for component in components:
+            _even_shards(component)
+            for each in component.choices:
+                ordered = [member.order for group in groups for member in group.members if member.entity is each.entity]
+                drop_worse_bases(each, any(ordered))
+        return components
+
+    def _draw(self, name: str, members: list[type[Entity]]) -> Drawing:
+        components = self.components(members)
+        for component in components:
+            refuse_component(component)
+        found = search(components)
+        refuse_indexes(self.design.name, found)
+        choices = sorted((each for one in components for each in one.choices), key=lambda each: each.name)
+        return draw_table(name, self.design, choices, found, self.costing, self.labels, self.reads)
+
+    def _choices(self, entity: type[Entity], members: list[type[Entity]], groups: list[Group]) -> Choices:
+        needs = tuple(self.needs[entity])
+        scan = sum(
+            self.estimates.volume(each) * self.costing.item_bytes(each) / READ_UNIT_BYTES / 2 for each in members
+        )
+        scans = tuple(
+            scan * need.rps * MONTH_SECONDS * READ_UNIT_DOLLARS if need.name in self.allowed_scans else None
+            for need in needs
+        )
+        return choices_of(
+            entity,
+            needs,
+            paths_of(entity, needs, groups, self.labels),
+            self.costing,
+            neighbours=tuple(each for each in members if each is not entity),
+            own_table=self.design.layout == "table-per-entity",
+            scans=scans,
+        )
+
+
+def _even_shards(component: Component) -> None:
+    """Base keys that could share a partition get the most shards that any of them needs, as a further choice."""
+    if not component.groups:
+        return
+    most: dict[tuple[str, ...], int] = {}
+    for choices in component.choices:
+        for base in choices.bases:
+            head = tuple(component.labels.field(choices.entity, name) for name in base.path.partition)
+            most[head] = max(most.get(head, 1), base.path.shards)
+    for choices in component.choices:
+        for base in choices.bases:
+            head = tuple(component.labels.field(choices.entity, name) for name in base.path.partition)
+            if most[head] > base.path.shards and base.path.handwritten is None:
+                add_shards(choices, base.path, most[head])
+
+
+def _check_identity(entity: type[Entity]) -> None:
+    known = info(entity)
+    for name in known.identity:
+        if key_encoding(known, name) is None or is_optional(known, name):
+            raise DesignError(
+                f"{known.name}.{name} cannot identify an item",
+                hint=f"an identity is a required field of one of the types {', '.join(sorted(_key_types()))}",
+            )
+
+
+def _key_types() -> set[str]:
+    return {"str", "int", "Decimal", "datetime", "date", "UUID", "bool", "bytes", "float", "time"}
+

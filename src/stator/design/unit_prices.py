@@ -1,0 +1,26 @@
+"""The few prices the planner weighs designs with: us-east-1, on-demand, Standard class, since November 2024.
+
+Only their relation matters here: a write costs five reads, and a gigabyte kept for a month two million reads. What a design costs in
+a region and a billing mode of your own is another question, with a price file of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+READ_UNIT_DOLLARS: Final = 0.125 / 1_000_000
+WRITE_UNIT_DOLLARS: Final = 0.625 / 1_000_000
+STORAGE_BYTE_DOLLARS: Final = 0.25 / 1024**3
+"""One byte for a month."""
+INDEX_DOLLARS: Final = 0.10
+"""Nothing AWS charges: what an index is to its owner, in alarms, backfills and one more thing to understand. Ties go to fewer."""
+
+INDIRECT_DOLLARS: Final = 0.05
+"""Nor this: a base key that cannot be computed from the identity, so that whoever has only that must look the key up."""
+CONCENTRATED_DOLLARS: Final = 0.05
+FEW_VALUES: Final = 100.0
+"""Nor this: a partition key with so few values cannot spread its traffic, however little there is today."""
+
+MONTH_SECONDS: Final = 730 * 3600
+INDEX_ENTRY_OVERHEAD_BYTES: Final = 100
+"""Storage that DynamoDB bills for each item, and again for each entry of an index."""

@@ -1,0 +1,225 @@
+"""What a design does to DynamoDB in one second, and what it keeps there: the quantities that ``cost`` puts prices on.
+
+Every quantity stands for one pattern, one entity and one place (a table or one of its indexes), so that sums over any of the three
+are sums of the same numbers. A plan knows its reads, its items and its write patterns; which fields an update changes, how often a
+change is made within a pattern and what ``writes=`` declares is in the design only. Without the design, a write pattern's units are the
+plan's own, and what they take beyond the table is spread evenly over the entity's indexes; ``writes=`` is then not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final, Literal
+
+from stator.design.costing import KEYS_BYTES
+from stator.design.entity import Entity, EntityInfo, info
+from stator.design.estimates import Estimates, value_bytes
+from stator.design.patterns import Change
+from stator.design.plan import EntityPlan, IndexPlan, PatternPlan, Plan
+from stator.design.pricing import index_write_units, stored_bytes, write_units
+from stator.design.templates import Part, Template
+from stator.design.types import Maybe
+
+if TYPE_CHECKING:
+    from stator.design.design import Design
+
+_KEYS_ONLY_BYTES: Final = 150
+"""An entry with keys only, or with a few attributes, when the design is not there to say: two pairs of keys."""
+_NAMES_BYTES: Final = 28
+_PRESENT: Final = 0.5
+"""The part of the items that has an optional field, or the value that a sparse index asks for, when nothing is known of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Units a second that a pattern takes of one place. ``index`` is None for the table itself."""
+
+    kind: Literal["read", "write"]
+    pattern: str
+    entity: str
+    table: str
+    index: str | None
+    units: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Items of an entity in a table, or their entries in one of its indexes."""
+
+    entity: str
+    table: str
+    index: str | None
+    is_local: bool
+    entries: Decimal
+    entry_bytes: Decimal
+
+    @property
+    def stored_bytes(self) -> Decimal:
+        return stored_bytes(self.entries, self.entry_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    uses: tuple[Use, ...]
+    kept: tuple[Kept, ...]
+
+
+def workload_of(plan: Plan, design: Design | None = None) -> Workload:
+    """The workload of a plan. The design, if it is given, may be a later or earlier one than the plan is of: it is asked about the
+    entities and write patterns that both have."""
+    return _Counting(plan, design).count()
+
+
+class _Counting:
+    def __init__(self, plan: Plan, design: Design | None) -> None:
+        self.plan = plan
+        self.design = design
+        self.classes = {} if design is None else {info(each).name: each for each in design.entities}
+        self.entities = {each.name: each for each in plan.entities}
+        self.estimates = None if design is None else Estimates(design)
+
+    def count(self) -> Workload:
+        uses = [use for pattern in self.plan.patterns for use in self._pattern(pattern)]
+        return Workload(tuple(each for each in (*uses, *self._declared()) if each.units), tuple(self._kept()))
+
+    # -- requests
+
+    def _pattern(self, pattern: PatternPlan) -> Iterator[Use]:
+        rate = _exact(pattern.requests_per_second)
+        if pattern.kind == "read":
+            for step in pattern.steps:
+                entities = " + ".join(step.entities)
+                yield Use("read", pattern.name, entities, step.table, step.index, _exact(step.units) * rate)
+            return
+        changes = self._changes(pattern)
+        if changes is None:
+            yield from self._undeclared(pattern, rate)
+            return
+        for change in changes:
+            yield from self._writes(pattern.name, change, rate * _exact(change.times), pattern.transaction)
+
+    def _changes(self, pattern: PatternPlan) -> tuple[Change, ...] | None:
+        """What the design says the pattern changes, if it says so of entities that the plan has."""
+        declared = () if self.design is None else self.design.write_patterns
+        found = next((each.trace() for each in declared if each.name == pattern.name), None)
+        planned = [step.entities[0] for step in pattern.steps]
+        return found if found is not None and [info(each.entity).name for each in found] == planned else None
+
+    def _declared(self) -> Iterator[Use]:
+        """``Design(writes=...)``: creations that no pattern stands for."""
+        if self.design is None:
+            return
+        patterned = [change for pattern in self.design.write_patterns for change in pattern.trace()]
+        for change, rate in self.design.changes()[: len(self.design.changes()) - len(patterned)]:
+            name = info(change.entity).name
+            if name in self.entities:
+                yield from self._writes(f"writes of {name}", change, _exact(rate), transactional=False)
+
+    def _writes(self, pattern: str, change: Change, rate: Decimal, transactional: bool) -> Iterator[Use]:
+        entity = self.entities[info(change.entity).name]
+        size = _exact(entity.item_bytes)
+        units = write_units(size, transactional=transactional)
+        yield Use("write", pattern, entity.name, entity.table, None, units * rate)
+        always = {name for name, each in info(change.entity).fields.items() if each.role in ("version", "updated")}
+        for index in self._indexes(entity):
+            each = self._index_units(entity, index, change, {*change.fields, *always})
+            yield Use("write", pattern, entity.name, entity.table, index.name, each * rate)
+
+    def _index_units(self, entity: EntityPlan, index: IndexPlan, change: Change, changed: set[str]) -> Decimal:
+        size = self._entry_bytes(entity, index)
+        if change.kind == "create":
+            units = index_write_units(None, size)
+        elif change.kind == "delete":
+            units = index_write_units(size, None)
+        else:
+            seen = index.projection == "ALL" or bool(changed & set(index.included))
+            moved = bool(changed & _fields(entity, index.name))
+            units = index_write_units(size, size, key_changes=moved, changes=seen)
+        return units * self._presence(entity, index)
+
+    def _undeclared(self, pattern: PatternPlan, rate: Decimal) -> Iterator[Use]:
+        """A write pattern of which only the plan is known: its units, shared out over its steps."""
+        total = sum((_exact(step.units) for step in pattern.steps), Decimal(0))
+        for step in pattern.steps:
+            entity = self.entities[step.entities[0]]
+            times = _exact(pattern.units_per_call) / total if total else Decimal(0)
+            indexes = self._indexes(entity)
+            own = write_units(entity.item_bytes, transactional=pattern.transaction)
+            own = min(own, _exact(step.units)) if indexes else _exact(step.units)
+            yield Use("write", pattern.name, entity.name, step.table, None, own * times * rate)
+            rest = _exact(step.units) - own
+            for index in indexes:
+                yield Use("write", pattern.name, entity.name, step.table, index.name, rest / len(indexes) * times * rate)
+
+    # -- what is kept
+
+    def _kept(self) -> Iterator[Kept]:
+        for entity in self.plan.entities:
+            items = _exact(entity.items)
+            yield Kept(entity.name, entity.table, None, False, items, _exact(entity.item_bytes))
+            for index in self._indexes(entity):
+                entries = items * self._presence(entity, index)
+                size = self._entry_bytes(entity, index)
+                yield Kept(entity.name, entity.table, index.name, index.kind == "LSI", entries, size)
+
+    def _indexes(self, entity: EntityPlan) -> list[IndexPlan]:
+        return [index for index in self.plan.table(entity.table).indexes if entity.name in index.entities]
+
+    def _known(self, entity: EntityPlan) -> EntityInfo | None:
+        cls = self.classes.get(entity.name)
+        return None if cls is None else info(cls)
+
+    def _presence(self, entity: EntityPlan, index: IndexPlan) -> Decimal:
+        """The part of the items that has an entry: those with the constants the index asks for, and with every field of its key."""
+        tests = {test for key in entity.keys if key.index == index.name for test, _ in key.when}
+        constants = {name for test in tests for name in _holes(test)}
+        known, cls = self._known(entity), self.classes.get(entity.name)
+        part = 1.0
+        for name in sorted(constants):
+            part *= self._share(cls, name)
+        for name in sorted(_fields(entity, index.name) - constants):
+            optional = known is not None and name in known.fields and isinstance(known.fields[name].shape, Maybe)
+            part *= _PRESENT if optional else 1.0
+        return _exact(part)
+
+    def _share(self, cls: type[Entity] | None, name: str) -> float:
+        if cls is None or self.estimates is None or name not in info(cls).fields:
+            return _PRESENT
+        return 1 / self.estimates.distinct(cls, (name,))
+
+    def _entry_bytes(self, entity: EntityPlan, index: IndexPlan) -> Decimal:
+        if index.projection == "ALL":
+            return _exact(entity.item_bytes)
+        cls = self.classes.get(entity.name)
+        if cls is None or self.estimates is None:
+            return _exact(min(float(_KEYS_ONLY_BYTES), entity.item_bytes))
+        known = info(cls).fields
+        fields = [name for name in sorted(_fields(entity, index.name)) if name in known]
+        if index.native:
+            size = sum(self.estimates.field_bytes(cls, name) for name in fields)
+        else:
+            size = _NAMES_BYTES + sum(value_bytes(known[name].shape) + 1 for name in fields)
+        size += KEYS_BYTES + sum(self.estimates.field_bytes(cls, name) for name in index.included if name in known)
+        return _exact(min(size, entity.item_bytes))
+
+
+def _holes(template: Template) -> set[str]:
+    return {name for part in template.parts for name in _names(part)}
+
+
+def _names(part: Part) -> set[str]:
+    if part.kind == "shard":
+        return set()  # from the identity, which never changes
+    return {part.value} if part.kind == "field" else set()
+
+
+def _fields(entity: EntityPlan, index: str) -> set[str]:
+    """Every field that decides whether and where the index has an entry for the item."""
+    keys = [key for key in entity.keys if key.index == index]
+    return {name for key in keys for each in (key.template, *(test for test, _ in key.when)) for name in _holes(each)}
+
+
+def _exact(value: float | Decimal) -> Decimal:
+    return value if isinstance(value, Decimal) else Decimal(str(value))

@@ -1,0 +1,147 @@
+"""``stator infer`` and ``stator diff``: a table made by hand becomes a design file that fits it, and changes are seen."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stator.engine import Engine
+from stator.server import BackgroundServer, ServerOptions
+
+STATOR = Path(sys.executable).parent / "stator"
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([STATOR, *arguments], cwd=folder, capture_output=True, text=True, timeout=60)
+
+
+def items() -> Iterator[dict[str, Any]]:
+    for user in range(20):
+        yield {
+            "PK": {"S": f"USER#u{user}"},
+            "SK": {"S": "PROFILE"},
+            "user_id": {"S": f"u{user}"},
+            "email": {"S": f"u{user}@example.org"},
+            "GSI1PK": {"S": f"EMAIL#u{user}@example.org"},
+            "GSI1SK": {"S": f"USER#u{user}"},
+            "photo": {"B": "aGVsbG8="},
+        }
+        for order in range(3):
+            yield {
+                "PK": {"S": f"USER#u{user}"},
+                "SK": {"S": f"ORDER#2026-01-0{order + 1}#o{user}-{order}"},
+                "user_id": {"S": f"u{user}"},
+                "order_id": {"S": f"o{user}-{order}"},
+                "day": {"S": f"2026-01-0{order + 1}"},
+                "status": {"S": ("open", "paid", "sent")[order]},
+                "total": {"N": "9.50"},
+            }
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    with Engine.open() as engine:
+        engine.call(
+            "CreateTable",
+            {
+                "TableName": "prod-shop",
+                "KeySchema": [
+                    {"AttributeName": "PK", "KeyType": "HASH"},
+                    {"AttributeName": "SK", "KeyType": "RANGE"},
+                ],
+                "AttributeDefinitions": [
+                    {"AttributeName": name, "AttributeType": "S"} for name in ("PK", "SK", "GSI1PK", "GSI1SK")
+                ],
+                "BillingMode": "PAY_PER_REQUEST",
+                "GlobalSecondaryIndexes": [
+                    {
+                        "IndexName": "GSI1",
+                        "KeySchema": [
+                            {"AttributeName": "GSI1PK", "KeyType": "HASH"},
+                            {"AttributeName": "GSI1SK", "KeyType": "RANGE"},
+                        ],
+                        "Projection": {"ProjectionType": "ALL"},
+                    }
+                ],
+            },
+        )
+        for item in items():
+            engine.call("PutItem", {"TableName": "prod-shop", "Item": item})
+        with BackgroundServer(engine, ServerOptions(port=0)) as server:
+            yield f"http://127.0.0.1:{server.port}"
+
+
+def test_an_inferred_design_fits_the_table_it_came_from(address: str, tmp_path: Path) -> None:
+    made = run(tmp_path, "infer", address, "prod-shop", "--out", "design.py")
+    assert made.returncode == 0, made.stderr
+    assert "not sure" in made.stdout
+    text = (tmp_path / "design.py").read_text()
+    assert 'class Order(Entity, key=("USER#{user_id}", "ORDER#{day}#{order_id}")):' in text
+    assert "photo: bytes" in text
+    same = run(tmp_path, "diff", "--live", address)
+    assert (same.returncode, same.stderr) == (0, "")
+    assert "as the design wants it" in same.stdout
+
+
+def test_what_is_different_is_said_with_what_to_do(address: str, tmp_path: Path) -> None:
+    run(tmp_path, "infer", address, "prod-shop", "--out", "design.py")
+    design = tmp_path / "design.py"
+    wanted = 'class User(Entity, key=("USER#{user_id}", "PROFILE"), index={"GSI1"'
+    text = design.read_text()
+    assert wanted in text
+    design.write_text(text.replace(wanted, wanted.replace("GSI1", "ByEmail")))
+    found = run(tmp_path, "diff", "--live", address, "--json")
+    assert found.returncode == 1
+    said = {(each["severity"], each["where"]) for each in json.loads(found.stdout)["differences"]}
+    assert said == {("missing", "prod-shop/ByEmail"), ("extra", "prod-shop/GSI1")}
+    shown = run(tmp_path, "diff", "--live", address).stdout
+    assert "2 differences" in shown
+    design.write_text(text.replace('"prod-shop"', '"shop"'))
+    assert run(tmp_path, "diff", "--live", address).returncode == 1
+    assert run(tmp_path, "diff", "--live", address, "--prefix", "prod-").returncode == 0
+
+
+def test_an_export_file_will_do(tmp_path: Path) -> None:
+    lines = "".join(json.dumps({"Item": item}) + "\n" for item in items())
+    (tmp_path / "shop.json.gz").write_bytes(gzip.compress(lines.encode()))
+    made = run(tmp_path, "infer", "shop.json.gz", "--out", "design.py")
+    assert made.returncode == 0, made.stderr
+    assert "taken for PK and SK by name" in made.stdout
+    again = run(tmp_path, "infer", "shop.json.gz", "--out", "design.py")
+    assert again.returncode == 1
+    assert "--force" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["infer", "nothing.json"], "there is no nothing.json"),
+        (["infer", "ftp://x", "t"], "not an address of DynamoDB"),
+        (["infer", "http://127.0.0.1:9", "t"], "is it running?"),
+        (["infer", "broken.json"], "broken.json:1: not an item in DynamoDB JSON"),
+        (["infer", "empty.json"], "no items to look at"),
+        (["infer", "keyless.json"], "--key"),
+        (["diff", "missing.py"], "there is no file missing.py"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path: Path, arguments: list[str], said: str) -> None:
+    (tmp_path / "broken.json").write_text('{"Item": {"PK": "plain"}}\n')
+    (tmp_path / "empty.json").write_text("")
+    (tmp_path / "keyless.json").write_text('{"Item": {"colour": {"S": "red"}}}\n')
+    failed = run(tmp_path, *arguments)
+    assert failed.returncode == 1
+    assert said in failed.stderr
+    assert "Traceback" not in failed.stderr
+
+
+def test_a_table_that_is_not_there_names_those_that_are(address: str, tmp_path: Path) -> None:
+    failed = run(tmp_path, "infer", address, "shop")
+    assert "there is no table shop" in failed.stderr
+    assert "prod-shop" in failed.stderr

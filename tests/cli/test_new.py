@@ -1,0 +1,51 @@
+"""``stator new`` makes projects that run as they are."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+STATOR = Path(sys.executable).parent / "stator"
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([STATOR, *arguments], cwd=folder, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize("example", ["shop", "routers", "blank"])
+def test_a_new_project_plans_and_passes_its_own_tests(tmp_path: Path, example: str) -> None:
+    made = run(tmp_path, "new", "my-thing", "--example", example)
+    assert made.returncode == 0, made.stderr
+    project = tmp_path / "my-thing"
+    assert sorted(file.name for file in project.iterdir()) == ["README.md", "design.py", "test_design.py"]
+    assert "NAME" not in "".join(file.read_text() for file in project.iterdir())
+    tests = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=project, capture_output=True, text=True
+    )
+    assert tests.returncode == 0, tests.stdout
+
+
+def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "mine.txt").write_text("mine")
+    refused = run(tmp_path, "new", "shop")
+    assert refused.returncode == 1
+    assert "there already" in refused.stderr
+    assert [file.name for file in (tmp_path / "shop").iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize("name", ["9lives", "a b", "class", "../up"])
+def test_a_name_must_be_one_a_design_can_have(tmp_path: Path, name: str) -> None:
+    refused = run(tmp_path, "new", name)
+    assert refused.returncode == 1
+    assert "hint:" in refused.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_json(tmp_path: Path) -> None:
+    made = run(tmp_path, "new", "x", "--example", "blank", "--json")
+    assert json.loads(made.stdout) == {"folder": "x", "files": ["README.md", "design.py", "test_design.py"]}

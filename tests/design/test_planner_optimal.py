@@ -1,0 +1,245 @@
+"""The search finds what trying everything finds: small random designs, every combination of keys and indexes priced."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import product
+from typing import Any, Literal
+
+import pytest
+
+from stator.design import facilities
+from stator.design.candidates import paths_of
+from stator.design.costing import Facility
+from stator.design.design import Design
+from stator.design.entity import Entity
+from stator.design.facilities import Choices
+from stator.design.markers import ident, unique
+from stator.design.patterns import creates, deletes, find, read, together, updates, write
+from stator.design.planner import Planning
+from stator.design.search import Component, GroupDesign, search
+from stator.design.slots import slots_needed
+from stator.design.unit_prices import INDEX_DOLLARS
+from stator.errors import PatternRefused
+
+Counts = tuple[int, int]
+
+
+class Parent(Entity):
+    key: str = ident()
+    mail: str = unique()
+    kind: Literal["a", "b", "c"]
+    since: datetime
+
+
+class Child(Entity):
+    child: str = ident()
+    key: str
+    kind: Literal["a", "b", "c"]
+    state: Literal["on", "off"]
+    at: datetime
+    rank: int | None = None
+
+
+class Pair(Entity):
+    left: str = ident()
+    right: str = ident()
+    key: str
+    at: datetime
+    note: str = ""
+
+
+_EQUAL: dict[type[Any], list[str]] = {
+    Parent: ["key", "mail", "kind"],
+    Child: ["child", "key", "kind", "state"],
+    Pair: ["left", "right", "key"],
+}
+_ORDER: dict[type[Any], list[str]] = {Parent: ["since"], Child: ["at", "rank"], Pair: ["at"]}
+_CONSTANTS = {"kind": "a", "state": "on"}
+
+
+def a_read(chance: random.Random, entity: type[Any], name: str) -> Any:
+    fields = chance.sample(_EQUAL[entity], chance.choice([1, 1, 2]))
+    constant = chance.random() < 0.4
+    order = chance.choice([None, *_ORDER[entity]])
+    limit = chance.choice([None, 10])
+    bounded = order is not None and chance.random() < 0.5
+    consistent = chance.random() < 0.1
+
+    def ask(p0: Any, p1: Any, p2: Any) -> Any:
+        tests = [
+            getattr(entity, field) == (_CONSTANTS[field] if constant and field in _CONSTANTS else value)
+            for field, value in zip(fields, (p0, p1))
+        ]
+        if bounded and order:
+            tests.append(getattr(entity, order) >= p2)
+        query = find(entity).where(*tests)
+        query = query.order_by(getattr(entity, order), descending=chance.random() < 0.5) if order else query
+        return query.limit(limit) if limit else query
+
+    ask.__name__ = name
+    return read(rps=chance.choice([0.1, 5, 200]), returns=chance.choice([1, 20, 500]), consistent=consistent)(ask)
+
+
+def a_group(chance: random.Random, entities: list[type[Any]]) -> Any:
+    def ask(p0: Any) -> Any:
+        first, second = entities
+        return together(first, second).where(first.key == p0)
+
+    ask.__name__ = "group"
+    return read(rps=chance.choice([1, 100]), returns=20)(ask)
+
+
+def a_write(chance: random.Random, entity: type[Any], name: str) -> Any:
+    changed = chance.choice([*_EQUAL[entity], *_ORDER[entity]])
+    identity = {Parent: ["key"], Child: ["child"], Pair: ["left", "right"]}[entity]
+    kind = chance.choice(["create", "update", "delete"])
+
+    def change() -> Any:
+        if kind == "create":
+            return creates(entity)
+        return updates(getattr(entity, changed)) if kind == "update" and changed not in identity else deletes(entity)
+
+    change.__name__ = name
+    return write(rps=chance.choice([0.1, 10, 500]))(change)
+
+
+def a_design(seed: int) -> Design:
+    chance = random.Random(seed)
+    entities = chance.sample([Parent, Child, Pair], chance.choice([1, 2, 2]))
+    patterns: list[Any] = []
+    for entity in entities:
+        for at in range(chance.choice([1, 2, 3]) if len(entities) == 1 else chance.choice([1, 2])):
+            patterns.append(a_read(chance, entity, f"{entity.__name__.lower()}{at}"))
+        if chance.random() < 0.8:
+            patterns.append(a_write(chance, entity, f"{entity.__name__.lower()}_write"))
+    if len(entities) == 2 and chance.random() < 0.6:
+        patterns.append(a_group(chance, entities))
+    volumes = {entity: chance.choice([50.0, 10_000.0, 5_000_000.0]) for entity in entities}
+    layout: Any = chance.choice(["single-table", "table-per-entity"])
+    return Design("random", entities, patterns, volumes=volumes, layout=layout)
+
+
+# --- trying everything --------------------------------------------------------------------------------------
+
+
+def everything(component: Component, neighbours: list[type[Any]]) -> None:
+    """Put back the facilities that were dropped because another one beats them."""
+    for choices in component.choices:
+        paths = paths_of(choices.entity, choices.needs, component.groups, component.labels)
+        others = tuple(each for each in neighbours if each is not choices.entity)
+        choices.secondary = tuple(facilities._secondary(choices, paths, others))
+        for facility in choices.secondary:
+            choices.price(facility)
+
+
+def assignments(choices: Choices, base: Facility, forced: tuple[Facility, ...]) -> dict[frozenset[Facility], float]:
+    """The price of every set of indexes that some assignment of the needs opens."""
+    local_ok = [
+        each
+        for each in choices.secondary
+        if each.holding != "local"
+        or (
+            each.path.partition == base.path.partition
+            and each.path.shards == base.path.shards
+            and each.path.sort != base.path.sort
+        )
+    ]
+    options: list[list[Facility]] = []
+    for at in range(len(choices.needs)):
+        options.append([each for each in (base, *forced, *local_ok) if choices.use[each][at] is not None])
+    found: dict[frozenset[Facility], float] = {}
+    for chosen in product(*options):
+        opened = frozenset(chosen) - {base} | frozenset(forced)
+        price = choices.have[base] + sum(choices.have[each] for each in opened)
+        price += sum(choices.use[each][at] or 0.0 for at, each in enumerate(chosen))
+        found[opened] = min(found.get(opened, price), price)
+    return found
+
+
+def designs(component: Component) -> Iterator[tuple[float, Counts]]:
+    """Price and shared indexes of every design of a component."""
+    for bases in product(*(choices.bases for choices in component.choices)):
+        of = dict(zip((choices.entity for choices in component.choices), bases))
+        placements: list[list[GroupDesign]] = []
+        for group in component.groups:
+            met = component.in_base(group, of)
+            placements.append([*([met] if met is not None else []), *component.in_indexes(group)])
+        for placed in product(*placements):
+            read_dollars = sum(each.dollars for each in placed)
+            per_entity = []
+            for choices, base in zip(component.choices, bases):
+                forced = tuple(
+                    facility
+                    for each in placed
+                    if not each.in_base
+                    for facility in each.facilities
+                    if facility.path.entity is choices.entity
+                )
+                cheapest: dict[Counts, tuple[float, frozenset[Facility]]] = {}
+                for opened, price in assignments(choices, base, forced).items():
+                    shared = [each.projection for each in opened if each.shares_slot]
+                    counts = shared.count("KEYS_ONLY"), shared.count("ALL")
+                    if counts not in cheapest or price < cheapest[counts][0]:
+                        cheapest[counts] = (price, opened)
+                per_entity.append(list(cheapest.values()))
+            for chosen in product(*per_entity):
+                counts = slots_needed([list(opened) for _, opened in chosen], [each.facilities for each in placed])
+                yield read_dollars + sum(price for price, _ in chosen), counts
+
+
+def cheapest_of(components: list[Component]) -> float:
+    frontier: dict[Counts, float] = {(0, 0): 0.0}
+    for component in components:
+        own: dict[Counts, float] = {}
+        for price, counts in designs(component):
+            own[counts] = min(own.get(counts, price), price)
+        joined: dict[Counts, float] = {}
+        for (before, so_far), (counts, price) in product(frontier.items(), own.items()):
+            most = (max(before[0], counts[0]), max(before[1], counts[1]))
+            joined[most] = min(joined.get(most, so_far + price), so_far + price)
+        frontier = joined
+    return min(price + INDEX_DOLLARS * sum(counts) for counts, price in frontier.items())
+
+
+def combinations_of(components: list[Component]) -> int:
+    """How many there are to try."""
+    total = 0
+    for component in components:
+        for choices in component.choices:
+            total += len(choices.bases) * (len(choices.secondary) + 2) ** len(choices.needs)
+        total *= 1 + 3 * len(component.groups)
+    return total
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_no_combination_of_keys_and_indexes_is_cheaper(block: int) -> None:
+    compared = 0
+    for seed in range(block * 100, block * 100 + 100):
+        compared += optimum_was_found(seed)
+        if compared == 12:
+            return
+    raise AssertionError(f"only {compared} of the designs were small enough to try everything")
+
+
+def optimum_was_found(seed: int) -> bool:
+    planning = Planning(a_design(seed))
+    compared = False
+    for _, members in planning.tables():
+        try:
+            components = planning.components(members)
+        except PatternRefused:
+            continue
+        if any(component.solve((99, 99)) is None for component in components):
+            continue
+        found = search(components)
+        for component in components:
+            everything(component, members)
+        if combinations_of(components) > 20_000:
+            continue
+        assert found.proven
+        assert found.dollars == pytest.approx(cheapest_of(components), abs=1e-6), seed
+        compared = True
+    return compared
