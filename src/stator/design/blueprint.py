@@ -186,7 +186,8 @@ class _Table:
         for facility, slot in self.slots.items():
             by_name.setdefault(str(slot.index), []).append(facility)
         found = []
-        for name, facilities in sorted(by_name.items(), key=lambda each: (len(each[0]), each[0])):
+        generic = {own: name for name, own in self.own_names.items()}
+        for name, facilities in sorted(by_name.items(), key=lambda each: _numbered(generic.get(each[0], each[0]))):
             facilities.sort(key=lambda each: each.rank)
             slot, first = self.slots[facilities[0]], facilities[0]
             patterns = tuple(sorted({name for each in facilities for name in self._users(each)}))
@@ -239,8 +240,8 @@ class _Table:
             self.discriminator,
             tuple(attributes),
             base.shards,
-            round(self.costing.estimates.volume(choices.entity), 2),
-            round(self.costing.item_bytes(choices.entity), 2),
+            round(float(self.costing.estimates.volume(choices.entity)), 2),
+            round(float(self.costing.item_bytes(choices.entity)), 2),
             tuple(base_reasons(design, self._users(design.base), str(Template(partition_parts(base, self.labels))))),
             tuple(entity_warnings(choices, design, lookup, self.costing)),
         )
@@ -441,6 +442,11 @@ class _Table:
             warnings=tuple(warnings),
             runner_up=second,
         )
+
+
+def _numbered(name: str) -> tuple[int, str]:
+    """GSI2 before GSI10."""
+    return len(name), name
 
 
 def _bound_partition(part: Part, member: Need, shards: int) -> Part:

@@ -14,7 +14,7 @@ from stator.design.candidates import Path, Service, can_be_native, may_be_base, 
 from stator.design.costing import Costing, Facility, Projection
 from stator.design.entity import Entity, info
 from stator.design.handwritten import Handwritten, fields_of, parse
-from stator.design.needs import Need, key_encoding, mutable_fields
+from stator.design.needs import Need, is_optional, key_encoding, mutable_fields
 from stator.design.unit_prices import INDEX_DOLLARS
 from stator.errors import DesignError
 
@@ -194,7 +194,11 @@ def _clashes(path: Path, neighbours: tuple[type[Entity], ...]) -> bool:
 
 
 def _local_fits(path: Path, costing: Costing) -> bool:
-    if path.constants or path.shards > 1 or path.handwritten:
+    """A local index has the table's partition, so that must be able to be this one."""
+    if path.constants or path.shards > 1 or path.handwritten or not path.partition:
+        return False
+    known, mutable = info(path.entity), mutable_fields(path.entity, costing.rates[path.entity])
+    if any(name in mutable or is_optional(known, name) for name in path.partition):
         return False
     estimates = costing.estimates
     items = estimates.volume(path.entity) / estimates.distinct(path.entity, path.partition)

@@ -247,6 +247,7 @@ def _entity(old: EntityPlan, new: EntityPlan, indexes: set[str]) -> Iterator[Loc
     if old.table != new.table:
         do = "copy its items to the new table before the code is deployed"
         yield LockChange("orphans", subject, f"moves from table {old.table} to {new.table}", do)
+        return  # whoever copies the items writes them anew
     before, after = _keys(old, None), _keys(new, None)
     if before != after:
         yield LockChange(
@@ -266,9 +267,7 @@ def _index_keys(old: EntityPlan, new: EntityPlan, indexes: set[str], subject: st
     """``indexes`` are those there are now: what was written for one that is gone is of no interest."""
     for index in sorted(indexes):
         before, after = _keys(old, index), _keys(new, index)
-        if before == after:
-            continue
-        if not before and all(key.template.native for key in after.values()):
+        if before == after or (after and all(key.template.native for key in after.values())):
             continue  # the items have these attributes: DynamoDB fills the index
         if not after:
             do = "items keep the attributes, and their entries, until they are rewritten without them"
@@ -339,5 +338,6 @@ def _request(pattern: PatternPlan) -> str:
         extra = f" filter {step.filter}" if step.filter else ""
         order = "" if step.forward else " newest first"
         consistent = " consistent" if step.consistent else ""
-        steps.append(f"{step.operation} {step.index or step.table}{where}{extra}{order}{consistent}")
+        index = f" {step.index}" if step.index else ""
+        steps.append(f"{step.operation} {step.table}{index}{where}{extra}{order}{consistent}")
     return "; ".join(steps)

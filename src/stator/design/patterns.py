@@ -18,16 +18,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, overload
 
 from stator.design.conditions import All, Comparison, Condition, FieldRef, as_condition
-from stator.design.entity import Entity, info
+from stator.design.entity import info
 from stator.errors import DesignError
 
 P = ParamSpec("P")
 Q = TypeVar("Q", covariant=True)
-E = TypeVar("E", bound=Entity)
-A = TypeVar("A", bound=Entity)
-B = TypeVar("B", bound=Entity)
-C = TypeVar("C", bound=Entity)
-D = TypeVar("D", bound=Entity)
+E = TypeVar("E")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
 
 
 class Param:
@@ -51,7 +51,7 @@ class Param:
 class Ask:
     """What a query asks, of one entity or of several together. Immutable: each step gives a new one."""
 
-    targets: tuple[type[Entity], ...]
+    targets: tuple[type[Any], ...]
     tests: tuple[Comparison, ...] = ()
     filters: tuple[Condition, ...] = ()
     order: FieldRef | None = None
@@ -314,16 +314,16 @@ class Change:
     """What a write does to items of one entity: ``times`` of them each time, changing ``fields`` when it updates."""
 
     kind: Literal["create", "update", "delete"]
-    entity: type[Entity]
+    entity: type[Any]
     fields: tuple[str, ...] = ()
     times: float = 1.0
 
 
-def creates(entity: type[Entity], times: float = 1.0) -> Change:
+def creates(entity: type[Any], times: float = 1.0) -> Change:
     return Change("create", entity, times=times)
 
 
-def deletes(entity: type[Entity], times: float = 1.0) -> Change:
+def deletes(entity: type[Any], times: float = 1.0) -> Change:
     return Change("delete", entity, times=times)
 
 

@@ -45,7 +45,7 @@ from stator.design.steps import partition_parts
 from stator.design.unit_prices import INDEX_DOLLARS, MONTH_SECONDS, READ_UNIT_DOLLARS
 
 NODE_BUDGET: Final = 200_000
-ASSIGNMENT_BUDGET: Final = 20_000
+ASSIGNMENT_BUDGET: Final = 10_000
 _TIE: Final = 1e-8
 _FAR: Final = float("inf")
 
@@ -98,6 +98,11 @@ class Component:
     _memo: dict[tuple[object, ...], EntityDesign | None] = field(default_factory=dict)
     _solved: dict[Caps, ComponentDesign | None] = field(default_factory=dict)
     _options: dict[str, list[GroupDesign]] = field(default_factory=dict)
+    _nodes: int = 0
+
+    @property
+    def is_cut_off(self) -> bool:
+        return self._nodes > NODE_BUDGET
 
     # -- one entity
 
@@ -112,14 +117,19 @@ class Component:
             elif caps != UNCAPPED and free is None:
                 self._memo[key] = None
             else:
-                self._memo[key] = _Assignment(choices, base, forced, caps).solve()
+                assignment = _Assignment(choices, base, forced, caps)
+                self._memo[key] = assignment.solve()
+                self._nodes += assignment.nodes
         return self._memo[key]
 
     # -- all of them
 
     def solve(self, caps: Caps) -> ComponentDesign | None:
         if caps not in self._solved:
-            self._solved[caps] = self._cached(caps) or _BaseSearch(self, caps).solve()
+            self._solved[caps] = self._cached(caps)
+            # Once too much was tried, what is known must do.
+            if self._solved[caps] is None and not (self.is_cut_off and UNCAPPED in self._solved):
+                self._solved[caps] = _BaseSearch(self, caps).solve()
         return self._solved[caps]
 
     @property
@@ -477,7 +487,7 @@ def search(components: list[Component]) -> TableDesign:
         if best is None or dollars < best.dollars - _TIE:
             best = TableDesign(found, dollars, used, all(design.proven for design in found))
     assert best is not None
-    return best
+    return replace(best, proven=best.proven and not any(component.is_cut_off for component in components))
 
 
 def _all_within(
