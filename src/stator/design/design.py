@@ -63,7 +63,10 @@ class Design:
         self._volumes = dict(volumes or {})
         self._writes = dict(writes or {})
         self.sizes = dict(sizes or {})
+        self._plan: Plan | None = None
         self._check(everything)
+        for pattern in self.reads:
+            pattern.design = self
 
     def __repr__(self) -> str:
         return f"<design {self.name}: {len(self.entities)} entities, {len(self.reads)} reads>"
@@ -118,7 +121,9 @@ class Design:
         """Keys, indexes and requests: the cheapest design that serves every pattern."""
         from stator.design.planner import plan  # the planner needs this module's classes
 
-        return plan(self)
+        if self._plan is None:  # a design does not change
+            self._plan = plan(self)
+        return self._plan
 
     def cost(self, **options: Unpack[CostOptions]) -> CostReport:
         """What the design costs a month: ``shop.cost(region="eu-west-1", mode="provisioned", utilisation=0.7)``."""

@@ -15,11 +15,15 @@ import inspect
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cast, overload
 
 from stator.design.conditions import All, Comparison, Condition, FieldRef, as_condition
 from stator.design.entity import info
 from stator.errors import DesignError
+
+if TYPE_CHECKING:
+    from stator.design.design import Design
+    from stator.design.explain import Explanation
 
 P = ParamSpec("P")
 Q = TypeVar("Q", covariant=True)
@@ -106,14 +110,27 @@ def references(condition: Any) -> list[FieldRef]:
     return [reference for operand in operands for reference in references(operand)]
 
 
-class Query(Generic[E]):
-    """A question about one entity. Each method gives a new query."""
+class Question:
+    """What a pattern gives when it is called: what is asked, by which pattern, with which arguments."""
 
-    __slots__ = ("ask", "pattern")
+    __slots__ = ("arguments", "ask", "pattern")
 
     def __init__(self, ask: Ask, pattern: Pattern[..., Any] | None = None) -> None:
         self.ask = ask
         self.pattern = pattern
+        self.arguments: dict[str, Any] = {}
+
+    def explain(self, design: Design | None = None) -> Explanation:
+        """The exact request, the index, the cost and the reasons. Without one, the design the pattern was last put into."""
+        from stator.design.explain import explain  # it needs the planner, which needs this module
+
+        return explain(self, design)
+
+
+class Query(Question, Generic[E]):
+    """A question about one entity. Each method gives a new query."""
+
+    __slots__ = ()
 
     def where(self, *conditions: Condition | bool) -> Query[E]:
         """All of these hold. Comparisons of plain fields may be served by keys; others filter."""
@@ -140,22 +157,14 @@ class Query(Generic[E]):
         return Count(replace(self.ask, is_count=True), self.pattern)
 
 
-class Count(Generic[E]):
-    __slots__ = ("ask", "pattern")
-
-    def __init__(self, ask: Ask, pattern: Pattern[..., Any] | None = None) -> None:
-        self.ask = ask
-        self.pattern = pattern
+class Count(Question, Generic[E]):
+    __slots__ = ()
 
 
-class _Bundle:
+class _Bundle(Question):
     """Several entities asked for in one query."""
 
-    __slots__ = ("ask", "pattern")
-
-    def __init__(self, ask: Ask, pattern: Pattern[..., Any] | None = None) -> None:
-        self.ask = ask
-        self.pattern = pattern
+    __slots__ = ()
 
 
 class Bundle2(_Bundle, Generic[A, B]):
@@ -189,9 +198,6 @@ class Bundle4(_Bundle, Generic[A, B, C, D]):
 
     def limit(self, count: int) -> Bundle4[A, B, C, D]:
         return Bundle4(self.ask.limited(count), self.pattern)
-
-
-Question = Query[Any] | Count[Any] | _Bundle
 
 
 def find(entity: type[E]) -> Query[E]:
@@ -239,6 +245,8 @@ class Pattern(Generic[P, Q]):
         self.__name__ = function.__name__
         self.__doc__ = function.__doc__
         self._traced: Ask | None = None
+        self.design: Design | None = None
+        """The design it was last put into."""
 
     @property
     def name(self) -> str:
@@ -246,8 +254,11 @@ class Pattern(Generic[P, Q]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Q:
         query = self.function(*args, **kwargs)
-        if isinstance(query, (Query, Count, _Bundle)):
+        if isinstance(query, Question):
             query.pattern = self
+            bound = inspect.signature(self.function).bind(*args, **kwargs)
+            bound.apply_defaults()
+            query.arguments = dict(bound.arguments)
         return query
 
     def __repr__(self) -> str:
@@ -281,7 +292,7 @@ class Pattern(Generic[P, Q]):
                 f"{self.where}: {self.name} does more with its arguments than compare them: {error}",
                 hint="an access pattern only compares fields with its arguments; compute values before calling it",
             ) from error
-        if not isinstance(query, (Query, Count, _Bundle)):
+        if not isinstance(query, Question):
             raise DesignError(
                 f"{self.where}: {self.name} returns {type(query).__name__}, not a query",
                 hint="return find(...).where(...) or together(...).where(...)",
