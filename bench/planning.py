@@ -1,6 +1,6 @@
 """How long planning takes: 60 entities and 200 patterns, in one table and in several.
 
-    .venv/bin/python bench/planning.py
+.venv/bin/python bench/planning.py
 """
 
 from __future__ import annotations
@@ -22,12 +22,19 @@ def make_entity(number: int) -> type[Any]:
         f"e{number}_id": str, "owner": str, "mail": str, "state": Literal["new", "open", "done"], "at": datetime,
         "amount": Decimal, "flag": bool, "note": str, f"e{number // 3 * 3}_id": str,
     }  # fmt: skip
-    body: dict[str, Any] = {"__annotations__": annotations, f"e{number}_id": ident(), "mail": unique(), "__module__": __name__}
+    body: dict[str, Any] = {
+        "__annotations__": annotations,
+        f"e{number}_id": ident(),
+        "mail": unique(),
+        "__module__": __name__,
+    }
     return type(Entity)(f"E{number}", (Entity,), body)
 
 
 def make_read(chance: random.Random, entity: type[Any], number: int) -> Any:
-    fields = chance.sample(["owner", "mail", "state", "flag", list(entity.__annotations__)[0]], chance.choice([1, 1, 2, 3]))
+    fields = chance.sample(
+        ["owner", "mail", "state", "flag", next(iter(entity.__annotations__))], chance.choice([1, 1, 2, 3])
+    )
     order = chance.choice([None, "at", "amount"])
     constant = chance.random() < 0.3
 

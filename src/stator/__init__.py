@@ -49,6 +49,7 @@ _HOMES = {
     "stator.engine": ("Engine",),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+PUBLIC_NAMES = tuple(_HOME_OF)
 
 
 def __getattr__(name: str) -> Any:

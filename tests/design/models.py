@@ -90,9 +90,7 @@ def purchases_of(user_id: str) -> Query[Purchase]:
 
 @read(rps=10, returns=5)
 def purchases_between(user_id: str, start: datetime, end: datetime) -> Query[Purchase]:
-    return find(Purchase).where(
-        Purchase.user_id == user_id, Purchase.placed_at >= start, Purchase.placed_at < end
-    )
+    return find(Purchase).where(Purchase.user_id == user_id, Purchase.placed_at >= start, Purchase.placed_at < end)
 
 
 @read(rps=50)
@@ -177,8 +175,7 @@ def shop_objects(chance: random.Random) -> list[Any]:
     for sku in skus:
         price = Decimal(chance.randrange(1, 3000)) / 100
         found.append(Product(sku=sku, category=chance.choice(["tea", "tea#pots"]), price=price))
-        for user in chance.sample(users, 3):
-            found.append(Review(sku=sku, user_id=user, stars=chance.randrange(1, 6)))
+        found += [Review(sku=sku, user_id=user, stars=chance.randrange(1, 6)) for user in chance.sample(users, 3)]
     for at in range(40):
         placed = START + timedelta(hours=chance.randrange(200))
         order = Purchase(
@@ -189,8 +186,10 @@ def shop_objects(chance: random.Random) -> list[Any]:
             total=Decimal(at),
         )
         found.append(order)
-        for sku in chance.sample(skus, chance.randrange(1, 4)):
-            found.append(Line(order_id=order.order_id, sku=sku, sold_at=placed, quantity=chance.randrange(1, 9)))
+        found += [
+            Line(order_id=order.order_id, sku=sku, sold_at=placed, quantity=chance.randrange(1, 9))
+            for sku in chance.sample(skus, chance.randrange(1, 4))
+        ]
     return found
 
 
@@ -200,7 +199,10 @@ SHOP_CALLS: list[tuple[str, dict[str, Any]]] = [
     ("customer_by_email", {"email": "u#4@x.org"}),
     *(("purchases_of", {"user_id": f"u#{at}"}) for at in range(6)),
     ("purchases_between", {"user_id": "u#1", "start": START, "end": START + timedelta(hours=100)}),
-    ("purchases_between", {"user_id": "u#3", "start": START + timedelta(hours=50), "end": START + timedelta(hours=150)}),
+    (
+        "purchases_between",
+        {"user_id": "u#3", "start": START + timedelta(hours=50), "end": START + timedelta(hours=150)},
+    ),
     ("purchase_by_id", {"order_id": "o7"}),
     *(("purchases_in_state", {"state": state, "since": START + timedelta(hours=20)}) for state in State),
     *(("order_page", {"order_id": f"o{at}"}) for at in range(5)),
@@ -426,16 +428,16 @@ def router_objects(chance: random.Random) -> list[Any]:
         for each in (-3, 0, 7, 10, 1234567)
     ]
     for each in (-3, 0, 7, 10, 1234567):
-        for hour in chance.sample(range(100), 30):
-            found.append(
-                Probe(
-                    router_id=each,
-                    at=START + timedelta(hours=hour),
-                    kind=chance.choice(["latency", "throughput"]),
-                    ok=chance.random() < 0.7,
-                    latency_ms=round(chance.random() * 100, 3),
-                )
+        found += [
+            Probe(
+                router_id=each,
+                at=START + timedelta(hours=hour),
+                kind=chance.choice(["latency", "throughput"]),
+                ok=chance.random() < 0.7,
+                latency_ms=round(chance.random() * 100, 3),
             )
+            for hour in chance.sample(range(100), 30)
+        ]
     return found
 
 

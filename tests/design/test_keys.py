@@ -108,7 +108,21 @@ def test_examples_from_the_module() -> None:
 def test_every_scalar_has_an_encoding_and_containers_have_none() -> None:
     named = {
         shape: (found.name, found.native)
-        for shape in (str, int, float, Decimal, bool, bytes, datetime, date, time, UUID, Level, Literal["a"], str | None)
+        for shape in (
+            str,
+            int,
+            float,
+            Decimal,
+            bool,
+            bytes,
+            datetime,
+            date,
+            time,
+            UUID,
+            Level,
+            Literal["a"],
+            str | None,
+        )
         if (found := keys.encoding_of(shape_of(shape, "x")))
     }
     assert named[Level] == ("int", "N") and named[Literal["a"]] == ("str", "S") and named[str | None] == ("str", "S")  # type: ignore[index]

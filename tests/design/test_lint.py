@@ -84,6 +84,7 @@ def test_a_key_of_few_values_is_a_note_until_it_is_busy() -> None:
 def test_a_day_as_partition_key_is_an_error_when_the_writes_of_now_do_not_fit() -> None:
     assert severity("ST102") == "warning"
     assert severity("ST102", {"rps=400": "rps=1400"}) == "error"
+    assert severity("ST102", {"rps=400": "rps=40"}) == "note"
 
 
 def test_counting_up_is_a_note_when_it_is_slow() -> None:
@@ -114,6 +115,12 @@ def test_a_counter_that_one_item_cannot_take_is_an_error() -> None:
 def test_an_index_written_by_hand_that_holds_large_items_is_a_warning() -> None:
     assert severity("ST303") == "note"
     assert severity("ST303", {"(Entity)": '(Entity, index={"by_team": ("TEAM#{team}", "{report_id}")})'}) == "warning"
+
+
+def test_more_indexes_than_dynamodb_allows_are_an_error() -> None:
+    more = "".join(f'    "by_{at}": ("X{at}#{{make}}", "CAR#{{car_id}}"),\n' for at in range(16))
+    assert severity("ST301") == "warning"
+    assert severity("ST301", {"}):": more + "}):"}) == "error"
 
 
 def test_a_misspelt_ignore_is_a_warning() -> None:

@@ -11,12 +11,14 @@ from typing import Any, Literal
 import pytest
 
 from stator.design import facilities
-from stator.design.candidates import paths_of
+from stator.design.assignment import Assignment
+from stator.design.candidates import Path, paths_of
 from stator.design.costing import Facility
 from stator.design.design import Design
 from stator.design.entity import Entity
 from stator.design.facilities import Choices
 from stator.design.markers import ident, unique
+from stator.design.needs import Need
 from stator.design.patterns import creates, deletes, find, read, together, updates, write
 from stator.design.planner import Planning
 from stator.design.search import Component, GroupDesign, search
@@ -67,6 +69,7 @@ def a_read(chance: random.Random, entity: type[Any], name: str) -> Any:
     limit = chance.choice([None, 10])
     bounded = order is not None and chance.random() < 0.5
     consistent = chance.random() < 0.1
+    descending = chance.random() < 0.5
 
     def ask(p0: Any, p1: Any, p2: Any) -> Any:
         tests = [
@@ -76,7 +79,7 @@ def a_read(chance: random.Random, entity: type[Any], name: str) -> Any:
         if bounded and order:
             tests.append(getattr(entity, order) >= p2)
         query = find(entity).where(*tests)
-        query = query.order_by(getattr(entity, order), descending=chance.random() < 0.5) if order else query
+        query = query.order_by(getattr(entity, order), descending=descending) if order else query
         return query.limit(limit) if limit else query
 
     ask.__name__ = name
@@ -111,8 +114,8 @@ def a_design(seed: int) -> Design:
     entities = chance.sample([Parent, Child, Pair], chance.choice([1, 2, 2]))
     patterns: list[Any] = []
     for entity in entities:
-        for at in range(chance.choice([1, 2, 3]) if len(entities) == 1 else chance.choice([1, 2])):
-            patterns.append(a_read(chance, entity, f"{entity.__name__.lower()}{at}"))
+        count = chance.choice([1, 2, 3]) if len(entities) == 1 else chance.choice([1, 2])
+        patterns += [a_read(chance, entity, f"{entity.__name__.lower()}{at}") for at in range(count)]
         if chance.random() < 0.8:
             patterns.append(a_write(chance, entity, f"{entity.__name__.lower()}_write"))
     if len(entities) == 2 and chance.random() < 0.6:
@@ -145,11 +148,11 @@ def assignments(choices: Choices, base: Facility, forced: tuple[Facility, ...]) 
             each.path.partition == base.path.partition
             and each.path.shards == base.path.shards
             and each.path.sort != base.path.sort
+            and (base.path.sort or not base.is_native)
         )
     ]
-    options: list[list[Facility]] = []
-    for at in range(len(choices.needs)):
-        options.append([each for each in (base, *forced, *local_ok) if choices.use[each][at] is not None])
+    usable = (base, *forced, *local_ok)
+    options = [[each for each in usable if choices.use[each][at] is not None] for at in range(len(choices.needs))]
     found: dict[frozenset[Facility], float] = {}
     for chosen in product(*options):
         opened = frozenset(chosen) - {base} | frozenset(forced)
@@ -237,9 +240,52 @@ def optimum_was_found(seed: int) -> bool:
         found = search(components)
         for component in components:
             everything(component, members)
-        if combinations_of(components) > 20_000:
+        if combinations_of(components) > 60_000:
             continue
         assert found.proven
         assert found.dollars == pytest.approx(cheapest_of(components), abs=1e-6), seed
         compared = True
     return compared
+
+
+# --- assignments with prices out of the air -----------------------------------------------------------------
+
+
+def cheapest_assignment(choices: Choices, base: Facility, caps: Counts) -> float | None:
+    """Every set of facilities that fits into the caps."""
+    best = None
+    for mask in range(2 ** len(choices.secondary)):
+        opened = [each for at, each in enumerate(choices.secondary) if mask >> at & 1]
+        shared = [each.projection for each in opened if each.shares_slot]
+        if shared.count("KEYS_ONLY") > caps[0] or shared.count("ALL") > caps[1]:
+            continue
+        price = choices.have[base] + sum(choices.have[each] for each in opened)
+        for at in range(len(choices.needs)):
+            uses = [use for each in (base, *opened) if (use := choices.use[each][at]) is not None]
+            price += min(uses, default=float("inf"))
+        best = price if best is None or price < best else best
+    return None if best is None or best == float("inf") else best
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_assignments_at_random_prices_are_the_cheapest(seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(20):
+        needs = tuple(Need(f"n{at}", Child, {}) for at in range(chance.randrange(1, 6)))
+        base = Facility(Path(Child, ("child",), ()), "base")
+        holdings: list[tuple[Any, Any]] = [("concatenated", "ALL"), ("concatenated", "KEYS_ONLY"), ("native", "ALL")]
+        secondary = tuple(
+            Facility(Path(Child, ("key",), ("at",), shards=at + 1), *chance.choice(holdings))
+            for at in range(chance.randrange(7))
+        )
+        choices = Choices(Child, needs, (base,), secondary, (), None, (None,) * len(needs))  # type: ignore[arg-type]
+        for facility in (base, *secondary):
+            often = 0.3 if facility is base else 0.6
+            choices.have[facility] = 0.0 if facility is base else chance.uniform(0, 10)
+            choices.use[facility] = tuple(chance.uniform(0, 5) if chance.random() < often else None for _ in needs)
+        for caps in ((99, 99), (1, 1), (0, 2), (2, 0), (0, 0)):
+            found = Assignment(choices, base, (), caps).solve()
+            wanted = cheapest_assignment(choices, base, caps)
+            assert (found is None) == (wanted is None)
+            if found is not None:
+                assert found.dollars == pytest.approx(wanted)

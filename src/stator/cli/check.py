@@ -16,6 +16,7 @@ from stator.cli.design_file import DesignFile, load_design_file
 from stator.cli.report import show_error
 from stator.design.lint.finding import Finding, Report
 from stator.design.lint.location import Location
+from stator.design.lint.words import plural
 from stator.design.lock import LockChange, read_lock
 from stator.design.plan import Plan
 from stator.errors import ConfigurationError, DesignFileWrong, StatorError
@@ -106,7 +107,7 @@ def _print(report: Report, path: Path, *, with_fixes: bool) -> None:
 def _summarize(file: DesignFile, report: Report, path: Path, *, is_locked: bool) -> None:
     """How it went, on stderr: stdout has the findings and nothing else."""
     counts = [_count(report, severity) for severity in ("error", "warning", "note")]
-    said = ", ".join(count for count in counts if count) or "nothing to complain of"
+    said = ", ".join(count for count in counts if count) or "no findings"
     ignored = f" ({len(report.ignored)} ignored)" if report.ignored else ""
     ending = typer.style("ok", fg="green") if report.ok else typer.style("failed", fg="red")
     typer.echo(f"{ending}: {file.design.name}: {said}{ignored}; {_lock_words(report, path, is_locked)}", err=True)
@@ -114,7 +115,7 @@ def _summarize(file: DesignFile, report: Report, path: Path, *, is_locked: bool)
 
 def _count(report: Report, severity: str) -> str:
     number = sum(finding.severity == severity for finding in report.findings)
-    return f"{number} {severity}{'s' if number > 1 else ''}" if number else ""
+    return plural(number, severity) if number else ""
 
 
 def _lock_words(report: Report, path: Path, is_locked: bool) -> str:

@@ -20,7 +20,13 @@ COMMANDS = (
     CommandEntry("plan", "stator.cli.plan", "Show the keys, indexes and requests of a design, with what they cost and why."),
     CommandEntry("check", "stator.cli.check", "Check a design for what will go wrong, and against its lock file."),
     CommandEntry("cost", "stator.cli.cost", "Say what the design costs a month, by pattern, entity and index."),
+    CommandEntry("docs", "stator.cli.docs", "Write the design as a document: patterns, entity diagram, example items."),
+    CommandEntry(
+        "export-design",
+        "stator.cli.export_design",
+        "Write the design for another tool: templates, a data model, a script, policies.",
+    ),
     CommandEntry("diff", "stator.cli.diff", "The difference between the design and real tables."),
     CommandEntry("infer", "stator.cli.infer", "Propose a design for an existing table."),
-    CommandEntry("new", "stator.cli.new", "Make a starter project: a design, a test, a README."),
+    CommandEntry("new", "stator.cli.new", "Make a starter project that runs: a design, a test, a README."),
 )

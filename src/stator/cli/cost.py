@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,12 +13,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from stator.cli.design_file import load_design, plan_of
+from stator.cli.design_file import DesignFile, load_design_file, plan_of
 from stator.cli.git_lock import plan_at
 from stator.design.cost import Basis, CostOptions, CostReport, cost, report
 from stator.design.cost_diff import CostDiff, compare, signed
-from stator.design.design import Design
-from stator.design.lock import lock_path
 from stator.design.prices import prices
 from stator.design.workload import Workload, workload_of
 from stator.errors import DesignError
@@ -70,29 +67,22 @@ def command(
         backups=backups,
         stream_consumers=streams,
     )
-    design = load_design(target)
+    file = load_design_file(target)
+    design = file.design
     workload = workload_of(plan_of(design), design)
     basis = Basis(**options)
     found = report(design.name, workload, basis, prices(region))
-    change = None if diff is None else _change(design, found, diff, target, options)
+    change = None if diff is None else _change(file, found, diff, options)
     if json_output:
         typer.echo(json.dumps(found.to_data() | ({} if change is None else {"diff": change.to_data()}), indent=2))
         return
     _show(change_view(change) if change is not None else report_view(found, _others(workload, basis, found)))
 
 
-def _change(design: Design, now: CostReport, revision: str, target: str | None, options: CostOptions) -> CostDiff:
+def _change(file: DesignFile, now: CostReport, revision: str, options: CostOptions) -> CostDiff:
     """Both plans are asked with the facts of today's design, so that only what is in the lock file can differ."""
-    before = plan_at(revision, lock_path(design.name, _folder(target)))
-    return compare(cost(before, facts=design, **options), now)
-
-
-def _folder(target: str | None) -> Path:
-    """Where the lock file lies: beside the design file, or here."""
-    file = Path((target or "").partition(":")[0])
-    if file.is_dir():
-        return file
-    return file.parent if file.suffix == ".py" else Path()
+    before = plan_at(revision, file.lock)
+    return compare(cost(before, facts=file.design, **options), now)
 
 
 def _others(workload: Workload, basis: Basis, found: CostReport) -> dict[str, Decimal]:
@@ -182,7 +172,9 @@ def change_view(change: CostDiff) -> RenderableType:
         table.add_column(title, justify="right", min_width=12)
     for each in change.changes:
         style = "red" if each.dollars > 0 else "green"
-        table.add_row(Text(each.cause), _maybe(each.before), _maybe(each.after), Text(signed(each.dollars), style=style))
+        table.add_row(
+            Text(each.cause), _maybe(each.before), _maybe(each.after), Text(signed(each.dollars), style=style)
+        )
     table.add_row()
     style = "bold red" if change.dollars > 0 else "bold green"
     table.add_row(

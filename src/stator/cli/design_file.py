@@ -13,6 +13,7 @@ import ast
 import contextlib
 import importlib
 import importlib.util
+import re
 import sys
 import tomllib
 from dataclasses import dataclass
@@ -157,11 +158,14 @@ def _makers(folder: Path) -> list[Path]:
 def _makes_design(file: Path) -> bool:
     try:
         text = file.read_text(encoding="utf-8")
-        if "Design" not in text or "stator" not in text:
-            return False
-        tree = ast.parse(text)
-    except (SyntaxError, UnicodeDecodeError, OSError, ValueError):
+    except (OSError, UnicodeDecodeError):
         return False
+    if "Design" not in text or "stator" not in text:
+        return False
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):  # let it be run, and explained
+        return bool(re.search(r"^\w+.*=\s*(\w+\.)*Design\(", text, re.MULTILINE))
     assigned = [each.value for each in tree.body if isinstance(each, (ast.Assign, ast.AnnAssign))]
     return any(isinstance(each, ast.Call) and _called(each) == "Design" for each in assigned)
 

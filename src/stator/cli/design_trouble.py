@@ -7,6 +7,7 @@ import difflib
 import re
 from types import FrameType
 
+from stator import PUBLIC_NAMES
 from stator.design.conditions import FieldRef
 from stator.design.design import Design
 from stator.design.lint.location import Location, error_location
@@ -17,17 +18,7 @@ _PREFIX = re.compile(r"^(?P<path>[^\n:]+\.py):(?P<line>\d+): (?P<rest>.*)$", re.
 
 # Where the words of a design come from, for whoever forgot to import one.
 _WORDS = {
-    **dict.fromkeys(("Design", "per"), "stator.design.design"),
-    "Entity": "stator.design.entity",
-    **dict.fromkeys(
-        ("ident", "unique", "version", "ttl", "created", "updated", "counter", "large", "encrypted"),
-        "stator.design.markers",
-    ),
-    **dict.fromkeys(
-        ("read", "write", "find", "together", "creates", "updates", "deletes", "Query", "Count", "Bundle2", "Bundle3"),
-        "stator.design.patterns",
-    ),
-    "attr": "stator.design.conditions",
+    **dict.fromkeys(PUBLIC_NAMES, "stator"),
     "datetime": "datetime",
     "date": "datetime",
     "Decimal": "decimal",

@@ -28,7 +28,9 @@ def command(
     profile: Annotated[str | None, typer.Option(help="Profile of ~/.aws/config.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """The difference between the design and real tables. Ends with 1 when there is one.
+    """The difference between the design and real tables.
+
+    Ends with 1 when there is one.
 
     Example: stator diff shop.py --live aws://eu-west-1 --prefix prod-
     """

@@ -25,12 +25,16 @@ def command(
     ] = None,
     form: Annotated[
         Format | None,
-        typer.Option("--format", help="Markdown, or one HTML page with everything in it.", show_default="by --out, or markdown"),
+        typer.Option(
+            "--format", help="Markdown, or one HTML page with everything in it.", show_default="by --out, or markdown"
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.", dir_okay=False)
     ] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print the file and format as JSON; needs --out.")] = False,
+    json_output: Annotated[
+        bool, typer.Option("--json", help="Print the file and format as JSON; needs --out.")
+    ] = False,
 ) -> None:
     """Write the design as a document: patterns, entity diagram, example items.
 

@@ -43,8 +43,8 @@ def _parse(text: str, where: str) -> Plan:
 def _git(folder: Path, *arguments: str) -> str | None:
     """What git prints, None where it refuses."""
     try:
-        done = subprocess.run(  # noqa: S603: no shell, and revisions cannot be options
-            ["git", "-C", str(folder), *arguments],  # noqa: S607: git is where PATH says
+        done = subprocess.run(  # noqa: S603 - no shell, and a revision cannot be an option
+            ["git", "-C", str(folder), *arguments],  # noqa: S607 - git is where PATH says
             check=False,
             capture_output=True,
             text=True,

@@ -34,7 +34,9 @@ def command(
     profile: Annotated[str | None, typer.Option(help="Profile of ~/.aws/config.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> None:
-    """Propose a design for an existing table, with a list of what is not sure. Nothing is written to the table.
+    """Propose a design for an existing table.
+
+    What is not sure is listed. Nothing is written to the table.
 
     Example: stator infer aws://eu-west-1 orders --out design.py
     """

@@ -26,7 +26,7 @@ def command(
     folder: Annotated[Path | None, typer.Option(help="Where to make it, if not in a folder of its name.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the files made as JSON.")] = False,
 ) -> None:
-    """A folder with a design, a test and a README, ready to run.
+    """Make a starter project that runs: a design, a test, a README.
 
     Example: stator new shop && cd shop && stator plan
     """

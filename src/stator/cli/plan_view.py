@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from stator.design.design import Design
-from stator.design.lint.words import amount, dollars, size
+from stator.design.lint.words import amount, dollars, plural, size
 from stator.design.plan import EntityPlan, IndexPlan, PatternPlan, Plan, Step, TablePlan
 
 # Latency in a word, for the table.
@@ -37,7 +37,8 @@ def show(plan: Plan, design: Design, console: Console, *, as_table: bool) -> Non
 
 def _heading(plan: Plan) -> Text:
     reads = sum(pattern.kind == "read" for pattern in plan.patterns)
-    counts = f"{len(plan.entities)} entities, {reads} reads, {len(plan.patterns) - reads} writes"
+    writes = len(plan.patterns) - reads
+    counts = f"{plural(len(plan.entities), 'entity')}, {plural(reads, 'read')}, {plural(writes, 'write')}"
     return Text.assemble(
         (plan.name, "bold"),
         f"  {plan.layout}: {counts}, about ",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from stator.design import keys
+from stator.design.assignment import EntityDesign
 from stator.design.candidates import Path, Service
 from stator.design.conditions import Condition
 from stator.design.costing import Costing, Facility
@@ -27,7 +28,7 @@ from stator.design.reasons import (
     read_warnings,
     runner_up,
 )
-from stator.design.search import EntityDesign, GroupDesign, TableDesign
+from stator.design.search import GroupDesign, TableDesign
 from stator.design.slots import colour
 from stator.design.steps import Slot, condition_for, key_attributes, partition_parts
 from stator.design.templates import Part, Template, text
@@ -135,11 +136,12 @@ class _Table:
 
     def _check_names(self) -> None:
         slots = [*self.base_slots.values(), *self.slots.values()]
-        generic = {name for slot in slots if not slot.native for name in (*slot.partition, *slot.sort)}
+        generic = {name for slot in slots if not slot.native for name in slot.sort}
+        generic |= {name for slot in slots if not slot.native and slot.kind != "LSI" for name in slot.partition}
         generic |= {self.discriminator} if self.discriminator else set()
         for choices in self.choices:
             for field in info(choices.entity).fields:
-                if field in generic and field not in self.base_slots[choices.entity].partition:
+                if field in generic:
                     raise DesignError(
                         f"{choices.name}.{field} has the name of an attribute that keys are written into",
                         hint=f'choose another: Design(..., names={{"{field}": "_{field}"}})',
@@ -387,7 +389,9 @@ class _Table:
         found = []
         for entity, design in self.designs.items():
             slot = None if placed.in_base else self.slots[placed.facilities[0]].index
-            held = [design.base] if placed.in_base else [each for each in design.opened if self.slots[each].index == slot]
+            held = (
+                [design.base] if placed.in_base else [each for each in design.opened if self.slots[each].index == slot]
+            )
             if entity not in wanted and any(self._head(each.path) == head or each.path.handwritten for each in held):
                 found.append(entity)
         return sorted(found, key=lambda each: info(each).name)

@@ -149,9 +149,7 @@ def _amplification(need: Need, left: tuple[str, ...], spans: tuple[Span, ...], e
 # --- making them --------------------------------------------------------------------------------------------
 
 
-def paths_of(
-    entity: type[Entity], needs: Iterable[Need], groups: Iterable[Group], labels: Labels
-) -> tuple[Path, ...]:
+def paths_of(entity: type[Entity], needs: Iterable[Need], groups: Iterable[Group], labels: Labels) -> tuple[Path, ...]:
     """Every path of an entity that some need, or the identity, gives reason to consider."""
     known = list(needs)
     found = [path for need in known for path in _paths_for(need, known, labels)]
@@ -169,7 +167,7 @@ def _paths_for(need: Need, others: list[Need], labels: Labels) -> Iterable[Path]
     for partition, rest in _splits(equal, others, need):
         for order in _orders(rest):
             for tail in tails:
-                yield unique_path(Path(need.entity, _by_label(need.entity, partition, labels), (*order, *tail)))
+                yield unique_path(Path(need.entity, by_label(need.entity, partition, labels), (*order, *tail)))
     if not constants:
         return
     sparse = tuple((name, need.equal[name]) for name in constants)
@@ -177,7 +175,7 @@ def _paths_for(need: Need, others: list[Need], labels: Labels) -> Iterable[Path]
     for partition, rest in [((), variable), *_splits(variable, others, need)]:
         for order in _orders(rest):
             for tail in tails:
-                fields = _by_label(need.entity, partition, labels)
+                fields = by_label(need.entity, partition, labels)
                 yield unique_path(Path(need.entity, fields, (*order, *tail), constants=sparse))
 
 
@@ -203,7 +201,7 @@ def _orders(rest: list[str]) -> list[tuple[str, ...]]:
     return [*orders, ()] if rest else orders
 
 
-def _by_label(entity: type[Entity], fields: Iterable[str], labels: Labels) -> tuple[str, ...]:
+def by_label(entity: type[Entity], fields: Iterable[str], labels: Labels) -> tuple[str, ...]:
     """Partition fields in an order that all entities with these labels agree on."""
     return tuple(sorted(fields, key=lambda name: (labels.field(entity, name), name)))
 
@@ -219,7 +217,7 @@ def _identity_paths(entity: type[Entity], labels: Labels) -> list[Path]:
     identity = info(entity).identity
     found = []
     for partition, rest in _splits(list(identity), [], Need("", entity, {})):
-        fields = _by_label(entity, partition, labels)
+        fields = by_label(entity, partition, labels)
         found += [Path(entity, fields, order) for order in _orders(rest) if len(order) == len(rest)]
     return found
 
@@ -230,7 +228,7 @@ def _group_paths(entity: type[Entity], group: Group, labels: Labels) -> Iterable
         return
     inverted = is_ordered(member) and group_inverts(group, labels) is True
     for chosen in group_choices(group):
-        partition = _by_label(entity, group.partition_of(entity, chosen), labels)
+        partition = by_label(entity, group.partition_of(entity, chosen), labels)
         for tail in _tails(member):
             sort = tuple(name for name in tail if name not in partition)
             yield unique_path(Path(entity, partition, sort, inverted=inverted))

@@ -86,7 +86,7 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class CostLine:
-    """A part of the bill that cannot be taken apart further. ``quantity`` is in ``unit``s a month."""
+    """A part of the bill that cannot be taken apart further. ``quantity`` is in ``unit``s a month; ``by`` is what an index is by."""
 
     kind: Kind
     pattern: str | None
@@ -96,6 +96,7 @@ class CostLine:
     quantity: Decimal
     unit: str
     dollars: Decimal
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,12 @@ class CostReport:
 
     def to_data(self) -> dict[str, Any]:
         """Plain data for JSON; dollars as numbers."""
-        groups = {"kinds": self.by_kind(), "patterns": self.by_pattern(), "entities": self.by_entity(), "places": self.by_place()}
+        groups = {
+            "kinds": self.by_kind(),
+            "patterns": self.by_pattern(),
+            "entities": self.by_entity(),
+            "places": self.by_place(),
+        }
         return {
             "design": self.design,
             "region": self.basis.region,
@@ -260,7 +266,9 @@ class _Bill:
 
     def storage(self) -> list[CostLine]:
         return [
-            _kept_line("storage", kept, self._dollars(pricing.storage(self.region, size, table_class=self.basis.table_class)))
+            _kept_line(
+                "storage", kept, self._dollars(pricing.storage(self.region, size, table_class=self.basis.table_class))
+            )
             for kept in self.workload.kept
             if (size := kept.stored_bytes)
         ]
@@ -275,9 +283,12 @@ class _Bill:
         return found
 
     def _partitions(self, table: str) -> int:
-        size = sum((kept.stored_bytes for kept in self.workload.kept if kept.table == table and not kept.index), Decimal(0))
+        size = sum(
+            (kept.stored_bytes for kept in self.workload.kept if kept.table == table and not kept.index), Decimal(0)
+        )
         writes = sum(
-            (use.units for use in self.workload.uses if (use.kind, use.table, use.index) == ("write", table, None)), Decimal(0)
+            (use.units for use in self.workload.uses if (use.kind, use.table, use.index) == ("write", table, None)),
+            Decimal(0),
         )
         return max(1, -int(-size // _PARTITION_BYTES), -int(-writes // _PARTITION_WRITES))
 
@@ -291,19 +302,23 @@ class _Bill:
                 found.append(_kept_line("backups", kept, self._dollars(pricing.backups(self.region, pitr_bytes=size))))
             if self.basis.backups:
                 copies = size * Decimal(str(self.basis.backups))
-                found.append(_kept_line("backups", kept, self._dollars(pricing.backups(self.region, backup_bytes=copies))))
+                found.append(
+                    _kept_line("backups", kept, self._dollars(pricing.backups(self.region, backup_bytes=copies)))
+                )
         return found
 
 
 def _request_line(use: Use, dollars: Decimal) -> CostLine:
     noun: Kind = "reads" if use.kind == "read" else "writes"
     units = a_month(use.units)
-    return CostLine(noun, use.pattern, use.entity, use.table, use.index, units, f"{use.kind} units", _rounded(dollars))
+    return CostLine(
+        noun, use.pattern, use.entity, use.table, use.index, units, f"{use.kind} units", _rounded(dollars), use.by
+    )
 
 
 def _kept_line(kind: Kind, kept: Kept, dollars: Decimal) -> CostLine:
     size = kept.stored_bytes / pricing.GB_BYTES
-    return CostLine(kind, None, kept.entity, kept.table, kept.index, size, "GB", _rounded(dollars))
+    return CostLine(kind, None, kept.entity, kept.table, kept.index, size, "GB", _rounded(dollars), kept.by)
 
 
 def _rounded(dollars: Decimal) -> Decimal:

@@ -1,6 +1,6 @@
 """Two cost reports side by side: what a change adds or saves, and because of what.
 
-Each line of a report has one cause: the index it is in; else the pattern that makes the request; else the entity that is stored. The
+Each line of a report has one cause: the entity's place in an index, by its key, for index numbers change; else the pattern that makes the request; else the entity that is stored. The
 causes' differences add up to the difference of the totals.
 """
 
@@ -63,10 +63,11 @@ class CostDiff:
         return f"This change {verb} ${abs(self.dollars):,.2f} a month{share}: {self._because(telling)}."
 
     def _because(self, telling: list[CostChange]) -> str:
-        shown = [str(each) for each in telling[:_SHOWN]]
-        rest = self.dollars - sum((each.dollars for each in telling[:_SHOWN]), Decimal(0))
-        if len(telling) > _SHOWN:
-            shown.append(f"{len(telling) - _SHOWN} smaller changes ({signed(rest)})")
+        count = len(telling) if len(telling) == _SHOWN + 1 else _SHOWN  # "1 smaller change" says less than the change
+        shown = [str(each) for each in telling[:count]]
+        if len(telling) > count:
+            rest = self.dollars - sum((each.dollars for each in telling[:count]), Decimal(0))
+            shown.append(f"{len(telling) - count} smaller changes ({signed(rest)})")
         return ", ".join(shown[:-1]) + (" and " if len(shown) > 1 else "") + shown[-1]
 
     def to_data(self) -> dict[str, Any]:
@@ -101,7 +102,7 @@ def cause_of(line: CostLine) -> str:
     if line.kind in ("streams", "backups"):
         return f"{'the streams' if line.kind == 'streams' else 'backup'} of {line.table}"
     if line.index is not None and line.kind != "reads":
-        return f"index {line.index} of {line.table}"
+        return f"index of {line.entity} by {line.by}" if line.by else f"idle capacity of {line.table}/{line.index}"
     if line.pattern is not None:
         return line.pattern
     return f"storage of {line.entity}" if line.kind == "storage" else f"idle capacity of {line.table}"

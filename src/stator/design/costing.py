@@ -21,8 +21,8 @@ from stator.design.sharding import READ_LIMIT, WRITE_LIMIT, shards_for
 from stator.design.unit_prices import (
     CONCENTRATED_DOLLARS,
     FEW_VALUES,
-    INDIRECT_DOLLARS,
     INDEX_ENTRY_OVERHEAD_BYTES,
+    INDIRECT_DOLLARS,
     MONTH_SECONDS,
     READ_UNIT_DOLLARS,
     STORAGE_BYTE_DOLLARS,

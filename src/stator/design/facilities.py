@@ -113,7 +113,7 @@ def drop_worse_bases(choices: Choices, ordered: bool) -> None:
             if each is not base
             and (each.path.partition, each.path.shards) == (base.path.partition, base.path.shards)
             and each.holding == base.holding
-            and (not ordered or each.path.sort[:1] == base.path.sort[:1])
+            and (not ordered or (each.path.sort[:1], each.path.inverted) == (base.path.sort[:1], base.path.inverted))
         ]
         if not any(_beats(choices, rival, base) for rival in rivals):
             kept.append(base)
@@ -156,7 +156,9 @@ def _secondary(choices: Choices, paths: tuple[Path, ...], neighbours: tuple[type
     for plain in paths:
         path = _sharded(plain, choices.costing)
         services = [
-            each for need in choices.needs if (each := choices.service(Facility(path, "concatenated"), need)) is not None
+            each
+            for need in choices.needs
+            if (each := choices.service(Facility(path, "concatenated"), need)) is not None
         ]
         if not services:
             continue

@@ -14,7 +14,7 @@ def to_data(value: Any) -> Any:
     """JSON data; two equal values give equal data, in an equal order."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
-            field.name: to_data(found)
+            field.name: float(found) if field.type == "float" else to_data(found)
             for field in dataclasses.fields(value)
             if (found := getattr(value, field.name)) != _default(field)
         }

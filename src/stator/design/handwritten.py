@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from stator.design import keys
 from stator.design.entity import Entity, info
@@ -58,7 +59,7 @@ def _pieces(entity: type[Entity], text: str, where: str) -> tuple[Piece, ...]:
                 hint=f"fields of {info(entity).name}: {', '.join(info(entity).fields)}",
             )
         pieces.append((True, name))
-    for (left, _), (right, following) in zip(pieces, pieces[1:]):
+    for (left, _), (right, following) in pairwise(pieces):
         if left and (right or not following.startswith(keys.SEPARATOR)):
             raise DesignError(
                 f"{where}: nothing keeps the parts of {text!r} apart",

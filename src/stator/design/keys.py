@@ -185,12 +185,12 @@ _ENCODINGS: Final = {
         Encoding(
             "decimal", Decimal,
             lambda value: _encode_decimal(_finite(value)), _decode_decimal, "N",
-            lambda value: _encode_decimal(-_finite(value)), lambda text: -_decode_decimal(text),
+            lambda value: _encode_decimal(_finite(value).copy_negate()), lambda text: _decode_decimal(text).copy_negate(),
         ),
         Encoding(
             "float", float,
             lambda value: _encode_decimal(_finite(value)), lambda text: float(_decode_decimal(text)), "N",
-            lambda value: _encode_decimal(-_finite(value)), lambda text: -float(_decode_decimal(text)),
+            lambda value: _encode_decimal(_finite(value).copy_negate()), lambda text: -float(_decode_decimal(text)),
         ),
         Encoding("bool", bool, lambda value: "1" if _typed(value, bool) else "0", lambda text: text == "1", None),
         Encoding("bytes", bytes, lambda value: _typed(value, bytes, bytearray).hex(), bytes.fromhex, "B"),

@@ -336,7 +336,7 @@ def _request(pattern: PatternPlan) -> str:
     for step in pattern.steps:
         where = f" {step.key_condition}" if step.key else ""
         extra = f" filter {step.filter}" if step.filter else ""
-        order = "" if step.forward else " newest first"
+        order = "" if step.forward else " backwards"
         consistent = " consistent" if step.consistent else ""
         index = f" {step.index}" if step.index else ""
         steps.append(f"{step.operation} {step.table}{index}{where}{extra}{order}{consistent}")

@@ -72,9 +72,7 @@ class TablePlan:
         request: Request = {
             "TableName": self.name,
             "KeySchema": _schema((self.partition,), (self.sort,) if self.sort else ()),
-            "AttributeDefinitions": [
-                {"AttributeName": name, "AttributeType": kind} for name, kind in self.attributes
-            ],
+            "AttributeDefinitions": [{"AttributeName": name, "AttributeType": kind} for name, kind in self.attributes],
             "BillingMode": "PAY_PER_REQUEST",
         }
         for member, kind in (("GlobalSecondaryIndexes", "GSI"), ("LocalSecondaryIndexes", "LSI")):

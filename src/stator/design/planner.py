@@ -69,13 +69,14 @@ class Planning:
     def _sort_reads(self) -> None:
         for pattern in self.reads:
             targets = pattern.trace().targets
-            if len(targets) > 1 and self.design.layout != "table-per-entity":
+            [first, *others] = targets
+            if others and self.design.layout != "table-per-entity":
                 self.groups.append(group_of(pattern, self.estimates))
-            elif len(targets) > 1:
+            elif others:
                 for member in group_of(pattern, self.estimates).members:
                     self.needs[member.entity].append(member)
             else:
-                self.needs[targets[0]].append(need_of(pattern, targets[0], self.estimates))
+                self.needs[first].append(need_of(pattern, first, self.estimates))
 
     def run(self) -> Plan:
         tables: list[TablePlan] = []
@@ -211,4 +212,3 @@ def _check_identity(entity: type[Entity]) -> None:
 
 def _key_types() -> set[str]:
     return {"str", "int", "Decimal", "datetime", "date", "UUID", "bool", "bytes", "float", "time"}
-

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from stator.design.assignment import EntityDesign
 from stator.design.candidates import Service, is_ordered
 from stator.design.costing import Costing, Facility
 from stator.design.entity import Entity, info
 from stator.design.facilities import Choices
 from stator.design.plan import Step
-from stator.design.search import EntityDesign, GroupDesign
+from stator.design.search import GroupDesign
 from stator.design.unit_prices import INDEX_DOLLARS
 from stator.model.limits import PAGE_BYTES, READ_UNIT_BYTES
 
@@ -67,7 +68,9 @@ def index_reason(facilities: list[Facility], patterns: tuple[str, ...], costing:
         present = costing.presence(facility.path)
         sparse = f", sparse: {present:.0%} of the items" if present < 1 else ""
         parts.append(f"{info(facility.path.entity).name}: {described(facility)}{sparse}")
-    without = f"; without it {', '.join(patterns)} would scan" if patterns else "; written by hand, and no pattern uses it"
+    without = (
+        f"; without it {', '.join(patterns)} would scan" if patterns else "; written by hand, and no pattern uses it"
+    )
     return "; ".join(parts) + without
 
 
@@ -105,6 +108,8 @@ def read_warnings(service: Service, facility: Facility, step: Step, costing: Cos
     matched, wanted = costing.matched(service), service.need.wanted
     if matched > 3 * wanted and step.operation == "Query":
         warnings.append(f"reads {matched / wanted:.0f} items for each one it returns")
+    if service.need.is_count and matched > 10_000:
+        warnings.append(f"counting reads everything it counts, about {matched:,.0f} entries: keep a counter instead")
     if step.shards > 1 and service.need.limit is not None:
         warnings.append("each shard reads up to the limit")
     return warnings

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from stator.design.assignment import UNCAPPED
 from stator.design.candidates import Path, serve, unique_path
 from stator.design.costing import Facility
 from stator.design.entity import info
@@ -13,7 +14,7 @@ from stator.design.facilities import Choices
 from stator.design.labels import Labels
 from stator.design.needs import Need
 from stator.design.patterns import Pattern
-from stator.design.search import UNCAPPED, Component, TableDesign
+from stator.design.search import Component, TableDesign
 from stator.design.unit_prices import INDEX_DOLLARS, MONTH_SECONDS, READ_UNIT_DOLLARS
 from stator.errors import DesignError, PatternRefused, ScanNeeded
 from stator.model.limits import GLOBAL_INDEXES, LOCAL_INDEXES, READ_UNIT_BYTES
@@ -42,7 +43,9 @@ def _refusal(choices: Choices, need: Need, where: str, labels: Labels) -> Patter
     wanted = f" by {need.order or need.spans[0].field}" if need.order or need.spans else ""
     written = "#".join(f"{{{name}}}" for name in facility.path.sort)
     shards = facility.path.shards
-    spread = f"; one key would have to take all its writes, enough for {shards}, so prefer a field" if shards > 1 else ""
+    spread = (
+        f"; one key would have to take all its writes, enough for {shards}, so prefer a field" if shards > 1 else ""
+    )
     return ScanNeeded(
         need.name,
         f"{where}: {need.name} compares no field of {known.name} that a key could be made of with ==, "

@@ -34,7 +34,17 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Final
 
-from stator.design.candidates import Path, group_choices, group_inverts, is_ordered
+from stator.design.assignment import (
+    FAR,
+    TIE,
+    UNCAPPED,
+    Assignment,
+    Caps,
+    EntityDesign,
+    shared_by,
+    within,
+)
+from stator.design.candidates import Path, by_label, group_choices, group_inverts, is_ordered
 from stator.design.costing import Costing, Facility
 from stator.design.entity import Entity, info
 from stator.design.facilities import Choices, group_path
@@ -45,24 +55,6 @@ from stator.design.steps import partition_parts
 from stator.design.unit_prices import INDEX_DOLLARS, MONTH_SECONDS, READ_UNIT_DOLLARS
 
 NODE_BUDGET: Final = 200_000
-ASSIGNMENT_BUDGET: Final = 10_000
-_TIE: Final = 1e-8
-_FAR: Final = float("inf")
-
-Caps = tuple[int, int]
-"""How many shared indexes there are with KEYS_ONLY and with ALL."""
-UNCAPPED: Final[Caps] = (99, 99)
-
-
-@dataclass(frozen=True)
-class EntityDesign:
-    """What was chosen for one entity; ``assigned`` follows its needs, with None for a Scan."""
-
-    base: Facility
-    opened: tuple[Facility, ...]
-    assigned: tuple[Facility | None, ...]
-    dollars: float
-    proven: bool = True
 
 
 @dataclass(frozen=True)
@@ -112,12 +104,12 @@ class Component:
         key = (choices.entity, base, forced, caps)
         if key not in self._memo:
             free = self.solve_entity(choices, base, forced, UNCAPPED) if caps != UNCAPPED else None
-            if free is not None and _within(_shared(free.opened), caps):
+            if free is not None and within(shared_by(free.opened), caps):
                 self._memo[key] = free
             elif caps != UNCAPPED and free is None:
                 self._memo[key] = None
             else:
-                assignment = _Assignment(choices, base, forced, caps)
+                assignment = Assignment(choices, base, forced, caps)
                 self._memo[key] = assignment.solve()
                 self._nodes += assignment.nodes
         return self._memo[key]
@@ -141,7 +133,7 @@ class Component:
 
     def _cached(self, caps: Caps) -> ComponentDesign | None:
         free = self._solved.get(UNCAPPED)
-        return free if free is not None and _within(free.caps, caps) else None
+        return free if free is not None and within(free.caps, caps) else None
 
     # -- patterns over several entities
 
@@ -167,7 +159,7 @@ class Component:
             alternatives = []
             for member in group.members:
                 fields = group.partition_of(member.entity, chosen)
-                partition = tuple(sorted(fields, key=lambda name, of=member.entity: (self.labels.field(of, name), name)))  # type: ignore[misc]
+                partition = by_label(member.entity, fields, self.labels)
                 sorts = {path.significant for path in _paths(by_entity[member.entity]) if path.partition == partition}
                 sorts.add((str(member.order),) if is_ordered(member) else ())
                 inverted = is_ordered(member) and group_inverts(group, self.labels) is True
@@ -201,7 +193,8 @@ class Component:
         """The partition key as the pattern fills it."""
         parts = partition_parts(path, self.labels)
         return tuple(
-            f":{member.equal[part.value].same}" if part.kind == "field" else f"{part.value}{part.shards}" for part in parts
+            f":{member.equal[part.value].same}" if part.kind == "field" else f"{part.value}{part.shards}"
+            for part in parts
         )
 
     def _dollars(self, group: Group, paths: tuple[Path, ...]) -> float:
@@ -211,137 +204,6 @@ class Component:
 
 def _paths(choices: Choices) -> Iterable[Path]:
     return dict.fromkeys(facility.path for facility in choices.secondary if not facility.path.constants)
-
-
-def _shared(facilities: Iterable[Facility]) -> Caps:
-    shared = [each.projection for each in facilities if each.shares_slot]
-    return shared.count("KEYS_ONLY"), shared.count("ALL")
-
-
-def _within(used: Caps, caps: Caps) -> bool:
-    return used[0] <= caps[0] and used[1] <= caps[1]
-
-
-# --- needs to facilities ------------------------------------------------------------------------------------
-
-
-class _Assignment:
-    """One entity, its base key chosen, some facilities forced open: the cheapest way to serve every need."""
-
-    def __init__(self, choices: Choices, base: Facility, forced: tuple[Facility, ...], caps: Caps) -> None:
-        self.choices = choices
-        self.base = base
-        self.forced = (*choices.pinned, *forced)
-        self.caps = caps
-        candidates = [each for each in choices.secondary if each not in self.forced and _fits_base(each, base)]
-        self.candidates = candidates
-        self.have = [choices.have[each] for each in candidates]
-        self.use = [choices.use[each] for each in candidates]
-        given = [choices.scans, *(choices.use[each] for each in (base, *self.forced))]
-        self.given = [min(map(_number, column), default=_FAR) for column in zip(*given)]
-        self.needs = self._hardest_first()
-        self.floor = [self._floor(at) for at in range(len(choices.needs))]
-        self.room = sum(caps) - sum(_shared(self.forced))
-        self.rent = self._rent()
-        self.rented = [self._floor(at, self.rent) for at in range(len(choices.needs))]
-        self.nodes = 0
-        self.best = _FAR
-        self.chosen: tuple[int, ...] | None = None
-
-    def _hardest_first(self) -> list[int]:
-        options = [sum(use[at] is not None for use in self.use) for at in range(len(self.choices.needs))]
-        return sorted(range(len(options)), key=lambda at: (self.given[at] < _FAR, options[at], at))
-
-    def _floor(self, at: int, rent: float = 0.0) -> float:
-        """No assignment serves the need for less than this, sharing the price of what it opens with all that could use it."""
-        lowest = self.given[at]
-        for facility, have, use in zip(self.candidates, self.have, self.use):
-            price = use[at]
-            if price is not None:
-                paid = have + (rent if facility.shares_slot else 0.0)
-                lowest = min(lowest, price + paid / sum(each is not None for each in use))
-        return lowest
-
-    def _rent(self) -> float:
-        """A charge for each shared index, which the bound gives back for as many as there are: it sees that they do not suffice.
-
-        Any charge gives a valid bound. The best is what the first need that finds no room would have saved.
-        """
-        if self.room >= len(self.needs):
-            return 0.0
-        without = [min(self._floor(at, _FAR), 1e12) for at in range(len(self.choices.needs))]
-        saved = sorted((high - low for high, low in zip(without, self.floor) if low < _FAR), reverse=True)
-        return min(saved[self.room], 1e9) if 0 <= self.room < len(saved) else 0.0
-
-    def solve(self) -> EntityDesign | None:
-        if not _within(_shared(self.forced), self.caps):
-            return None
-        fixed = self.choices.have[self.base] + sum(self.choices.have[each] for each in self.forced)
-        self._descend(0, fixed, frozenset(), list(self.given))
-        if self.chosen is None:
-            return None
-        opened = (*self.forced, *(self.candidates[at] for at in self.chosen))
-        return EntityDesign(self.base, opened, self._assigned(opened), self.best, self.nodes <= ASSIGNMENT_BUDGET)
-
-    def _bound(self, depth: int, opened: frozenset[int], now: list[float]) -> float:
-        rest = sum(min(self.floor[at], now[at]) for at in self.needs[depth:])
-        if not self.rent:
-            return rest
-        left = self.room - sum(self.candidates[at].shares_slot for at in opened)
-        return max(rest, sum(min(self.rented[at], now[at]) for at in self.needs[depth:]) - self.rent * left)
-
-    def _descend(self, depth: int, spent: float, opened: frozenset[int], now: list[float]) -> None:
-        self.nodes += 1
-        if spent + self._bound(depth, opened, now) >= self.best - _TIE:
-            return
-        if self.nodes > ASSIGNMENT_BUDGET and self.chosen is not None:
-            return
-        if depth == len(self.needs):
-            self.best, self.chosen = spent, tuple(sorted(opened))
-            return
-        at = self.needs[depth]
-        options: list[tuple[float, int]] = [(now[at], -1)] if now[at] < _FAR else []
-        for index, use in enumerate(self.use):
-            price = use[at]
-            # What is open already is in ``now``; opening something dearer than that makes no sense for this need alone, but may
-            # for a later one, which will then open it itself.
-            if price is not None and index not in opened and price + self.have[index] < _FAR:
-                options.append((price + self.have[index], index))
-        for extra, index in sorted(options):
-            if index < 0:
-                self._descend(depth + 1, spent + extra, opened, now)
-            elif extra < now[at] + self.have[index] and self._room(opened, index):
-                use = self.use[index]
-                better = [min(old, _number(new)) for old, new in zip(now, use)]
-                self._descend(depth + 1, spent + extra, opened | {index}, better)
-
-    def _room(self, opened: frozenset[int], index: int) -> bool:
-        facilities = [*self.forced, *(self.candidates[at] for at in opened), self.candidates[index]]
-        return _within(_shared(facilities), self.caps)
-
-    def _assigned(self, opened: tuple[Facility, ...]) -> tuple[Facility | None, ...]:
-        found: list[Facility | None] = []
-        for at in range(len(self.choices.needs)):
-            able = [each for each in (self.base, *opened) if self.choices.use[each][at] is not None]
-            best = min(able, key=lambda each: (self._used(each, at), not each.is_base, each.rank), default=None)
-            scan = _number(self.choices.scans[at])
-            found.append(None if best is None or scan < self._used(best, at) - _TIE else best)
-        return tuple(found)
-
-    def _used(self, facility: Facility, at: int) -> float:
-        return round(_number(self.choices.use[facility][at]) / _TIE) * _TIE
-
-
-def _number(price: float | None) -> float:
-    return _FAR if price is None else price
-
-
-def _fits_base(facility: Facility, base: Facility) -> bool:
-    """A local index has the partition of the table, and another order."""
-    if facility.holding != "local":
-        return True
-    mine, its = facility.path, base.path
-    return its.handwritten is None and mine.partition == its.partition and mine.shards == its.shards and mine.sort != its.sort
 
 
 # --- base keys ----------------------------------------------------------------------------------------------
@@ -367,7 +229,7 @@ class _BaseSearch:
                     priced.append((alone.dollars, base))
             if not priced:
                 return None
-            self.ranked.append(sorted(priced, key=lambda each: (round(each[0] / _TIE), each[1].rank)))
+            self.ranked.append(sorted(priced, key=lambda each: (round(each[0] / TIE), each[1].rank)))
         self.least = [ranked[0][0] for ranked in self.ranked]
         self._descend({}, 0.0, 0.0, 0.0)
         if self.best is not None and self.nodes > NODE_BUDGET:
@@ -378,19 +240,22 @@ class _BaseSearch:
         """``grouped``: what the groups' reads cost. ``moved``: the most that putting one of them into an index adds."""
         self.nodes += 1
         at = len(bases)
-        limit = _FAR if self.best is None else self.best.dollars
-        if spent + grouped + moved + sum(self.least[at:]) >= limit - _TIE or (self.nodes > NODE_BUDGET and self.best):
+        limit = FAR if self.best is None else self.best.dollars
+        if spent + grouped + moved + sum(self.least[at:]) >= limit - TIE or (self.nodes > NODE_BUDGET and self.best):
             return
         if at == len(self.choices):
             self._place_groups(bases)
             return
         entity = self.choices[at].entity
         for dollars, base in self.ranked[at]:
-            if self.best is not None and spent + dollars + grouped + moved + sum(self.least[at + 1 :]) >= self.best.dollars:
+            if (
+                self.best is not None
+                and spent + dollars + grouped + moved + sum(self.least[at + 1 :]) >= self.best.dollars
+            ):
                 break  # those that follow cost no less
             extended = {**bases, entity: base}
             reads, indexed = self._groups_floor(entity, extended)
-            if reads < _FAR and indexed < _FAR:
+            if reads < FAR and indexed < FAR:
                 self._descend(extended, spent + dollars, grouped + reads, max(moved, indexed))
 
     def _groups_floor(self, entity: type[Entity], bases: dict[type[Entity], Facility]) -> tuple[float, float]:
@@ -407,8 +272,8 @@ class _BaseSearch:
                 total += met.dollars
             else:
                 options = self.component.in_indexes(group)
-                total += min((each.dollars for each in options), default=_FAR)
-                most = max(most, min((self._moving(each, bases) for each in options), default=_FAR))
+                total += min((each.dollars for each in options), default=FAR)
+                most = max(most, min((self._moving(each, bases) for each in options), default=FAR))
         return total, most
 
     def _moving(self, placed: GroupDesign, bases: dict[type[Entity], Facility]) -> float:
@@ -420,7 +285,7 @@ class _BaseSearch:
                     alone = self.component.solve_entity(choices, bases[choices.entity], (), self.caps)
                     moved = self.component.solve_entity(choices, bases[choices.entity], (facility,), self.caps)
                     if moved is None or alone is None:
-                        return _FAR
+                        return FAR
                     added += moved.dollars - alone.dollars
         return added
 
@@ -448,10 +313,10 @@ class _BaseSearch:
                 return
             designs[choices.entity] = design
             total += design.dollars
-            if self.best is not None and total >= self.best.dollars - _TIE:
+            if self.best is not None and total >= self.best.dollars - TIE:
                 return
         used = slots_needed([design.opened for design in designs.values()], [each.facilities for each in placed])
-        if _within(used, self.caps):
+        if within(used, self.caps):
             proven = all(design.proven for design in designs.values())
             self.best = ComponentDesign(designs, tuple(placed), total, used, proven)
 
@@ -477,14 +342,14 @@ def search(components: list[Component]) -> TableDesign:
     sizes: list[Caps] = [(keys_only, all_) for all_ in range(total + 1) for keys_only in range(total + 1 - all_)]
     for caps in sorted(sizes, key=lambda caps: (-sum(caps), -caps[1])):
         charge = INDEX_DOLLARS * sum(caps)
-        if best is not None and floor + charge >= best.dollars - _TIE:
+        if best is not None and floor + charge >= best.dollars - TIE:
             continue
-        found = _all_within(components, caps, floor, _FAR if best is None else best.dollars - charge)
+        found = _all_within(components, caps, floor, FAR if best is None else best.dollars - charge)
         if found is None:
             continue
         used = _largest(design.caps for design in found)
         dollars = sum(design.dollars for design in found) + INDEX_DOLLARS * sum(used)
-        if best is None or dollars < best.dollars - _TIE:
+        if best is None or dollars < best.dollars - TIE:
             best = TableDesign(found, dollars, used, all(design.proven for design in found))
     assert best is not None
     return replace(best, proven=best.proven and not any(component.is_cut_off for component in components))
@@ -503,7 +368,7 @@ def _all_within(
             return None
         found[at] = design
         total += design.dollars - components[at].freest.dollars
-        if total >= limit + _TIE:
+        if total >= limit + TIE:
             return None
     return tuple(found[at] for at in range(len(components)))
 

@@ -216,9 +216,10 @@ def _end_of(head: list[Part]) -> list[Part]:
 def _native_condition(service: Service, slot: Slot) -> Condition:
     """Attributes compared as they are: equal, and at most one range at the end."""
     need = service.need
-    tests = []
-    for name in (*slot.partition, *(name for name in slot.sort if name in service.prefix)):
-        tests.append(KeyTest(name, "=", (_native_value(need.entity, name, need.equal[name]),)))
+    tests = [
+        KeyTest(name, "=", (_native_value(need.entity, name, need.equal[name]),))
+        for name in (*slot.partition, *(name for name in slot.sort if name in service.prefix))
+    ]
     span = service.span
     if span is not None:
         tests.append(_native_range(need.entity, span))

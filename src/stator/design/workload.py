@@ -34,7 +34,8 @@ _PRESENT: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Units a second that a pattern takes of one place. ``index`` is None for the table itself."""
+    """Units a second that a pattern takes of one place. ``index`` is None for the table itself; ``by`` is what the entity's entries
+    in the index are found by, which says more than a number."""
 
     kind: Literal["read", "write"]
     pattern: str
@@ -42,6 +43,7 @@ class Use:
     table: str
     index: str | None
     units: Decimal
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class Kept:
     is_local: bool
     entries: Decimal
     entry_bytes: Decimal
+    by: str = ""
 
     @property
     def stored_bytes(self) -> Decimal:
@@ -125,7 +128,7 @@ class _Counting:
         always = {name for name, each in info(change.entity).fields.items() if each.role in ("version", "updated")}
         for index in self._indexes(entity):
             each = self._index_units(entity, index, change, {*change.fields, *always})
-            yield Use("write", pattern, entity.name, entity.table, index.name, each * rate)
+            yield Use("write", pattern, entity.name, entity.table, index.name, each * rate, _by(entity, index.name))
 
     def _index_units(self, entity: EntityPlan, index: IndexPlan, change: Change, changed: set[str]) -> Decimal:
         size = self._entry_bytes(entity, index)
@@ -151,7 +154,8 @@ class _Counting:
             yield Use("write", pattern.name, entity.name, step.table, None, own * times * rate)
             rest = _exact(step.units) - own
             for index in indexes:
-                yield Use("write", pattern.name, entity.name, step.table, index.name, rest / len(indexes) * times * rate)
+                units, by = rest / len(indexes) * times * rate, _by(entity, index.name)
+                yield Use("write", pattern.name, entity.name, step.table, index.name, units, by)
 
     # -- what is kept
 
@@ -162,7 +166,8 @@ class _Counting:
             for index in self._indexes(entity):
                 entries = items * self._presence(entity, index)
                 size = self._entry_bytes(entity, index)
-                yield Kept(entity.name, entity.table, index.name, index.kind == "LSI", entries, size)
+                local, by = index.kind == "LSI", _by(entity, index.name)
+                yield Kept(entity.name, entity.table, index.name, local, entries, size, by)
 
     def _indexes(self, entity: EntityPlan) -> list[IndexPlan]:
         return [index for index in self.plan.table(entity.table).indexes if entity.name in index.entities]
@@ -219,6 +224,16 @@ def _fields(entity: EntityPlan, index: str) -> set[str]:
     """Every field that decides whether and where the index has an entry for the item."""
     keys = [key for key in entity.keys if key.index == index]
     return {name for key in keys for each in (key.template, *(test for test, _ in key.when)) for name in _holes(each)}
+
+
+def _by(entity: EntityPlan, index: str) -> str:
+    """The fields of the key in their order, without the identity that only makes it unique."""
+    keys = [key for key in entity.keys if key.index == index]
+    constants = [part for key in keys for test, _ in key.when for part in test.parts]
+    parts = [*constants, *(part for key in keys for part in key.template.parts)]
+    names = list(dict.fromkeys(part.value for part in parts if part.kind == "field"))
+    telling = [name for at, name in enumerate(names) if at == 0 or name not in entity.identity]
+    return " + ".join(telling)
 
 
 def _exact(value: float | Decimal) -> Decimal:

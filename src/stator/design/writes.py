@@ -58,7 +58,9 @@ def _write_plan(
     )
 
 
-def _units(change: Change, costing: Costing, opened: tuple[Facility, ...]) -> tuple[float, list[tuple[Facility, float]]]:
+def _units(
+    change: Change, costing: Costing, opened: tuple[Facility, ...]
+) -> tuple[float, list[tuple[Facility, float]]]:
     table = costing.base_write_units(change.entity)
     if change.kind != "update":
         return table, [(facility, costing.write_units_of_item(facility)) for facility in opened]

@@ -118,9 +118,7 @@ def type_name(shape: Shape) -> str:
 
 def mermaid(diagram: Diagram) -> str:
     """An erDiagram. Its grammar wants types in one word and no question marks."""
-    lines = ["erDiagram"]
-    for each in diagram.relations:
-        lines.append(f'    {each.parent} ||--{"||" if each.is_one else "o{"} {each.child} : "{each.label}"')
+    lines = ["erDiagram", *map(_mermaid_relation, diagram.relations)]
     for box in diagram.boxes:
         lines.append(f"    {box.name} {{")
         lines += [f"        {_word(field.kind)} {_word(field.name)} {field.mark}".rstrip() for field in box.fields]
@@ -128,7 +126,10 @@ def mermaid(diagram: Diagram) -> str:
     return "\n".join(lines)
 
 
+def _mermaid_relation(relation: Relation) -> str:
+    end = "||" if relation.is_one else "o{"
+    return f'    {relation.parent} ||--{end} {relation.child} : "{relation.label}"'
+
+
 def _word(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9_\[\]]", "", text.replace(" ", "_"))
-
-

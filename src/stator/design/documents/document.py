@@ -102,7 +102,8 @@ def document_of(design: Design, plan: Plan | None = None) -> Document:
     texts |= {each.name: _summary(each.function) for each in design.write_patterns}
     patterns = priced.by_pattern()
     entries = [
-        (each.kind, _pattern(each, texts.get(each.name, ""), patterns.get(each.name, Decimal(0)))) for each in planned.patterns
+        (each.kind, _pattern(each, texts.get(each.name, ""), patterns.get(each.name, Decimal(0))))
+        for each in planned.patterns
     ]
     return Document(
         design.name,
@@ -212,5 +213,12 @@ def _index_columns(table: TablePlan) -> list[str]:
 def _index(index: IndexPlan, dollars: Decimal) -> IndexEntry:
     projection = index.projection if not index.included else f"INCLUDE {', '.join(index.included)}"
     return IndexEntry(
-        index.name, index.kind, " + ".join(index.partition), " + ".join(index.sort), projection, index.patterns, dollars, index.reason
+        index.name,
+        index.kind,
+        " + ".join(index.partition),
+        " + ".join(index.sort),
+        projection,
+        index.patterns,
+        dollars,
+        index.reason,
     )

@@ -101,8 +101,10 @@ def _constants(known: EntityInfo, plan: EntityPlan, values: dict[str, Any]) -> d
         for test, wanted in key.when:
             names = {part.value for part in test.parts if part.kind == "field"} - found.keys()
             for name in names & known.fields.keys():
-                fitting = [each for each in _choices(known.fields[name].shape) if test.fill(values | {name: each}) == {"S": wanted}]
-                found |= {name: each for each in fitting[:1]}
+                choices = _choices(known.fields[name].shape)
+                fitting = [each for each in choices if test.fill(values | {name: each}) == {"S": wanted}]
+                if fitting:
+                    found[name] = fitting[0]
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from html import escape
 
-from stator.design.documents.document import Document, EntityEntry, PatternEntry, TableEntry
+from stator.design.documents.document import Document, EntityEntry, IndexEntry, PatternEntry, TableEntry
 from stator.design.documents.style import STYLE
 from stator.design.documents.svg import svg
 from stator.design.documents.words import bytes_shown, count_shown, dollars_shown
@@ -76,8 +76,7 @@ def _patterns(title: str, entries: tuple[PatternEntry, ...], condition: str, tot
     rows = [
         (
             _named(each),
-            f'<span class="tag">{each.operation}</span><br><span class="note">{escape(each.place)}'
-            f"{', consistent' if each.consistent else ''}</span>",
+            _request(each),
             _condition(each),
             f"#{count_shown(each.per_second)}",
             f"#{each.units:g}",
@@ -86,6 +85,11 @@ def _patterns(title: str, entries: tuple[PatternEntry, ...], condition: str, tot
         for each in entries
     ]
     return f"<h3>{title}</h3>\n{_grid(header, rows)}"
+
+
+def _request(entry: PatternEntry) -> str:
+    place = entry.place + (", consistent" if entry.consistent else "")
+    return f'<span class="tag">{entry.operation}</span><br><span class="note">{escape(place)}</span>'
 
 
 def _named(entry: PatternEntry) -> str:
@@ -115,8 +119,7 @@ def _table(table: TableEntry) -> str:
     if table.indexes:
         rows = [
             (
-                f'<span class="name">{escape(each.name)}</span> <span class="tag">{each.kind}</span>'
-                f'<br><span class="note">{escape(each.reason)}</span>',
+                _index(each),
                 _code(each.partition),
                 _code(each.sort),
                 escape(each.projection),
@@ -129,6 +132,11 @@ def _table(table: TableEntry) -> str:
     keys = [(f'<span class="name">{escape(name)}</span>', *map(_code, values)) for name, values in table.rows]
     parts.append("<p>Keys of an example of each entity:</p>" + _grid(("Entity", *table.columns), keys, "keys"))
     return "\n".join(parts)
+
+
+def _index(index: IndexEntry) -> str:
+    name = f'<span class="name">{escape(index.name)}</span> <span class="tag">{index.kind}</span>'
+    return f'{name}<br><span class="note">{escape(index.reason)}</span>'
 
 
 def _entity(entity: EntityEntry) -> str:

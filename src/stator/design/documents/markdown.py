@@ -84,7 +84,9 @@ def _grid(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[
 def _text(text: str) -> str:
     """Text that stays text: nothing in it starts a cell, a tag or a link."""
     for character in "\\`*_[]<>|":
-        text = text.replace(character, f"\\{character}" if character not in "<>" else {"<": "&lt;", ">": "&gt;"}[character])
+        text = text.replace(
+            character, f"\\{character}" if character not in "<>" else {"<": "&lt;", ">": "&gt;"}[character]
+        )
     return " ".join(text.split())
 
 

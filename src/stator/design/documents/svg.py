@@ -45,7 +45,9 @@ def svg(diagram: Diagram) -> str:
     boxes = [_box(each) for each in placed.values()]
     return (
         f'<svg class="entities" viewBox="-2 -2 {width + 4:.0f} {height + 4:.0f}" width="{width + 4:.0f}" '
-        f'height="{height + 4:.0f}" role="img" aria-label="Entity diagram">\n' + "\n".join([*lines, *boxes]) + "\n</svg>"
+        f'height="{height + 4:.0f}" role="img" aria-label="Entity diagram">\n'
+        + "\n".join([*lines, *boxes])
+        + "\n</svg>"
     )
 
 

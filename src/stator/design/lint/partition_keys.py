@@ -79,14 +79,20 @@ def time_based(facts: Facts) -> Iterator[Finding]:
             now = facts.rate(entity, "create") * facts.write_units(entity) * facts.presence(each, entity) / values
             yield facts.on_field(
                 "ST102",
-                "error" if now > WRITE_LIMIT else "warning",
+                _time_severity(now),
                 entity,
                 times[0],
-                f"the partition key {each.name} is a time: all that is written now, {amount(now)} write units a second "
-                f"of 1,000, goes to one partition, and yesterday's partitions idle",
+                f"the partition key {each.name} is a time: all that is written now, {amount(now)} of 1,000 write units "
+                f"a second, goes to one partition, and yesterday's partitions idle",
                 f"put what the time is about in front ({_in_front(entity, times)}), or split it into "
                 f"{max(2, shards_for(now, WRITE_LIMIT))} shards with a field of your own",
             )
+
+
+def _time_severity(units: float) -> Severity:
+    if units > WRITE_LIMIT:
+        return "error"
+    return "warning" if units > WRITE_LIMIT * _EARLY else "note"
 
 
 def _in_front(entity: type[Entity], times: list[str]) -> str:

@@ -14,6 +14,8 @@ from stator.design.patterns import Pattern, WritePattern
 from stator.design.plan import Plan
 from stator.errors import DesignError, PatternRefused, ScanNeeded
 
+_TOO_MANY = re.compile(r" needs \d+ global and \d+ local indexes on one table")
+
 
 def plan_what_can_be(design: Design) -> tuple[Design, Plan | None, list[Finding]]:
     """The design without the patterns that were refused, its plan, and a finding for each refusal."""
@@ -34,7 +36,8 @@ def _refusal(error: DesignError, design: Design) -> Finding:
     fix = error.hint or "change what the message names"
     pattern = _pattern_of(error, design)
     if pattern is None:
-        return Finding("ST001", "error", "design", design.name, problem, fix, where)
+        code = "ST301" if _TOO_MANY.search(problem) else "ST001"
+        return Finding(code, "error", "design", design.name, problem, fix, where)
     if isinstance(error, ScanNeeded):
         code = "ST002"
     else:

@@ -19,3 +19,9 @@ def size(size_bytes: float) -> str:
 
 def dollars(value: float) -> str:
     return f"${value:,.2f}" if value < 1000 else f"${value:,.0f}"
+
+
+def plural(number: int, word: str) -> str:
+    if number == 1:
+        return f"1 {word}"
+    return f"{number} {word[:-1]}ies" if word.endswith("ty") else f"{number} {word}s"

@@ -1,0 +1,38 @@
+"""A design for other tools: CloudFormation, Terraform, CDK, NoSQL Workbench, a boto3 script, IAM policies.
+
+    exported = export(shop, "terraform")
+    exported.text, exported.notes
+
+Each target has a module with a function of the design and its plan. What a target cannot say stands in the notes, never nowhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from stator.design.export import boto3_script, cdk, cloudformation, iam, nosql_workbench, terraform
+from stator.design.export.source import Exported, Exporter, Source
+from stator.errors import DesignError
+
+if TYPE_CHECKING:
+    from stator.design.design import Design
+    from stator.design.plan import Plan
+
+TARGETS: Final[dict[str, Exporter]] = {
+    "cloudformation": cloudformation.export,
+    "terraform": terraform.export,
+    "cdk": cdk.export,
+    "nosql-workbench": nosql_workbench.export,
+    "boto3": boto3_script.export,
+    "iam": iam.export,
+}
+
+__all__ = ["TARGETS", "Exported", "Source", "export"]
+
+
+def export(design: Design, target: str, plan: Plan | None = None) -> Exported:
+    """The text for a target, and what it leaves out."""
+    exporter = TARGETS.get(target)
+    if exporter is None:
+        raise DesignError(f"there is no export to {target!r}", hint=f"one of {', '.join(TARGETS)}")
+    return exporter(Source(design, design.plan() if plan is None else plan))

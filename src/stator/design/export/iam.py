@@ -1,0 +1,122 @@
+"""IAM: for each pattern a statement with the actions it takes, on the tables and indexes it takes them on, and nothing else.
+
+A Query of an index is authorised on the index's ARN alone; reading the items behind an index that holds only keys is a BatchGetItem of
+the table. There is no action for a transaction: each write in it is authorised as what it is.
+
+Where the partition key begins with a constant, ``dynamodb:LeadingKeys`` keeps the statement to it: ``USER#*``. ``ForAllValues`` is true
+of a request that has no such key, so a ``Null`` test goes with it where the key is certain to be there, which is in requests for a table by
+key. In transactions and queries of an index the Developer Guide does not promise the key; there the test stands alone, and whoever
+has no leading key is not refused for it. A key that is a number, or made of several attributes, gets no test. Entities that share a
+prefix are not kept apart by it: IAM sees partition keys, not sort keys.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from stator.design.export.source import Exported, Source, camel
+from stator.design.plan import EntityPlan, PatternPlan, Plan, Step
+from stator.design.templates import Template
+from stator.errors import DesignError
+
+_MANAGED_POLICY: Final = 6144
+"""Characters, white space not counted, that a managed policy may have."""
+
+Statement = dict[str, Any]
+
+
+def export(source: Source) -> Exported:
+    return policy(source.plan)
+
+
+def policy(
+    plan: Plan, patterns: Iterable[str] | None = None, *, region: str = "*", account: str = "*", partition: str = "aws"
+) -> Exported:
+    """One policy for these patterns; for all of them, unless they are named."""
+    wanted = [each.name for each in plan.patterns] if patterns is None else list(patterns)
+    unknown = [name for name in wanted if name not in {each.name for each in plan.patterns}]
+    if unknown:
+        known = ", ".join(each.name for each in plan.patterns)
+        raise DesignError(f"{plan.name} has no pattern {', '.join(unknown)}", hint=f"it has {known}")
+    arns = f"arn:{partition}:dynamodb:{region}:{account}:table/"
+    statements = [each for name in wanted for each in _statements(plan.pattern(name), plan, arns)]
+    document = {"Version": "2012-10-17", "Statement": statements}
+    text = json.dumps(document, indent=2) + "\n"
+    size = len("".join(text.split()))
+    long = f"{size:,} characters are more than a managed policy may have ({_MANAGED_POLICY:,}): export some patterns at a time"
+    return Exported(text, (long,) if size > _MANAGED_POLICY else ())
+
+
+def _statements(pattern: PatternPlan, plan: Plan, arns: str) -> list[Statement]:
+    """Statements that differ only in their action become one."""
+    merged: dict[str, Statement] = {}
+    for step in pattern.steps:
+        for action, resource, condition in _needs(step, plan, pattern.transaction):
+            key = json.dumps([resource, condition])
+            each = merged.setdefault(key, {"Effect": "Allow", "Action": [], "Resource": f"{arns}{resource}"})
+            if f"dynamodb:{action}" not in each["Action"]:
+                each["Action"].append(f"dynamodb:{action}")
+            if condition:
+                each["Condition"] = condition
+    name = camel(pattern.name)
+    sids = [name if at == 1 else f"{name}{at}" for at in range(1, len(merged) + 1)]
+    return [{"Sid": sid, **each} for sid, each in zip(sids, merged.values())]
+
+
+def _needs(step: Step, plan: Plan, transaction: bool) -> Iterable[tuple[str, str, dict[str, Any]]]:
+    """Action, resource and condition of each request that a step makes."""
+    table = step.table
+    if step.operation in ("PutItem", "UpdateItem", "DeleteItem"):
+        entity = plan.entity(step.entities[0])
+        yield step.operation, table, _leading(_own_partition(entity, plan), certain=not transaction)
+        if step.operation != "PutItem":
+            for index in plan.table(table).indexes:
+                if f"writes to {entity.name}" in index.patterns:  # its key is looked up there first
+                    yield "Query", f"{table}/index/{index.name}", {}
+        return
+    where = table if step.index is None else f"{table}/index/{step.index}"
+    yield step.operation, where, _leading(_asked_partition(step, plan), certain=step.index is None)
+    if step.fetch:
+        found = [_own_partition(plan.entity(name), plan) for name in step.entities]
+        yield "BatchGetItem", table, _leading(found[0] if len(found) == 1 else None, certain=True)
+
+
+def _own_partition(entity: EntityPlan, plan: Plan) -> Template | None:
+    partition = plan.table(entity.table).partition
+    return next((key.template for key in entity.keys if key.index is None and key.name == partition), None)
+
+
+def _asked_partition(step: Step, plan: Plan) -> Template | None:
+    """The one string that the request is for; None where there is none, or several attributes make it up."""
+    table = plan.table(step.table)
+    names: tuple[str, ...] = (table.partition,)
+    if step.index is not None:
+        names = next(index.partition for index in table.indexes if index.name == step.index)
+    tests = [test for test in step.key if test.attribute in names and test.operator == "="]
+    return tests[0].bounds[0] if len(tests) == len(names) == 1 else None
+
+
+def _leading(template: Template | None, *, certain: bool) -> dict[str, Any]:
+    pattern = None if template is None else _pattern(template)
+    if pattern is None:
+        return {}
+    condition: dict[str, Any] = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": [pattern]}}
+    return condition | ({"Null": {"dynamodb:LeadingKeys": "false"}} if certain else {})
+
+
+def _pattern(template: Template) -> str | None:
+    """The constant beginning of a key and a star, or the key itself where all of it is constant."""
+    if template.native:
+        return None
+    texts = []
+    for part in template.parts:
+        if part.kind != "text":
+            break
+        texts.append(part.value)
+    prefix = re.sub(r"[*?$]", lambda found: f"${{{found[0]}}}", "".join(texts))
+    if not prefix:
+        return None
+    return prefix if len(texts) == len(template.parts) else f"{prefix}*"

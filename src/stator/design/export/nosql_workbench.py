@@ -1,0 +1,105 @@
+"""A data model for NoSQL Workbench, in the JSON it imports and exports (version 3.0), with an example of every entity.
+
+Its format has one attribute for each part of a key. An index with several keeps its first ones there, and the model's description
+says so: import it to look at it, and create the table from another export.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from stator.design.documents.examples import item_of
+from stator.design.export.source import Exported, Source
+from stator.design.plan import IndexPlan, TablePlan
+from stator.model.values import Item
+
+_DATE: Final = "Jan 01, 2026, 12:00 AM"
+"""A date is required. The same design gives the same file, so it is not today's."""
+
+
+def export(source: Source) -> Exported:
+    several = [
+        f"{index.name} has several attributes in a key ({', '.join((*index.partition, *index.sort))}), of which NoSQL "
+        f"Workbench's format takes the first"
+        for table in source.plan.tables
+        for index in table.indexes
+        if len(index.partition) > 1 or len(index.sort) > 1
+    ]
+    model = {
+        "ModelName": source.design.name,
+        "ModelMetadata": {
+            "Author": "stator",
+            "DateCreated": _DATE,
+            "DateLastModified": _DATE,
+            "Description": ". ".join([f"The design {source.design.name}", *several]),
+            "AWSService": "Amazon DynamoDB",
+            "Version": "3.0",
+        },
+        "DataModel": [_table(table, source) for table in source.plan.tables],
+    }
+    return Exported(json.dumps(model, indent=2, ensure_ascii=False) + "\n", tuple(several))
+
+
+def _table(table: TablePlan, source: Source) -> dict[str, Any]:
+    kinds = dict(table.attributes)
+    examples = {
+        source.plan.entity(entity).name: item_of(entity, source.plan.entity(entity))
+        for entity in source.entities(table)
+    }
+    found: dict[str, Any] = {
+        "TableName": table.name,
+        "KeyAttributes": _keys((table.partition,), (table.sort,) if table.sort else (), kinds),
+        "NonKeyAttributes": _others(table, examples),
+        "TableFacets": [_facet(name, item, table, source) for name, item in examples.items()],
+    }
+    for member, kind in (("GlobalSecondaryIndexes", "GSI"), ("LocalSecondaryIndexes", "LSI")):
+        indexes = [_index(index, kinds) for index in table.indexes if index.kind == kind]
+        if indexes:
+            found[member] = indexes
+    return found | {
+        "TableData": list(examples.values()),
+        "DataAccess": {"MySql": {}},
+        "SampleDataFormats": {},
+        "BillingMode": "PAY_PER_REQUEST",
+    }
+
+
+def _keys(partition: tuple[str, ...], sort: tuple[str, ...], kinds: dict[str, str]) -> dict[str, Any]:
+    keys = {"PartitionKey": {"AttributeName": partition[0], "AttributeType": kinds[partition[0]]}}
+    if sort:
+        keys["SortKey"] = {"AttributeName": sort[0], "AttributeType": kinds[sort[0]]}
+    return keys
+
+
+def _index(index: IndexPlan, kinds: dict[str, str]) -> dict[str, Any]:
+    return {
+        "IndexName": index.name,
+        "KeyAttributes": _keys(index.partition, index.sort, kinds),
+        "Projection": index.request()["Projection"],
+    }
+
+
+def _others(table: TablePlan, examples: dict[str, Item]) -> list[dict[str, str]]:
+    """Every attribute but the table's key, with the type it has in the first example that has it."""
+    kinds: dict[str, str] = {}
+    for item in examples.values():
+        for name, value in item.items():
+            kinds.setdefault(name, next(iter(value)))
+    own = {table.partition, table.sort}
+    return [{"AttributeName": name, "AttributeType": kind} for name, kind in kinds.items() if name not in own]
+
+
+def _facet(name: str, item: Item, table: TablePlan, source: Source) -> dict[str, Any]:
+    """An entity: its items without those of the others, with its own words for the key."""
+    templates = {key.name: str(key.template) for key in source.plan.entity(name).keys if key.index is None}
+    alias = {"PartitionKeyAlias": templates[table.partition]}
+    if table.sort:
+        alias["SortKeyAlias"] = templates[table.sort]
+    return {
+        "FacetName": name,
+        "KeyAttributeAlias": alias,
+        "TableData": [item],
+        "NonKeyAttributes": [each for each in item if each not in (table.partition, table.sort)],
+        "DataAccess": {"MySql": {}},
+    }

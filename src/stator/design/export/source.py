@@ -1,0 +1,60 @@
+"""What every export starts from: the plan, and the few facts about tables that only the design has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stator.design.design import Design
+from stator.design.entity import Entity, info
+from stator.design.plan import Plan, TablePlan
+from stator.errors import DesignError
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    text: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Source:
+    design: Design
+    plan: Plan
+
+    def entities(self, table: TablePlan) -> list[type[Entity]]:
+        return [entity for entity in self.design.entities if self.plan.entity(entity).table == table.name]
+
+    def ttl_attribute(self, table: TablePlan) -> str | None:
+        """The attribute that items expire by. DynamoDB has one for a table."""
+        marked = [
+            (info(entity).name, name)
+            for entity in self.entities(table)
+            for name, field in info(entity).fields.items()
+            if field.role == "ttl"
+        ]
+        names = sorted({name for _, name in marked})
+        if len(names) > 1:
+            shown = " and ".join(f"{entity}.{name}" for entity, name in marked)
+            raise DesignError(
+                f"table {table.name} would expire items by {shown}",
+                hint="a table has one such attribute: give them one name",
+            )
+        return names[0] if names else None
+
+
+Exporter = Callable[[Source], Exported]
+
+
+def camel(name: str) -> str:
+    """A name of letters and digits: ``shop-order`` becomes ``ShopOrder``."""
+    words = [word for word in re.split(r"[^A-Za-z0-9]+", name) if word]
+    joined = "".join(word[0].upper() + word[1:] for word in words)
+    return joined if joined[:1].isalpha() else f"Table{joined}"
+
+
+def snake(name: str) -> str:
+    """A name that Python and Terraform take."""
+    word = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_").lower()
+    return word if word[:1].isalpha() else f"table_{word}"

@@ -1,0 +1,221 @@
+"""What a published design is here: entities, patterns with rates, the published keys, the access paths that must come out.
+
+The published keys are data. ``Model.published`` plans them too: it makes subclasses of the entities with ``key=`` and ``index=`` and asks the
+same patterns of them, so that both designs are priced by one cost function and run against one engine.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from stator.design.candidates import Path
+from stator.design.costing import Facility
+from stator.design.design import Design, Layout, Per
+from stator.design.entity import Entity, info
+from stator.design.handwritten import fields_of, parse
+from stator.design.patterns import Ask, Change, Pattern, WritePattern
+from stator.design.plan import IndexPlan, KeyAttribute, Plan
+from stator.design.planner import Planning
+from stator.design.unit_prices import INDEX_DOLLARS, STORAGE_BYTE_DOLLARS
+
+Fields = tuple[str, ...]
+Shape = tuple[Fields, Fields]
+"""The fields of a partition key and of a sort key."""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """What the authors wrote for one entity: the table's key, and its keys in the indexes."""
+
+    key: tuple[str, str] | tuple[str]
+    indexes: Mapping[str, tuple[str, str] | tuple[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The access path a pattern must get. ``sort`` is what the sort key has to begin with; ``filtered`` allows a filter."""
+
+    operation: Literal["GetItem", "Query"]
+    of: Literal["table", "index"]
+    partition: Fields
+    sort: Fields = ()
+    filtered: bool = False
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Why our keys of an entity are not the published ones, and the fact that the reason stands on: of our plan and theirs."""
+
+    why: str
+    fact: Callable[[Plan, Plan], bool]
+
+
+@dataclass(frozen=True)
+class Model:
+    """``plain``: published indexes whose keys are attributes of the items, not strings made for the index. ``instead``: patterns that
+    the published keys cannot answer, or not as they are written here, with what is asked of them instead. ``differences`` are by entity,
+    and by "indexes" where the number of indexes is another. ``gap`` says what the planner does not do yet."""
+
+    name: str
+    entities: tuple[type[Entity], ...]
+    patterns: tuple[Pattern[..., Any] | WritePattern, ...]
+    volumes: Mapping[type[Entity], float | Per]
+    keys: Mapping[type[Entity], Keys]
+    paths: Mapping[str, Wanted]
+    objects: Callable[[random.Random], list[Any]]
+    calls: tuple[tuple[str, dict[str, Any]], ...]
+    differences: Mapping[str, Difference] = field(default_factory=dict)
+    plain: frozenset[str] = frozenset()
+    instead: Mapping[str, tuple[Pattern[..., Any], ...]] = field(default_factory=dict)
+    instead_calls: tuple[tuple[str, dict[str, Any]], ...] = ()
+    gap: str = ""
+
+    def ours(self, layout: Layout = "single-table") -> Design:
+        return Design(self.name, self.entities, self.patterns, volumes=self.volumes, layout=layout)
+
+    def published(self) -> Published:
+        made = {each: _keyed(each, self.keys[each]) for each in self.entities}
+        volumes = {
+            made[each]: replace(count, entity=made[count.entity]) if isinstance(count, Per) else count
+            for each, count in self.volumes.items()
+        }
+        asked = [one for each in self.patterns for one in self.instead.get(each.name, (each,))]
+        patterns = [_asked_of(pattern, made) for pattern in asked]
+        return Published(self, Design(self.name, made.values(), patterns, volumes=volumes), made)
+
+    @property
+    def published_calls(self) -> tuple[tuple[str, dict[str, Any]], ...]:
+        return tuple(call for call in self.calls if call[0] not in self.instead) + self.instead_calls
+
+    @property
+    def published_indexes(self) -> set[str]:
+        return {name for keys in self.keys.values() for name in keys.indexes}
+
+
+@dataclass(frozen=True)
+class Published:
+    model: Model
+    design: Design
+    made: Mapping[type[Entity], type[Entity]]
+
+    def objects(self, chance: random.Random) -> list[Any]:
+        return [
+            self.made[type(each)](**{one.name: getattr(each, one.name) for one in dataclasses.fields(each)})
+            for each in self.model.objects(chance)
+        ]
+
+    def dollars(self, plan: Plan) -> float:
+        """What their design costs, without what only comes of writing it down with ``index=``: there, an index is charged for once for
+        each entity in it, its keys are strings even if the authors took plain attributes, and several entities in it are read by
+        several queries."""
+        dollars = plan.dollars_per_month
+        dollars -= sum(
+            plan.pattern(one.name).dollars_per_month for each in self.model.instead.values() for one in each[1:]
+        )
+        pins = [(entity, name) for entity in self.made.values() for name, _ in info(entity).overrides.indexes]
+        dollars -= INDEX_DOLLARS * (len(pins) - len({name for _, name in pins}))
+        costing = Planning(self.design).costing
+        for entity in self.made.values():
+            for name, written in info(entity).overrides.indexes:
+                if name in self.model.plain:
+                    pieces = parse(entity, written, name)
+                    path = Path(entity, fields_of(pieces.partition), fields_of(pieces.sort), handwritten=pieces)
+                    entries = costing.estimates.volume(entity) * costing.presence(path)
+                    dollars -= entries * costing.key_bytes(Facility(path, "concatenated")) * STORAGE_BYTE_DOLLARS
+        return dollars
+
+
+def _keyed(entity: type[Entity], keys: Keys) -> type[Entity]:
+    options = {"key": keys.key, "index": dict(keys.indexes)}
+    return types.new_class(entity.__name__, (entity,), options, lambda body: body.update(__module__=entity.__module__))
+
+
+class _Retargeted(Pattern[..., Any]):
+    """A pattern asked of subclasses of the entities it was written for."""
+
+    def __init__(self, pattern: Pattern[..., Any], made: Mapping[type[Entity], type[Entity]]) -> None:
+        super().__init__(pattern.function, pattern.traffic)
+        self._made = made
+
+    def _trace(self) -> Ask:
+        return self.moved(super()._trace())
+
+    def moved(self, ask: Ask) -> Ask:
+        return replace(ask, targets=tuple(self._made[each] for each in ask.targets))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        query = super().__call__(*args, **kwargs)
+        query.ask = self.moved(query.ask)
+        return query
+
+
+def _asked_of(
+    pattern: Pattern[..., Any] | WritePattern, made: Mapping[type[Entity], type[Entity]]
+) -> Pattern[..., Any] | WritePattern:
+    if isinstance(pattern, Pattern):
+        return _Retargeted(pattern, made)
+
+    def changes() -> tuple[Change, ...]:
+        return tuple(replace(change, entity=made[change.entity]) for change in pattern.trace())
+
+    changes.__name__ = pattern.name
+    return WritePattern(changes, pattern.rps)
+
+
+# --- the keys of a plan -------------------------------------------------------------------------------------
+
+
+def base_of(plan: Plan, entity: str) -> Shape:
+    table = plan.table(plan.entity(entity).table)
+    own = {key.name: key for key in plan.entity(entity).keys if key.index is None}
+    return _fields(own[table.partition]), _fields(own[table.sort]) if table.sort and table.sort in own else ()
+
+
+def index_of(plan: Plan, entity: str, index: IndexPlan) -> Shape:
+    if index.native:
+        return index.partition, index.sort
+    own = {key.name: key for key in plan.entity(entity).keys if key.index == index.name}
+    sides = [
+        tuple(name for at in side if at in own for name in _fields(own[at])) for side in (index.partition, index.sort)
+    ]
+    return sides[0], sides[1]
+
+
+def indexes_of(plan: Plan) -> list[IndexPlan]:
+    return [index for table in plan.tables for index in table.indexes]
+
+
+def index_shapes(plan: Plan, entity: type[Entity]) -> list[Shape]:
+    name = info(entity).name
+    return [index_of(plan, name, index) for index in indexes_of(plan) if name in index.entities]
+
+
+def has_same_keys(entity: type[Entity], ours: Plan, theirs: Plan) -> bool:
+    """Whether both plans key an entity by the same fields. What follows in a sort key to tell items apart does not count."""
+    name, identity = info(entity).name, set(info(entity).identity)
+
+    def same(one: Shape, other: Shape) -> bool:
+        common = next(
+            (at for at, (a, b) in enumerate(zip(one[1], other[1])) if a != b), min(len(one[1]), len(other[1]))
+        )
+        return set(one[0]) == set(other[0]) and {*one[1][common:], *other[1][common:]} <= identity
+
+    if not same(base_of(ours, name), base_of(theirs, name)):
+        return False
+    left = index_shapes(theirs, entity)
+    for mine in index_shapes(ours, entity):
+        match = next((each for each in left if same(mine, each)), None)
+        if match is None:
+            return False
+        left.remove(match)
+    return not left
+
+
+def _fields(key: KeyAttribute) -> Fields:
+    constants = tuple(f"{part.value}={text}" for template, text in key.when for part in template.parts)
+    return (*constants, *(part.value for part in key.template.parts if part.kind == "field"))

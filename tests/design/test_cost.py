@@ -1,0 +1,244 @@
+"""What a design costs: the parts make up the whole, the units are the planner's, and the dollars can be worked out by hand."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stator.design.cost import MODES, CostOptions, CostReport, cost
+from stator.design.cost_diff import cause_of, compare
+from stator.design.design import Design
+from stator.design.entity import Entity
+from stator.design.markers import ident
+from stator.design.patterns import Query, creates, find, read, updates, write
+from stator.design.plan import Plan
+from stator.design.workload import workload_of
+from stator.errors import DesignError
+
+from . import models
+
+MONTH = 730 * 3600
+
+
+class Parcel(Entity):
+    parcel_id: str = ident()
+    depot: str
+    weight: int
+
+
+@read(rps=100)
+def parcel(parcel_id: str) -> Query[Parcel]:
+    return find(Parcel).where(Parcel.parcel_id == parcel_id)
+
+
+@read(rps=10, returns=4)
+def parcels_in(depot: str) -> Query[Parcel]:
+    return find(Parcel).where(Parcel.depot == depot)
+
+
+@write(rps=8)
+def accept() -> object:
+    return creates(Parcel)
+
+
+@write(rps=5)
+def move() -> object:
+    return updates(Parcel.depot)
+
+
+@write(rps=3)
+def weigh() -> object:
+    return updates(Parcel.weight)
+
+
+def post(*patterns: Any, **options: Any) -> Design:
+    return Design("post", [Parcel], patterns, volumes={Parcel: 1_000_000}, sizes={Parcel: 500}, **options)
+
+
+@cache
+def designs() -> tuple[tuple[Design, Plan], ...]:
+    made = (
+        models.shop(),
+        models.shop("table-per-entity"),
+        models.social(),
+        models.social("aggregate"),
+        post(parcel, parcels_in, accept, move, weigh, writes={Parcel: 2.5}),
+        Design("empty", [Parcel], [], volumes={Parcel: 0}),
+    )
+    return tuple((design, design.plan()) for design in made)
+
+
+# --- sums ---------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    at=st.integers(0, 5),
+    mode=st.sampled_from(MODES),
+    utilisation=st.floats(0.05, 1),
+    years=st.sampled_from([1, 3]),
+    pitr=st.booleans(),
+    backups=st.floats(0, 40),
+    consumers=st.integers(0, 5),
+    alone=st.booleans(),
+)
+def test_the_parts_make_up_the_whole_to_the_last_digit(
+    at: int, mode: Any, utilisation: float, years: Any, pitr: bool, backups: float, consumers: int, alone: bool
+) -> None:
+    design, plan = designs()[at]
+    options = CostOptions(
+        mode=mode, utilisation=utilisation, years=years, pitr=pitr, backups=backups, stream_consumers=consumers
+    )
+    found = cost(plan, facts=None if alone else design, **options)
+    assert all(line.dollars >= 0 for line in found.lines)
+    for group in (found.by_kind(), found.by_pattern(), found.by_entity(), found.by_place(), found.by(cause_of)):
+        assert sum(group.values()) == found.total
+    data = found.to_data()
+    assert sum(line["dollars_per_month"] for line in data["lines"]) == pytest.approx(data["dollars_per_month"])
+
+
+@pytest.mark.parametrize("at", range(6))
+def test_the_units_of_every_pattern_are_those_of_the_plan(at: int) -> None:
+    design, plan = designs()[at]
+    uses = workload_of(plan, design).uses
+    for pattern in plan.patterns:
+        counted = sum(use.units for use in uses if use.pattern == pattern.name)
+        assert float(counted) == pytest.approx(pattern.units_per_call * pattern.requests_per_second, rel=1e-3), pattern.name
+
+
+@pytest.mark.parametrize("at", range(6))
+def test_a_plan_without_its_design_has_the_same_requests_but_for_declared_writes(at: int) -> None:
+    design, plan = designs()[at]
+    whole = [use for use in workload_of(plan, design).uses if not use.pattern.startswith("writes of")]
+    alone = workload_of(Plan.from_json(plan.to_json())).uses
+    assert float(sum(use.units for use in alone)) == pytest.approx(float(sum(use.units for use in whole)), rel=1e-3)
+
+
+# --- by hand ------------------------------------------------------------------------------------------------
+
+
+def test_reads_and_storage_of_one_table_can_be_worked_out_by_hand() -> None:
+    found = post(parcel).cost()
+    # 100 eventually consistent reads a second of less than 4 KB at $0.125 a million; a million items of 564 + 100 bytes at $0.25 a GB.
+    assert found.by_kind()["reads"] == Decimal("16.425000000")
+    assert float(found.by_kind()["storage"]) == pytest.approx(1_000_000 * (500 + 64 + 100) / 2**30 * 0.25)
+    assert float(found.total) == pytest.approx(100 * 0.5 * MONTH * 0.125e-6 + 664e6 / 2**30 * 0.25)
+
+
+def test_a_change_of_an_index_key_pays_for_taking_out_and_putting_in() -> None:
+    uses = workload_of(*reversed_pair(post(parcels_in, accept, move, weigh))).uses
+    in_index = {use.pattern: float(use.units) for use in uses if use.index is not None and use.kind == "write"}
+    in_table = {use.pattern: float(use.units) for use in uses if use.index is None and use.kind == "write"}
+    assert in_table == {"accept": 8, "move": 5, "weigh": 3}
+    assert in_index["accept"] == 8
+    assert in_index["move"] == 10
+    assert in_index.get("weigh", 0) in (0, 3)  # by the projection the planner chose
+
+
+def reversed_pair(design: Design) -> tuple[Plan, Design]:
+    return design.plan(), design
+
+
+def test_declared_writes_are_paid_for_in_the_table_and_its_indexes() -> None:
+    found = post(parcel, parcels_in, writes={Parcel: 8}).cost()
+    assert found.by_pattern()["writes of Parcel"] == 2 * 8 * MONTH * Decimal("0.625e-6")
+
+
+def test_a_transaction_pays_twice_in_the_table_and_once_in_the_indexes() -> None:
+    design = models.shop()
+    uses = [use for use in workload_of(design.plan(), design).uses if use.pattern == "place_order"]
+    assert sum(use.units for use in uses if use.index is None) == 30 * (1 + 3) * 2
+    assert {use.index for use in uses} > {None}
+
+
+def test_provisioned_capacity_is_whole_and_never_less_than_one() -> None:
+    found = post(parcel, parcels_in).cost(mode="provisioned", utilisation=0.7)
+    index = next(line for line in found.lines if line.pattern == "parcels_in")
+    # 10 queries a second at half a unit or more: 5 / 0.7 is 8 units; and the items of an index of keys are fetched.
+    units = float(index.quantity) / MONTH
+    assert float(index.dollars) == pytest.approx(-(-units // 0.7) * 730 * 0.00013)
+    idle = [line for line in found.lines if line.unit == "idle capacity units"]
+    assert {(line.kind, line.index) for line in idle} >= {("writes", None), ("writes", index.index)}
+    assert found.by_pattern()["(idle capacity)"] == sum(line.dollars for line in idle)
+
+
+def test_reserved_capacity_costs_less_where_there_are_blocks_of_it() -> None:
+    totals = {mode: models.social().cost(mode=mode).by_kind()["writes"] for mode in MODES}
+    assert totals["reserved"] < totals["provisioned"] < totals["on-demand"]
+
+
+def test_backups_are_of_tables_and_not_of_global_indexes() -> None:
+    design = post(parcel, parcels_in)
+    found = design.cost(pitr=True, backups=3)
+    lines = [line for line in found.lines if line.kind == "backups"]
+    assert {line.index for line in lines} == {None}
+    size = 1_000_000 * 664 / 2**30
+    assert float(found.by_kind()["backups"]) == pytest.approx(size * 0.20 + 3 * size * 0.10)
+
+
+def test_a_consumer_of_the_stream_polls_every_second() -> None:
+    found = post(parcel).cost(stream_consumers=2)
+    assert found.by_kind()["streams"] == 2 * MONTH * Decimal("0.0000002")
+
+
+def test_another_region_has_its_own_prices() -> None:
+    design = post(parcel)
+    assert design.cost(region="eu-west-1").total > design.cost().total
+    assert design.cost().prices_as_of == "2026-09-11"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"region": "mars-1"}, "no prices for region 'mars-1'"),
+        ({"mode": "free"}, "there is no billing mode 'free'"),
+        ({"mode": "provisioned", "utilisation": 0}, "a utilisation of 0 is impossible"),
+        ({"utilisation": 1.5}, "a utilisation of 1.5 is impossible"),
+        ({"backups": -1}, "fewer than no backups"),
+        ({"mode": "reserved", "table_class": "infrequent_access"}, "only the Standard table class"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_hint(options: Any, message: str) -> None:
+    with pytest.raises(DesignError, match=message) as raised:
+        post(parcel).cost(**options)
+    assert raised.value.hint
+
+
+# --- differences --------------------------------------------------------------------------------------------
+
+
+def both(before: Design, after: Design, **options: Any) -> tuple[CostReport, CostReport]:
+    return cost(before.plan(), facts=after, **options), after.cost(**options)
+
+
+def test_a_difference_is_the_sum_of_its_causes() -> None:
+    for mode in MODES:
+        found = compare(*both(post(parcel, accept), post(parcel, parcels_in, accept, move), mode=mode))
+        assert sum(each.dollars for each in found.changes) == found.dollars
+        assert found.dollars > 0
+
+
+def test_a_difference_says_what_it_adds_and_because_of_what() -> None:
+    found = compare(*both(post(parcel, accept), post(parcel, parcels_in, accept)))
+    assert found.sentence.startswith(f"This change adds ${found.dollars:,.2f} a month, +")
+    assert "index of Parcel by depot is new" in found.sentence
+    assert "parcels_in is new" in found.sentence
+    back = compare(found.after, found.before)
+    assert back.sentence.startswith("This change saves $")
+    assert "parcels_in is gone" in back.sentence
+
+
+def test_no_difference_is_said_as_such() -> None:
+    found = compare(*both(post(parcel), post(parcel)))
+    assert found.sentence == f"This change costs nothing: it stays at ${found.after.total:,.2f} a month."
+    assert found.changes == ()
+
+
+def test_a_difference_needs_one_basis() -> None:
+    with pytest.raises(DesignError, match="not on the same basis"):
+        compare(post(parcel).cost(), post(parcel).cost(mode="provisioned"))

@@ -1,0 +1,252 @@
+"""Exports that make tables: each is read by the tool it is for, or by a parser of its language, and says what the plan says."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from stator.design.design import Design
+from stator.design.entity import Entity
+from stator.design.export import TARGETS, export
+from stator.design.export.source import Source, camel, snake
+from stator.design.markers import ident, ttl
+from stator.engine import Engine
+from stator.errors import DesignError
+
+from .exporting import NAMES, sources
+
+TERRAFORM = shutil.which("terraform")
+PLUGINS = Path("/opt/tf-plugins")
+
+
+@pytest.fixture(params=NAMES)
+def source(request: pytest.FixtureRequest) -> Source:
+    return sources()[request.param]
+
+
+def text_of(source: Source, target: str) -> str:
+    return export(source.design, target, source.plan).text
+
+
+# --- all of them --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_same_design_gives_the_same_text_and_names_every_table_and_index(target: str, source: Source) -> None:
+    text = text_of(source, target)
+    assert text == text_of(source, target)
+    assert text.endswith("\n") and not text.endswith("\n\n")
+    for table in source.plan.tables:
+        assert table.name in text
+        if target != "iam":
+            assert all(f'"{index.name}"' in text for index in table.indexes)
+
+
+def test_an_unknown_target_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(DesignError, match="no export to 'pulumi'") as raised:
+        export(sources()["shop"].design, "pulumi")
+    assert "terraform" in str(raised.value.hint)
+
+
+def test_a_table_expires_items_by_one_attribute() -> None:
+    class Session(Entity):
+        session_id: str = ident()
+        gone: int | None = ttl(days=1, default=None)
+
+    class Token(Entity):
+        token_id: str = ident()
+        ends: int | None = ttl(days=1, default=None)
+
+    with pytest.raises(DesignError, match=r"Session\.gone and Token\.ends"):
+        export(Design("two", [Session, Token], []), "cloudformation")
+    apart = Design("two", [Session, Token], [], layout="table-per-entity")
+    assert json.loads(export(apart, "cloudformation").text)["Resources"].keys() == {"TwoSessionTable", "TwoTokenTable"}
+
+
+@pytest.mark.parametrize(
+    ("name", "as_camel", "as_snake"),
+    [("shop", "Shop", "shop"), ("shop-order", "ShopOrder", "shop_order"), ("2.a_b", "Table2AB", "table_2_a_b")],
+)
+def test_names_fit_the_languages(name: str, as_camel: str, as_snake: str) -> None:
+    assert (camel(name), snake(name)) == (as_camel, as_snake)
+
+
+# --- CloudFormation -----------------------------------------------------------------------------------------
+
+
+def test_cfn_lint_finds_nothing(tmp_path: Path) -> None:
+    pytest.importorskip("cfnlint")
+    files = []
+    for name, source in sources().items():
+        files.append(tmp_path / f"{name}.json")
+        files[-1].write_text(text_of(source, "cloudformation"))
+    ran = subprocess.run(
+        [Path(sys.executable).parent / "cfn-lint", "--include-checks", "I", "--", *files], capture_output=True, text=True
+    )
+    assert (ran.returncode, ran.stdout) == (0, ""), ran.stdout + ran.stderr
+
+
+def test_the_template_makes_the_tables_of_the_plan(source: Source) -> None:
+    resources = json.loads(text_of(source, "cloudformation"))["Resources"].values()
+    properties = {each["Properties"]["TableName"]: each["Properties"] for each in resources}
+    for request in source.plan.create_table_requests():
+        made = properties[request["TableName"]]
+        expiry = made.pop("TimeToLiveSpecification", None)
+        assert made == request
+        table = source.plan.table(request["TableName"])
+        assert (expiry and expiry["AttributeName"]) == source.ttl_attribute(table)
+
+
+# --- Terraform ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(TERRAFORM is None, reason="terraform is not installed")
+def test_terraform_reads_it_and_has_nothing_to_format(source: Source, tmp_path: Path) -> None:
+    (tmp_path / "main.tf").write_text(text_of(source, "terraform"))
+    ran = subprocess.run(
+        [str(TERRAFORM), "fmt", "-check", "-diff", "-no-color"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (ran.returncode, ran.stdout) == (0, ""), ran.stdout + ran.stderr
+
+
+@pytest.mark.skipif(TERRAFORM is None or not PLUGINS.is_dir(), reason="the AWS provider is not on this machine")
+def test_terraform_validates_it_against_the_provider(tmp_path: Path) -> None:
+    """All designs in one folder: starting the provider takes seconds. Keys of several attributes need a newer one than is here."""
+    for name, source in sources().items():
+        exported = export(source.design, "terraform", source.plan)
+        if not exported.notes:
+            folder = tmp_path / name.replace("-", "_")
+            folder.mkdir()
+            (folder / "main.tf").write_text(exported.text)
+    calls = "".join(f'module "{each.name}" {{\n  source = "./{each.name}"\n}}\n' for each in tmp_path.iterdir())
+    (tmp_path / "main.tf").write_text(calls)
+    environment = {**os.environ, "CHECKPOINT_DISABLE": "1", "TF_IN_AUTOMATION": "1"}
+    for arguments in (["init", "-no-color", "-input=false", f"-plugin-dir={PLUGINS}"], ["validate", "-no-color"]):
+        ran = subprocess.run(
+            [str(TERRAFORM), *arguments], cwd=tmp_path, capture_output=True, text=True, env=environment, timeout=120
+        )
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def test_keys_of_several_attributes_ask_for_a_newer_provider() -> None:
+    exported = export(sources()["games"].design, "terraform")
+    assert "6.29.0" in exported.notes[0]
+    assert '      version = ">= 6.29.0"' in exported.text
+    assert exported.text.count("key_schema {") == 3
+    assert export(sources()["shop"].design, "terraform").notes == ()
+
+
+# --- CDK ----------------------------------------------------------------------------------------------------
+
+
+class _Recorder:
+    """Stands for aws_cdk where it is not installed: what is called is put down."""
+
+    def __init__(self) -> None:
+        self.tables: list[dict[str, Any]] = []
+
+    def modules(self) -> dict[str, Any]:
+        names = SimpleNamespace
+        plain = lambda **members: names(**members)  # noqa: E731
+        enum = names(STRING="S", NUMBER="N", BINARY="B")
+        dynamodb = names(
+            AttributeType=enum,
+            Attribute=plain,
+            TableV2=lambda scope, name, **members: self.tables.append(members),
+            GlobalSecondaryIndexPropsV2=plain,
+            LocalSecondaryIndexProps=plain,
+            ProjectionType=names(ALL="ALL", INCLUDE="INCLUDE", KEYS_ONLY="KEYS_ONLY"),
+            Billing=names(on_demand=lambda: "on demand"),
+        )
+        stack = type("Stack", (), {"__init__": lambda self, scope, name, **options: None})
+        app = type("App", (), {"synth": lambda self: None})
+        cdk = names(App=app, Stack=stack, RemovalPolicy=names(RETAIN="retain"), aws_dynamodb=dynamodb)
+        return {"aws_cdk": cdk, "aws_cdk.aws_dynamodb": dynamodb, "constructs": names(Construct=object)}
+
+
+def test_the_cdk_app_compiles_and_declares_the_tables_of_the_plan(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = _Recorder()
+    for name, module in recorder.modules().items():
+        monkeypatch.setitem(sys.modules, name, module)
+    text = text_of(source, "cdk")
+    exec(compile(ast.parse(text), "app.py", "exec"), {"__name__": "app"})
+    assert [table["table_name"] for table in recorder.tables] == [table.name for table in source.plan.tables]
+    for made, table in zip(recorder.tables, source.plan.tables):
+        kinds = dict(table.attributes)
+        assert (made["partition_key"].name, made["partition_key"].type) == (table.partition, kinds[table.partition])
+        declared = [*made.get("global_secondary_indexes", []), *made.get("local_secondary_indexes", [])]
+        for index in table.indexes:
+            found = vars(next(each for each in declared if each.index_name == index.name))
+            assert _names(found, "sort") == index.sort
+            assert _names(found, "partition") == (index.partition if index.kind == "GSI" else ())
+            assert found["projection_type"] == index.projection
+        assert len(declared) == len(table.indexes)
+
+
+def _names(index: dict[str, Any], kind: str) -> tuple[str, ...]:
+    several = index.get(f"{kind}_keys") or [index[f"{kind}_key"]] if f"{kind}_key" in index or f"{kind}_keys" in index else []
+    return tuple(each.name for each in several)
+
+
+# --- boto3 --------------------------------------------------------------------------------------------------
+
+
+def test_the_boto3_script_makes_the_tables_and_does_no_harm_the_second_time(
+    source: Source, dynamodb_client: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module: dict[str, Any] = {"__name__": "create_tables"}
+    exec(compile(text_of(source, "boto3"), "create_tables.py", "exec"), module)
+    module["create_tables"](dynamodb_client)
+    module["create_tables"](dynamodb_client)
+    lines = capsys.readouterr().out.splitlines()
+    tables = [table.name for table in source.plan.tables]
+    assert lines == [f"{name} is made" for name in tables] + [f"{name} is there already" for name in tables]
+    for table in source.plan.tables:
+        described = dynamodb_client.describe_table(TableName=table.name)["Table"]
+        request = table.create_request()
+        assert described["KeySchema"] == request["KeySchema"]
+        made = {each["IndexName"]: each for each in described.get("GlobalSecondaryIndexes", [])}
+        for index in request.get("GlobalSecondaryIndexes", []):
+            assert made[index["IndexName"]]["KeySchema"] == index["KeySchema"]
+            assert made[index["IndexName"]]["Projection"] == index["Projection"]
+        expiry = dynamodb_client.describe_time_to_live(TableName=table.name)["TimeToLiveDescription"]
+        assert expiry.get("AttributeName") == source.ttl_attribute(table)
+
+
+# --- NoSQL Workbench ----------------------------------------------------------------------------------------
+
+
+def test_the_workbench_model_has_its_members_and_items_that_fit_the_tables(source: Source) -> None:
+    model = json.loads(text_of(source, "nosql-workbench"))
+    assert model["ModelMetadata"].keys() == {
+        "Author", "DateCreated", "DateLastModified", "Description", "AWSService", "Version",
+    }  # fmt: skip
+    assert model["ModelMetadata"]["AWSService"] == "Amazon DynamoDB"
+    assert [table["TableName"] for table in model["DataModel"]] == [table.name for table in source.plan.tables]
+    with Engine.open() as engine:
+        for request in source.plan.create_table_requests():
+            engine.call("CreateTable", request)
+        for table in model["DataModel"]:
+            declared = {each["AttributeName"]: each["AttributeType"] for each in table["NonKeyAttributes"]}
+            keys = {each["AttributeName"] for each in table["KeyAttributes"].values()}
+            for item in table["TableData"]:
+                engine.call("PutItem", {"TableName": table["TableName"], "Item": item})
+                assert item.keys() - keys <= declared.keys()
+            assert [facet["TableData"] for facet in table["TableFacets"]] == [[item] for item in table["TableData"]]
+
+
+def test_the_workbench_model_says_what_its_format_cannot() -> None:
+    exported = export(sources()["games"].design, "nosql-workbench")
+    assert "several attributes in a key" in exported.notes[0]
+    assert exported.notes[0] in json.loads(exported.text)["ModelMetadata"]["Description"]
