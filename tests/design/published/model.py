@@ -88,6 +88,17 @@ class Model:
         patterns = [_asked_of(pattern, made) for pattern in asked]
         return Published(self, Design(self.name, made.values(), patterns, volumes=volumes), made)
 
+    def at_other_rates(self, chance: random.Random) -> Model:
+        """The same model with every pattern asked up to ten times as often, or as seldom."""
+
+        def turned(pattern: Pattern[..., Any] | WritePattern) -> Pattern[..., Any] | WritePattern:
+            factor = 10 ** chance.uniform(-1, 1)
+            if isinstance(pattern, WritePattern):
+                return WritePattern(pattern.function, pattern.rps * factor)
+            return Pattern(pattern.function, replace(pattern.traffic, rps=pattern.traffic.rps * factor))
+
+        return replace(self, patterns=tuple(map(turned, self.patterns)))
+
     @property
     def published_calls(self) -> tuple[tuple[str, dict[str, Any]], ...]:
         return tuple(call for call in self.calls if call[0] not in self.instead) + self.instead_calls
