@@ -12,10 +12,7 @@ DESIGN = '''
 from datetime import datetime
 from decimal import Decimal
 
-from stator.design.design import Design, per
-from stator.design.entity import Entity
-from stator.design.markers import ident, ttl
-from stator.design.patterns import Query, creates, find, read, write
+from stator import Design, Entity, Query, creates, find, ident, per, read, ttl, write
 
 
 class User(Entity):
@@ -56,18 +53,20 @@ shop = Design(
     volumes={User: 2_000_000, Order: per(User, 12)},
 )
 '''
-BY_EMAIL = '''
+BY_EMAIL = """
 
 @read(rps=20)
 def user_by_email(email: str) -> Query[User]:
     return find(User).where(User.email == email)
-'''
+"""
 
 
 def with_email(text: str = DESIGN) -> str:
     """The design with one pattern more, which takes an index."""
     head, tail = text.split("\n\n@write", 1)
-    return head + BY_EMAIL + "\n\n@write" + tail.replace("orders_of_user, place", "orders_of_user, user_by_email, place")
+    return (
+        head + BY_EMAIL + "\n\n@write" + tail.replace("orders_of_user, place", "orders_of_user, user_by_email, place")
+    )
 
 
 def stator_in(folder: Path, *arguments: str, columns: int = 100) -> subprocess.CompletedProcess[str]:

@@ -131,7 +131,8 @@ def test_a_mistake_is_explained(folder: Path, arguments: list[str], message: str
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--mode", "free"], ["--utilisation", "0"], ["--utilisation", "2"], ["--years", "2"], ["--streams", "-1"]]
+    "arguments",
+    [["--mode", "free"], ["--utilisation", "0"], ["--utilisation", "2"], ["--years", "2"], ["--streams", "-1"]],
 )
 def test_wrong_usage_exits_with_2(folder: Path, arguments: list[str]) -> None:
     done = stator_in(folder, "cost", *arguments)

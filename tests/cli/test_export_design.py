@@ -41,7 +41,12 @@ def test_the_boto3_script_makes_the_tables_on_a_server(folder: Path) -> None:
             "AWS_DEFAULT_REGION": "us-east-1",
         }
         ran = subprocess.run(
-            [sys.executable, "create_tables.py"], cwd=folder, env=environment, capture_output=True, text=True, timeout=60
+            [sys.executable, "create_tables.py"],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
         )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "shop is made\n", "")
 

@@ -108,7 +108,9 @@ def test_the_units_of_every_pattern_are_those_of_the_plan(at: int) -> None:
     uses = workload_of(plan, design).uses
     for pattern in plan.patterns:
         counted = sum(use.units for use in uses if use.pattern == pattern.name)
-        assert float(counted) == pytest.approx(pattern.units_per_call * pattern.requests_per_second, rel=1e-3), pattern.name
+        assert float(counted) == pytest.approx(pattern.units_per_call * pattern.requests_per_second, rel=1e-3), (
+            pattern.name
+        )
 
 
 @pytest.mark.parametrize("at", range(6))

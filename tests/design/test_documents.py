@@ -139,8 +139,7 @@ def test_the_drawing_has_every_field_and_no_overlapping_boxes(design: Design) ->
         assert info(entity).name in texts
         assert all(name in texts for name in info(entity).fields)
     boxes = [
-        tuple(float(each.get(name, "")) for name in ("x", "y", "width", "height"))
-        for each in drawing.iter("rect")
+        tuple(float(each.get(name, "")) for name in ("x", "y", "width", "height")) for each in drawing.iter("rect")
     ]
     assert len(boxes) == len(design.entities)
     for at, (x, y, width, height) in enumerate(boxes):

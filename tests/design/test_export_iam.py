@@ -129,7 +129,9 @@ def test_the_leading_keys_of_example_items_pass_the_test(name: str) -> None:
             if own.name not in {step.entities[0] for step in pattern.steps}:
                 continue
             key = item_of(entity, own)[source.plan.table(own.table).partition]
-            tests = [each.get("Condition") for each in statements(name, pattern.name) if "Query" not in str(each["Action"])]
+            tests = [
+                each.get("Condition") for each in statements(name, pattern.name) if "Query" not in str(each["Action"])
+            ]
             assert any(test is None or _passes(test, str(key.get("S"))) for test in tests)
 
 

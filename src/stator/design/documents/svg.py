@@ -61,12 +61,18 @@ def _place(diagram: Diagram) -> dict[str, _Placed]:
     for at in sorted(columns):
         width = max(_width(box) for box in columns[at])
         y = 0.0
-        for box in columns[at]:
+        for box in sorted(columns[at], key=lambda each: _height_of_parents(each, diagram, placed)):
             height = _HEAD + len(box.fields) * _ROW + 10
             placed[box.name] = _Placed(box, x, y, width, height)
             y += height + _GAP_Y
         x += width + _GAP_X
     return placed
+
+
+def _height_of_parents(box: Box, diagram: Diagram, placed: dict[str, _Placed]) -> float:
+    """Where a box would best be, so that few lines cross: as high as its parents are on average. Equals keep their order."""
+    parents = [placed[each.parent] for each in diagram.relations if each.child == box.name and each.parent in placed]
+    return sum(each.y for each in parents) / len(parents) if parents else 0.0
 
 
 def _depths(diagram: Diagram) -> dict[str, int]:
@@ -120,18 +126,24 @@ def _relation(relation: Relation, placed: dict[str, _Placed]) -> str:
     foreign = {field.name for field in child.box.fields if "FK" in field.mark and field.name.endswith(tuple(keys))}
     y1, y2 = parent.row_y(keys), child.row_y(foreign or keys)
     if child.x > parent.x:
-        x1, x2, bend = parent.x + parent.width, child.x, 60.0
+        x1, x2, bend, side = parent.x + parent.width, child.x, 60.0, -1
         path = f"M{x1:.1f} {y1:.1f} C{x1 + bend:.1f} {y1:.1f} {x2 - bend:.1f} {y2:.1f} {x2 - _FOOT:.1f} {y2:.1f}"
-        middle, side = (x1 + x2) / 2, -1
     else:
-        x1, x2 = parent.x + parent.width, child.x + child.width
+        x1, x2, side = parent.x + parent.width, child.x + child.width, 1
         out = max(x1, x2) + 50
         path = f"M{x1:.1f} {y1:.1f} C{out:.1f} {y1:.1f} {out:.1f} {y2:.1f} {x2 + _FOOT:.1f} {y2:.1f}"
-        middle, side = out - 6, 1
     foot = "" if relation.is_one else _crows_foot(x2, y2, side)
     end = f"M{x2 + side * _FOOT:.1f} {y2:.1f} L{x2:.1f} {y2:.1f}"
-    label = f'<text class="each" x="{middle:.1f}" y="{(y1 + y2) / 2 - 6:.1f}" text-anchor="middle">{escape(relation.label)}</text>'
-    return f'<path class="line" d="{path} {end} {foot}"/>{label}'
+    return f'<path class="line" d="{path} {end} {foot}"/>{_label(relation, x2, y2, side)}'
+
+
+def _label(relation: Relation, x: float, y: float, side: int) -> str:
+    """At the child's end, where no two lines meet."""
+    anchor = "end" if side < 0 else "start"
+    return (
+        f'<text class="each" x="{x + side * (_FOOT + 5):.1f}" y="{y - 6:.1f}" text-anchor="{anchor}">'
+        f"{escape(relation.label)}</text>"
+    )
 
 
 def _crows_foot(x: float, y: float, side: int) -> str:

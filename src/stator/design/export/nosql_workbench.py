@@ -1,7 +1,10 @@
 """A data model for NoSQL Workbench, in the JSON it imports and exports (version 3.0), with an example of every entity.
 
-Its format has one attribute for each part of a key. An index with several keeps its first ones there, and the model's description
-says so: import it to look at it, and create the table from another export.
+Each entity is a facet and its items are in it, as in the models that AWS publishes; a model without facets would have them in the table.
+
+The format has one attribute for each part of a key. An index with several keeps its first ones there, and the model's description
+says so: import it to look at it, and create the table from another export. It also has one type for each attribute of a table; where two
+entities disagree, the note says so.
 """
 
 from __future__ import annotations
@@ -19,26 +22,41 @@ _DATE: Final = "Jan 01, 2026, 12:00 AM"
 
 
 def export(source: Source) -> Exported:
-    several = [
-        f"{index.name} has several attributes in a key ({', '.join((*index.partition, *index.sort))}), of which NoSQL "
-        f"Workbench's format takes the first"
-        for table in source.plan.tables
-        for index in table.indexes
-        if len(index.partition) > 1 or len(index.sort) > 1
-    ]
+    notes = [note for table in source.plan.tables for note in (*_several(table), *_disagreeing(table, source))]
     model = {
         "ModelName": source.design.name,
         "ModelMetadata": {
             "Author": "stator",
             "DateCreated": _DATE,
             "DateLastModified": _DATE,
-            "Description": ". ".join([f"The design {source.design.name}", *several]),
+            "Description": ". ".join([f"The design {source.design.name}", *notes]),
             "AWSService": "Amazon DynamoDB",
             "Version": "3.0",
         },
         "DataModel": [_table(table, source) for table in source.plan.tables],
     }
-    return Exported(json.dumps(model, indent=2, ensure_ascii=False) + "\n", tuple(several))
+    return Exported(json.dumps(model, indent=2, ensure_ascii=False) + "\n", tuple(notes))
+
+
+def _several(table: TablePlan) -> list[str]:
+    return [
+        f"{index.name} has several attributes in a key ({', '.join((*index.partition, *index.sort))}), of which NoSQL "
+        f"Workbench's format takes the first"
+        for index in table.indexes
+        if len(index.partition) > 1 or len(index.sort) > 1
+    ]
+
+
+def _disagreeing(table: TablePlan, source: Source) -> list[str]:
+    kinds: dict[str, set[str]] = {}
+    for entity in source.entities(table):
+        for name, value in item_of(entity, source.plan.entity(entity)).items():
+            kinds.setdefault(name, set()).add(next(iter(value)))
+    return [
+        f"{name} is {' or '.join(sorted(found))} by entity, of which NoSQL Workbench takes one"
+        for name, found in kinds.items()
+        if len(found) > 1
+    ]
 
 
 def _table(table: TablePlan, source: Source) -> dict[str, Any]:
@@ -58,9 +76,7 @@ def _table(table: TablePlan, source: Source) -> dict[str, Any]:
         if indexes:
             found[member] = indexes
     return found | {
-        "TableData": list(examples.values()),
         "DataAccess": {"MySql": {}},
-        "SampleDataFormats": {},
         "BillingMode": "PAY_PER_REQUEST",
     }
 
