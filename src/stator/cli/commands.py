@@ -17,7 +17,9 @@ class CommandEntry:
 
 COMMANDS = (
     CommandEntry("serve", "stator.cli.serve", "Serve DynamoDB's API on this machine, in memory or from a folder."),
-    CommandEntry("plan", "stator.cli.plan", "Show the keys, indexes and requests of a design, with what they cost and why."),
+    CommandEntry(
+        "plan", "stator.cli.plan", "Show the keys, indexes and requests of a design, with what they cost and why."
+    ),
     CommandEntry("check", "stator.cli.check", "Check a design for what will go wrong, and against its lock file."),
     CommandEntry("cost", "stator.cli.cost", "Say what the design costs a month, by pattern, entity and index."),
     CommandEntry("docs", "stator.cli.docs", "Write the design as a document: patterns, entity diagram, example items."),
