@@ -12,8 +12,11 @@ from typing import Any, Literal
 from uuid import UUID
 from xml.etree import ElementTree
 
+import msgspec
+import pydantic
 import pytest
 
+from stator.design.adapters import adapt
 from stator.design.design import Design
 from stator.design.documents import Document, document_of, html, markdown
 from stator.design.documents.diagram import diagram_of, mermaid
@@ -80,6 +83,25 @@ def test_an_example_has_a_value_for_every_field_and_comes_back_from_the_wire() -
     assert set(wire) == set(info(Everything).fields)
     assert info(Everything).codec.decode(wire) == made
     assert example_of(Everything) == made
+
+
+def test_models_of_other_libraries_have_examples_too() -> None:
+    class Person(pydantic.BaseModel):
+        person_id: str
+        born: date
+        nickname: str | None = None
+
+    class Ticket(msgspec.Struct):
+        ticket_id: int
+        person_id: str
+
+    design = Design("guests", [adapt(Person, ident="person_id"), adapt(Ticket, ident="ticket_id")], [])
+    document = document_of(design)
+    assert [[each.value for each in entity.attributes][-2:] for entity in document.entities] == [
+        ["2026-03-14", "nickname-1"],
+        ["42", "person-1"],
+    ]
+    assert [(each.parent, each.child) for each in document.diagram.relations] == [("Person", "Ticket")]
 
 
 def test_an_example_is_in_the_sparse_indexes_of_its_entity() -> None:
@@ -226,6 +248,13 @@ def test_the_page_is_well_formed_and_needs_nothing_from_outside(document: Docume
     assert "prefers-color-scheme: dark" in page
     for pattern in (*document.reads, *document.writes):
         assert pattern.name in page
+
+
+def test_declared_writes_stand_beside_the_write_patterns() -> None:
+    document = document_of(Design("few", [Everything], [], writes={Everything: 2}, sizes={Everything: 500}))
+    [entry] = document.writes
+    assert (entry.name, entry.operation, entry.per_second, entry.units) == ("writes of Everything", "PutItem", 2, 1)
+    assert "**writes of Everything**" in markdown(document)
 
 
 def test_the_same_design_gives_the_same_document() -> None:

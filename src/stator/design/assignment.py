@@ -50,7 +50,7 @@ class Assignment:
     def __init__(self, choices: Choices, base: Facility, forced: tuple[Facility, ...], caps: Caps) -> None:
         self.choices = choices
         self.base = base
-        self.forced = (*choices.pinned, *forced)
+        self.forced = (*choices.pinned, *(each for each in forced if each not in choices.pinned))
         self.caps = caps
         candidates = [each for each in choices.secondary if each not in self.forced and _fits_base(each, base)]
         self.candidates = candidates

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
 from stator.design import keys
@@ -104,6 +105,7 @@ class _Table:
         """GSI1, GSI2 ... for what is shared, then for what is not; LSI1 ... for local indexes; by hand as written."""
         opened = [facility for each in self.designs.values() for facility in each.opened]
         number = 0
+        written = {str(each.path.handwritten.index) for each in opened if each.path.handwritten is not None}
         for projection in ("ALL", "KEYS_ONLY"):
             colours: dict[Facility, int] = {}
             for component in self.found.components:
@@ -111,7 +113,7 @@ class _Table:
                 wanted = [each for each in inside if each.shares_slot and each.projection == projection]
                 colours |= colour(wanted, [group.facilities for group in component.groups if not group.in_base])
             for facility, chosen in colours.items():
-                self.slots[facility] = self._generic_slot("GSI", f"GSI{number + chosen + 1}")
+                self.slots[facility] = self._generic_slot("GSI", self._free_name("GSI", number + chosen + 1, written))
             number += max(colours.values(), default=-1) + 1
         rest = sorted({each for each in opened if each not in self.slots}, key=lambda each: each.rank)
         local = 0
@@ -120,15 +122,24 @@ class _Table:
                 self.slots[facility] = self._generic_slot("GSI", str(facility.path.handwritten.index))
             elif facility.holding == "local":
                 local += 1
-                slot = self._generic_slot("LSI", f"LSI{local}")
+                slot = self._generic_slot("LSI", self._free_name("LSI", local, written))
                 self.slots[facility] = replace(slot, partition=self.base_slots[facility.path.entity].partition)
             else:
                 number += 1
-                slot = self._generic_slot("GSI", f"GSI{number}")
+                slot = self._generic_slot("GSI", self._free_name("GSI", number, written))
                 if facility.is_native:
                     path = facility.path
                     slot = replace(slot, partition=path.partition, sort=path.significant, native=True)
                 self.slots[facility] = slot
+
+    def _free_name(self, kind: str, number: int, written: set[str]) -> str:
+        """The name with this number among those that no index written by hand has, nor has its attributes."""
+        taken = {own for name in written for own in self._names_of(name)}
+        free = (name for at in count(1) if not taken & self._names_of(name := f"{kind}{at}") and name not in written)
+        return next(islice(free, number - 1, None))
+
+    def _names_of(self, index: str) -> set[str]:
+        return {self._named(index), self._named(f"{index}PK"), self._named(f"{index}SK")}
 
     def _generic_slot(self, kind: str, name: str) -> Slot:
         partition, sort = self._named(f"{name}PK"), self._named(f"{name}SK")

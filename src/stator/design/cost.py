@@ -326,7 +326,8 @@ def _rounded(dollars: Decimal) -> Decimal:
 
 
 def _shares(dollars: Decimal, weights: Sequence[Decimal]) -> list[Decimal]:
-    """The dollars in proportion to the weights, each rounded, the last one making up the sum."""
+    """The dollars in proportion to the weights, each rounded, the heaviest making up the sum."""
     whole, weight = _rounded(dollars), sum(weights, Decimal(0))
-    found = [_rounded(whole * each / weight) for each in weights[:-1]]
-    return [*found, whole - sum(found, Decimal(0))]
+    found = [_rounded(whole * each / weight) for each in weights]
+    found[weights.index(max(weights))] += whole - sum(found, Decimal(0))
+    return found

@@ -233,9 +233,10 @@ class Costing:
     # -- heat
 
     def write_shards(self, path: Path) -> int:
-        """Shards for the writes to one value of the partition."""
+        """Shards for the writes to one value of the partition. A changed key is a delete and an insert."""
         rates, units = self.rates[path.entity], self.base_write_units(path.entity)
-        rate = (rates.creates + rates.by_key) * units * self.presence(path)
+        updates = sum(rate * (2 if fields & set(path.fields) else 1) for fields, rate in rates.updates)
+        rate = (rates.creates + rates.deletes + updates) * units * self.presence(path)
         return shards_for(rate / self._partitions(path), WRITE_LIMIT)
 
     def read_shards(self, service: Service, facility: Facility) -> int:

@@ -137,6 +137,11 @@ class Design:
 
         return check(self, lock)
 
+    @property
+    def declared_writes(self) -> Mapping[type[Entity], float]:
+        """Creations a second that ``writes=`` declares, beside those of the write patterns."""
+        return self._writes
+
     def changes(self) -> list[tuple[Change, float]]:
         """Every declared change with its rate a second."""
         found = [(Change("create", entity), rate) for entity, rate in self._writes.items()]

@@ -64,8 +64,12 @@ def _joined(labels: Labels, groups: list[Group]) -> dict[Column, str]:
             classes |= dict.fromkeys(merged, merged)
     found: dict[Column, str] = {}
     for column, joined in sorted(classes.items()):
-        # The entity the value identifies gives its name; otherwise the first field does.
-        owners = sorted(name for name, field in joined if info(entities[name]).identity == (field,))
+        # The entity the value identifies gives its name, of several the one that a field is named after; otherwise the first field does.
+        words = {labels._own(entities[name], field) for name, field in joined if field != "id"}
+        owners = sorted(
+            (name for name, field in joined if info(entities[name]).identity == (field,)),
+            key=lambda name: (labels.entities[name] not in words, name),
+        )
         name, field = next((each for each in sorted(joined) if owners and each[0] == owners[0]), min(joined))
         found[column] = labels.entities[owners[0]] if owners else labels._own(entities[name], field)
     return found

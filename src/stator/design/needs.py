@@ -19,7 +19,7 @@ from stator.design.entity import Entity, EntityInfo, info
 from stator.design.estimates import KEPT_BY_FILTER, Estimates
 from stator.design.patterns import Ask, Param, Pattern, references
 from stator.design.types import Maybe
-from stator.errors import DesignError
+from stator.errors import DesignError, PatternRefused
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +247,7 @@ def group_of(pattern: Pattern[..., Any], estimates: Estimates) -> Group:
         columns = [_field_for(same, at, members) for at in range(len(members))]
         if all(column is not None for column in columns):
             shared.append(tuple(str(column) for column in columns))
+            _check_link(pattern, [(member.entity, str(column)) for member, column in zip(members, columns)])
             source, test = next(
                 (each, member.equal_tests[name])
                 for member in members
@@ -279,6 +280,23 @@ def _field_for(same: str, at: int, members: list[Need]) -> str | None:
     known = info(members[at].entity)
     names = [name for member in members for name, source in member.equal.items() if source.same == same]
     return next((name for name in names if name not in members[at].equal and key_encoding(known, name)), None)
+
+
+def _check_link(pattern: Pattern[..., Any], columns: list[tuple[type[Entity], str]]) -> None:
+    """Fields that are to have one value are written alike, or one partition never holds both."""
+    shown: dict[str, str] = {}
+    for entity, name in columns:
+        encoding = key_encoding(info(entity), name)
+        assert encoding is not None
+        shown.setdefault(encoding.name, f"{info(entity).name}.{name} ({encoding.name})")
+    if len(shown) > 1:
+        [first, second, *_] = shown.values()
+        raise PatternRefused(
+            pattern.name,
+            f"{pattern.where}: {pattern.name} reads {first} and {second} together by one value, "
+            f"but fields of different types are written differently in keys, and never meet",
+            hint="give both fields the same type, or ask for the entities in two patterns",
+        )
 
 
 def _shares(members: list[Need], declared: float | None) -> list[float]:

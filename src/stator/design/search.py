@@ -155,6 +155,7 @@ class Component:
         if any(member.consistent for member in group.members):
             return
         by_entity = {choices.entity: choices for choices in self.choices}
+        yield from self._written_options(group, by_entity)
         for chosen in group_choices(group):
             alternatives = []
             for member in group.members:
@@ -174,6 +175,18 @@ class Component:
                     for facility in found:
                         by_entity[facility.path.entity].price(facility)
                     yield GroupDesign(group, found, self._dollars(group, even))
+
+    def _written_options(self, group: Group, by_entity: dict[type[Entity], Choices]) -> Iterator[GroupDesign]:
+        """Indexes written by hand that hold every member, and are there anyway."""
+        pinned = [
+            {each.path.handwritten.index: each for each in by_entity[member.entity].pinned if each.path.handwritten}
+            for member in group.members
+        ]
+        for name in pinned[0]:
+            found = tuple(each[name] for each in pinned if name in each)
+            paths = tuple(each.path for each in found)
+            if len(found) == len(pinned) and self.aligned(group, paths):
+                yield GroupDesign(group, found, self._dollars(group, paths))
 
     def aligned(self, group: Group, paths: tuple[Path, ...]) -> bool:
         """Whether one query of one partition gives what the group asks, in its order."""

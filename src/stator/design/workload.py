@@ -112,13 +112,13 @@ class _Counting:
 
     def _declared(self) -> Iterator[Use]:
         """``Design(writes=...)``: creations that no pattern stands for."""
-        if self.design is None:
-            return
-        patterned = [change for pattern in self.design.write_patterns for change in pattern.trace()]
-        for change, rate in self.design.changes()[: len(self.design.changes()) - len(patterned)]:
-            name = info(change.entity).name
+        declared = {} if self.design is None else self.design.declared_writes
+        for entity, rate in declared.items():
+            name = info(entity).name
             if name in self.entities:
-                yield from self._writes(f"writes of {name}", change, _exact(rate), transactional=False)
+                yield from self._writes(
+                    f"writes of {name}", Change("create", entity), _exact(rate), transactional=False
+                )
 
     def _writes(self, pattern: str, change: Change, rate: Decimal, transactional: bool) -> Iterator[Use]:
         entity = self.entities[info(change.entity).name]

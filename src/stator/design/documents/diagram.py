@@ -120,7 +120,7 @@ def mermaid(diagram: Diagram) -> str:
     """An erDiagram. Its grammar wants types in one word and no question marks."""
     lines = ["erDiagram", *map(_mermaid_relation, diagram.relations)]
     for box in diagram.boxes:
-        lines.append(f"    {box.name} {{")
+        lines.append(f"    {_word(box.name)} {{")
         lines += [f"        {_word(field.kind)} {_word(field.name)} {field.mark}".rstrip() for field in box.fields]
         lines.append("    }")
     return "\n".join(lines)
@@ -128,7 +128,7 @@ def mermaid(diagram: Diagram) -> str:
 
 def _mermaid_relation(relation: Relation) -> str:
     end = "||" if relation.is_one else "o{"
-    return f'    {relation.parent} ||--{end} {relation.child} : "{relation.label}"'
+    return f'    {_word(relation.parent)} ||--{end} {_word(relation.child)} : "{relation.label}"'
 
 
 def _word(text: str) -> str:

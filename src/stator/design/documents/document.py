@@ -11,6 +11,7 @@ from stator.design.documents.diagram import Diagram, diagram_of, type_name
 from stator.design.documents.examples import item_of, shown_value
 from stator.design.entity import info
 from stator.design.plan import EntityPlan, IndexPlan, PatternPlan, Plan, TablePlan
+from stator.design.pricing import a_month
 
 if TYPE_CHECKING:
     from stator.design.design import Design
@@ -111,7 +112,7 @@ def document_of(design: Design, plan: Plan | None = None) -> Document:
         f"on-demand, us-east-1, prices of {priced.prices_as_of}",
         priced.total,
         tuple(entry for kind, entry in entries if kind == "read"),
-        tuple(entry for kind, entry in entries if kind == "write"),
+        (*(entry for kind, entry in entries if kind == "write"), *_declared_writes(design, planned, priced)),
         entities,
         tuple(_table(table, design, planned, priced) for table in planned.tables),
         diagram_of(design),
@@ -162,6 +163,21 @@ def _pattern(plan: PatternPlan, summary: str, dollars: Decimal) -> PatternEntry:
         plan.warnings,
         plan.consistent,
     )
+
+
+def _declared_writes(design: Design, plan: Plan, priced: CostReport) -> list[PatternEntry]:
+    """Creations that ``writes=`` declares: no pattern, but traffic all the same."""
+    found = []
+    for entity, rate in design.declared_writes.items():
+        name = f"writes of {info(entity).name}"
+        units = sum((line.quantity for line in priced.lines if line.pattern == name), Decimal(0))
+        found.append(
+            PatternEntry(
+                name, "", "PutItem", plan.entity(entity).table, f"PutItem {info(entity).name}", "", rate,
+                float(units / a_month(rate)) if rate else 0.0, priced.by_pattern().get(name, Decimal(0)), "", (), (), False,
+            )
+        )  # fmt: skip
+    return found
 
 
 def _write(step: Any) -> str:
