@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from stator.design.conditions import Comparison, attr, same_field
 from stator.design.entity import Entity, info
-from stator.design.markers import NOT_YET, counter, ident, version
+from stator.design.markers import NOT_YET, counter, ident, ttl, version
 from stator.errors import DesignError, ItemMismatch
 
 from .shop import Address, Order, Status, User
@@ -230,3 +230,20 @@ def test_what_cannot_be_stored_is_refused_by_name() -> None:
         _ = info(Nameless).identity
     with pytest.raises(DesignError, match="is not an entity"):
         info(int)
+
+
+def test_a_time_to_live_is_stored_as_dynamodb_reads_it() -> None:
+    """Whole seconds since 1970, never before the moment itself; and a filter compares with the same."""
+
+    class Session(Entity):
+        session_id: str = ident()
+        expires: datetime | None = ttl(days=1, default=None)
+
+    moment = datetime(2026, 1, 1, 0, 0, 0, 1, tzinfo=UTC)
+    codec = info(Session).codec
+    item = codec.encode(Session(session_id="s", expires=moment))
+    assert item["expires"] == {"N": "1767225601"}
+    assert codec.decode(item).expires == datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC)
+    assert "expires" not in codec.encode(Session(session_id="s"))
+    with pytest.raises(ItemMismatch, match=r"Session\.expires"):
+        codec.encode(Session(session_id="s", expires=datetime(2026, 1, 1)))  # noqa: DTZ001

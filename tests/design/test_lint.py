@@ -120,7 +120,7 @@ def test_an_index_written_by_hand_that_holds_large_items_is_a_warning() -> None:
 def test_more_indexes_than_dynamodb_allows_are_an_error() -> None:
     more = "".join(f'    "by_{at}": ("X{at}#{{make}}", "CAR#{{car_id}}"),\n' for at in range(16))
     assert severity("ST301") == "warning"
-    assert severity("ST301", {"}):": more + "}):"}) == "error"
+    assert severity("ST301", {"    },\n):": more + "}):"}) == "error"
 
 
 def test_a_misspelt_ignore_is_a_warning() -> None:

@@ -31,7 +31,16 @@ from typing import Any, Protocol, TypeVar, Union, cast
 
 from stator.design.codec import LEFT_OUT, Codec, Making, make_codec
 from stator.design.conditions import FieldRef
-from stator.design.entity import _KNOWN, Entity, EntityField, EntityInfo, KeyTemplate, Overrides, _check_roles
+from stator.design.entity import (
+    _KNOWN,
+    Entity,
+    EntityField,
+    EntityInfo,
+    KeyTemplate,
+    Overrides,
+    _check_roles,
+    stored_shape,
+)
 from stator.design.markers import Marker, marker_of
 from stator.design.types import ListOf, MapOf, Maybe, Nested, Scalar, Shape, shape_of
 from stator.design.wire import WrongValue, absent_value
@@ -121,7 +130,9 @@ class AdaptedInfo(EntityInfo):
         entity = self.model.__name__
         fields = {
             name: EntityField(
-                name, _shape(self.library, field.type, f"{entity}.{name}", (self.model,)), self.roles.get(name),
+                name,
+                stored_shape(_shape(self.library, field.type, f"{entity}.{name}", (self.model,)), self.roles.get(name)),
+                self.roles.get(name),
                 field.has_default,
             )
             for name, field in self._declared.items()

@@ -34,7 +34,7 @@ from stator.design.markers import (
     updated,
     version,
 )
-from stator.design.types import Shape, field_shapes
+from stator.design.types import Shape, as_epoch, field_shapes
 from stator.errors import DesignError
 
 if TYPE_CHECKING:
@@ -96,6 +96,10 @@ class EntityField:
         return None if self.marker is None else self.marker.role
 
 
+def stored_shape(shape: Shape, marker: Marker | None) -> Shape:
+    return as_epoch(shape) if marker is not None and marker.role == "ttl" else shape
+
+
 class EntityInfo:
     """What is known about an entity class."""
 
@@ -115,7 +119,7 @@ class EntityInfo:
     def fields(self) -> dict[str, EntityField]:
         markers = {field.name: marker_of(field) for field in dataclasses.fields(self.cls)}
         fields = {
-            name: EntityField(name, shape, markers[name], has_default)
+            name: EntityField(name, stored_shape(shape, markers[name]), markers[name], has_default)
             for name, shape, has_default in field_shapes(self.cls, self.cls.__name__)
         }
         _check_roles(self.cls.__name__, fields)

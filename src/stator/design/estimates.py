@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from stator.design.entity import Entity, EntityInfo, info
-from stator.design.types import Anything, Choice, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
+from stator.design.types import Anything, Choice, Epoch, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
 
 if TYPE_CHECKING:
     from stator.design.design import Design
@@ -23,7 +23,7 @@ KEPT_BY_FILTER: Final = 1 / 3
 """How much of what was read passes a range or a filter about which nothing is known."""
 
 _BYTES: Final[dict[type, int]] = {
-    str: 24, int: 6, float: 9, Decimal: 8, bool: 1, bytes: 64, datetime: 27, date: 10, time: 15, UUID: 36,
+    str: 24, int: 6, float: 9, Decimal: 8, bool: 1, bytes: 64, datetime: 27, Epoch: 6, date: 10, time: 15, UUID: 36,
 }  # fmt: skip
 _ELEMENTS: Final = 5
 _LARGE_BYTES: Final = 4096
@@ -99,7 +99,7 @@ class Estimates:
             return min(volume, 2)
         if python is date:
             return min(volume, _YEARS_OF_DAYS)
-        return volume if python in (datetime, UUID) else math.sqrt(volume)
+        return volume if python in (datetime, Epoch, UUID) else math.sqrt(volume)
 
     @cached_property
     def _identities(self) -> dict[str, float]:

@@ -30,6 +30,7 @@ the digits of times turned round (``2026`` is ``7973``). Text of no fixed width 
 
 from __future__ import annotations
 
+import math
 import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -39,7 +40,7 @@ from enum import Enum
 from typing import Any, Final
 from uuid import UUID
 
-from stator.design.types import Choice, Maybe, Scalar, Shape
+from stator.design.types import Choice, Epoch, Maybe, Scalar, Shape
 from stator.design.wire import WrongValue, encode_time
 from stator.errors import DesignError
 
@@ -152,6 +153,16 @@ def _moment(value: Any) -> str:
         raise _wrong(value, error.wanted) from None
 
 
+def _epoch(value: Any) -> int:
+    if _typed(value, datetime).tzinfo is None:
+        raise _wrong(value, "a datetime with a time zone")
+    return int(math.ceil(value.timestamp()))
+
+
+def _from_epoch(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
 def _day(value: Any) -> str:
     if isinstance(value, datetime):
         raise _wrong(value, "date")
@@ -197,6 +208,11 @@ _ENCODINGS: Final = {
         Encoding(
             "datetime", datetime, _moment, datetime.fromisoformat, "S",
             _turned(_moment), _turned_back(datetime.fromisoformat), lambda value, by: value + timedelta(microseconds=by),
+        ),
+        Encoding(
+            "epoch", Epoch, lambda value: _encode_int(_epoch(value)), lambda text: _from_epoch(_split_int(text)[0]), "N",
+            lambda value: _encode_int(-_epoch(value)), lambda text: _from_epoch(-_split_int(text)[0]),
+            lambda value, by: value + timedelta(seconds=by),
         ),
         Encoding(
             "date", date, _day, date.fromisoformat, "S",

@@ -18,6 +18,11 @@ from uuid import UUID
 
 from stator.errors import DesignError
 
+
+class Epoch(datetime):
+    """Stands in a shape for a datetime that is stored as whole seconds since 1970: what DynamoDB's time to live reads."""
+
+
 SCALARS: dict[type, str] = {
     str: "S",
     int: "N",
@@ -26,6 +31,7 @@ SCALARS: dict[type, str] = {
     bool: "BOOL",
     bytes: "B",
     datetime: "S",
+    Epoch: "N",
     date: "S",
     time: "S",
     UUID: "S",
@@ -41,6 +47,13 @@ class Scalar:
     @property
     def kind(self) -> str:
         return SCALARS[self.python]
+
+
+def as_epoch(shape: Shape) -> Shape:
+    """The shape of a time to live."""
+    if isinstance(shape, Maybe):
+        return Maybe(as_epoch(shape.inner))
+    return Scalar(Epoch) if shape == Scalar(datetime) else shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ codec, which knows the field, turns it into an ItemMismatch.
 
 from __future__ import annotations
 
+import math
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time
@@ -13,7 +14,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from stator.design.types import Anything, Choice, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
+from stator.design.types import Anything, Choice, Epoch, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
 from stator.model.values import Value
 
 Encoder = Callable[[Any], Value]
@@ -101,9 +102,16 @@ def _encode_scalar(python: type) -> Encoder:
             raise wrong(value)
         return {"S": str(value)}
 
+    def epoch(value: Any) -> Value:
+        if not isinstance(value, datetime):
+            raise WrongValue(f"expected datetime, got {type(value).__name__}", value)
+        if value.tzinfo is None:
+            raise WrongValue("a datetime needs a time zone", value)
+        return {"N": str(math.ceil(value.timestamp()))}  # never gone before its time
+
     encoders: dict[type, Encoder] = {
         str: text, int: number, float: real, Decimal: decimal, bool: boolean, bytes: binary,
-        datetime: moment, date: day, time: clock, UUID: identifier,
+        datetime: moment, Epoch: epoch, date: day, time: clock, UUID: identifier,
     }  # fmt: skip
     return encoders[python]
 
@@ -118,6 +126,7 @@ _DECODERS: dict[type, Decoder] = {
     bool: lambda value: value["BOOL"],
     bytes: lambda value: b64decode(value["B"]),
     datetime: lambda value: decode_time(value["S"]),
+    Epoch: lambda value: datetime.fromtimestamp(int(value["N"]), UTC),
     date: lambda value: date.fromisoformat(value["S"]),
     time: lambda value: time.fromisoformat(value["S"]),
     UUID: lambda value: UUID(value["S"]),

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from stator.design.entity import Entity, EntityField, EntityInfo, info
 from stator.design.plan import EntityPlan
-from stator.design.types import Anything, Choice, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
+from stator.design.types import Anything, Choice, Epoch, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
 from stator.model.values import Item, Value
 
 _WORDS: Final = {
@@ -58,7 +58,7 @@ def _make(entity: type[Entity], values: dict[str, Any]) -> Any:
 
 def _field(field: EntityField) -> Any:
     inner = field.shape.inner if isinstance(field.shape, Maybe) else field.shape
-    if field.role in _ROLES and isinstance(inner, Scalar) and inner.python in (int, datetime):
+    if field.role in _ROLES and isinstance(inner, Scalar) and inner.python in (int, datetime, Epoch):
         return _ROLES[str(field.role)]
     return _value(field.name, field.shape)
 
