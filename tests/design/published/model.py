@@ -120,11 +120,11 @@ class Published:
             for each in self.model.objects(chance)
         ]
 
-    def dollars(self, plan: Plan) -> float:
-        """What their design costs, without what only comes of writing it down with ``index=``: there, an index is charged for once for
+    def dollars(self, plan: Plan, weight: float) -> float:
+        """What their design weighs in the search, without what only comes of writing it down with ``index=``: there, an index is charged for once for
         each entity in it, its keys are strings even if the authors took plain attributes, and several entities in it are read by
         several queries."""
-        dollars = plan.dollars_per_month
+        dollars = weight
         dollars -= sum(
             plan.pattern(one.name).dollars_per_month for each in self.model.instead.values() for one in each[1:]
         )
