@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import types
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -379,3 +380,25 @@ def test_a_partition_is_labelled_after_the_entity_that_the_field_names() -> None
     assert "PLAYER#{player_id}" in plan.pattern("profile").key_condition
     assert "PLAYER#{player_id}" in plan.pattern("gear").key_condition
     assert "FRIEND_LIST#{player_id}" not in found
+
+
+# --- how keys meet ------------------------------------------------------------------------------------------
+
+
+class Log(Entity, key=("U#{uid}#LOG", "{at}")):
+    uid: str = ident()
+    at: datetime = ident()
+
+
+def test_a_longer_partition_key_is_another_partition() -> None:
+    volumes: dict[type[Entity], float | Per] = {Card: 1000, Tally: 1000, Log: per(Card, 100_000)}
+    found = Design("cards", [Card, Tally, Log], [page], volumes=volumes).plan().pattern("page")
+    assert (found.units_per_call, found.steps[0].filter, found.warnings) == (0.5, None, ())
+
+
+def test_an_index_that_several_entities_are_written_into_counts_once() -> None:
+    written = {f"I{at}": ("A#{a}", "{n}") for at in range(11)}
+    body = {"__annotations__": {"n": str, "a": str}, "n": ident(), "__module__": __name__}
+    entities = [types.new_class(name, (Entity,), {"index": written}, lambda found: found.update(body)) for name in "XY"]
+    plan = Design("many", entities, []).plan()
+    assert len(plan.tables[0].indexes) == 11

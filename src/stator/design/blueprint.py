@@ -31,9 +31,18 @@ from stator.design.reasons import (
 )
 from stator.design.search import GroupDesign, TableDesign
 from stator.design.slots import colour
-from stator.design.steps import Slot, condition_for, key_attributes, partition_parts
+from stator.design.steps import (
+    Slot,
+    condition_for,
+    key_attributes,
+    partition_parts,
+    reaches,
+    same_partition,
+    same_stretch,
+    sort_parts,
+)
 from stator.design.templates import Part, Template, text
-from stator.design.unit_prices import INDEX_DOLLARS, MONTH_SECONDS, READ_UNIT_DOLLARS
+from stator.design.unit_prices import MONTH_SECONDS, READ_UNIT_DOLLARS, STORAGE_BYTE_DOLLARS, WRITE_UNIT_DOLLARS
 from stator.errors import DesignError
 from stator.model.limits import READ_UNIT_BYTES
 
@@ -75,6 +84,7 @@ class _Table:
         reads: dict[str, Pattern[..., Any]],
     ) -> None:
         self.own_names = design.names
+        self.declared_writes = design.declared_writes
         self.name = self._named(name)
         self.choices = choices
         self.found = found
@@ -183,7 +193,25 @@ class _Table:
             tuple(sorted((name, kind) for name, kind in attributes.items() if name in used)),
             tuple(indexes),
             tuple(choices.name for choices in self.choices),
+            round(sum(map(self._storage_dollars, self.choices)), 4),
+            round(sum(map(self._other_dollars, self.choices)), 4),
         )
+
+    def _storage_dollars(self, choices: Choices) -> float:
+        design = self.designs[choices.entity]
+        kept = sum(map(self.costing.storage_bytes, (design.base, *design.opened)))
+        return self.costing.items_dollars(choices.entity) + kept * STORAGE_BYTE_DOLLARS
+
+    def _other_dollars(self, choices: Choices) -> float:
+        design, costing = self.designs[choices.entity], self.costing
+        units = costing.base_write_units(choices.entity) + sum(map(costing.write_units_of_item, design.opened))
+        writes = self.declared_writes.get(choices.entity, 0.0) * units * MONTH_SECONDS * WRITE_UNIT_DOLLARS
+        lookups = [
+            choices.use[facility][at] or 0.0
+            for at, facility in enumerate(design.assigned)
+            if facility is not None and choices.needs[at].only_key
+        ]
+        return writes + sum(lookups)
 
     def _attributes(self, base: Slot) -> dict[str, str]:
         kinds: dict[str, str] = {}
@@ -204,7 +232,6 @@ class _Table:
             facilities.sort(key=lambda each: each.rank)
             slot, first = self.slots[facilities[0]], facilities[0]
             patterns = tuple(sorted({name for each in facilities for name in self._users(each)}))
-            have = sum(self._choices(each.path.entity).have[each] for each in facilities)
             found.append(
                 IndexPlan(
                     name,
@@ -216,7 +243,7 @@ class _Table:
                     tuple(dict.fromkeys(info(each.path.entity).name for each in facilities)),
                     patterns,
                     slot.native,
-                    round(have + (INDEX_DOLLARS if first.shares_slot else 0.0), 4),
+                    round(sum(map(self.costing.billed_dollars, facilities)), 4),
                     index_reason(facilities, patterns, self.costing),
                 )
             )
@@ -268,18 +295,45 @@ class _Table:
         service = choices.service(facility, need)
         assert service is not None
         slot = self.base_slots[choices.entity] if facility.is_base else self.slots[facility]
-        units = self.costing.read_units(service, facility) or 0.0
-        step = self._step(service, facility, slot, units)
+        strangers = self._strangers(facility, slot)
+        step = self._step(service, facility, slot, [path for _, path in strangers])
         return self._pattern(
             need.name,
             (step,),
             read_reasons(service, facility, step, self.costing),
-            read_warnings(service, facility, step, self.costing),
+            read_warnings(service, facility, step, self.costing, [entity for entity, _ in strangers]),
             runner_up(choices, self.designs[choices.entity], at),
         )
 
-    def _step(self, service: Service, facility: Facility, slot: Slot, units: float) -> Step:
+    def _strangers(self, facility: Facility, slot: Slot) -> list[tuple[type[Entity], Path]]:
+        """Other entities that a query of the facility may find. Labels keep made keys apart; those written by hand may be alike."""
+        if slot.native or slot.kind == "LSI" or facility.projection != "ALL":
+            return []
+        sort = sort_parts(facility.path, self.labels)
+        return [
+            (entity, path)
+            for entity, path in self._in_partition(facility.path, slot.index, {facility.path.entity})
+            if same_stretch(sort, sort_parts(path, self.labels))
+        ]
+
+    def _in_partition(
+        self, path: Path, index: str | None, wanted: set[type[Entity]]
+    ) -> list[tuple[type[Entity], Path]]:
+        """Entities that may have items in the same partition of the table or the index without being asked for."""
+        partition = partition_parts(path, self.labels)
+        found = []
+        for entity, design in self.designs.items():
+            held = [design.base] if index is None else [one for one in design.opened if self.slots[one].index == index]
+            if entity not in wanted:
+                paths = [one.path for one in held]
+                found += [
+                    (entity, each) for each in paths if same_partition(partition, partition_parts(each, self.labels))
+                ]
+        return sorted(found, key=lambda each: info(each[0]).name)
+
+    def _step(self, service: Service, facility: Facility, slot: Slot, strangers: list[Path]) -> Step:
         need, entity = service.need, service.need.entity
+        units = self.costing.read_units(service, facility) or 0.0
         condition = condition_for(service, slot, self.designs[entity].base, self.labels)
         writer = FilterWriter()
         left = [need.equal_tests[name] for name in service.left_equal if name in need.equal_tests]
@@ -292,8 +346,10 @@ class _Table:
                 "GetItem", self.name, (info(entity).name,), key=condition.tests,
                 consistent=need.consistent, units=round(units, 4),
             )  # fmt: skip
-        if facility.path.handwritten and self.discriminator and facility.projection == "ALL":
+        if strangers:
+            assert self.discriminator is not None
             writer.add_type(self.discriminator, [info(entity).name])
+            units = max(units, self.costing.crowded_units(service, facility, strangers))
         covered = facility.is_base or facility.projection == "ALL" or need.is_count
         return Step(
             "Query",
@@ -357,10 +413,12 @@ class _Table:
         partition = tuple(
             _bound_partition(part, first, paths[0].shards) for part in partition_parts(paths[0], self.labels)
         )
-        neighbours = self._neighbours(placed, paths[0])
-        sort, strangers = self._label_range(slot, [path.entity for path in paths], neighbours)
+        neighbours = self._in_partition(paths[0], slot.index, {path.entity for path in paths})
+        sort, inside = self._label_range(slot, paths, neighbours)
+        strangers = list(dict.fromkeys(entity for entity, _ in inside))
         units = self.costing.group_units(group, paths, consistent=first.consistent)
-        units += sum(self._partition_bytes(each) for each in strangers) / READ_UNIT_BYTES * 0.5
+        if inside:
+            units = max(units, self.costing.crowded_group_units(group, paths, [path for _, path in inside]))
         ask = group.pattern.trace()
         step = Step(
             "Query",
@@ -393,46 +451,17 @@ class _Table:
                 writer.add_unless_other(self.discriminator, known.name, conditions, known)
         return writer.done()
 
-    def _neighbours(self, placed: GroupDesign, path: Path) -> list[type[Entity]]:
-        """Entities that have items in the same partition without being asked for."""
-        wanted = {each.path.entity for each in placed.facilities}
-        head = self._head(path)
-        found = []
-        for entity, design in self.designs.items():
-            slot = None if placed.in_base else self.slots[placed.facilities[0]].index
-            held = (
-                [design.base] if placed.in_base else [each for each in design.opened if self.slots[each].index == slot]
-            )
-            if entity not in wanted and any(self._head(each.path) == head or each.path.handwritten for each in held):
-                found.append(entity)
-        return sorted(found, key=lambda each: info(each).name)
-
-    def _head(self, path: Path) -> tuple[object, ...]:
-        fields = tuple(self.labels.field(path.entity, name) for name in path.partition)
-        return (fields, tuple(name for name, _ in path.constants), path.shards)
-
     def _label_range(
-        self, slot: Slot, wanted: list[type[Entity]], neighbours: list[type[Entity]]
-    ) -> tuple[tuple[KeyTest, ...], list[type[Entity]]]:
+        self, slot: Slot, wanted: tuple[Path, ...], neighbours: list[tuple[type[Entity], Path]]
+    ) -> tuple[tuple[KeyTest, ...], list[tuple[type[Entity], Path]]]:
         """The stretch of sort keys from the first to the last wanted label, and who else is inside it."""
-        if not neighbours:
-            return (), []
-        if any(self.designs[each].base.path.handwritten for each in wanted):
+        if not neighbours or any(path.handwritten for path in wanted):
             return (), neighbours
-        labels = sorted(self.labels.entity(each) for each in wanted)
+        labels = sorted(self.labels.entity(path.entity) for path in wanted)
         low, high = labels[0], labels[-1] + keys.AFTER
-        inside = [
-            each
-            for each in neighbours
-            if low <= self.labels.entity(each) <= high or self.designs[each].base.path.handwritten
-        ]
+        inside = [each for each in neighbours if reaches(sort_parts(each[1], self.labels), low, high)]
         test = KeyTest(slot.sort[0], "BETWEEN", (Template((text(low),)), Template((text(high),))))
         return (test,), inside
-
-    def _partition_bytes(self, entity: type[Entity]) -> float:
-        estimates, path = self.costing.estimates, self.designs[entity].base.path
-        items = estimates.volume(entity) / estimates.distinct(entity, path.partition) if path.partition else 0.0
-        return items * self.costing.item_bytes(entity)
 
     # -- what they have in common
 

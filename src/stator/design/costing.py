@@ -28,7 +28,7 @@ from stator.design.unit_prices import (
     STORAGE_BYTE_DOLLARS,
     WRITE_UNIT_DOLLARS,
 )
-from stator.model.limits import READ_UNIT_BYTES, WRITE_UNIT_BYTES
+from stator.model.limits import PAGE_BYTES, READ_UNIT_BYTES, WRITE_UNIT_BYTES
 
 Holding = Literal["base", "native base", "concatenated", "native", "local"]
 Projection = Literal["ALL", "INCLUDE", "KEYS_ONLY"]
@@ -144,9 +144,12 @@ class Costing:
 
     def open_dollars(self, facility: Facility) -> float:
         """Having the path at all, for a month."""
+        return self.billed_dollars(facility) + self._burdens(facility)
+
+    def billed_dollars(self, facility: Facility) -> float:
+        """The part of it that a bill would show."""
         writes = 0.0 if facility.is_base else self.index_write_units(facility)
-        paid = writes * MONTH_SECONDS * WRITE_UNIT_DOLLARS + self.storage_bytes(facility) * STORAGE_BYTE_DOLLARS
-        return paid + self._burdens(facility)
+        return writes * MONTH_SECONDS * WRITE_UNIT_DOLLARS + self.storage_bytes(facility) * STORAGE_BYTE_DOLLARS
 
     def _burdens(self, facility: Facility) -> float:
         """What no bill shows: a partition key with few values, a base key that the identity alone does not give."""
@@ -162,8 +165,12 @@ class Costing:
         """What the entity costs whatever its keys: its items in the table, and writing them."""
         rates = self.rates[entity]
         writes = (rates.creates + rates.by_key) * self.base_write_units(entity)
-        storage = self.estimates.volume(entity) * (self.estimates.item_bytes(entity) + INDEX_ENTRY_OVERHEAD_BYTES)
-        return writes * MONTH_SECONDS * WRITE_UNIT_DOLLARS + storage * STORAGE_BYTE_DOLLARS
+        return writes * MONTH_SECONDS * WRITE_UNIT_DOLLARS + self.items_dollars(entity)
+
+    def items_dollars(self, entity: type[Entity]) -> float:
+        """Storing the items without their keys."""
+        each = self.estimates.item_bytes(entity) + INDEX_ENTRY_OVERHEAD_BYTES
+        return self.estimates.volume(entity) * each * STORAGE_BYTE_DOLLARS
 
     # -- reads
 
@@ -220,6 +227,36 @@ class Costing:
         for member, path in zip(group.members, paths):
             bytes_read += self.group_matched(member, path) * self.item_bytes(member.entity)
         return shards * _read_units(bytes_read / shards, consistent)
+
+    def partition_bytes(self, path: Path, known: tuple[str, ...] = ()) -> float:
+        """What the items of an entity weigh that have one value of the partition, and of further fields."""
+        fields = (*path.partition, *known)
+        values = self.estimates.distinct(path.entity, fields) if fields else 1.0
+        return self.estimates.volume(path.entity) / values * self.item_bytes(path.entity)
+
+    def crowded_units(self, service: Service, facility: Facility, strangers: list[Path]) -> float:
+        """Read units of one call that gets other entities, too, and filters them out. DynamoDB counts a limit before the filter, so
+        none is sent: what comes back is the stretch of keys, or a page of it."""
+        need, shards = service.need, facility.path.shards
+        others = sum(map(self.partition_bytes, strangers))
+        if need.limit is None or need.is_count:
+            read = self.matched(service) * self.entry_bytes(facility) + others
+        else:
+            own = self.partition_bytes(facility.path, service.prefix) * (KEPT_BY_FILTER if service.span else 1.0)
+            read = min(own + others, float(PAGE_BYTES) * shards)
+        return shards * _read_units(read / shards, need.consistent)
+
+    def crowded_group_units(self, group: Group, paths: tuple[Path, ...], strangers: list[Path]) -> float:
+        """The same for a call that reads several entities."""
+        shards, others = paths[0].shards, sum(map(self.partition_bytes, strangers))
+        if group.is_limited:
+            read = min(sum(map(self.partition_bytes, paths)) + others, float(PAGE_BYTES) * shards)
+        else:
+            read = others + sum(
+                self.group_matched(member, path) * self.item_bytes(member.entity)
+                for member, path in zip(group.members, paths)
+            )
+        return shards * _read_units(read / shards, group.members[0].consistent)
 
     def group_matched(self, member: Need, path: Path) -> float:
         left = tuple(name for name in member.equal if name not in path.partition)

@@ -32,7 +32,9 @@ Operation = Literal[
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """``partition`` and ``sort`` are attribute names; several of each when the key is made of the attributes themselves."""
+    """``partition`` and ``sort`` are attribute names; several of each when the key is made of the attributes themselves.
+    ``dollars_per_month`` is what having it costs, entries written and stored; both are in the plan's total elsewhere, too: as part of
+    the write patterns, and of the table's storage."""
 
     name: str
     kind: Literal["GSI", "LSI"]
@@ -67,6 +69,10 @@ class TablePlan:
     attributes: tuple[tuple[str, str], ...]
     indexes: tuple[IndexPlan, ...]
     entities: tuple[str, ...]
+    storage_dollars_per_month: float = 0.0
+    """The items, and the entries of all indexes."""
+    other_dollars_per_month: float = 0.0
+    """What no pattern shows: writes declared for an entity as such, and looking up keys that the identity does not give."""
 
     def create_request(self) -> Request:
         request: Request = {
@@ -360,6 +366,7 @@ class Plan:
     entities: tuple[EntityPlan, ...]
     patterns: tuple[PatternPlan, ...]
     dollars_per_month: float
+    """The sum of what the patterns cost, reads and writes (those to indexes with them), and of the tables' storage and other costs."""
     proven: bool = True
     """The search finished: no cheaper design exists in its model."""
     warnings: tuple[str, ...] = field(default=())

@@ -48,6 +48,8 @@ class Planning:
 
     def __init__(self, design: Design) -> None:
         self.design = design
+        self.weight = 0.0
+        """What the search made as small as it could, set by ``run``: the bill as far as keys change it, and burdens that no bill shows."""
         self.estimates = Estimates(design)
         self.entities = sorted(design.entities, key=lambda each: info(each).name)
         for entity in self.entities:
@@ -83,20 +85,22 @@ class Planning:
         entities: list[EntityPlan] = []
         patterns: dict[str, PatternPlan] = {}
         opened: dict[str, tuple[Facility, ...]] = {}
-        dollars, proven = 0.0, True
+        proven = True
         for name, members in self.tables():
             drawing = self._draw(name, members)
             tables.append(drawing.table)
             entities += drawing.entities
             opened |= drawing.opened
+            self.weight += drawing.dollars
             for each in drawing.patterns:
                 before = patterns.get(each.name)
                 patterns[each.name] = each if before is None else before.joined(each)  # entities in several tables
-            dollars += drawing.dollars
             proven = proven and drawing.proven
         by_name = {each.name: each for each in entities}
         writes = write_plans(self.design, self.costing, by_name, opened)
         found = sorted([*patterns.values(), *writes], key=lambda each: each.name)
+        dollars = sum(each.dollars_per_month for each in found)
+        dollars += sum(each.storage_dollars_per_month + each.other_dollars_per_month for each in tables)
         warnings = [f"{each.name}: {warning}" for each in entities for warning in each.warnings]
         warnings += [f"{each.name}: {warning}" for each in found for warning in each.warnings]
         return Plan(

@@ -103,8 +103,14 @@ def read_reasons(service: Service, facility: Facility, step: Step, costing: Cost
     return reasons
 
 
-def read_warnings(service: Service, facility: Facility, step: Step, costing: Costing) -> list[str]:
+def read_warnings(
+    service: Service, facility: Facility, step: Step, costing: Costing, strangers: list[type[Entity]]
+) -> list[str]:
     warnings = []
+    if strangers and step.operation == "Query":
+        also = ", ".join(info(each).name for each in strangers)
+        limited = "; a limit would count them, so none is sent" if service.need.limit is not None else ""
+        warnings.append(f"keys written by hand put {also} among what it reads, to be filtered out{limited}")
     matched, wanted = costing.matched(service), service.need.wanted
     if matched > 3 * wanted and step.operation == "Query":
         warnings.append(f"reads {matched / wanted:.0f} items for each one it returns")

@@ -108,7 +108,12 @@ def refuse_component(component: Component) -> None:
 def refuse_indexes(design: str, found: TableDesign) -> None:
     """DynamoDB has at most twenty global and five local indexes on a table."""
     opened = {each for one in found.components for entity in one.entities.values() for each in entity.opened}
-    own = [each for each in opened if not each.shares_slot and each.holding != "local"]
+    # One written by hand may hold several entities.
+    own = {
+        each.path.handwritten.index if each.path.handwritten else each
+        for each in opened
+        if not each.shares_slot and each.holding != "local"
+    }
     local = [each for each in opened if each.holding == "local"]
     if sum(found.caps) + len(own) > GLOBAL_INDEXES or len(local) > LOCAL_INDEXES:
         raise DesignError(

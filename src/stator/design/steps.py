@@ -92,6 +92,50 @@ def _tidy(parts: list[Part]) -> tuple[Part, ...]:
     return tuple(tidy)
 
 
+def same_partition(one: tuple[Part, ...], other: tuple[Part, ...]) -> bool:
+    """Whether two keys can be equal: the separator is in no value, so what stands between two of them is compared alone."""
+    mine, its = _segments(one), _segments(other)
+    return len(mine) == len(its) and all(_may_meet(*each) for each in zip(mine, its))
+
+
+def same_stretch(one: tuple[Part, ...], other: tuple[Part, ...]) -> bool:
+    """Whether a key made like ``other`` can be among those that begin as ``one`` does up to its first field."""
+    return _may_meet(_leading(one), _leading(other))
+
+
+def reaches(parts: tuple[Part, ...], low: str, high: str) -> bool:
+    """Whether a key made like this can be between two texts."""
+    begin, is_open = _leading(parts)
+    return begin <= high and (begin + _PAST_EVERYTHING if is_open else begin) >= low
+
+
+Leading = tuple[str, bool]
+"""The text that a key begins with, and whether something follows that is not known."""
+
+
+def _leading(parts: tuple[Part, ...]) -> Leading:
+    at = next((at for at, part in enumerate(parts) if part.kind != "text"), len(parts))
+    return "".join(part.value for part in parts[:at]), at < len(parts)
+
+
+def _may_meet(one: Leading, other: Leading) -> bool:
+    (mine, open_), (its, its_open) = one, other
+    return (its_open and mine.startswith(its)) or (open_ and its.startswith(mine)) or mine == its
+
+
+def _segments(parts: tuple[Part, ...]) -> list[Leading]:
+    found: list[Leading] = [("", False)]
+    for part in parts:
+        if part.kind != "text":
+            found[-1] = (found[-1][0], True)
+            continue
+        first, *rest = part.value.split(keys.SEPARATOR)
+        before, is_open = found[-1]
+        found[-1] = (before if is_open else before + first, is_open)
+        found += [(each, False) for each in rest]
+    return found
+
+
 def key_attributes(facility: Facility, slot: Slot, labels: Labels) -> list[KeyAttribute]:
     """What an item carries because of this facility."""
     path = facility.path

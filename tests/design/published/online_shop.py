@@ -137,16 +137,6 @@ def shipment(shipment_id: str) -> Bundle2[Shipment, ShipmentItem]:
     return together(Shipment, ShipmentItem).where(Shipment.shipment_id == shipment_id)
 
 
-@read(rps=20, returns=1)
-def shipment_head(shipment_id: str) -> Query[Shipment]:
-    return find(Shipment).where(Shipment.shipment_id == shipment_id)
-
-
-@read(rps=20, returns=2)
-def shipment_items(shipment_id: str) -> Query[ShipmentItem]:
-    return find(ShipmentItem).where(ShipmentItem.shipment_id == shipment_id)
-
-
 @read(rps=5, returns=100)
 def shipments_of_warehouse(warehouse_id: str) -> Query[Shipment]:
     return find(Shipment).where(Shipment.warehouse_id == warehouse_id)
@@ -268,8 +258,6 @@ MODEL = Model(
         "products_of_customer": Wanted("Query", "index", ("customer_id",), ("ordered_at",)),
     },
     objects=objects,
-    instead={"shipment": (shipment_head, shipment_items)},
-    instead_calls=(("shipment_head", {"shipment_id": "sh5-1"}), ("shipment_items", {"shipment_id": "sh5-1"})),
     calls=(
         ("customer", {"customer_id": "c#3"}),
         ("product", {"product_id": "p3"}),
