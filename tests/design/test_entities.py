@@ -246,4 +246,4 @@ def test_a_time_to_live_is_stored_as_dynamodb_reads_it() -> None:
     assert codec.decode(item).expires == datetime(2026, 1, 1, 0, 0, 1, tzinfo=UTC)
     assert "expires" not in codec.encode(Session(session_id="s"))
     with pytest.raises(ItemMismatch, match=r"Session\.expires"):
-        codec.encode(Session(session_id="s", expires=datetime(2026, 1, 1)))  # noqa: DTZ001
+        codec.encode(Session(session_id="s", expires=datetime(2026, 1, 1)))

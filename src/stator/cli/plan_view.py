@@ -216,6 +216,11 @@ def _pattern_table(patterns: list[PatternPlan]) -> Table:
 
 def _closing(plan: Plan) -> Iterator[RenderableType]:
     yield Text("")
+    storage = sum(table.storage_dollars_per_month for table in plan.tables)
+    other = sum(table.other_dollars_per_month for table in plan.tables)
+    also = [f"{dollars(storage)} for storage"]
+    also += [f"{dollars(other)} for writes=, and for finding items whose key an update does not know"] if other else []
+    yield Text(f"Beside the patterns: {' and '.join(also)} a month.", "dim")
     if not plan.proven:
         yield Text("The search was cut short: a cheaper design may exist.", "yellow")
     yield Text("Prices are us-east-1, on demand; rates and volumes as declared, spread evenly.", "dim")

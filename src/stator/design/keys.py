@@ -154,9 +154,10 @@ def _moment(value: Any) -> str:
 
 
 def _epoch(value: Any) -> int:
-    if _typed(value, datetime).tzinfo is None:
+    moment: datetime = _typed(value, datetime)
+    if moment.tzinfo is None:
         raise _wrong(value, "a datetime with a time zone")
-    return int(math.ceil(value.timestamp()))
+    return math.ceil(moment.timestamp())
 
 
 def _from_epoch(seconds: int) -> datetime:
