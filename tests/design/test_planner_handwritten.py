@@ -14,7 +14,7 @@ from stator.design.entity import Entity
 from stator.design.markers import ident
 from stator.design.patterns import Bundle2, Query, creates, find, read, together, updates, write
 from stator.design.plan import Plan
-from stator.errors import PatternRefused
+from stator.errors import DesignError, PatternRefused
 
 from . import shop
 from .test_planner_engine import answer, filled
@@ -402,3 +402,15 @@ def test_an_index_that_several_entities_are_written_into_counts_once() -> None:
     entities = [types.new_class(name, (Entity,), {"index": written}, lambda found: found.update(body)) for name in "XY"]
     plan = Design("many", entities, []).plan()
     assert len(plan.tables[0].indexes) == 11
+
+
+def test_two_entities_cannot_have_the_same_key() -> None:
+    class Cat(Entity, key=("PET#{cat_id}", "PET")):
+        cat_id: str = ident()
+
+    class Dog(Entity, key=("PET#{dog_id}", "PET")):
+        dog_id: str = ident()
+
+    with pytest.raises(DesignError, match="Cat and Dog have the same key"):
+        Design("pets", [Dog, Cat]).plan()
+    assert len(Design("pets", [Dog, Cat], layout="table-per-entity").plan().tables) == 2

@@ -7,6 +7,7 @@ to ``blueprint``. It is a pure function: entities and patterns are sorted by nam
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from stator.design.blueprint import Drawing, draw_table
@@ -54,6 +55,8 @@ class Planning:
         self.entities = sorted(design.entities, key=lambda each: info(each).name)
         for entity in self.entities:
             _check_identity(entity)
+        if design.layout != "table-per-entity":
+            _check_distinct_keys(self.entities)
         self.reads = sorted(design.reads, key=lambda each: each.name)
         self.needs: dict[type[Entity], list[Need]] = {entity: [] for entity in self.entities}
         self.groups: list[Group] = []
@@ -202,6 +205,22 @@ def _even_shards(component: Component) -> None:
             head = tuple(component.labels.field(choices.entity, name) for name in base.path.partition)
             if most[head] > base.path.shards and base.path.handwritten is None:
                 add_shards(choices, base.path, most[head])
+
+
+def _check_distinct_keys(entities: list[type[Entity]]) -> None:
+    """Two entities whose keys read the same would overwrite each other's items."""
+    seen: dict[tuple[str, ...], str] = {}
+    for entity in entities:
+        known = info(entity)
+        if known.overrides.key is None:
+            continue
+        form = tuple(re.sub(r"\{\w+\}", "{}", text) for text in known.overrides.key)
+        if form in seen:
+            raise DesignError(
+                f"{seen[form]} and {known.name} have the same key {known.overrides.key}: one would overwrite the other",
+                hint="put a word of its own into the sort key of each, as in ORDER#{order_id}",
+            )
+        seen[form] = known.name
 
 
 def _check_identity(entity: type[Entity]) -> None:
