@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stator.design.plan import PatternPlan, Request
 from stator.errors import DesignError
@@ -50,5 +50,4 @@ def explain(query: Question, design: Design | None) -> Explanation:
             f"{pattern.name} is in no design yet", hint="put it into a Design, or pass one: explain(design)"
         )
     planned = design.plan().pattern(pattern.name)
-    arguments: dict[str, Any] = dict(query.arguments)
-    return Explanation(planned, planned.requests(**arguments))
+    return Explanation(planned, planned.requests(**query.arguments))

@@ -113,12 +113,21 @@ def references(condition: Any) -> list[FieldRef]:
 class Question:
     """What a pattern gives when it is called: what is asked, by which pattern, with which arguments."""
 
-    __slots__ = ("arguments", "ask", "pattern")
+    __slots__ = ("ask", "given", "pattern")
 
     def __init__(self, ask: Ask, pattern: Pattern[..., Any] | None = None) -> None:
         self.ask = ask
         self.pattern = pattern
-        self.arguments: dict[str, Any] = {}
+        self.given: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What the pattern was called with, by name, defaults included."""
+        if self.pattern is None:
+            return {}
+        bound = inspect.signature(self.pattern.function).bind(*self.given[0], **self.given[1])
+        bound.apply_defaults()
+        return dict(bound.arguments)
 
     def explain(self, design: Design | None = None) -> Explanation:
         """The exact request, the index, the cost and the reasons. Without one, the design the pattern was last put into."""
@@ -256,9 +265,7 @@ class Pattern(Generic[P, Q]):
         query = self.function(*args, **kwargs)
         if isinstance(query, Question):
             query.pattern = self
-            bound = inspect.signature(self.function).bind(*args, **kwargs)
-            bound.apply_defaults()
-            query.arguments = dict(bound.arguments)
+            query.given = (args, kwargs)
         return query
 
     def __repr__(self) -> str:
