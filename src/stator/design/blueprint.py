@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from itertools import count, islice
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stator.design import keys
@@ -13,6 +12,7 @@ from stator.design.candidates import Path, Service
 from stator.design.conditions import Condition
 from stator.design.costing import Costing, Facility
 from stator.design.entity import Entity, info
+from stator.design.examples import example_call
 from stator.design.facilities import Choices
 from stator.design.filters import Filter, FilterWriter
 from stator.design.labels import Labels
@@ -30,7 +30,7 @@ from stator.design.reasons import (
     runner_up,
 )
 from stator.design.search import GroupDesign, TableDesign
-from stator.design.slots import colour
+from stator.design.slot_names import SlotNames
 from stator.design.steps import (
     Slot,
     condition_for,
@@ -95,9 +95,8 @@ class _Table:
             entity: each for component in found.components for entity, each in component.entities.items()
         }
         self.groups = [group for component in found.components for group in component.groups]
-        self.base_slots = {entity: self._base_slot(each.base) for entity, each in self.designs.items()}
-        self.slots: dict[Facility, Slot] = {}
-        self._number_slots()
+        names = SlotNames(found, self.designs, self.own_names)
+        self.base_slots, self.slots = names.base, names.slots
         self.discriminator = self._named("_type") if len(choices) > 1 else None
         self._check_names()
 
@@ -105,55 +104,6 @@ class _Table:
         return self.own_names.get(generic, generic)
 
     # -- names
-
-    def _base_slot(self, base: Facility) -> Slot:
-        if base.holding == "native base":
-            return Slot(None, "table", base.path.partition, base.path.sort, native=True)
-        return Slot(None, "table", (self._named("PK"),), (self._named("SK"),), native=False)
-
-    def _number_slots(self) -> None:
-        """GSI1, GSI2 ... for what is shared, then for what is not; LSI1 ... for local indexes; by hand as written."""
-        opened = [facility for each in self.designs.values() for facility in each.opened]
-        number = 0
-        written = {str(each.path.handwritten.index) for each in opened if each.path.handwritten is not None}
-        for projection in ("ALL", "KEYS_ONLY"):
-            colours: dict[Facility, int] = {}
-            for component in self.found.components:
-                inside = [each for one in component.entities.values() for each in one.opened]
-                wanted = [each for each in inside if each.shares_slot and each.projection == projection]
-                colours |= colour(wanted, [group.facilities for group in component.groups if not group.in_base])
-            for facility, chosen in colours.items():
-                self.slots[facility] = self._generic_slot("GSI", self._free_name("GSI", number + chosen + 1, written))
-            number += max(colours.values(), default=-1) + 1
-        rest = sorted({each for each in opened if each not in self.slots}, key=lambda each: each.rank)
-        local = 0
-        for facility in rest:
-            if facility.path.handwritten is not None:
-                self.slots[facility] = self._generic_slot("GSI", str(facility.path.handwritten.index))
-            elif facility.holding == "local":
-                local += 1
-                slot = self._generic_slot("LSI", self._free_name("LSI", local, written))
-                self.slots[facility] = replace(slot, partition=self.base_slots[facility.path.entity].partition)
-            else:
-                number += 1
-                slot = self._generic_slot("GSI", self._free_name("GSI", number, written))
-                if facility.is_native:
-                    path = facility.path
-                    slot = replace(slot, partition=path.partition, sort=path.significant, native=True)
-                self.slots[facility] = slot
-
-    def _free_name(self, kind: str, number: int, written: set[str]) -> str:
-        """The name with this number among those that no index written by hand has, nor has its attributes."""
-        taken = {own for name in written for own in self._names_of(name)}
-        free = (name for at in count(1) if not taken & self._names_of(name := f"{kind}{at}") and name not in written)
-        return next(islice(free, number - 1, None))
-
-    def _names_of(self, index: str) -> set[str]:
-        return {self._named(index), self._named(f"{index}PK"), self._named(f"{index}SK")}
-
-    def _generic_slot(self, kind: str, name: str) -> Slot:
-        partition, sort = self._named(f"{name}PK"), self._named(f"{name}SK")
-        return Slot(self._named(name), kind, (partition,), (sort,), native=False)
 
     def _check_names(self) -> None:
         slots = [*self.base_slots.values(), *self.slots.values()]
@@ -481,7 +431,7 @@ class _Table:
             round(monthly, 2),
             round(monthly * READ_UNIT_DOLLARS, 4),
             latency_of(steps),
-            _example(pattern, steps),
+            example_call(pattern, steps),
             reasons=tuple(reasons),
             warnings=tuple(warnings),
             runner_up=second,
@@ -502,33 +452,3 @@ def _bound_partition(part: Part, member: Need, shards: int) -> Part:
     if source.param is not None:
         return Part("param", source.param, part.encoding)
     return text(keys.encode(part.encoding, source.constant))
-
-
-def _example_arguments(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> dict[str, Any]:
-    """Values as the keys want them, whatever the arguments are annotated with."""
-    parts = [part for step in steps for test in step.key for bound in test.bounds for part in bound.parts]
-    parts += [each for part in parts for each in part.of]
-    found: dict[str, Any] = {}
-    for at, (name, annotation) in enumerate(pattern.parameters.items()):
-        wanted = next((keys.encoding_named(part.encoding).python for part in parts if part.value == name), str)
-        value = keys.example(name, annotation, at)
-        fits = type(keys.plain(value)) is wanted
-        found[name] = value if fits else keys.example(name, wanted, at)
-    return found
-
-
-def _example(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> str:
-    """The key condition with values of the right types."""
-    arguments = _example_arguments(pattern, steps)
-    shown = []
-    for step in steps:
-        terms = []
-        for test in step.key:
-            values = []
-            for bound in test.bounds:
-                filled = bound.fill(arguments, 0) or {"NULL": True}
-                [(kind, content)] = filled.items()
-                values.append(f'"{content}"' if kind == "S" else str(content))
-            terms.append(test.written(test.attribute, values))
-        shown.append(" AND ".join(terms))
-    return "; ".join(shown)
