@@ -6,8 +6,10 @@ compiler the script says so and leaves everything interpreted. `make interpreted
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
+import sysconfig
 import tempfile
 import tomllib
 from pathlib import Path
@@ -31,8 +33,6 @@ def remove() -> None:
 
 
 def has_compiler() -> bool:
-    import sysconfig
-
     command = (sysconfig.get_config_var("CC") or "cc").split()[0]
     headers = Path(sysconfig.get_paths()["include"]) / "Python.h"
     return shutil.which(command) is not None and headers.exists()
@@ -40,8 +40,6 @@ def has_compiler() -> bool:
 
 def build() -> None:
     """In a folder of its own: mypyc leaves C files, caches and objects where it runs."""
-    import os
-
     from mypyc.build import mypycify
     from setuptools import Distribution
     from setuptools.command.build_ext import build_ext

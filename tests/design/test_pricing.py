@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stator.design import unit_prices
 from stator.design.prices import NEEDED, parse, price_file, prices
 from stator.design.pricing import (
     GB_BYTES,
@@ -252,3 +253,10 @@ def test_a_price_file_of_one_s_own(tmp_path: Path) -> None:
     broken["storage_gb_month"] = broken["lunar_dust"] = broken["read_request_unit"]
     with pytest.raises(DesignError, match="unknown prices lunar_dust"):
         parse(document)
+
+
+def test_the_planner_weighs_with_the_prices_of_the_file() -> None:
+    us_east = prices("us-east-1")
+    assert float(us_east["write_request_unit"]) == pytest.approx(unit_prices.WRITE_UNIT_DOLLARS)
+    assert float(us_east["read_request_unit"]) == pytest.approx(unit_prices.READ_UNIT_DOLLARS)
+    assert float(us_east["storage_gb_month"]) == pytest.approx(unit_prices.STORAGE_BYTE_DOLLARS * 1024**3)

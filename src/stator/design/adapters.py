@@ -32,13 +32,13 @@ from typing import Any, Protocol, TypeVar, Union, cast
 from stator.design.codec import LEFT_OUT, Codec, Making, make_codec
 from stator.design.conditions import FieldRef
 from stator.design.entity import (
-    _KNOWN,
+    KNOWN,
     Entity,
     EntityField,
     EntityInfo,
     KeyTemplate,
     Overrides,
-    _check_roles,
+    check_roles,
     stored_shape,
 )
 from stator.design.markers import Marker, marker_of
@@ -68,11 +68,11 @@ def adapt(
     for field, given in (markers or {}).items():
         roles[field] = _marker(model, field, given)
     overrides = Overrides(key, tuple((index or {}).items()), name)
-    known = _KNOWN.get(model)
+    known = KNOWN.get(model)
     if isinstance(known, AdaptedInfo) and (known.roles, known.overrides) == (roles, overrides):
         return cast("type[M]", known.cls)  # a design file that is loaded again gets the handle it had
     made = AdaptedInfo(model, library, roles, overrides)
-    _KNOWN[made.cls] = _KNOWN[model] = made
+    KNOWN[made.cls] = KNOWN[model] = made
     return cast("type[M]", made.cls)
 
 
@@ -137,7 +137,7 @@ class AdaptedInfo(EntityInfo):
             )
             for name, field in self._declared.items()
         }  # fmt: skip
-        _check_roles(entity, fields)
+        check_roles(entity, fields)
         return fields
 
     @cached_property

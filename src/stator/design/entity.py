@@ -122,7 +122,7 @@ class EntityInfo:
             name: EntityField(name, stored_shape(shape, markers[name]), markers[name], has_default)
             for name, shape, has_default in field_shapes(self.cls, self.cls.__name__)
         }
-        _check_roles(self.cls.__name__, fields)
+        check_roles(self.cls.__name__, fields)
         return fields
 
     @cached_property
@@ -143,7 +143,7 @@ class EntityInfo:
         return make_codec(self)
 
 
-def _check_roles(entity: str, fields: dict[str, EntityField]) -> None:
+def check_roles(entity: str, fields: dict[str, EntityField]) -> None:
     for role in ("version", "ttl", "created", "updated"):
         marked = [field.name for field in fields.values() if field.role == role]
         if len(marked) > 1:
@@ -152,13 +152,13 @@ def _check_roles(entity: str, fields: dict[str, EntityField]) -> None:
 
 def info(cls: type[Any]) -> EntityInfo:
     """What is known about an entity class, worked out once."""
-    known = _KNOWN.get(cls)
+    known = KNOWN.get(cls)
     if known is None:
-        known = _KNOWN[cls] = _made(cls)
+        known = KNOWN[cls] = _made(cls)
     return known
 
 
-_KNOWN: WeakKeyDictionary[type[Any], EntityInfo] = WeakKeyDictionary()
+KNOWN: WeakKeyDictionary[type[Any], EntityInfo] = WeakKeyDictionary()
 
 
 def _made(cls: Any) -> EntityInfo:
