@@ -38,7 +38,7 @@ def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
     assert [file.name for file in (tmp_path / "shop").iterdir()] == ["mine.txt"]
 
 
-@pytest.mark.parametrize("name", ["9lives", "a b", "class", "../up"])
+@pytest.mark.parametrize("name", ["9lives", "a b", "class", "../up", "xy"])
 def test_a_name_must_be_one_a_design_can_have(tmp_path: Path, name: str) -> None:
     refused = run(tmp_path, "new", name)
     assert refused.returncode == 1
@@ -47,5 +47,5 @@ def test_a_name_must_be_one_a_design_can_have(tmp_path: Path, name: str) -> None
 
 
 def test_json(tmp_path: Path) -> None:
-    made = run(tmp_path, "new", "x", "--example", "blank", "--json")
-    assert json.loads(made.stdout) == {"folder": "x", "files": ["README.md", "design.py", "test_design.py"]}
+    made = run(tmp_path, "new", "notes", "--example", "blank", "--json")
+    assert json.loads(made.stdout) == {"folder": "notes", "files": ["README.md", "design.py", "test_design.py"]}

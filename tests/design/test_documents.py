@@ -209,7 +209,7 @@ def test_text_from_the_design_cannot_break_out_of_the_page() -> None:
         """A | pipe, a `tick`, <script>alert(1)</script> & *stars*."""
         return find(Everything).where(Everything.key == key)
 
-    document = document_of(Design("a<b", [Everything], [odd]))
+    document = document_of(Design("a<b", [Everything], [odd], names={"a<b": "odd-table"}))
     assert "<script>" not in html(document)
     assert "&lt;script&gt;" in html(document)
     row = next(line for line in markdown(document).splitlines() if "**odd**" in line)

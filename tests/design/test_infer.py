@@ -106,10 +106,10 @@ def test_kinds_are_told_by_a_type_attribute_when_there_is_one() -> None:
 
 def test_keys_with_another_separator_are_planned_anew_and_said_so() -> None:
     items = [{"PK": {"S": f"USER|{number}"}, "SK": {"S": "PROFILE"}} for number in range(5)]
-    found = infer(items, table="t")
+    found = infer(items, table="users")
     assert found.entities[0].key is None
     assert any("'|'" in doubt for doubt in found.doubts)
-    assert loaded(design_file(found))["t"].plan()
+    assert loaded(design_file(found))["users"].plan()
 
 
 def test_nothing_to_look_at() -> None:

@@ -320,7 +320,7 @@ def test_an_index_that_is_written_much_and_read_little_holds_keys_only() -> None
     def rewrite() -> object:
         return updates(Blob.body)
 
-    design = Design("b", [Blob], [of_owner, blob, rewrite], volumes={Blob: 100_000}, sizes={Blob: 9000})
+    design = Design("blobs", [Blob], [of_owner, blob, rewrite], volumes={Blob: 100_000}, sizes={Blob: 9000})
     plan = design.plan()
     [index] = plan.tables[0].indexes
     assert index.projection == "KEYS_ONLY"
@@ -328,7 +328,11 @@ def test_an_index_that_is_written_much_and_read_little_holds_keys_only() -> None
     assert step.fetch == ("PK", "SK")
     assert plan.pattern("of_owner").latency.startswith("two round trips")
     busy = Design(
-        "b", [Blob], [read(rps=1000, returns=20)(of_owner.function), blob], volumes={Blob: 100_000}, sizes={Blob: 9000}
+        "blobs",
+        [Blob],
+        [read(rps=1000, returns=20)(of_owner.function), blob],
+        volumes={Blob: 100_000},
+        sizes={Blob: 9000},
     )
     assert [index.projection for index in busy.plan().tables[0].indexes] != ["KEYS_ONLY"]
 
@@ -353,7 +357,7 @@ def test_filters_can_be_answered_by_what_an_index_includes() -> None:
     def rewrite() -> object:
         return updates(Doc.body)
 
-    plan = Design("d", [Doc], [big, doc, rewrite], volumes={Doc: 100_000}, sizes={Doc: 20_000}).plan()
+    plan = Design("docs", [Doc], [big, doc, rewrite], volumes={Doc: 100_000}, sizes={Doc: 20_000}).plan()
     [index] = plan.tables[0].indexes
     assert (index.projection, index.included) == ("INCLUDE", ("size", "tags"))
     request = plan.pattern("big").request(owner="o")
@@ -389,9 +393,9 @@ def test_native_keys_are_not_used_where_another_entity_would_fall_in() -> None:
     def of_owner(owner: str) -> Query[Account]:
         return find(Account).where(Account.owner == owner)
 
-    alone = Design("x", [Account], [account, of_owner]).plan()
+    alone = Design("things", [Account], [account, of_owner]).plan()
     assert alone.tables[0].indexes[0].native
-    beside = Design("x", [Account, Other], [account, of_owner]).plan()
+    beside = Design("things", [Account, Other], [account, of_owner]).plan()
     assert not beside.tables[0].indexes[0].native  # Other.owner is a number: its items would be refused
 
 
@@ -490,7 +494,7 @@ def test_a_pattern_that_needs_a_scan_is_refused_with_the_price_of_what_would_ser
     def recent_listed(since: datetime) -> Query[Any]:
         return find(Listed).where(Listed.at >= since)
 
-    assert Design("x", [Listed], [recent_listed]).plan().pattern("recent_listed").index == "by_at"
+    assert Design("things", [Listed], [recent_listed]).plan().pattern("recent_listed").index == "by_at"
 
 
 def test_a_scan_that_is_allowed_is_loud_and_priced() -> None:
@@ -539,7 +543,7 @@ def test_identities_must_stay_and_must_be_keys() -> None:
         parts: list[str] = ident()
 
     with pytest.raises(DesignError, match=r"Odd\.parts cannot identify an item"):
-        Design("x", [Odd]).plan()
+        Design("things", [Odd]).plan()
     with pytest.raises(DesignError, match="part of the identity"):
         design_of(write()(lambda: updates(Event.event_id))).plan()
 
@@ -579,7 +583,7 @@ def test_too_many_indexes_are_refused() -> None:
         return read()(ask)
 
     with pytest.raises(DesignError, match=r"needs 2[0-9] global"):
-        Design("x", [Wide], [pattern(at) for at in range(23)] + [write(rps=1)(lambda: deletes(Wide))]).plan()
+        Design("things", [Wide], [pattern(at) for at in range(23)] + [write(rps=1)(lambda: deletes(Wide))]).plan()
 
 
 # --- overrides ----------------------------------------------------------------------------------------------
@@ -662,7 +666,7 @@ def test_keys_written_by_hand_are_checked() -> None:
         (Short, "an empty key"),
     ):
         with pytest.raises(DesignError) as caught:
-            Design("x", [entity]).plan()
+            Design("things", [entity]).plan()
         assert problem in caught.value.message
         assert caught.value.hint
 
@@ -675,11 +679,11 @@ def test_names_of_your_own() -> None:
         "GSI1PK": "mail_pk",
         "GSI1SK": "mail_sk",
         "_type": "kind",
-        "shop": "S",
+        "shop": "Shop",
     }
     plan = models.shop(names=names).plan()
     [table] = plan.tables
-    assert (table.name, table.partition, table.sort, table.indexes[0].name) == ("S", "pk", "sk", "by_mail")
+    assert (table.name, table.partition, table.sort, table.indexes[0].name) == ("Shop", "pk", "sk", "by_mail")
     customer = models.Customer(user_id="u", email="e", name="n")
     item = plan.entity(models.Customer).item(customer)
     assert item["mail_pk"] == {"S": "EMAIL#e"} and item["kind"] == {"S": "Customer"}
@@ -688,7 +692,7 @@ def test_names_of_your_own() -> None:
         PK: str = ident()
 
     with pytest.raises(DesignError, match="has the name of an attribute"):
-        Design("x", [Clash]).plan()
+        Design("things", [Clash]).plan()
 
 
 # --- requests -----------------------------------------------------------------------------------------------

@@ -414,3 +414,13 @@ def test_two_entities_cannot_have_the_same_key() -> None:
     with pytest.raises(DesignError, match="Cat and Dog have the same key"):
         Design("pets", [Dog, Cat]).plan()
     assert len(Design("pets", [Dog, Cat], layout="table-per-entity").plan().tables) == 2
+
+
+@pytest.mark.parametrize("name", ["xy", "my shop", "x" * 256])
+def test_a_table_needs_a_name_that_dynamodb_takes(name: str) -> None:
+    class Cat(Entity):
+        cat_id: str = ident()
+
+    with pytest.raises(DesignError, match="cannot be the name of a table"):
+        Design(name, [Cat]).plan()
+    assert Design(name, [Cat], names={name: "cats"}).plan().tables[0].name == "cats"

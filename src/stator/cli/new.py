@@ -31,9 +31,10 @@ def command(
     Example: stator new shop && cd shop && stator plan
     """
     identifier = name.replace("-", "_")
-    if not identifier.isidentifier() or keyword.iskeyword(identifier) or not identifier.isascii():
+    fits = identifier.isidentifier() and identifier.isascii() and not keyword.iskeyword(identifier)
+    if not fits or len(identifier) < 3:  # DynamoDB has no shorter names of tables
         raise ConfigurationError(
-            f"{name} cannot be the name of a design", hint="letters, digits, - and _, as in my-shop"
+            f"{name} cannot be the name of a design", hint="three or more letters, digits, - and _, as in my-shop"
         )
     place = folder or Path(name)
     if place.exists() and (not place.is_dir() or any(place.iterdir())):

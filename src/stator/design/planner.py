@@ -90,6 +90,7 @@ class Planning:
         opened: dict[str, tuple[Facility, ...]] = {}
         proven = True
         for name, members in self.tables():
+            _check_table_name(self.design.names.get(name, name))
             drawing = self._draw(name, members)
             tables.append(drawing.table)
             entities += drawing.entities
@@ -221,6 +222,15 @@ def _check_distinct_keys(entities: list[type[Entity]]) -> None:
                 hint="put a word of its own into the sort key of each, as in ORDER#{order_id}",
             )
         seen[form] = known.name
+
+
+def _check_table_name(name: str) -> None:
+    if not re.fullmatch(r"[a-zA-Z0-9_.-]{3,255}", name):
+        raise DesignError(
+            f"{name!r} cannot be the name of a table",
+            hint="3 to 255 letters, digits, dots, dashes and underscores; the design's name is the table's, "
+            'unless names={"...": "..."} gives another',
+        )
 
 
 def _check_identity(entity: type[Entity]) -> None:
