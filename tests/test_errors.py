@@ -21,11 +21,11 @@ def test_the_docstring_lists_every_class() -> None:
 
 
 def test_every_code_has_one_class() -> None:
-    codes = [cls.code for cls in _tree(ServiceError) if cls not in (ServiceError, errors.ValueFailed)]  # type: ignore[attr-defined]
+    codes = [cls.code for cls in _tree(ServiceError) - {ServiceError} if "code" in cls.__dict__]  # type: ignore[attr-defined]
     assert sorted(codes) == sorted(BY_CODE)
 
 
-@pytest.mark.parametrize("cls", [cls for cls in BY_CODE.values() if cls is not errors.ValueFailed])
+@pytest.mark.parametrize("cls", BY_CODE.values())
 def test_an_error_comes_back_from_the_wire_as_itself(cls: type[ServiceError]) -> None:
     error = cls("what happened")
     again = from_wire(error.status, error.wire())

@@ -33,6 +33,14 @@ if TYPE_CHECKING:
     from stator.design.patterns import updates as updates
     from stator.design.patterns import write as write
     from stator.engine import Engine as Engine
+    from stator.tables.async_db import AsyncDb as AsyncDb
+    from stator.tables.batches import Delete as Delete
+    from stator.tables.connecting import connect as connect
+    from stator.tables.connecting import connect_async as connect_async
+    from stator.tables.db import Db as Db
+    from stator.tables.lifecycle import TableSettings as TableSettings
+    from stator.tables.reads import Page as Page
+    from stator.tables.recording import if_not_exists as if_not_exists
 
 _HOMES = {
     "stator.design.adapters": ("adapt",),
@@ -47,6 +55,13 @@ _HOMES = {
         "write",
     ),
     "stator.engine": ("Engine",),
+    "stator.tables.async_db": ("AsyncDb",),
+    "stator.tables.batches": ("Delete",),
+    "stator.tables.connecting": ("connect", "connect_async"),
+    "stator.tables.db": ("Db",),
+    "stator.tables.lifecycle": ("TableSettings",),
+    "stator.tables.reads": ("Page",),
+    "stator.tables.recording": ("if_not_exists",),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 PUBLIC_NAMES = tuple(_HOME_OF)

@@ -16,7 +16,12 @@ the facts a caller needs stand as attributes.
     |   +-- InvalidSignature              InvalidSignatureException
     |   +-- UnrecognizedClient            UnrecognizedClientException
     |   +-- ConditionFailed               ConditionalCheckFailedException
+    |   |   +-- ItemExists                there is an item where one was to be created
+    |   |   +-- ItemNotFound              there is no item where one was to be changed
+    |   |   +-- VersionConflict           somebody else wrote the item meanwhile
+    |   |   +-- UniqueTaken               another item has the value of a unique field
     |   +-- TransactionCanceled           TransactionCanceledException
+    |   |   +-- TransactionFailed         the same from the data layer, with the statement behind each reason
     |   +-- TransactionConflict           TransactionConflictException
     |   +-- TransactionInProgress         TransactionInProgressException
     |   +-- IdempotentParameterMismatch   IdempotentParameterMismatchException
@@ -37,6 +42,17 @@ the facts a caller needs stand as attributes.
     |   +-- StorageCorrupt                the files cannot be read back
     |   +-- StorageFull                   no room for a write; nothing acknowledged was lost
     |   +-- StorageClosed                 the engine was closed
+    +-- ConnectionTrouble                 no answer came, or none that could be trusted
+    |   +-- Unreachable                   no connection could be made
+    |   +-- ReplyLost                     the connection broke, or timed out, before the answer was there
+    |   +-- ReplyDamaged                  the answer is not what was sent: its checksum differs
+    |   +-- OutcomeUnknown                a write that may or may not have happened, and would count twice if sent again
+    |   +-- DeadlineExceeded              the time given to a call is over
+    +-- CredentialsMissing                no AWS credentials were found where boto3 looks for them
+    +-- RequestRefused                    the data layer does not send what could not be right
+    |   +-- CursorRefused                 a cursor that is damaged, or of another query
+    |   +-- UpdateRefused                 an update that would leave an item's keys wrong
+    |   +-- DestructiveChange             a change of a table that would lose data
     +-- ConfigurationError                a setting or argument of Stator itself is wrong
     +-- LiveTableUnreachable              a real table that a command looks at cannot be read
     +-- DesignError                       an entity, a pattern or a design does not make sense
@@ -78,6 +94,8 @@ class ServiceError(StatorError):
     namespace: ClassVar[str] = DYNAMODB
     retryable: ClassVar[bool] = False
     default_message: ClassVar[str] = ""
+    after_unknown: bool = False
+    """An earlier attempt of the same request may have been carried out: a client sets this on the answer to a later one."""
     # AWS spells the member "message" in DynamoDB's own errors and "Message" in those of the
     # framework (coral) around it.
     message_member: ClassVar[str] = "message"
@@ -154,9 +172,10 @@ class UnrecognizedClient(ServiceError):
 
 
 class ConditionFailed(ServiceError):
-    """``item`` is the stored item when ReturnValuesOnConditionCheckFailure asked for it."""
+    """``item`` is the stored item when ReturnValuesOnConditionCheckFailure asked for it; the data layer reads it as ``entity``."""
 
     code = "ConditionalCheckFailedException"
+    entity: Any = None
     default_message = "The conditional request failed"
 
     def __init__(self, message: str | None = None, *, item: Any = None) -> None:
@@ -165,6 +184,32 @@ class ConditionFailed(ServiceError):
 
     def facts(self) -> dict[str, Any]:
         return {} if self.item is None else {"Item": self.item}
+
+
+class ItemExists(ConditionFailed):
+    """``entity`` is the one that is there."""
+
+
+class ItemNotFound(ConditionFailed):
+    """There is nothing to change."""
+
+
+class VersionConflict(ConditionFailed):
+    """``entity`` is the one that is there now; ``expected`` the version that was to be replaced."""
+
+    def __init__(self, message: str | None = None, *, item: Any = None, expected: int = 0) -> None:
+        super().__init__(message, item=item)
+        self.hint = "read it again, make the change again, and write that"
+        self.expected = expected
+
+
+class UniqueTaken(ConditionFailed):
+    """``field`` of another item has ``value`` already."""
+
+    def __init__(self, message: str | None = None, *, item: Any = None, field: str = "", value: Any = None) -> None:
+        super().__init__(message, item=item)
+        self.field = field
+        self.value = value
 
 
 class TransactionCanceled(ServiceError):
@@ -182,6 +227,20 @@ class TransactionCanceled(ServiceError):
 
     def facts(self) -> dict[str, Any]:
         return {"CancellationReasons": self.reasons}
+
+
+class TransactionFailed(TransactionCanceled):
+    """``failures`` has the statements that stood in the way: their place, what they were to do, and the error of each."""
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        reasons: list[dict[str, Any]] | None = None,
+        failures: list[tuple[int, str, ServiceError]] | None = None,
+    ) -> None:
+        super().__init__(message, reasons=reasons)
+        self.failures = failures or []
 
 
 class TransactionConflict(ServiceError):
@@ -323,6 +382,66 @@ class StorageClosed(StorageError):
         super().__init__("the engine is closed", hint="open a new engine on the same folder")
 
 
+class ConnectionTrouble(StatorError):
+    """``retryable`` says whether trying again may help; ``sent`` whether the request may have been carried out."""
+
+    retryable: ClassVar[bool] = True
+    sent: bool = False
+
+
+class Unreachable(ConnectionTrouble):
+    """Nothing was sent."""
+
+
+class ReplyLost(ConnectionTrouble):
+    sent = True
+
+
+class ReplyDamaged(ConnectionTrouble):
+    sent = True
+
+
+class OutcomeUnknown(ConnectionTrouble):
+    """The cause is the trouble behind it."""
+
+    retryable = False
+    sent = True
+    hint = "read the item to see, or ask for the update with once=True, which costs twice the write units"
+
+
+class DeadlineExceeded(ConnectionTrouble):
+    retryable = False
+    sent = True
+
+
+class CredentialsMissing(StatorError):
+    hint = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, choose a profile with AWS_PROFILE, or run `aws sso login`"
+
+
+class RequestRefused(StatorError):
+    """What was asked cannot be right, so nothing was sent."""
+
+
+class CursorRefused(RequestRefused):
+    hint = "pass the cursor of the page before, with the same pattern and the same arguments"
+
+
+class UpdateRefused(RequestRefused):
+    """``missing`` names the fields whose values are needed and not known."""
+
+    def __init__(self, message: str, *, missing: tuple[str, ...] = (), hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.missing = missing
+
+
+class DestructiveChange(RequestRefused):
+    """``changes`` says in words what would be lost."""
+
+    def __init__(self, message: str, *, changes: tuple[str, ...] = (), hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.changes = changes
+
+
 class ConfigurationError(StatorError):
     """An argument or a file given to Stator itself does not make sense."""
 
@@ -381,7 +500,8 @@ def _leaves(cls: type[ServiceError]) -> list[type[ServiceError]]:
     return [leaf for sub in cls.__subclasses__() for leaf in (sub, *_leaves(sub))]
 
 
-BY_CODE: dict[str, type[ServiceError]] = {cls.code: cls for cls in _leaves(ServiceError)}
+# A class without a code of its own is a reading of its parent's, which the wire does not tell apart.
+BY_CODE: dict[str, type[ServiceError]] = {cls.code: cls for cls in _leaves(ServiceError) if "code" in cls.__dict__}
 
 
 def from_wire(status: int, body: dict[str, Any]) -> ServiceError:

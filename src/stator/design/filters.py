@@ -97,7 +97,7 @@ class FilterWriter:
 
     def _compare(self, test: Comparison, known: EntityInfo) -> str:
         path = self._path(test.field)
-        shape = _shape_at(known, test.field)
+        shape = shape_at(known, test.field)
         if test.operator in ("=", "<>") and test.values[0] is None:
             return f"attribute_{'not_exists' if test.operator == '=' else 'exists'}({path})"
         if test.operator == "contains":
@@ -145,7 +145,8 @@ class FilterWriter:
         return self._constant(wire_value(name, value))
 
 
-def _shape_at(known: EntityInfo, field: FieldRef) -> Shape | None:
+def shape_at(known: EntityInfo, field: FieldRef) -> Shape | None:
+    """The shape of what a reference points at, where it can be told."""
     declared = known.fields.get(field.name)
     shape = declared.shape if declared is not None else None
     for step in field.path[1:]:

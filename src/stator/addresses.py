@@ -1,0 +1,189 @@
+"""The composition root: from an address to what answers there.
+
+memory, or none           the embedded engine, in memory
+shop.db, ./data           the embedded engine, in a folder
+http://localhost:8000     any DynamoDB endpoint
+aws://eu-west-1           AWS, with credentials as boto3 finds them
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
+
+import orjson
+
+from stator.clock import Clock
+from stator.engine import Engine
+from stator.engine.engine import Durability
+from stator.errors import ConfigurationError, from_wire
+from stator.model.scope import DEFAULT_ACCOUNT, DEFAULT_REGION, Scope
+from stator.transport import AsyncTransport, Transport
+
+
+class EngineTransport:
+    """The embedded engine, called in process. ``owned`` engines are closed with it."""
+
+    parallel = False
+
+    def __init__(self, engine: Engine, *, owned: bool = True, region: str = DEFAULT_REGION) -> None:
+        self.engine = engine
+        self._owned = owned
+        self._region = region
+
+    def call(
+        self,
+        operation: str,
+        request: Mapping[str, Any],
+        *,
+        idempotent: bool = True,
+        deadline_seconds: float | None = None,
+    ) -> dict[str, Any]:
+        """In process there is no answer to lose and nobody to wait for."""
+        return self.engine.call(operation, dict(request), region=self._region)
+
+    def close(self) -> None:
+        if self._owned:
+            self.engine.close()
+
+
+class AsyncEngineTransport:
+    """The same, awaited: the engine answers at once, and only the disk is waited for."""
+
+    def __init__(self, engine: Engine, *, owned: bool = True, region: str = DEFAULT_REGION) -> None:
+        self.engine = engine
+        self._owned = owned
+        self.region = region
+        self._scope = Scope(DEFAULT_ACCOUNT, region)
+
+    async def call(
+        self,
+        operation: str,
+        request: Mapping[str, Any],
+        *,
+        idempotent: bool = True,
+        deadline_seconds: float | None = None,
+    ) -> dict[str, Any]:
+        reply = self.engine.submit(operation, orjson.dumps(request), self._scope)
+        if reply.commit is not None:
+            await self._durable(reply.commit)
+        body: dict[str, Any] = orjson.loads(reply.body or b"{}")
+        if reply.status != 200:
+            raise from_wire(reply.status, body)
+        return body
+
+    async def _durable(self, commit: int) -> None:
+        loop = asyncio.get_running_loop()
+        written: asyncio.Future[None] = loop.create_future()
+
+        def settle(error: BaseException | None) -> None:
+            if written.done():
+                return
+            if error is None:
+                written.set_result(None)
+            else:
+                written.set_exception(error)
+
+        def from_any_thread(error: BaseException | None) -> None:
+            loop.call_soon_threadsafe(settle, error)
+
+        self.engine.when_durable(commit, from_any_thread)
+        await written
+
+    async def close(self) -> None:
+        if self._owned:
+            self.engine.close()
+
+
+class TransportOptions(TypedDict, total=False):
+    """How a connection is made. The embedded engine takes ``durability`` alone; the rest is for HTTP.
+
+    ``region`` defaults to the address's, then to what boto3 would take. ``profile``, or ``access_key_id`` with ``secret_access_key``
+    and ``session_token``, choose credentials; otherwise they are found where boto3 finds them. ``connect_timeout_seconds`` and
+    ``read_timeout_seconds`` are for one attempt, ``max_attempts`` and ``max_backoff_seconds`` for the retries of a call.
+    ``max_connections`` bounds those to the endpoint. ``ca_bundle`` is a file of certificates, or False for none checked; ``proxy`` a URL,
+    by default HTTPS_PROXY and NO_PROXY.
+    """
+
+    durability: Durability
+    region: str
+    profile: str
+    access_key_id: str
+    secret_access_key: str
+    session_token: str
+    connect_timeout_seconds: float
+    read_timeout_seconds: float
+    max_attempts: int
+    max_backoff_seconds: float
+    max_connections: int
+    ca_bundle: str | bool
+    proxy: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """``kind`` says what answers; ``where`` is a folder, a URL or a region."""
+
+    kind: Literal["memory", "folder", "http", "aws", "engine"]
+    where: str = ""
+    engine: Engine | None = None
+
+    @classmethod
+    def parse(cls, given: str | os.PathLike[str] | Engine | None) -> Address:
+        if given is None or given in ("", "memory", "memory:", ":memory:"):
+            return cls("memory")
+        if isinstance(given, Engine):
+            return cls("engine", engine=given)
+        text = os.fspath(given)
+        scheme, separator, rest = text.partition("://")
+        if not separator:
+            return cls("folder", text)
+        if scheme in ("http", "https"):
+            return cls("http", text)
+        if scheme == "aws":
+            return cls("aws", rest.strip("/"))
+        if scheme == "file":
+            return cls("folder", rest)
+        raise ConfigurationError(
+            f"{text!r} is not an address", hint="memory, a folder, http://host:port, https://... or aws://region"
+        )
+
+    @property
+    def is_embedded(self) -> bool:
+        return self.kind in ("memory", "folder", "engine")
+
+
+def open_transport(address: Address, clock: Clock | None, options: TransportOptions) -> Transport:
+    if address.is_embedded:
+        engine, owned = _engine(address, clock, options)
+        return EngineTransport(engine, owned=owned, region=options.get("region", DEFAULT_REGION))
+    from stator.client.open import open_client  # botocore, for credentials, is not needed in process
+
+    return open_client(address.kind, address.where, clock, options)
+
+
+def open_async_transport(address: Address, clock: Clock | None, options: TransportOptions) -> AsyncTransport:
+    if address.is_embedded:
+        engine, owned = _engine(address, clock, options)
+        return AsyncEngineTransport(engine, owned=owned, region=options.get("region", DEFAULT_REGION))
+    from stator.client.open import open_async_client
+
+    return open_async_client(address.kind, address.where, clock, options)
+
+
+_EMBEDDED_OPTIONS = frozenset({"durability", "region"})
+
+
+def _engine(address: Address, clock: Clock | None, options: TransportOptions) -> tuple[Engine, bool]:
+    strange = sorted(options.keys() - _EMBEDDED_OPTIONS)
+    if strange:
+        raise ConfigurationError(
+            f"the embedded engine does not know {strange[0]}", hint="it is for http(s):// and aws:// addresses"
+        )
+    if address.engine is not None:
+        return address.engine, False
+    path = address.where if address.kind == "folder" else None
+    return Engine.open(path, clock=clock, durability=options.get("durability", "disk")), True

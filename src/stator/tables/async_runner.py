@@ -1,0 +1,84 @@
+"""Carries work out with awaited calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator, Sequence
+from typing import Any, TypeVar
+
+from stator.errors import StatorError
+from stator.tables.observing import Observer
+from stator.tables.runner import Observed
+from stator.tables.work import Call, Gather, Outside, Pause, Work
+from stator.transport import AsyncTransport
+
+T = TypeVar("T")
+
+
+class AsyncRunner:
+    def __init__(
+        self, transport: AsyncTransport, *, observers: Sequence[Observer] = (), deadline_seconds: float | None = None
+    ) -> None:
+        self.transport = transport
+        self.observers = tuple(observers)
+        self.deadline_seconds = deadline_seconds
+
+    def within(self, seconds: float) -> AsyncRunner:
+        return AsyncRunner(self.transport, observers=self.observers, deadline_seconds=seconds)
+
+    async def close(self) -> None:
+        await self.transport.close()
+
+    async def run(self, work: Work[T]) -> T:
+        try:
+            wish = next(work)
+            while True:
+                try:
+                    answer = await self._do(wish)
+                except StatorError as error:
+                    wish = work.throw(error)
+                else:
+                    wish = work.send(answer)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        finally:
+            work.close()
+
+    async def _do(self, wish: Any) -> Any:
+        if type(wish) is Call:
+            return await self._call(wish)
+        if type(wish) is Gather:
+            return await self._gather(wish)
+        if type(wish) is Pause:
+            return await asyncio.sleep(wish.seconds)
+        assert type(wish) is Outside
+        return await asyncio.to_thread(wish.function)
+
+    async def _call(self, call: Call) -> dict[str, Any]:
+        if not self.observers:
+            return await self.transport.call(
+                call.operation, call.request, idempotent=call.idempotent, deadline_seconds=self.deadline_seconds
+            )
+        observed = Observed(call, self.observers)
+        try:
+            reply = await self.transport.call(
+                call.operation, call.request, idempotent=call.idempotent, deadline_seconds=self.deadline_seconds
+            )
+        except BaseException as error:
+            observed.done(None, error)
+            raise
+        observed.done(reply, None)
+        return reply
+
+    async def _gather(self, wish: Gather) -> list[Any]:
+        """Cancelling one who waits here cancels all the parts."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._part(part)) for part in wish.parts]
+        return [task.result() for task in tasks]
+
+    async def _part(self, part: Call | Generator[Any, Any, Any]) -> Any:
+        try:
+            return await self._call(part) if isinstance(part, Call) else await self.run(part)
+        except StatorError as error:
+            return error

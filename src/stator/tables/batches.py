@@ -1,0 +1,260 @@
+"""Batches: any number of puts and deletes, in as few requests as DynamoDB allows, with nothing dropped silently.
+
+Items go out in windows of a few dozen requests that run side by side. Within a window the last change of a key wins, as if they had been
+made one after the other; the next window starts when this one is through, so a later change never overtakes an earlier one. A request holds
+up to 25 items and 16 MB. What DynamoDB leaves unprocessed is sent again, with back-off; what it refuses is looked for by halving the
+request until the item at fault stands alone, so that one bad item does not take twenty-four good ones with it. The result names every
+change that was not made, and why.
+
+BatchWriteItem takes no conditions. Entities that need them, for a version or a unique field, are written one by one, side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from typing import Any
+
+import orjson
+
+from stator.errors import DesignError, ServiceError, StatorError, Throttled
+from stator.model.limits import BATCH_WRITE_BYTES, BATCH_WRITE_ITEMS
+from stator.model.values import Item
+from stator.tables.context import Context
+from stator.tables.schema import EntityMap
+from stator.tables.sending import write
+from stator.tables.statements import Statement
+from stator.tables.work import Call, Gather, Pause, Work
+from stator.tables.writes import Preparation
+
+WINDOW_REQUESTS = 40
+_LEFT_OUT_ATTEMPTS = 12
+_ROOM_BYTES = BATCH_WRITE_BYTES - 64 * 1024
+
+
+class Delete:
+    """Delete what has this identity: ``Delete(Order, order_id="o1")`` in a batch."""
+
+    __slots__ = ("entity", "values")
+
+    def __init__(self, entity: type[Any], /, **identity: Any) -> None:
+        self.entity = entity
+        self.values = identity
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.values.items())
+        return f"Delete({self.entity.__name__}, {shown})"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A change that was not made."""
+
+    change: Any
+    error: StatorError
+
+
+@dataclass(slots=True)
+class BatchResult:
+    """``written`` counts the changes made, those that a later one of the same key replaced among them."""
+
+    written: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    requests: int = 0
+
+    @property
+    def ok(self) -> bool:
+        return not self.failures
+
+    def raise_for_failures(self) -> None:
+        if self.failures:
+            first = self.failures[0]
+            raise first.error
+
+    def add(self, other: BatchResult) -> None:
+        self.written += other.written
+        self.failures += other.failures
+        self.requests += other.requests
+
+
+@dataclass(slots=True)
+class _Change:
+    """One change on its way: the last of its key, and how many it stands for."""
+
+    source: Any
+    table: str
+    key: bytes
+    entry: bytes
+    made: Any = None
+    stands_for: int = 1
+
+
+class Batch:
+    """Cuts a stream of changes into windows and carries each out."""
+
+    def __init__(self, context: Context, changes: Iterable[Any]) -> None:
+        self.context = context
+        self.prepare = Preparation(context)
+        self._changes: Iterator[Any] = iter(changes)
+
+    def window(self) -> Work[BatchResult | None]:
+        """Carry out the next window; None when there is nothing left."""
+        taken = list(islice(self._changes, WINDOW_REQUESTS * BATCH_WRITE_ITEMS))
+        if not taken:
+            return None
+        result = BatchResult()
+        plain: dict[tuple[str, bytes], _Change] = {}
+        single: list[Any] = []
+        for change in taken:
+            try:
+                of = self._entity_of(change)
+                if of.unique or of.version is not None:
+                    single.append(change)
+                else:
+                    _keep_last(plain, self._made(of, change))
+            except StatorError as error:
+                result.failures.append(Failure(change, error))
+        parts = [self._request(chunk) for chunk in _chunks(plain.values())]
+        parts += [self._one_by_one(group) for group in self._groups(single)]
+        for each in (yield Gather(parts)):
+            if isinstance(each, BaseException):
+                raise each
+            result.add(each)
+        return result
+
+    def _entity_of(self, change: Any) -> EntityMap:
+        schema = self.context.schema
+        return schema.of(change.entity) if isinstance(change, Delete) else schema.of_object(change)
+
+    # -- many at once
+
+    def _made(self, of: EntityMap, change: Any) -> _Change:
+        if isinstance(change, Delete):
+            if not of.has_base(change.values):
+                raise DesignError(
+                    f"the key of {of.name} needs {', '.join(of.base_fields)}", hint="pass them all to Delete"
+                )
+            key = of.key_from(change.values)
+            text = _key_bytes(key)
+            return _Change(change, of.table.name, text, b'{"DeleteRequest":{"Key":%b}}' % text)
+        stamped = of.stamped(change, self.context.now(), fresh=False)
+        item = of.item(stamped.made)
+        entry = b'{"PutRequest":{"Item":%b}}' % orjson.dumps(item)
+        return _Change(change, of.table.name, _key_bytes(of.stored_key(item)), entry, stamped)
+
+    def _request(self, chunk: list[_Change]) -> Work[BatchResult]:
+        """One BatchWriteItem, until everything in it is written or known not to be."""
+        result = BatchResult()
+        left = chunk
+        for attempt in range(_LEFT_OUT_ATTEMPTS):
+            result.requests += 1
+            try:
+                reply = yield Call("BatchWriteItem", {"RequestItems": _entries(left)}, "batch")
+            except ServiceError as error:
+                if error.retryable or len(left) == 1:
+                    result.failures += [Failure(change.source, error) for change in left]
+                else:
+                    yield from self._halves(left, result)
+                return result
+            unprocessed = _unprocessed(reply, left)
+            for change in left:
+                if (change.table, change.key) not in unprocessed:
+                    result.written += change.stands_for
+                    _stamp(change)
+            left = [change for change in left if (change.table, change.key) in unprocessed]
+            if not left:
+                return result
+            yield Pause(self.context.backoff(attempt, base=0.05, cap=5.0))
+        late = Throttled(f"DynamoDB left the item unprocessed {_LEFT_OUT_ATTEMPTS} times")
+        result.failures += [Failure(change.source, late) for change in left]
+        return result
+
+    def _halves(self, chunk: list[_Change], result: BatchResult) -> Work[None]:
+        middle = len(chunk) // 2
+        for half in (chunk[:middle], chunk[middle:]):
+            result.add((yield from self._request(half)))
+
+    # -- one by one
+
+    def _groups(self, changes: list[Any]) -> list[list[Any]]:
+        """Changes of the same item stay in order, one after the other."""
+        groups: dict[Any, list[Any]] = {}
+        for change in changes:
+            of = self._entity_of(change)
+            values = change.values if isinstance(change, Delete) else vars_of(change, of)
+            groups.setdefault((of.name, *(repr(values.get(name)) for name in of.identity)), []).append(change)
+        return list(groups.values())
+
+    def _one_by_one(self, changes: list[Any]) -> Work[BatchResult]:
+        result = BatchResult()
+        for change in changes:
+            result.requests += 1
+            try:
+                yield from write(self.context, partial(self._prepared, change), "batch")
+                result.written += 1
+            except StatorError as error:
+                result.failures.append(Failure(change, error))
+        return result
+
+    def _prepared(self, change: Any) -> Work[list[Statement]]:
+        if isinstance(change, Delete):
+            return self.prepare.delete(self.context.schema.of(change.entity), change.values)
+        return self.prepare.put(change)
+
+
+def vars_of(entity: Any, of: EntityMap) -> dict[str, Any]:
+    return {name: getattr(entity, name) for name in of.identity}
+
+
+def _keep_last(changes: dict[tuple[str, bytes], _Change], change: _Change) -> None:
+    earlier = changes.pop((change.table, change.key), None)
+    if earlier is not None:
+        change.stands_for += earlier.stands_for
+    changes[change.table, change.key] = change
+
+
+def _chunks(changes: Iterable[_Change]) -> Iterator[list[_Change]]:
+    chunk: list[_Change] = []
+    size = 0
+    for change in changes:
+        if len(chunk) == BATCH_WRITE_ITEMS or (chunk and size + len(change.entry) > _ROOM_BYTES):
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(change)
+        size += len(change.entry)
+    if chunk:
+        yield chunk
+
+
+def _entries(changes: list[_Change]) -> dict[str, list[Any]]:
+    """RequestItems, with entries that are JSON already."""
+    by_table: dict[str, list[Any]] = {}
+    for change in changes:
+        by_table.setdefault(change.table, []).append(orjson.Fragment(change.entry))
+    return by_table
+
+
+def _unprocessed(reply: dict[str, Any], sent: list[_Change]) -> set[tuple[str, bytes]]:
+    left = reply.get("UnprocessedItems") or {}
+    if not left:
+        return set()
+    names = {change.table: list(orjson.loads(change.key)) for change in sent}
+    found = set()
+    for table, entries in left.items():
+        for entry in entries:
+            [body] = entry.values()
+            item: Item = body.get("Item") or body["Key"]
+            found.add((table, _key_bytes({name: item[name] for name in names[table]})))
+    return found
+
+
+def _key_bytes(key: Item) -> bytes:
+    return orjson.dumps(key)
+
+
+def _stamp(change: _Change) -> None:
+    if change.made is not None:
+        for name, value in change.made.changes.items():
+            setattr(change.source, name, value)

@@ -1,0 +1,111 @@
+"""Updates in the making, as ``with db.update(...)`` and ``async with db.update(...)`` give them."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Generic, TypeVar, cast
+
+from stator.model.values import Item
+from stator.tables.async_runner import AsyncRunner
+from stator.tables.context import Context
+from stator.tables.recording import Recorder, Recording
+from stator.tables.runner import Runner
+from stator.tables.sending import Returns, write
+from stator.tables.transactions import target
+from stator.tables.work import Work
+from stator.tables.writes import Preparation
+
+E = TypeVar("E")
+
+
+class Change(Generic[E]):
+    """What an update is about, and after it ``result``: the item before or after it, where ``returns`` asked for one."""
+
+    def __init__(
+        self,
+        context: Context,
+        entity: type[E] | E,
+        identity: dict[str, Any],
+        *,
+        when: Any = None,
+        must_exist: bool = True,
+        returns: Returns | None = None,
+        once: bool = False,
+    ) -> None:
+        self._context = context
+        self._of, self._values, self._entity = target(context, entity, identity)
+        self._recording = Recording(self._of)
+        self._when = [] if when is None else [when]
+        self._must_exist = must_exist
+        self._returns: Returns | None = returns
+        self._once = once
+        self.result: E | None = None
+
+    def require(self, condition: Any) -> None:
+        """What must hold, or the update fails with ConditionFailed."""
+        self._when.append(condition)
+
+    def _proxy(self) -> E:
+        return cast("E", Recorder(self._recording))
+
+    def _work(self) -> Work[None]:
+        of = self._of
+        preparation = Preparation(self._context)
+
+        def prepare() -> Any:
+            return preparation.update(
+                of, self._recording, self._values, entity=self._entity, when=self._when, must_exist=self._must_exist
+            )
+
+        label = f"update {of.name}"
+        item: Item | None = yield from write(
+            self._context, prepare, label, returns=self._wanted_returns(), once=self._once
+        )
+        if item is None and self._wanted_returns() is not None:  # it went out as a transaction, which returns nothing
+            key = yield from preparation.key(of, self._values)
+            item = yield from preparation.stored(of, key)
+        if item is not None and self._returns is not None:
+            self.result = of.decode(item)
+        if self._entity is not None:
+            self._bring_up_to_date(item)
+
+    def _wanted_returns(self) -> Returns | None:
+        """An object that was updated is brought up to date with what the update made of it."""
+        return self._returns or ("new" if self._entity is not None else None)
+
+    def _bring_up_to_date(self, item: Item | None) -> None:
+        if item is None or self._wanted_returns() != "new":
+            return
+        fresh = self._of.decode(item)
+        for name in self._of.fields:
+            setattr(self._entity, name, getattr(fresh, name))
+
+
+class Update(Change[E]):
+    def __init__(self, runner: Runner, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._runner = runner
+
+    def __enter__(self) -> E:
+        return self._proxy()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self._runner.run(self._work())
+
+
+class AsyncUpdate(Change[E]):
+    def __init__(self, runner: AsyncRunner, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._runner = runner
+
+    async def __aenter__(self) -> E:
+        return self._proxy()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            await self._runner.run(self._work())

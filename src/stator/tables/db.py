@@ -1,0 +1,340 @@
+"""``Db``: a design's tables, typed. Every method is short; the work is planned in the modules beside this one.
+
+db = connect(shop)
+db.create(User(user_id="u1", email="a@example.com", name="Anna"))
+for order in db.fetch(orders_of_user("u1")):
+    ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Literal, TypeVar, overload
+
+from stator.design.patterns import Bundle2, Bundle3, Bundle4, Count, Query, Question
+from stator.model.values import Item
+from stator.tables import reads
+from stator.tables.batches import Batch, BatchResult, Delete
+from stator.tables.changes import Update
+from stator.tables.context import Context
+from stator.tables.lifecycle import Ensuring, TableSettings
+from stator.tables.observing import Meter
+from stator.tables.reads import Page, Reading, ReadOptions, Scanning
+from stator.tables.runner import Runner
+from stator.tables.sending import Returns, write
+from stator.tables.transactions import Transaction, target
+from stator.tables.work import Call, Work
+from stator.tables.writes import Preparation
+
+E = TypeVar("E")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+T = TypeVar("T")
+
+
+class Db:
+    def __init__(self, context: Context, runner: Runner, meter: Meter | None = None) -> None:
+        self.context = context
+        self.runner = runner
+        self.meter = meter
+        self._prepare = Preparation(context)
+
+    def __enter__(self) -> Db:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.runner.close()
+
+    def within(self, seconds: float) -> Db:
+        """The same, with a deadline for each call: retries included, it takes no longer."""
+        return Db(self.context, self.runner.within(seconds), self.meter)
+
+    def run(self, work: Work[T]) -> T:
+        """Carry out work of your own, or of a pattern object."""
+        return self.runner.run(work)
+
+    def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The raw way out: an operation of DynamoDB by name, in DynamoDB JSON."""
+        return self.runner.run(one_call(operation, request))
+
+    def ensure(self, settings: TableSettings | None = None) -> list[str]:
+        """Make the tables, or bring them to the design; says what it changed."""
+        return self.runner.run(Ensuring(self.context, settings or TableSettings()).run())
+
+    # -- single items
+
+    def create(self, entity: Any, *, when: Any = None) -> None:
+        """Write a new item. ItemExists if there is one; UniqueTaken if another has a unique value of it."""
+        self.runner.run(self._written(lambda: self._prepare.create(entity, when), "create", entity))
+
+    def put(self, entity: E, *, when: Any = None, returns: Literal["old"] | None = None) -> E | None:
+        """Write an item whether there is one or not. VersionConflict if it has a version and that is not the stored one."""
+        prepare = lambda: self._prepare.put(entity, when)  # noqa: E731 - prepared anew after each race
+        item = self.runner.run(self._written(prepare, "put", entity, returns))
+        return None if item is None or returns is None else self.context.schema.of_object(entity).decode(item)
+
+    def upsert(self, entity: E, *, when: Any = None) -> E:
+        """Create an item, or set every field of the one there is; gives it as it is now."""
+        made: E = self.runner.run(upserted(self.context, self._prepare, entity, when))
+        return made
+
+    def get(
+        self, entity: type[E], /, *, consistent: bool = False, include_expired: bool = False, **identity: Any
+    ) -> E | None:
+        of = self.context.schema.of(entity)
+        found: E | None = self.runner.run(
+            reads.get(self.context, of, identity, consistent=consistent, include_expired=include_expired)
+        )
+        return found
+
+    def get_many(
+        self,
+        entity: type[E],
+        identities: Iterable[Any],
+        *,
+        consistent: bool = False,
+        include_expired: bool = False,
+    ) -> list[E | None]:
+        """Each identity is a mapping of fields, or the value itself where one field is the identity."""
+        of = self.context.schema.of(entity)
+        wanted = [as_identity(of.identity, each) for each in identities]
+        return self.runner.run(
+            reads.get_many(self.context, of, wanted, consistent=consistent, include_expired=include_expired)
+        )
+
+    def exists(self, entity: type[Any], /, *, consistent: bool = False, **identity: Any) -> bool:
+        return self.get(entity, consistent=consistent, **identity) is not None
+
+    def update(
+        self,
+        entity: type[E] | E,
+        /,
+        *,
+        when: Any = None,
+        must_exist: bool = True,
+        returns: Returns | None = None,
+        once: bool = False,
+        **identity: Any,
+    ) -> Update[E]:
+        """``with db.update(User, user_id="u1") as u: u.name = "Anna"`` is one UpdateItem, and reads nothing.
+
+        Begun with an object, it holds only if the stored item has the object's version, and the object is brought up to date.
+        ``once`` sends it as a transaction with a token: twice the write units, and never applied twice.
+        """
+        return Update(
+            self.runner, self.context, entity, identity, when=when, must_exist=must_exist, returns=returns, once=once
+        )
+
+    def delete(
+        self,
+        entity: type[E] | E,
+        /,
+        *,
+        when: Any = None,
+        must_exist: bool = False,
+        returns: Literal["old"] | None = None,
+        **identity: Any,
+    ) -> E | None:
+        """By class and identity, or an object as it was read: then only if it has still the same version."""
+        of, values, given = target(self.context, entity, identity)
+        prepare = lambda: self._prepare.delete(of, values, entity=given, when=when, must_exist=must_exist)  # noqa: E731
+        item = self.runner.run(write(self.context, prepare, f"delete {of.name}", returns=returns))
+        return None if item is None or returns is None else of.decode(item)
+
+    def _written(self, prepare: Any, verb: str, entity: Any, returns: Returns | None = None) -> Work[Item | None]:
+        of = self.context.schema.of_object(entity)
+        return write(self.context, prepare, f"{verb} {of.name}", returns=returns)
+
+    # -- patterns
+
+    @overload
+    def fetch(
+        self,
+        query: Query[E],
+        *,
+        limit: int | None = None,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> Iterator[E]: ...
+    @overload
+    def fetch(
+        self,
+        query: Bundle2[A, B],
+        *,
+        limit: int | None = None,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> Iterator[A | B]: ...
+    @overload
+    def fetch(
+        self,
+        query: Bundle3[A, B, C],
+        *,
+        limit: int | None = None,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> Iterator[A | B | C]: ...
+    @overload
+    def fetch(
+        self,
+        query: Bundle4[A, B, C, D],
+        *,
+        limit: int | None = None,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> Iterator[A | B | C | D]: ...
+    def fetch(
+        self,
+        query: Question,
+        *,
+        limit: int | None = None,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> Iterator[Any]:
+        """Everything a pattern finds, page after page as it is asked for."""
+        reading = Reading(self.context, query, ReadOptions(consistent, include_expired))
+        return self._fetched(reading, reads.fetch_limit(limit, reading.limit))
+
+    def _fetched(self, reading: Reading, left: int | None) -> Iterator[Any]:
+        while left is None or left > 0:
+            found = self.runner.run(reading.page(left))
+            yield from found
+            if not found:
+                return
+            left = None if left is None else left - len(found)
+
+    @overload
+    def page(
+        self,
+        query: Query[E],
+        *,
+        limit: int,
+        cursor: str | None = None,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> Page[E]: ...
+    @overload
+    def page(
+        self,
+        query: Bundle2[A, B],
+        *,
+        limit: int,
+        cursor: str | None = None,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> Page[A | B]: ...
+    @overload
+    def page(
+        self,
+        query: Bundle3[A, B, C],
+        *,
+        limit: int,
+        cursor: str | None = None,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> Page[A | B | C]: ...
+    @overload
+    def page(
+        self,
+        query: Bundle4[A, B, C, D],
+        *,
+        limit: int,
+        cursor: str | None = None,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> Page[A | B | C | D]: ...
+    def page(
+        self,
+        query: Question,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> Page[Any]:
+        """Up to ``limit`` items, and a cursor for the next page."""
+        return self.runner.run(reads.page(self.context, query, limit, cursor, ReadOptions(consistent, include_expired)))
+
+    @overload
+    def first(self, query: Query[E], *, consistent: bool | None = None, include_expired: bool = False) -> E | None: ...
+    @overload
+    def first(self, query: Question, *, consistent: bool | None = None, include_expired: bool = False) -> Any: ...
+    def first(self, query: Question, *, consistent: bool | None = None, include_expired: bool = False) -> Any:
+        """The first item a pattern finds, or None."""
+        return self.runner.run(reads.first(self.context, query, ReadOptions(consistent, include_expired)))
+
+    def count(
+        self, query: Query[Any] | Count[Any], *, consistent: bool | None = None, include_expired: bool = False
+    ) -> int:
+        """How many items a pattern finds. They are read, and paid for, but do not travel.
+
+        An index that holds keys only does not know what has expired: until the service deletes such items, they count there.
+        """
+        return self.runner.run(Reading(self.context, query, ReadOptions(consistent, include_expired)).count())
+
+    def scan(
+        self,
+        entity: type[E],
+        /,
+        *,
+        allow: bool = False,
+        segments: int = 1,
+        consistent: bool = False,
+        include_expired: bool = False,
+    ) -> Iterator[E]:
+        """Every item of an entity, by reading its whole table. ``allow=True`` says that this is meant."""
+        of = self.context.schema.of(entity)
+        scanning = Scanning(
+            self.context, of, allow=allow, segments=segments, options=ReadOptions(consistent, include_expired)
+        )
+        return self._scanned(scanning)
+
+    def _scanned(self, scanning: Scanning) -> Iterator[Any]:
+        while not scanning.is_done:
+            yield from self.runner.run(scanning.page())
+
+    # -- several at once
+
+    @contextmanager
+    def transaction(self, *, token: str | None = None) -> Iterator[Transaction]:
+        """All the writes in the block, or none of them: sent once when it ends, not at all if it raises."""
+        transaction = Transaction(self.context, token)
+        yield transaction
+        self.runner.run(transaction.commit())
+
+    def write_many(self, changes: Iterable[Any]) -> BatchResult:
+        """Put entities and ``Delete(...)`` them, any number, in batches. The result names what could not be written."""
+        batch, result = Batch(self.context, changes), BatchResult()
+        while (done := self.runner.run(batch.window())) is not None:
+            result.add(done)
+        return result
+
+    def delete_many(self, entity: type[Any], identities: Iterable[Any]) -> BatchResult:
+        of = self.context.schema.of(entity)
+        return self.write_many(Delete(entity, **as_identity(of.identity, each)) for each in identities)
+
+
+def as_identity(names: tuple[str, ...], given: Any) -> Mapping[str, Any]:
+    return given if isinstance(given, Mapping) else {names[0]: given}
+
+
+def upserted(context: Context, preparation: Preparation, entity: Any, when: Any) -> Work[Any]:
+    of = context.schema.of_object(entity)
+    item = yield from write(context, lambda: preparation.upsert(entity, when), f"upsert {of.name}", returns="new")
+    if item is None:  # it went out as a transaction, which returns nothing
+        item = yield from preparation.stored(of, of.key_of(entity))
+    return None if item is None else of.decode(item)
+
+
+def one_call(operation: str, request: Mapping[str, Any]) -> Work[dict[str, Any]]:
+    reply: dict[str, Any] = yield Call(operation, dict(request), operation)
+    return reply

@@ -1,0 +1,63 @@
+"""Expressions in the making: names and values collected under placeholders, conditions of the user's joined with our own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from stator.design.conditions import Condition, as_condition
+from stator.design.filters import FilterWriter
+from stator.design.patterns import references
+from stator.errors import DesignError
+from stator.model.values import Value
+from stator.tables.schema import EntityMap
+
+
+class Expressions:
+    """The placeholders of one request."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._more_names: dict[str, str] = {}
+        self._values: dict[str, Value] = {}
+
+    def name(self, attribute: str) -> str:
+        return self._names.setdefault(attribute, f"#n{len(self._names)}")
+
+    def value(self, value: Value) -> str:
+        placeholder = f":v{len(self._values)}"
+        self._values[placeholder] = value
+        return placeholder
+
+    def path(self, steps: Iterable[str | int]) -> str:
+        written = ""
+        for step in steps:
+            written += f"[{step}]" if isinstance(step, int) else ("." if written else "") + self.name(step)
+        return written
+
+    def condition(self, given: Any, of: EntityMap) -> str:
+        """A condition of the user's, in parentheses."""
+        condition: Condition = as_condition(given)
+        for reference in references(condition):
+            if reference.name not in of.fields:
+                raise DesignError(f"{reference!r} is not a field of {of.name}", hint=f"compare fields of {of.name}")
+        writer = FilterWriter()
+        writer.add(condition, of.info)
+        written = writer.done()
+        assert written is not None
+        # Read once per request: the writer's placeholders (#f, :f) are told apart from ours by their letter.
+        self._more_names |= dict(written.names)
+        self._values |= {value.placeholder: value.fill({}) for value in written.values}
+        return f"({written.expression})"
+
+    def into(self, request: dict[str, Any]) -> dict[str, Any]:
+        names = {placeholder: name for name, placeholder in self._names.items()} | self._more_names
+        if names:
+            request["ExpressionAttributeNames"] = names
+        if self._values:
+            request["ExpressionAttributeValues"] = self._values
+        return request
+
+
+def joined(terms: Iterable[str]) -> str:
+    return " AND ".join(term for term in terms if term)

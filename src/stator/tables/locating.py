@@ -1,0 +1,91 @@
+"""From an identity to the table's key.
+
+As a rule the key is made of the identity alone. Where the planner chose otherwise (orders under their user, by time), the other fields are
+needed; they are given, or an index that is keyed by the identity is asked first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stator.design.plan import IndexPlan, KeyAttribute
+from stator.errors import DesignError
+from stator.model.values import Item
+from stator.tables.expressions import Expressions
+from stator.tables.schema import EntityMap
+from stator.tables.work import Call, Work
+
+
+def locate(of: EntityMap, values: Mapping[str, Any]) -> Work[Item | None]:
+    """The key of the item with these field values; None when an index had to be asked and knows of none."""
+    if of.has_base(values):
+        return of.key_from(values)
+    missing_identity = [name for name in of.identity if name not in values]
+    if missing_identity:
+        raise DesignError(
+            f"{of.name} is identified by {', '.join(of.identity)}; {', '.join(missing_identity)} is missing",
+            hint=f"pass {', '.join(of.base_fields)}",
+        )
+    found = _index(of)
+    if found is None:
+        missing = [name for name in of.base_fields if name not in values]
+        raise DesignError(
+            f"the key of {of.name} is made of {', '.join(of.base_fields)}; {', '.join(missing)} is missing",
+            hint=f"pass it, or declare a pattern that gets {of.name} by {', '.join(of.identity)}, so that there is an index for it",
+        )
+    index, keys = found
+    start: Item | None = None
+    while True:
+        reply = yield Call("Query", _request(of, index, keys, values, start), f"locate {of.name}")
+        for item in reply["Items"]:
+            if _is_it(of, item, values):
+                return of.stored_key(item)
+        start = reply.get("LastEvaluatedKey")
+        if start is None:
+            return None
+
+
+def _index(of: EntityMap) -> tuple[IndexPlan, list[KeyAttribute]] | None:
+    """An index whose partition is known from the identity, with the attributes of that partition."""
+    best: tuple[IndexPlan, list[KeyAttribute]] | None = None
+    for index in of.table.indexes:
+        if of.name not in index.entities:
+            continue
+        by_name = {key.name: key for key in of.plan.keys if key.index == index.name}
+        partition = [by_name[name] for name in index.partition if name in by_name]
+        fields = {part.value for key in partition for part in key.template.parts if part.kind == "field"}
+        is_whole = len(partition) == len(index.partition) and not any(key.when for key in by_name.values())
+        if is_whole and fields and fields <= set(of.identity):
+            best = best or (index, partition)
+            if fields == set(of.identity):
+                return index, partition
+    return best
+
+
+def _request(
+    of: EntityMap, index: IndexPlan, keys: list[KeyAttribute], values: Mapping[str, Any], start: Item | None
+) -> dict[str, Any]:
+    written = Expressions()
+    terms = []
+    for key in keys:
+        value = key.value(values)
+        assert value is not None
+        terms.append(f"{written.name(key.name)} = {written.value(value)}")
+    request: dict[str, Any] = {
+        "TableName": of.table.name,
+        "IndexName": index.name,
+        "KeyConditionExpression": " AND ".join(terms),
+    }
+    if start is not None:
+        request["ExclusiveStartKey"] = start
+    return written.into(request)
+
+
+def _is_it(of: EntityMap, item: Item, values: Mapping[str, Any]) -> bool:
+    """An index may hold other entities, and others of the same partition. It may not hold the identity's own attributes:
+    then the keys, which are made of it, are all there is to go by."""
+    discriminator = of.plan.discriminator
+    if discriminator is not None and discriminator in item and item[discriminator] != {"S": of.name}:
+        return False
+    return all(name not in item or of.codec.decode_field[name](item[name]) == values[name] for name in of.identity)

@@ -1,0 +1,73 @@
+"""What happened, for logs, traces and bills: one record per call, given to whoever asked to see them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class CallRecord:
+    """``started`` and ``seconds`` include retries. ``read_units`` and ``write_units`` are zero unless capacity is measured."""
+
+    operation: str
+    label: str
+    table: str
+    started: float
+    seconds: float
+    read_units: float = 0.0
+    write_units: float = 0.0
+    error: BaseException | None = None
+
+
+Observer = Callable[[CallRecord], None]
+
+WRITES = frozenset(
+    {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "ExecuteTransaction"}
+)
+MEASURED = WRITES | {"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"}
+
+
+def table_of(request: dict[str, Any]) -> str:
+    """The table a request is about; several are joined with a comma."""
+    if "TableName" in request:
+        return str(request["TableName"])
+    if "RequestItems" in request:
+        return ",".join(request["RequestItems"])
+    actions = [action for entry in request.get("TransactItems", ()) for action in entry.values()]
+    return ",".join(dict.fromkeys(action["TableName"] for action in actions))
+
+
+def units_of(reply: dict[str, Any]) -> float:
+    """The capacity a reply says was consumed, tables and indexes together."""
+    found = reply.get("ConsumedCapacity") or ()
+    entries = [found] if isinstance(found, dict) else found
+    return float(sum(entry.get("CapacityUnits", 0.0) for entry in entries))
+
+
+@dataclass(slots=True)
+class Usage:
+    calls: int = 0
+    errors: int = 0
+    seconds: float = 0.0
+    read_units: float = 0.0
+    write_units: float = 0.0
+
+
+@dataclass(slots=True)
+class Meter:
+    """An observer that sums what is consumed, by pattern and by kind of write."""
+
+    by_label: dict[str, Usage] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def __call__(self, record: CallRecord) -> None:
+        with self._lock:
+            usage = self.by_label.setdefault(record.label, Usage())
+            usage.calls += 1
+            usage.errors += record.error is not None
+            usage.seconds += record.seconds
+            usage.read_units += record.read_units
+            usage.write_units += record.write_units

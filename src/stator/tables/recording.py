@@ -1,0 +1,398 @@
+"""The recording proxy: what is done to it inside ``with db.update(...) as order`` becomes one UpdateExpression.
+
+    order.status = Status.SHIPPED              SET
+    order.stock -= 2                           SET stock = stock - 2, from the field's default where there is none yet
+    order.note = None, or del order.note       REMOVE
+    order.lines.append(line)                   list_append
+    order.tags.add("late")                     ADD, DELETE with discard
+    order.address.city = "Bern"                nested paths
+    order.seen = if_not_exists(order.seen, t)  if_not_exists
+
+Nothing is read: a recorded field has no value, and asking for one is an error. Values are checked against the field's type at once, so that
+the traceback points at the line that is wrong.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Literal, TypeVar
+
+from stator.design.conditions import FieldRef
+from stator.design.filters import shape_at
+from stator.design.source import default_of
+from stator.design.types import ListOf, Maybe, SetOf, Shape
+from stator.design.wire import REQUIRED, WrongValue, encode_anything, encoder, omits
+from stator.errors import ItemMismatch, RequestRefused
+from stator.model.values import Value
+from stator.tables.expressions import Expressions
+from stator.tables.schema import EntityMap
+
+T = TypeVar("T")
+Path = tuple[str | int, ...]
+
+
+# --- what is recorded ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """``path + value`` or ``path - value``; ``start`` stands for a number that is not there yet."""
+
+    path: Path
+    sign: Literal["+", "-"]
+    value: Value
+    start: Value | None
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Elements put behind, or before, those of a list."""
+
+    path: Path
+    value: Value
+    in_front: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Members put into a set, or taken out."""
+
+    path: Path
+    value: Value
+    out: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IfAbsent:
+    path: Path
+    given: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """``value`` is a wire value, one of the above, or None for a removal. ``plain`` is what the user gave, where that is all of it."""
+
+    path: Path
+    value: Any
+    plain: Any = None
+
+
+class Recording:
+    """The actions of one update, the last on each path winning."""
+
+    def __init__(self, of: EntityMap) -> None:
+        self.of = of
+        self.actions: dict[Path, Action] = {}
+
+    @property
+    def fields(self) -> set[str]:
+        return {str(path[0]) for path in self.actions}
+
+    @property
+    def relative(self) -> bool:
+        """Whether doing it twice is not the same as doing it once."""
+        return any(isinstance(action.value, (Sum, Joined)) for action in self.actions.values())
+
+    def known(self) -> dict[str, Any]:
+        """Fields whose value after the update is known, with that value."""
+        return {
+            str(path[0]): action.plain for path, action in self.actions.items() if len(path) == 1 and _is_known(action)
+        }
+
+    def set(self, path: Path, given: Any) -> None:
+        if isinstance(given, RecordedField):
+            raise RequestRefused(
+                f"{given!r} has no value here: an update is recorded, not read",
+                hint="set it to a value, or to something of itself, as in `p.stock = p.stock - 2`",
+            )
+        if isinstance(given, (Sum, Joined, Members)):
+            if given.path != path:
+                raise RequestRefused(
+                    f"{self.shown(path)} can only be changed by something of itself",
+                    hint="read the item, and write it back with put",
+                )
+            self._keep(Action(path, given))
+        elif isinstance(given, IfAbsent):
+            self._keep(Action(path, IfAbsent(given.path, self.encoded(path, given.given))))
+        elif self._is_omitted(path, given):
+            self._keep(Action(path, None))
+        else:
+            self._keep(Action(path, self.encoded(path, given), given))
+
+    def remove(self, path: Path) -> None:
+        if len(path) == 1 and not isinstance(self.shape(path), Maybe) and self._default(path) is REQUIRED:
+            raise RequestRefused(
+                f"{self.shown(path)} cannot be removed: every {self.of.name} has one",
+                hint="give it a default, or make it optional",
+            )
+        self._keep(Action(path, None))
+
+    def _is_omitted(self, path: Path, given: Any) -> bool:
+        shape = self.shape(path)
+        return shape is not None and len(path) == 1 and omits(shape)(given)
+
+    def _keep(self, action: Action) -> None:
+        for known in list(self.actions):
+            if known == action.path:
+                continue
+            shorter = min(len(known), len(action.path))
+            if known[:shorter] == action.path[:shorter]:
+                raise RequestRefused(
+                    f"{self.shown(known)} and {self.shown(action.path)} are both changed, and one is inside the other",
+                    hint="change the whole or the part",
+                )
+        earlier = self.actions.get(action.path)
+        if earlier is not None and isinstance(action.value, (Sum, Joined, Members, IfAbsent)):
+            action = _combined(earlier, action, self.shown(action.path))
+        self.actions[action.path] = action
+
+    def shape(self, path: Path) -> Shape | None:
+        return shape_at(self.of.info, FieldRef(self.of.cls, path))
+
+    def shown(self, path: Path) -> str:
+        return repr(FieldRef(self.of.cls, path))
+
+    def encoded(self, path: Path, given: Any, shape: Shape | None = None) -> Value:
+        shape = shape if shape is not None else self.shape(path)
+        try:
+            return encode_anything(given) if shape is None else encoder(shape)(given)
+        except WrongValue as error:
+            raise ItemMismatch(self.of.name, self.shown(path).partition(".")[2], error.wanted, error.value) from None
+
+    def start(self, path: Path) -> Value | None:
+        """The number that stands for a missing one: the field's default."""
+        if len(path) != 1:
+            return None
+        default = self._default(path)
+        value = None if default is REQUIRED else default()
+        return None if value is None else self.encoded(path, value)
+
+    def _default(self, path: Path) -> Any:
+        shape = self.shape(path)
+        if shape is None or not dataclasses.is_dataclass(self.of.cls):
+            return REQUIRED
+        return default_of(self.of.cls, str(path[0]), shape)
+
+    # -- as an expression
+
+    def expression(self, written: Expressions, more: Mapping[str, list[str]]) -> str:
+        """The UpdateExpression, with ``more`` actions by their clause."""
+        clauses: dict[str, list[str]] = {word: list(more.get(word, ())) for word in ("SET", "REMOVE", "ADD", "DELETE")}
+        for action in self.actions.values():
+            path = written.path(action.path)
+            match action.value:
+                case None:
+                    clauses["REMOVE"].append(path)
+                case Members(value=value, out=out):
+                    clauses["DELETE" if out else "ADD"].append(f"{path} {written.value(value)}")
+                case value:
+                    clauses["SET"].append(f"{path} = {_operand(value, written)}")
+        return " ".join(f"{word} {', '.join(parts)}" for word, parts in clauses.items() if parts)
+
+
+def _is_known(action: Action) -> bool:
+    return action.value is None or action.plain is not None
+
+
+def _combined(earlier: Action, later: Action, shown: str) -> Action:
+    """Two changes of the same path in one update: sums add up, anything else is refused."""
+    before, after = earlier.value, later.value
+    if isinstance(before, Sum) and isinstance(after, Sum):
+        total = _signed(before) + _signed(after)
+        return Action(later.path, Sum(after.path, "+", {"N": str(total)}, after.start))
+    if isinstance(before, Members) and isinstance(after, Members) and before.out == after.out:
+        [(kind, members)] = after.value.items()
+        if kind in before.value:
+            return Action(later.path, Members(after.path, {kind: sorted({*before.value[kind], *members})}, after.out))
+    if isinstance(before, Joined) and isinstance(after, Joined) and before.in_front == after.in_front:
+        both = after.value["L"] + before.value["L"] if after.in_front else before.value["L"] + after.value["L"]
+        return Action(later.path, Joined(after.path, {"L": both}, after.in_front))
+    raise RequestRefused(f"{shown} is changed twice in one update", hint="make one change of it")
+
+
+def _signed(change: Sum) -> Decimal:
+    number = Decimal(change.value["N"])
+    return number if change.sign == "+" else -number
+
+
+def _operand(value: Any, written: Expressions) -> str:
+    match value:
+        case Sum(path, sign, amount, start):
+            here = written.path(path)
+            first = here if start is None else f"if_not_exists({here}, {written.value(start)})"
+            return f"{first} {sign} {written.value(amount)}"
+        case Joined(path, elements, in_front):
+            here = f"if_not_exists({written.path(path)}, {written.value({'L': []})})"
+            ends = (written.value(elements), here) if in_front else (here, written.value(elements))
+            return f"list_append({ends[0]}, {ends[1]})"
+        case IfAbsent(path, given):
+            return f"if_not_exists({written.path(path)}, {written.value(given)})"
+    return written.value(value)
+
+
+# --- what the user holds ------------------------------------------------------------------------------------
+
+
+class Recorder:
+    """Stands for the item inside an update."""
+
+    __slots__ = ("_recording",)
+    _recording: Recording
+
+    def __init__(self, recording: Recording) -> None:
+        object.__setattr__(self, "_recording", recording)
+
+    def __getattr__(self, name: str) -> RecordedField:
+        return RecordedField(self._recording, (_field(self._recording, name),))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._recording.set((_field(self._recording, name),), value)
+
+    def __delattr__(self, name: str) -> None:
+        self._recording.remove((_field(self._recording, name),))
+
+
+def _field(recording: Recording, name: str) -> str:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    if name not in recording.of.fields:
+        raise RequestRefused(
+            f"{recording.of.name} has no field {name!r}", hint=f"its fields are {', '.join(recording.of.fields)}"
+        )
+    return name
+
+
+class RecordedField:
+    """A field, or something inside one, of an item that is being updated."""
+
+    __slots__ = ("_path", "_recording")
+    _path: Path
+    _recording: Recording
+
+    def __init__(self, recording: Recording, path: Path) -> None:
+        object.__setattr__(self, "_recording", recording)
+        object.__setattr__(self, "_path", path)
+
+    def __repr__(self) -> str:
+        return self._recording.shown(self._path)
+
+    # -- inside
+
+    def __getattr__(self, name: str) -> RecordedField:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return RecordedField(self._recording, (*self._path, name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self._recording.set((*self._path, name), value)
+
+    def __delattr__(self, name: str) -> None:
+        self._recording.remove((*self._path, name))
+
+    def __getitem__(self, step: str | int) -> RecordedField:
+        return RecordedField(self._recording, (*self._path, step))
+
+    def __setitem__(self, step: str | int, value: Any) -> None:
+        self._recording.set((*self._path, step), value)
+
+    def __delitem__(self, step: str | int) -> None:
+        self._recording.remove((*self._path, step))
+
+    # -- numbers, lists and sets
+
+    def __add__(self, other: Any) -> Any:
+        kind = _kind(self._recording.shape(self._path), other)
+        if kind == "list":
+            return self._joined(other, in_front=False)
+        return self._sum("+", other)
+
+    def __radd__(self, other: Any) -> Any:
+        if _kind(self._recording.shape(self._path), other) == "list":
+            return self._joined(other, in_front=True)
+        return self._sum("+", other)
+
+    def __sub__(self, other: Any) -> Any:
+        if _kind(self._recording.shape(self._path), other) == "set":
+            return self._members(other, out=True)
+        return self._sum("-", other)
+
+    def __or__(self, other: Any) -> Any:
+        return self._members(other, out=False)
+
+    def _sum(self, sign: Literal["+", "-"], other: Any) -> Sum:
+        if isinstance(other, bool) or not isinstance(other, (int, float, Decimal)):
+            raise RequestRefused(f"{self!r} {sign} {other!r}: only numbers are added", hint="set the field to a value")
+        recording = self._recording
+        return Sum(self._path, sign, recording.encoded(self._path, other), recording.start(self._path))
+
+    def _joined(self, elements: Any, *, in_front: bool) -> Joined:
+        shape = _bare(self._recording.shape(self._path))
+        container = shape.container if isinstance(shape, ListOf) else list
+        return Joined(self._path, self._recording.encoded(self._path, container(elements)), in_front)
+
+    def _members(self, members: Any, *, out: bool) -> Members:
+        shape = _bare(self._recording.shape(self._path))
+        container = frozenset if isinstance(shape, SetOf) and shape.frozen else set
+        return Members(self._path, self._recording.encoded(self._path, container(members)), out)
+
+    def append(self, element: Any) -> None:
+        self._recording.set(self._path, self._joined([element], in_front=False))
+
+    def extend(self, elements: Iterable[Any]) -> None:
+        self._recording.set(self._path, self._joined(elements, in_front=False))
+
+    def insert(self, at: int, element: Any) -> None:
+        if at != 0:
+            raise RequestRefused("DynamoDB inserts at the ends of a list only", hint="insert(0, ...) or append(...)")
+        self._recording.set(self._path, self._joined([element], in_front=True))
+
+    def add(self, member: Any) -> None:
+        self._recording.set(self._path, self._members([member], out=False))
+
+    def update(self, members: Iterable[Any]) -> None:
+        self._recording.set(self._path, self._members(members, out=False))
+
+    def discard(self, member: Any) -> None:
+        self._recording.set(self._path, self._members([member], out=True))
+
+    remove = discard
+
+    def difference_update(self, members: Iterable[Any]) -> None:
+        self._recording.set(self._path, self._members(members, out=True))
+
+    # -- there is nothing to read
+
+    def _unread(self, *_: Any) -> Any:
+        raise RequestRefused(
+            f"{self!r} has no value here: an update is recorded, not read",
+            hint="read the item first with get, or state what must hold with when=",
+        )
+
+    __bool__ = __iter__ = __len__ = __int__ = __float__ = __contains__ = _unread
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _unread
+    __hash__ = None  # type: ignore[assignment]
+
+
+def if_not_exists(field: T, value: T) -> T:
+    """For use inside an update: the field's value, or ``value`` where it has none."""
+    if not isinstance(field, RecordedField):
+        raise RequestRefused(
+            "if_not_exists() is for use inside an update", hint="as in `u.seen = if_not_exists(u.seen, now)`"
+        )
+    return IfAbsent(field._path, value)  # type: ignore[return-value]
+
+
+def _bare(shape: Shape | None) -> Shape | None:
+    return shape.inner if isinstance(shape, Maybe) else shape
+
+
+def _kind(shape: Shape | None, other: Any) -> Literal["list", "set", "number"]:
+    shape = _bare(shape)
+    if isinstance(shape, ListOf) or (shape is None and isinstance(other, (list, tuple))):
+        return "list"
+    if isinstance(shape, SetOf) or (shape is None and isinstance(other, (set, frozenset))):
+        return "set"
+    return "number"

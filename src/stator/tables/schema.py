@@ -1,0 +1,279 @@
+"""Entities and where they live: classes with the plan's words about them, ready to make items and to read them back."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from stator.design.codec import Codec
+from stator.design.design import Design
+from stator.design.entity import EntityField, info
+from stator.design.keys import encoding_of
+from stator.design.markers import NOT_YET
+from stator.design.plan import EntityPlan, PatternPlan, Plan, TablePlan
+from stator.design.source import is_plain
+from stator.design.types import Epoch
+from stator.errors import DesignError
+from stator.model.values import Item, Value
+from stator.tables.key_source import base_keys, key_writer
+
+OWN_TTL: Final = "_expires"
+
+
+@dataclass(slots=True)
+class Stamped:
+    """An object as it is to be stored, and what has to be set on the caller's own once it is."""
+
+    made: Any
+    changes: dict[str, Any]
+
+
+class EntityMap:
+    """One entity in one plan."""
+
+    def __init__(self, cls: type[Any], plan: EntityPlan, table: TablePlan) -> None:
+        self.cls = cls
+        self.info = info(cls)
+        self.plan = plan
+        self.table = table
+        self.name = plan.name
+        self.codec: Codec = self.info.codec
+        self.fields: dict[str, EntityField] = self.info.fields
+        self.identity = plan.identity
+        self.key_names = (table.partition,) if table.sort is None else (table.partition, table.sort)
+        self.base_fields = plan.base_fields
+        self.version = self._role("version")
+        self.created = self._role("created")
+        self.updated = self._role("updated")
+        self.ttl = self._role("ttl")
+        self.unique = tuple(field.name for field in self.fields.values() if field.role == "unique")
+        self._after = None if self.ttl is None else _marker_after(self.fields[self.ttl])
+        self._has_stamps = any((self.version, self.created, self.updated, self._after))
+        self._is_plain = dataclasses.is_dataclass(cls) and is_plain(cls)
+        self._write_keys = key_writer(self.info, plan.keys)
+        self._write_base = key_writer(self.info, base_keys(plan))
+        self._native_base = tuple(
+            (key.name, key.template.parts[0].value) for key in base_keys(plan) if key.template.native
+        )
+        self._type = None if plan.discriminator is None else (plan.discriminator, {"S": plan.name})
+
+    def _role(self, role: str) -> str | None:
+        return next((field.name for field in self.fields.values() if field.role == role), None)
+
+    # -- items
+
+    def item(self, entity: Any) -> Item:
+        """The whole item as it is stored."""
+        item = self.codec.encode(entity)
+        self._write_keys(entity, item)
+        if self._type is not None:
+            item[self._type[0]] = self._type[1]
+        return item
+
+    def decode(self, item: Item) -> Any:
+        return self.codec.decode(item)
+
+    def key_of(self, entity: Any) -> Item:
+        """The table's key of an object."""
+        key: Item = {}
+        self._write_base(entity, key)
+        for name, field in self._native_base:
+            if name not in key:
+                key[name] = self.codec.encode_field[field](getattr(entity, field))
+        return key
+
+    def key_from(self, values: Mapping[str, Any]) -> Item:
+        """The table's key from the fields it is made of; their types are checked."""
+        unknown = [name for name in values if name not in self.fields]
+        if unknown:
+            raise DesignError(
+                f"{self.name} has no field {unknown[0]!r}", hint=f"its identity is {', '.join(self.identity)}"
+            )
+        for name in self.base_fields:
+            if name in values:
+                self.codec.encode_field[name](values[name])
+        return self.plan.base_key(**values)
+
+    def stored_key(self, item: Item) -> Item:
+        return {name: item[name] for name in self.key_names}
+
+    def has_base(self, values: Mapping[str, Any]) -> bool:
+        return all(name in values for name in self.base_fields)
+
+    # -- times and versions
+
+    def stamped(self, entity: Any, now: float, *, fresh: bool) -> Stamped:
+        """A copy with version, times and expiry set as a write at ``now`` sets them; ``fresh`` when it makes a new item."""
+        if not self._has_stamps:
+            return Stamped(entity, {})
+        moment = datetime.fromtimestamp(now, UTC)
+        changes: dict[str, Any] = {}
+        if self.version is not None:
+            changes[self.version] = (0 if fresh else int(getattr(entity, self.version))) + 1
+        if self.created is not None and (fresh or getattr(entity, self.created) == NOT_YET):
+            changes[self.created] = moment
+        if self.updated is not None:
+            changes[self.updated] = moment
+        if self.ttl is not None and self._after is not None and getattr(entity, self.ttl) is None:
+            changes[self.ttl] = self.expiry(now)
+        made = self._copied(entity)
+        for name, value in changes.items():
+            setattr(made, name, value)
+        return Stamped(made, changes)
+
+    def expiry(self, now: float) -> Any:
+        """When an item written at ``now`` expires, as the field holds it; None where it does not by itself."""
+        if self.ttl is None or self._after is None:
+            return None
+        moment = now + self._after.total_seconds()
+        encoding = encoding_of(self.fields[self.ttl].shape)
+        is_time = encoding is not None and encoding.python is Epoch
+        return datetime.fromtimestamp(moment, UTC) if is_time else int(moment)
+
+    def _copied(self, entity: Any) -> Any:
+        if not self._is_plain or type(entity) is not self.cls:
+            return copy.copy(entity)
+        made = object.__new__(self.cls)
+        made.__dict__.update(entity.__dict__)
+        return made
+
+    def is_expired(self, item: Item, now: float) -> bool:
+        if self.ttl is None:
+            return False
+        value = item.get(self.ttl)
+        return value is not None and "N" in value and float(value["N"]) <= now
+
+    def shown(self, values: Mapping[str, Any]) -> str:
+        """For messages: ``Order(order_id='o1')``."""
+        return f"{self.name}({', '.join(f'{name}={values[name]!r}' for name in values if name in self.identity)})"
+
+    def shown_entity(self, entity: Any) -> str:
+        return self.shown({name: getattr(entity, name) for name in self.identity})
+
+
+def _marker_after(field: EntityField) -> Any:
+    return None if field.marker is None else field.marker.after
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A table with two text keys, for items that are nobody's entity: guards of unique values, shards of counters, records, locks."""
+
+    table: str
+    partition: str
+    sort: str
+    ttl: str
+    own: bool
+    """Whether it is a table of its own, beside those of the plan."""
+
+    def key(self, partition: str, sort: str) -> Item:
+        return {self.partition: {"S": partition}, self.sort: {"S": sort}}
+
+    def create_request(self) -> dict[str, Any]:
+        return {
+            "TableName": self.table,
+            "KeySchema": [
+                {"AttributeName": self.partition, "KeyType": "HASH"},
+                {"AttributeName": self.sort, "KeyType": "RANGE"},
+            ],
+            "AttributeDefinitions": [
+                {"AttributeName": self.partition, "AttributeType": "S"},
+                {"AttributeName": self.sort, "AttributeType": "S"},
+            ],
+            "BillingMode": "PAY_PER_REQUEST",
+        }
+
+
+class Schema:
+    """All entities of a design, in the plan that is in force."""
+
+    def __init__(self, design: Design, plan: Plan, prefix: str = "") -> None:
+        self.design = design
+        self.plan = plan = prefixed(plan, prefix)
+        self.tables = {table.name: table for table in plan.tables}
+        self.maps: dict[type[Any], EntityMap] = {}
+        self._by_name: dict[str, EntityMap] = {}
+        for cls in design.entities:
+            entity = self._plan_of(cls)
+            made = EntityMap(cls, entity, self.tables[entity.table])
+            self.maps[cls] = self._by_name[made.name] = made
+            model = getattr(made.info, "model", None)  # what an adapted model's instances are of
+            if model is not None:
+                self.maps[model] = made
+        self._patterns = {pattern.name: pattern for pattern in plan.patterns}
+        self.place = self._place(prefix)
+
+    def _place(self, prefix: str) -> Place:
+        """The table of the plan that can hold such items, or one of its own."""
+        for table in self.plan.tables:
+            types = dict(table.attributes)
+            if table.sort is not None and types[table.partition] == types[table.sort] == "S":
+                return Place(table.name, table.partition, table.sort, self.ttl_of(table.name) or OWN_TTL, own=False)
+        return Place(f"{prefix}{self.design.name}-stator", "PK", "SK", OWN_TTL, own=True)
+
+    def ttl_of(self, table: str) -> str | None:
+        """The attribute by which items of a table expire."""
+        return next((each.ttl for each in self._by_name.values() if each.plan.table == table and each.ttl), None)
+
+    def _plan_of(self, cls: type[Any]) -> EntityPlan:
+        name = info(cls).name
+        found = next((each for each in self.plan.entities if each.name == name), None)
+        if found is None:
+            raise DesignError(
+                f"the plan of {self.design.name} has no {name}",
+                hint="write the lock file anew with `stator plan --write`",
+            )
+        return found
+
+    def of(self, cls: type[Any]) -> EntityMap:
+        found = self.maps.get(cls)
+        if found is None:
+            raise DesignError(
+                f"{getattr(cls, '__name__', cls)!s} is not in the design {self.design.name}",
+                hint=f"it has {', '.join(self._by_name)}",
+            )
+        return found
+
+    def named(self, name: str) -> EntityMap:
+        return self._by_name[name]
+
+    def of_object(self, entity: Any) -> EntityMap:
+        return self.maps.get(type(entity)) or self.of(type(entity))
+
+    def pattern(self, name: str) -> PatternPlan:
+        found = self._patterns.get(name)
+        if found is None:
+            raise DesignError(
+                f"the plan of {self.design.name} has no pattern {name}",
+                hint="add it to the design, and write the lock file anew with `stator plan --write`",
+            )
+        return found
+
+    def of_item(self, item: Item, table: str, entities: tuple[str, ...] = ()) -> EntityMap | None:
+        """The entity an item is of; None for what is not one of the design's."""
+        candidates = entities or self.tables[table].entities
+        first = self._by_name[candidates[0]]
+        discriminator = first.plan.discriminator
+        value: Value | None = item.get(discriminator) if discriminator is not None else None
+        if value is None:
+            return first if discriminator is None else None
+        return self._by_name.get(value.get("S", ""))
+
+
+def prefixed(plan: Plan, prefix: str) -> Plan:
+    """The same plan for tables whose names begin with ``prefix``."""
+    if not prefix:
+        return plan
+    return replace(
+        plan,
+        tables=tuple(replace(table, name=prefix + table.name) for table in plan.tables),
+        entities=tuple(replace(entity, table=prefix + entity.table) for entity in plan.entities),
+        patterns=tuple(
+            replace(pattern, steps=tuple(replace(step, table=prefix + step.table) for step in pattern.steps))
+            for pattern in plan.patterns
+        ),
+    )

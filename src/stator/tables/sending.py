@@ -1,0 +1,187 @@
+"""Statements carried out: one by itself, several as one transaction, with failures told in the words of the statement they are about.
+
+A transaction always carries a token, so that sending it again after a lost answer does it once. It is also sent again when it was
+cancelled only because another transaction held an item (TransactionConflict) or an item was throttled.
+
+A single conditional write whose answer was lost may, when sent again, find its own work in the way. The client marks such an answer
+(``after_unknown``); if the stored item is just what was to be written, the write has happened.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any, Literal
+
+from stator.errors import (
+    ConditionFailed,
+    DuplicateItem,
+    ItemCollectionTooLarge,
+    OutcomeUnknown,
+    RequestRefused,
+    ServiceError,
+    Throttled,
+    ThroughputExceeded,
+    TransactionCanceled,
+    TransactionConflict,
+    TransactionFailed,
+    ValidationFailed,
+)
+from stator.model.limits import TRANSACTION_ITEMS
+from stator.model.values import Item
+from stator.tables.context import Context
+from stator.tables.statements import Statement
+from stator.tables.work import Call, Pause, Work
+from stator.tables.writes import Prepare, Raced
+
+Returns = Literal["old", "new"]
+_RACES = 20
+_CONFLICTS = 8
+
+
+def write(
+    context: Context, prepare: Prepare, label: str, *, returns: Returns | None = None, once: bool = False
+) -> Work[Item | None]:
+    """Prepare and send; start over when a unique value was changed in between. ``once`` asks for a token also on a single write."""
+    for attempt in range(_RACES):
+        statements = yield from prepare()
+        try:
+            if len(statements) == 1 and not once:
+                return (yield from send_one(statements[0], label, returns))
+            if once and returns == "old" and not statements[0].old:
+                raise RequestRefused(
+                    "a transaction does not return what was there before", hint="leave out once, or returns"
+                )
+            yield from send_all(context, statements, label)
+            return statements[0].old if returns == "old" else None
+        except Raced:
+            yield Pause(context.backoff(attempt))
+        except TransactionFailed as failed:
+            error = next(error for _, _, error in failed.failures)
+            if not isinstance(error, Raced):
+                raise error from None
+            yield Pause(context.backoff(attempt))
+    raise TransactionConflict(f"{label}: its unique values are changed by others all the time")
+
+
+_RETURNS = {"old": "ALL_OLD", "new": "ALL_NEW"}
+
+
+def send_one(statement: Statement, label: str, returns: Returns | None) -> Work[Item | None]:
+    request = statement.request
+    if returns is not None:
+        request = request | {"ReturnValues": _RETURNS[returns]}
+    try:
+        reply = yield Call(statement.operation, request, label, idempotent=not statement.relative)
+    except ConditionFailed as failed:
+        if not (failed.after_unknown and _has_happened(statement, failed)):
+            raise statement.meaning(failed.item) from None
+        reply = {}
+    if statement.done is not None:
+        statement.done()
+    found: Item | None = reply.get("Attributes")
+    return found
+
+
+def _has_happened(statement: Statement, failed: ConditionFailed) -> bool:
+    if statement.kind == "Delete":
+        return not failed.item
+    if statement.kind == "Update":
+        raise OutcomeUnknown(
+            f"{statement.shown}: an answer was lost, and the item is not as it was expected"
+        ) from failed
+    return bool(failed.item) and same_item(failed.item, statement.wanted)
+
+
+def same_item(left: Any, right: Any) -> bool:
+    """Equality of items whatever the order of their sets and the spelling of their numbers."""
+    return bool(_normal({"M": left}) == _normal({"M": right}))
+
+
+def _normal(value: Any) -> Any:
+    [(kind, content)] = value.items()
+    match kind:
+        case "M":
+            return {name: _normal(inner) for name, inner in content.items()}
+        case "L":
+            return [_normal(inner) for inner in content]
+        case "N":
+            return ("N", Decimal(content))
+        case "NS":
+            return ("NS", frozenset(map(Decimal, content)))
+        case "SS" | "BS":
+            return (kind, frozenset(content))
+    return (kind, content)
+
+
+def send_all(
+    context: Context,
+    statements: list[Statement],
+    label: str,
+    *,
+    token: str | None = None,
+    on_conflict: int = _CONFLICTS,
+) -> Work[None]:
+    """All or nothing."""
+    if not statements:
+        return
+    if len(statements) > TRANSACTION_ITEMS:
+        raise RequestRefused(
+            f"the transaction has {len(statements)} writes, guards of unique fields included; DynamoDB takes {TRANSACTION_ITEMS}",
+            hint="split it, or write in batches what need not be all or nothing",
+        )
+    request = {
+        "TransactItems": [{statement.kind: statement.request} for statement in statements],
+        "ClientRequestToken": token or context.token(),
+    }
+    for attempt in range(on_conflict + 1):
+        try:
+            yield Call("TransactWriteItems", request, label)
+        except TransactionCanceled as canceled:
+            if attempt == on_conflict or not _may_pass(canceled):
+                raise failed_transaction(canceled, statements) from None
+            yield Pause(context.backoff(attempt))
+        else:
+            break
+    for statement in statements:
+        if statement.done is not None:
+            statement.done()
+
+
+def _may_pass(canceled: TransactionCanceled) -> bool:
+    codes = {reason["Code"] for reason in canceled.reasons}
+    return codes <= _PASSING and codes != {"None"}
+
+
+def failed_transaction(canceled: TransactionCanceled, statements: list[Statement]) -> TransactionFailed:
+    failures: list[tuple[int, str, ServiceError]] = []
+    for at, (reason, statement) in enumerate(zip(canceled.reasons, statements)):
+        code = reason["Code"]
+        if code == "None":
+            continue
+        error: ServiceError
+        if code == "ConditionalCheckFailed":
+            error = statement.meaning(reason.get("Item"))
+        else:
+            error = reason_error(code, reason.get("Message"))
+        failures.append((at, statement.shown, error))
+    if not failures:
+        failures.append((0, "the transaction", canceled))
+    told = "; ".join(f"{shown}: {error.message}" for _, shown, error in failures)
+    return TransactionFailed(f"nothing was written: {told}", reasons=canceled.reasons, failures=failures)
+
+
+def reason_error(code: str, message: str | None) -> ServiceError:
+    cls = _REASONS.get(code)
+    return cls(message) if cls is not None else ServiceError(f"{code}: {message or ''}")
+
+
+# https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html lists the codes of reasons.
+_REASONS: dict[str, type[ServiceError]] = {
+    "ItemCollectionSizeLimitExceeded": ItemCollectionTooLarge,
+    "TransactionConflict": TransactionConflict,
+    "ProvisionedThroughputExceeded": ThroughputExceeded,
+    "ThrottlingError": Throttled,
+    "ValidationError": ValidationFailed,
+    "DuplicateItem": DuplicateItem,
+}
+_PASSING = frozenset({"None", "TransactionConflict", "ProvisionedThroughputExceeded", "ThrottlingError"})

@@ -1,0 +1,122 @@
+"""Statements: single writes with their conditions, and what a failed condition means.
+
+Every write becomes one statement, or several where a unique value has to be guarded. One is sent by itself, as PutItem, UpdateItem or
+DeleteItem; several are sent as one transaction. Either way a condition that fails is told by its statement what it means: the item was
+there already, somebody else has changed it, the value is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from stator.errors import ConditionFailed, ItemExists, ItemNotFound, VersionConflict
+from stator.model.values import Item
+from stator.tables.expressions import Expressions, joined
+from stator.tables.schema import EntityMap
+
+Kind = Literal["Put", "Update", "Delete", "ConditionCheck"]
+Meaning = Callable[[Item | None], ConditionFailed]
+
+
+@dataclass(slots=True)
+class Statement:
+    """``shown`` says what it does, for messages; ``meaning`` makes the error of a failed condition from the stored item;
+    ``done`` is called once it has happened; ``wanted`` is the item as it is afterwards, and ``old`` as it was before, where that is known."""
+
+    kind: Kind
+    request: dict[str, Any]
+    shown: str
+    meaning: Meaning
+    done: Callable[[], None] | None = None
+    wanted: Item | None = None
+    old: Item | None = None
+    relative: bool = False
+    """Whether doing it twice is not the same as doing it once."""
+
+    @property
+    def operation(self) -> str:
+        return f"{self.kind}Item"
+
+
+@dataclass(slots=True)
+class Terms:
+    """The conditions of one statement."""
+
+    of: EntityMap
+    expressions: Expressions = field(default_factory=Expressions)
+    terms: list[str] = field(default_factory=list)
+
+    def add(self, term: str) -> None:
+        self.terms.append(term)
+
+    def user(self, condition: Any) -> None:
+        if condition is not None:
+            self.terms.append(self.expressions.condition(condition, self.of))
+
+    def absent(self, now: float) -> None:
+        """No item is there; one that has expired and waits for its deletion does not count."""
+        name = self.expressions.name
+        term = f"attribute_not_exists({name(self.of.table.partition)})"
+        if self.of.ttl is not None:
+            term = f"({term} OR {name(self.of.ttl)} <= {self.expressions.value({'N': str(int(now))})})"
+        self.terms.append(term)
+
+    def present(self) -> None:
+        self.terms.append(f"attribute_exists({self.expressions.name(self.of.table.partition)})")
+
+    def version(self, expected: int) -> None:
+        """The stored version is ``expected``; 0 stands for an item that was never stored, or has none yet."""
+        assert self.of.version is not None
+        name = self.expressions.name(self.of.version)
+        if expected == 0:
+            self.terms.append(f"attribute_not_exists({name})")
+        else:
+            self.terms.append(f"{name} = {self.expressions.value({'N': str(expected)})}")
+
+    def equal(self, attribute: str, value: Any) -> None:
+        """The attribute has this wire value; None stands for none."""
+        name = self.expressions.name(attribute)
+        if value is None:
+            self.terms.append(f"attribute_not_exists({name})")
+        else:
+            self.terms.append(f"{name} = {self.expressions.value(value)}")
+
+    def into(self, request: dict[str, Any]) -> dict[str, Any]:
+        if self.terms:
+            request["ConditionExpression"] = joined(self.terms)
+            request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+        return self.expressions.into(request)
+
+
+def meaning_of(
+    of: EntityMap, shown: str, *, creates: bool = False, must_exist: bool = False, expected: int | None = None
+) -> Meaning:
+    """What a failed condition of a statement about ``of`` means, judged by the item that was in the way."""
+
+    def means(item: Item | None) -> ConditionFailed:
+        entity = of.decode(item) if item else None
+        if creates and item:
+            exists = ItemExists(f"{shown} exists already", item=item)
+            exists.entity = entity
+            return exists
+        if must_exist and not item:
+            return ItemNotFound(f"{shown} does not exist", item=None)
+        if expected is not None and of.version is not None:
+            stored = int(item[of.version]["N"]) if item and of.version in item else 0
+            if stored != expected:
+                conflict = VersionConflict(
+                    f"{shown} has version {stored}, not {expected}: somebody else wrote it meanwhile"
+                    if item
+                    else f"{shown} is gone: it was to have version {expected}",
+                    item=item,
+                    expected=expected,
+                )
+                conflict.entity = entity
+                return conflict
+        failed = ConditionFailed(f"the condition of {shown} does not hold", item=item)
+        failed.entity = entity
+        return failed
+
+    return means

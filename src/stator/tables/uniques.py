@@ -1,0 +1,109 @@
+"""Unique fields: no two items of an entity have the same value, whatever happens at the same time.
+
+DynamoDB knows one kind of uniqueness, that of a key. So each unique value is an item of its own, a guard, whose key is the value:
+
+    PK  UNIQUE#User#email#ann@example.com      SK  GUARD      owner  the key of the user who has it
+
+The guard is written, changed and removed in the transaction that writes, changes or removes its item, on condition that nobody else owns
+it. A write that replaces an item has to know its old value: the item is read first, and the transaction holds only if the value is
+still the one that was read; otherwise it starts over. A guard expires when its item does, so TTL takes both; until the service gets to
+them, an expired guard counts as free.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import orjson
+
+from stator.design import keys
+from stator.design.keys import encoding_of
+from stator.errors import ConditionFailed, DesignError, UniqueTaken
+from stator.model.values import Item, Value
+from stator.tables.expressions import Expressions
+from stator.tables.schema import EntityMap, Place
+from stator.tables.statements import Statement
+
+GUARD = "GUARD"
+OWNER = "owner"
+FIELD = "field"
+ENTITY = "entity"
+_LONGEST = 1024
+
+
+def guard_key(place: Place, of: EntityMap, field: str, value: Any) -> Item:
+    encoding = encoding_of(of.fields[field].shape)
+    if encoding is None:
+        raise DesignError(
+            f"{of.name}.{field} cannot be unique: values of its type are no keys",
+            hint="use text, a number, a time or a UUID",
+        )
+    text = keys.encode(encoding.name, value)
+    if len(text.encode()) > _LONGEST:  # a key has at most 2,048 bytes
+        text = "sha256." + hashlib.sha256(text.encode()).hexdigest()
+    return place.key(f"UNIQUE#{of.name}#{field}#{text}", GUARD)
+
+
+def owner_of(key: Item) -> Value:
+    return {"S": orjson.dumps(key, option=orjson.OPT_SORT_KEYS).decode()}
+
+
+def guard_put(
+    place: Place, of: EntityMap, field: str, value: Any, owner: Item, expires: Value | None, now: float
+) -> Statement:
+    """Take a value, if nobody has it."""
+    item: Item = guard_key(place, of, field, value) | {
+        OWNER: owner_of(owner),
+        ENTITY: {"S": of.name},
+        FIELD: {"S": field},
+    }
+    if expires is not None:
+        item[place.ttl] = expires
+    written = Expressions()
+    condition = (
+        f"attribute_not_exists({written.name(place.partition)}) OR {written.name(OWNER)} = {written.value(owner_of(owner))}"
+        f" OR {written.name(place.ttl)} <= {written.value({'N': str(int(now))})}"
+    )
+    request = written.into({"TableName": place.table, "Item": item, "ConditionExpression": condition})
+    request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+
+    def taken(item: Item | None) -> ConditionFailed:
+        return UniqueTaken(f"another {of.name} has the {field} {value!r} already", item=item, field=field, value=value)
+
+    return Statement("Put", request, f"guard {of.name}.{field}", taken)
+
+
+def guard_delete(place: Place, of: EntityMap, field: str, value: Any, owner: Item) -> Statement:
+    """Give a value free, if it is still ours."""
+    written = Expressions()
+    condition = f"attribute_not_exists({written.name(place.partition)}) OR {written.name(OWNER)} = {written.value(owner_of(owner))}"
+    request = written.into(
+        {"TableName": place.table, "Key": guard_key(place, of, field, value), "ConditionExpression": condition}
+    )
+
+    def not_ours(item: Item | None) -> ConditionFailed:
+        return ConditionFailed(f"the guard of {of.name}.{field} {value!r} belongs to another item", item=item)
+
+    return Statement("Delete", request, f"free {of.name}.{field}", not_ours)
+
+
+def guards(place: Place, of: EntityMap, old: Item | None, new: Item | None, key: Item, now: float) -> list[Statement]:
+    """What has to be done to guards when ``old`` becomes ``new``. A guard whose value stays is written again only if its expiry changes."""
+    found = []
+    expires_before, expires_after = (
+        None if item is None or of.ttl is None else item.get(of.ttl) for item in (old, new)
+    )
+    for field in of.unique:
+        before, after = (unique_value(of, field, item) for item in (old, new))
+        if before is not None and before != after:
+            found.append(guard_delete(place, of, field, before, key))
+        if after is not None and (before != after or expires_before != expires_after):
+            found.append(guard_put(place, of, field, after, key, expires_after, now))
+    return found
+
+
+def unique_value(of: EntityMap, field: str, item: Item | None) -> Any:
+    """What an item has in a unique field; None for nothing."""
+    stored = None if item is None else item.get(field)
+    return None if stored is None else of.codec.decode_field[field](stored)

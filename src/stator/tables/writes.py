@@ -1,0 +1,234 @@
+"""Single writes: create, put, upsert, update, delete. Each is prepared as statements; ``sending`` carries them out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from stator.errors import ConditionFailed
+from stator.model.values import Item, Value
+from stator.tables.context import Context
+from stator.tables.locating import locate
+from stator.tables.recording import Recording
+from stator.tables.schema import EntityMap, Stamped
+from stator.tables.statements import Meaning, Statement, Terms, meaning_of
+from stator.tables.uniques import guards, unique_value
+from stator.tables.updates import update_statement
+from stator.tables.work import Call, Work
+
+
+class Raced(ConditionFailed):
+    """The item changed between reading its unique values and writing it: read again."""
+
+    code = "StatorRaced"
+
+
+class Preparation:
+    """Makes the statements of writes. Where an entity has unique fields, what is stored is read first."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.place = context.schema.place
+
+    # -- whole items
+
+    def create(self, entity: Any, when: Any = None) -> Work[list[Statement]]:
+        yield from ()  # there is nothing to read first
+        of = self.context.schema.of_object(entity)
+        now = self.context.now()
+        stamped = of.stamped(entity, now, fresh=True)
+        shown = of.shown_entity(entity)
+        terms = Terms(of)
+        terms.absent(now)
+        terms.user(when)
+        statement = self._put(of, entity, stamped, terms, f"create {shown}", meaning_of(of, shown, creates=True))
+        return [statement, *guards(self.place, of, None, statement.wanted, of.key_of(stamped.made), now)]
+
+    def put(self, entity: Any, when: Any = None) -> Work[list[Statement]]:
+        of = self.context.schema.of_object(entity)
+        now = self.context.now()
+        expected = None if of.version is None else int(getattr(entity, of.version))
+        stamped = of.stamped(entity, now, fresh=False)
+        shown = of.shown_entity(entity)
+        terms = Terms(of)
+        if expected is not None:
+            terms.version(expected)
+        terms.user(when)
+        key = of.key_of(stamped.made)
+        meaning = meaning_of(of, shown, expected=expected)
+        if not of.unique:
+            return [self._put(of, entity, stamped, terms, f"put {shown}", meaning)]
+        old = yield from self.stored(of, key)
+        meaning = _watched(of, old, terms, meaning)
+        statement = self._put(of, entity, stamped, terms, f"put {shown}", meaning)
+        statement.old = old
+        return [statement, *guards(self.place, of, old, statement.wanted, key, now)]
+
+    def _put(
+        self, of: EntityMap, entity: Any, stamped: Stamped, terms: Terms, shown: str, meaning: Meaning
+    ) -> Statement:
+        item = of.item(stamped.made)
+        return Statement(
+            "Put",
+            terms.into({"TableName": of.table.name, "Item": item}),
+            shown,
+            meaning,
+            done=lambda: _set(entity, stamped.changes),
+            wanted=item,
+        )
+
+    def upsert(self, entity: Any, when: Any = None) -> Work[list[Statement]]:
+        """Every field set as it is on the object; what the item has beside them stays, and so does the time it was created."""
+        of = self.context.schema.of_object(entity)
+        now = self.context.now()
+        stamped = of.stamped(entity, now, fresh=True)
+        item, key = of.item(stamped.made), of.key_of(stamped.made)
+        shown = of.shown_entity(entity)
+        terms = Terms(of)
+        terms.user(when)
+        meaning = meaning_of(of, shown)
+        old = None
+        if of.unique:
+            old = yield from self.stored(of, key)
+            meaning = _watched(of, old, terms, meaning)
+        request = {"TableName": of.table.name, "Key": key, "UpdateExpression": _set_all(of, item, terms)}
+        statement = Statement("Update", terms.into(request), f"upsert {shown}", meaning)
+        return [statement, *guards(self.place, of, old, item, key, now)]
+
+    # -- parts of items
+
+    def update(
+        self,
+        of: EntityMap,
+        recording: Recording,
+        values: Mapping[str, Any],
+        *,
+        entity: Any = None,
+        when: list[Any],
+        must_exist: bool = True,
+    ) -> Work[list[Statement]]:
+        key = yield from self.key(of, values)
+        now = self.context.now()
+        known = {name: values[name] for name in {*of.identity, *of.base_fields} & values.keys()}
+        touched = [name for name in of.unique if name in recording.fields]
+        expires = of.ttl is not None and of.unique and of.ttl in recording.fields
+        if not touched and not expires:
+            return [
+                update_statement(of, recording, key, known, entity=entity, when=when, must_exist=must_exist, now=now)
+            ]
+        old = yield from self.stored(of, key)
+        watched = {name: None if old is None else old.get(name) for name in of.unique}
+        statement = update_statement(
+            of, recording, key, known, entity=entity, when=when, must_exist=must_exist, now=now, old_unique=watched
+        )
+        statement.meaning, statement.old = _raced_or(of, old, statement.meaning), old
+        return [statement, *guards(self.place, of, old, _after(of, old, recording), key, now)]
+
+    def delete(
+        self,
+        of: EntityMap,
+        values: Mapping[str, Any],
+        *,
+        entity: Any = None,
+        when: Any = None,
+        must_exist: bool = False,
+    ) -> Work[list[Statement]]:
+        key = yield from self.key(of, values)
+        shown = of.shown(values)
+        terms = Terms(of)
+        expected: int | None = None
+        if entity is not None and of.version is not None:
+            expected = int(getattr(entity, of.version))
+            terms.version(expected)
+        if must_exist:
+            terms.present()
+        terms.user(when)
+        meaning = meaning_of(of, shown, must_exist=must_exist, expected=expected)
+        request = {"TableName": of.table.name, "Key": key}
+        if not of.unique:
+            return [Statement("Delete", terms.into(request), f"delete {shown}", meaning)]
+        old = yield from self.stored(of, key)
+        meaning = _watched(of, old, terms, meaning)
+        statement = Statement("Delete", terms.into(request), f"delete {shown}", meaning, old=old)
+        return [statement, *guards(self.place, of, old, None, key, self.context.now())]
+
+    def check(self, of: EntityMap, values: Mapping[str, Any], when: Any, must_exist: bool) -> Work[list[Statement]]:
+        key = yield from self.key(of, values)
+        shown = of.shown(values)
+        terms = Terms(of)
+        if must_exist:
+            terms.present()
+        terms.user(when)
+        request = terms.into({"TableName": of.table.name, "Key": key})
+        return [Statement("ConditionCheck", request, f"check {shown}", meaning_of(of, shown, must_exist=must_exist))]
+
+    # -- what is there
+
+    def key(self, of: EntityMap, values: Mapping[str, Any]) -> Work[Item]:
+        key = yield from locate(of, values)
+        if key is None:
+            raise meaning_of(of, of.shown(values), must_exist=True)(None)
+        return key
+
+    def stored(self, of: EntityMap, key: Item) -> Work[Item | None]:
+        request = {"TableName": of.table.name, "Key": key, "ConsistentRead": True}
+        reply = yield Call("GetItem", request, f"read {of.name} before a write")
+        found: Item | None = reply.get("Item")
+        return found
+
+
+def _set(entity: Any, changes: Mapping[str, Any]) -> None:
+    for name, value in changes.items():
+        setattr(entity, name, value)
+
+
+def _set_all(of: EntityMap, item: Item, terms: Terms) -> str:
+    """SET for every attribute that is there and REMOVE for every field and index key that is not."""
+    written = terms.expressions
+    sets, removals = [], []
+    key_attributes = {key.name for key in of.plan.keys if key.index is not None}
+    for name in dict.fromkeys((*of.fields, *key_attributes, *item)):
+        if name in of.key_names:
+            continue
+        if name == of.version:
+            path = written.name(name)
+            sets.append(f"{path} = if_not_exists({path}, {written.value({'N': '0'})}) + {written.value({'N': '1'})}")
+        elif name not in item:
+            removals.append(written.name(name))
+        elif name == of.created:
+            path = written.name(name)
+            sets.append(f"{path} = if_not_exists({path}, {written.value(item[name])})")
+        else:
+            sets.append(f"{written.name(name)} = {written.value(item[name])}")
+    return f"SET {', '.join(sets)}" + (f" REMOVE {', '.join(removals)}" if removals else "")
+
+
+def _watched(of: EntityMap, old: Item | None, terms: Terms, otherwise: Meaning) -> Meaning:
+    """Put a condition on the write that the unique values are still those that were read."""
+    for name in of.unique:
+        terms.equal(name, None if old is None else old.get(name))
+    return _raced_or(of, old, otherwise)
+
+
+def _raced_or(of: EntityMap, old: Item | None, otherwise: Meaning) -> Meaning:
+    def means(item: Item | None) -> ConditionFailed:
+        if any(unique_value(of, name, item) != unique_value(of, name, old) for name in of.unique):
+            return Raced(item=item)
+        return otherwise(item)
+
+    return means
+
+
+def _after(of: EntityMap, old: Item | None, recording: Recording) -> Item:
+    """The unique values, and the expiry, that an item has after an update."""
+    after: Item = dict(old or {})
+    for name, value in recording.known().items():
+        stored: Value | None = None if value is None else of.codec.encode_field[name](value)
+        if stored is None:
+            after.pop(name, None)
+        else:
+            after[name] = stored
+    return after
+
+
+Prepare = Callable[[], Work[list[Statement]]]
