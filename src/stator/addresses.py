@@ -12,7 +12,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 import orjson
 
@@ -22,6 +22,9 @@ from stator.engine.engine import Durability
 from stator.errors import ConfigurationError, from_wire
 from stator.model.scope import DEFAULT_ACCOUNT, DEFAULT_REGION, Scope
 from stator.transport import AsyncTransport, Transport
+
+if TYPE_CHECKING:
+    from stator.client.open import Kind
 
 
 class EngineTransport:
@@ -162,7 +165,7 @@ def open_transport(address: Address, clock: Clock | None, options: TransportOpti
         return EngineTransport(engine, owned=owned, region=options.get("region", DEFAULT_REGION))
     from stator.client.open import open_client  # botocore, for credentials, is not needed in process
 
-    return open_client(address.kind, address.where, clock, options)
+    return open_client(cast("Kind", address.kind), address.where, clock, dict(options))
 
 
 def open_async_transport(address: Address, clock: Clock | None, options: TransportOptions) -> AsyncTransport:
@@ -171,7 +174,7 @@ def open_async_transport(address: Address, clock: Clock | None, options: Transpo
         return AsyncEngineTransport(engine, owned=owned, region=options.get("region", DEFAULT_REGION))
     from stator.client.open import open_async_client
 
-    return open_async_client(address.kind, address.where, clock, options)
+    return open_async_client(cast("Kind", address.kind), address.where, clock, dict(options))
 
 
 _EMBEDDED_OPTIONS = frozenset({"durability", "region"})

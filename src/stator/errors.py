@@ -31,9 +31,11 @@ the facts a caller needs stand as attributes.
     |   +-- TableNotFound                 TableNotFoundException
     |   +-- LimitExceeded                 LimitExceededException
     |   +-- ItemCollectionTooLarge        ItemCollectionSizeLimitExceededException
-    |   +-- ThroughputExceeded            ProvisionedThroughputExceededException
-    |   +-- RequestLimitExceeded          RequestLimitExceeded
-    |   +-- Throttled                     ThrottlingException
+    |   +-- SlowDown                      any of the ways to be told so
+    |   |   +-- ThroughputExceeded        ProvisionedThroughputExceededException
+    |   |   +-- RequestLimitExceeded      RequestLimitExceeded
+    |   |   +-- Throttled                 ThrottlingException
+    |   +-- ReplicatedWriteConflict       ReplicatedWriteConflictException
     |   +-- RequestTooLarge               RequestEntityTooLargeException
     |   +-- InternalServerError           InternalServerError
     +-- StorageError                      the disk under the embedded engine
@@ -291,29 +293,41 @@ class ItemCollectionTooLarge(ServiceError):
     default_message = "Collection size exceeded."
 
 
-class ThroughputExceeded(ServiceError):
-    code = "ProvisionedThroughputExceededException"
+class SlowDown(ServiceError):
+    """``throttling_reasons`` say which limit of which table or index was reached, where the service tells."""
+
     retryable = True
-    default_message = (
-        "The level of configured provisioned throughput for the table was exceeded. Consider "
-        "increasing your provisioning level with the UpdateTable API."
-    )
+    reasons_member: ClassVar[str] = "ThrottlingReasons"
 
     def __init__(self, message: str | None = None, *, throttling_reasons: list[dict[str, Any]] | None = None) -> None:
         super().__init__(message)
         self.throttling_reasons = throttling_reasons or []
 
     def facts(self) -> dict[str, Any]:
-        return {"ThrottlingReasons": self.throttling_reasons} if self.throttling_reasons else {}
+        return {self.reasons_member: self.throttling_reasons} if self.throttling_reasons else {}
 
 
-class RequestLimitExceeded(ServiceError):
+class ThroughputExceeded(SlowDown):
+    code = "ProvisionedThroughputExceededException"
+    default_message = (
+        "The level of configured provisioned throughput for the table was exceeded. Consider "
+        "increasing your provisioning level with the UpdateTable API."
+    )
+
+
+class RequestLimitExceeded(SlowDown):
     code = "RequestLimitExceeded"
-    retryable = True
 
 
-class Throttled(ServiceError):
+class Throttled(SlowDown):
     code = "ThrottlingException"
+    reasons_member = "throttlingReasons"
+
+
+class ReplicatedWriteConflict(ServiceError):
+    """Another region of a strongly consistent global table is writing the item."""
+
+    code = "ReplicatedWriteConflictException"
     retryable = True
 
 
@@ -513,8 +527,8 @@ def from_wire(status: int, body: dict[str, Any]) -> ServiceError:
         return ConditionFailed(message, item=body.get("Item"))
     if cls is TransactionCanceled:
         return TransactionCanceled(message, reasons=body.get("CancellationReasons"))
-    if cls is ThroughputExceeded:
-        return ThroughputExceeded(message, throttling_reasons=body.get("ThrottlingReasons"))
+    if cls is not None and issubclass(cls, SlowDown):
+        return cls(message, throttling_reasons=body.get(cls.reasons_member))
     if cls is not None:
         return cls(message)
     return InternalServerError(message) if status >= 500 else ServiceError(f"{code}: {message or ''}")

@@ -1,5 +1,100 @@
-from typing import Any
+"""Clients made from an address and options, with botocore for what it knows best: credentials, profiles, regions and endpoints."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Literal
+
+from stator.client.async_client import AsyncClient
+from stator.client.credentials import Credentials, CredentialSource, Fixed, find_credentials
+from stator.client.endpoint import Endpoint, aws_url
+from stator.client.retry import RetryPolicy
+from stator.client.sync_client import Client
+from stator.clock import Clock, SystemClock
+from stator.errors import ConfigurationError
+from stator.model.scope import DEFAULT_REGION
+
+Kind = Literal["http", "aws"]
 
 
-def open_client(*a: Any) -> Any: ...
-def open_async_client(*a: Any) -> Any: ...
+def open_client(kind: Kind, where: str, clock: Clock | None, options: dict[str, Any]) -> Client:
+    target = _Target(kind, where, options)
+    return Client(target.endpoint, target.region, target.credentials, clock or SystemClock(), **target.limits)
+
+
+def open_async_client(kind: Kind, where: str, clock: Clock | None, options: dict[str, Any]) -> AsyncClient:
+    target = _Target(kind, where, options)
+    return AsyncClient(target.endpoint, target.region, target.credentials, clock or SystemClock(), **target.limits)
+
+
+class _Target:
+    """Where to, as whom, and with what limits."""
+
+    def __init__(self, kind: Kind, where: str, options: dict[str, Any]) -> None:
+        self._options = dict(options)
+        session = self._session()
+        self.region = self._region(kind, where, session)
+        self.credentials = self._credentials(kind, session)
+        self.endpoint = Endpoint.of_url(
+            where if kind == "http" else self._aws_url(session),
+            ca_bundle=self._options.pop("ca_bundle", True),
+            proxy=self._options.get("proxy"),
+            use_environment="proxy" not in self._options,
+        )
+        self._options.pop("proxy", None)
+        self.limits = self._limits()
+        if self._options:
+            raise ConfigurationError(
+                f"{next(iter(self._options))} is for the embedded engine", hint=f"leave it out for {where or 'AWS'}"
+            )
+
+    def _session(self) -> Any:
+        import botocore.session
+        from botocore.exceptions import ProfileNotFound
+
+        profile = self._options.pop("profile", None)
+        session = botocore.session.Session(profile=profile)
+        try:
+            session.get_scoped_config()
+        except ProfileNotFound as error:
+            raise ConfigurationError(str(error), hint="`aws configure list-profiles` shows those there are") from None
+        return session
+
+    def _region(self, kind: Kind, where: str, session: Any) -> str:
+        given = self._options.pop("region", None) or (where if kind == "aws" else None)
+        region = given or session.get_config_variable("region") or os.environ.get("AWS_REGION")
+        if region is None and kind == "aws":
+            raise ConfigurationError("which region?", hint="as in aws://eu-west-1, or set AWS_DEFAULT_REGION")
+        return str(region or DEFAULT_REGION)
+
+    def _credentials(self, kind: Kind, session: Any) -> CredentialSource:
+        access = self._options.pop("access_key_id", None)
+        secret = self._options.pop("secret_access_key", None)
+        token = self._options.pop("session_token", None)
+        if (access is None) != (secret is None):
+            raise ConfigurationError(
+                "access_key_id and secret_access_key belong together", hint="give both, or neither to have them found"
+            )
+        if access is not None and secret is not None:
+            return Fixed(Credentials(access, secret, token))
+        return find_credentials(session, on_aws=kind == "aws")
+
+    def _aws_url(self, session: Any) -> str:
+        """AWS_ENDPOINT_URL_DYNAMODB, AWS_ENDPOINT_URL and profiles are read by botocore itself."""
+        return aws_url(session, self.region)
+
+    def _limits(self) -> dict[str, Any]:
+        options = self._options
+        policy = RetryPolicy(
+            max_attempts=options.pop("max_attempts", RetryPolicy().max_attempts),
+            max_backoff_seconds=options.pop("max_backoff_seconds", RetryPolicy().max_backoff_seconds),
+        )
+        if policy.max_attempts < 1:
+            raise ConfigurationError("max_attempts is at least 1", hint="1 means no retries")
+        limits: dict[str, Any] = {"policy": policy}
+        for name in ("connect_timeout_seconds", "read_timeout_seconds", "max_connections"):
+            if name in options:
+                limits[name] = options.pop(name)
+                if limits[name] <= 0:
+                    raise ConfigurationError(f"{name} is more than 0", hint=f"not {limits[name]}")
+        return limits
