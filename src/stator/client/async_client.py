@@ -115,6 +115,7 @@ class _Pool:
             self._idle.clear()
             self._waiting.clear()
             self._used = 0
+            self._closed = False
 
     async def _turn(self, until: float | None) -> None:
         assert self._loop is not None

@@ -121,7 +121,7 @@ class AsyncDb:
         /,
         *,
         when: Any = None,
-        must_exist: bool = True,
+        or_create: bool = False,
         returns: Returns | None = None,
         once: bool = False,
         **identity: Any,
@@ -129,10 +129,10 @@ class AsyncDb:
         """``async with db.update(User, user_id="u1") as u: u.name = "Anna"`` is one UpdateItem, and reads nothing.
 
         Begun with an object, it holds only if the stored item has the object's version, and the object is brought up to date.
-        ``once`` sends it as a transaction with a token: twice the write units, and never applied twice.
+        ``or_create`` makes an item of the changes and the fields' defaults where there is none. ``once`` sends it as a transaction with a token: twice the write units, and never applied twice.
         """
         return AsyncUpdate(
-            self.runner, self.context, entity, identity, when=when, must_exist=must_exist, returns=returns, once=once
+            self.runner, self.context, entity, identity, when=when, or_create=or_create, returns=returns, once=once
         )
 
     async def delete(

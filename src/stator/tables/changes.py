@@ -28,7 +28,7 @@ class Change(Generic[E]):
         identity: dict[str, Any],
         *,
         when: Any = None,
-        must_exist: bool = True,
+        or_create: bool = False,
         returns: Returns | None = None,
         once: bool = False,
     ) -> None:
@@ -36,7 +36,7 @@ class Change(Generic[E]):
         self._of, self._values, self._entity = target(context, entity, identity)
         self._recording = Recording(self._of)
         self._when = [] if when is None else [when]
-        self._must_exist = must_exist
+        self._or_create = or_create
         self._returns: Returns | None = returns
         self._once = once
         self.result: E | None = None
@@ -54,7 +54,7 @@ class Change(Generic[E]):
 
         def prepare() -> Any:
             return preparation.update(
-                of, self._recording, self._values, entity=self._entity, when=self._when, must_exist=self._must_exist
+                of, self._recording, self._values, entity=self._entity, when=self._when, or_create=self._or_create
             )
 
         label = f"update {of.name}"

@@ -55,7 +55,7 @@ def connect(design: Design, address: str | Engine | None = None, **options: Unpa
 
     On the embedded engine the tables are made at once; elsewhere ``db.ensure()`` makes them.
     """
-    where, context = Address.parse(address), _context(design, options)
+    where, context = Address.parse(address), make_context(design, options)
     transport = open_transport(where, options.get("clock"), _for_transport(options))
     meter, observers = _observers(options)
     runner = Runner(
@@ -72,7 +72,7 @@ def connect(design: Design, address: str | Engine | None = None, **options: Unpa
 
 def connect_async(design: Design, address: str | Engine | None = None, **options: Unpack[ConnectOptions]) -> AsyncDb:
     """The same for asyncio. It may be called before there is a loop; connections are made when they are needed."""
-    where, context = Address.parse(address), _context(design, options)
+    where, context = Address.parse(address), make_context(design, options)
     transport = open_async_transport(where, options.get("clock"), _for_transport(options))
     meter, observers = _observers(options)
     runner = AsyncRunner(transport, observers=observers, deadline_seconds=options.get("deadline_seconds"))
@@ -96,7 +96,7 @@ def _make_tables(context: Context, transport: Transport) -> None:
         raise
 
 
-def _context(design: Design, options: ConnectOptions) -> Context:
+def make_context(design: Design, options: ConnectOptions) -> Context:
     unknown = sorted(options.keys() - ConnectOptions.__annotations__.keys() - _TRANSPORT_OPTIONS)
     if unknown:
         raise ConfigurationError(f"connect() has no option {unknown[0]!r}", hint="see help(stator.addresses)")

@@ -120,7 +120,7 @@ class Db:
         /,
         *,
         when: Any = None,
-        must_exist: bool = True,
+        or_create: bool = False,
         returns: Returns | None = None,
         once: bool = False,
         **identity: Any,
@@ -128,10 +128,10 @@ class Db:
         """``with db.update(User, user_id="u1") as u: u.name = "Anna"`` is one UpdateItem, and reads nothing.
 
         Begun with an object, it holds only if the stored item has the object's version, and the object is brought up to date.
-        ``once`` sends it as a transaction with a token: twice the write units, and never applied twice.
+        ``or_create`` makes an item of the changes and the fields' defaults where there is none. ``once`` sends it as a transaction with a token: twice the write units, and never applied twice.
         """
         return Update(
-            self.runner, self.context, entity, identity, when=when, must_exist=must_exist, returns=returns, once=once
+            self.runner, self.context, entity, identity, when=when, or_create=or_create, returns=returns, once=once
         )
 
     def delete(
@@ -332,7 +332,13 @@ def upserted(context: Context, preparation: Preparation, entity: Any, when: Any)
     item = yield from write(context, lambda: preparation.upsert(entity, when), f"upsert {of.name}", returns="new")
     if item is None:  # it went out as a transaction, which returns nothing
         item = yield from preparation.stored(of, of.key_of(entity))
-    return None if item is None else of.decode(item)
+    if item is None:
+        return None
+    made = of.decode(item)
+    for name in (of.version, of.created, of.updated, of.ttl):
+        if name is not None:
+            setattr(entity, name, getattr(made, name))
+    return made
 
 
 def one_call(operation: str, request: Mapping[str, Any]) -> Work[dict[str, Any]]:

@@ -36,7 +36,7 @@ class Expressions:
         return written
 
     def condition(self, given: Any, of: EntityMap) -> str:
-        """A condition of the user's, in parentheses."""
+        """A condition of the user's, fit to be joined with others by AND: the writer puts parentheses where they are needed."""
         condition: Condition = as_condition(given)
         for reference in references(condition):
             if reference.name not in of.fields:
@@ -48,7 +48,7 @@ class Expressions:
         # Read once per request: the writer's placeholders (#f, :f) are told apart from ours by their letter.
         self._more_names |= dict(written.names)
         self._values |= {value.placeholder: value.fill({}) for value in written.values}
-        return f"({written.expression})"
+        return written.expression
 
     def into(self, request: dict[str, Any]) -> dict[str, Any]:
         names = {placeholder: name for name, placeholder in self._names.items()} | self._more_names

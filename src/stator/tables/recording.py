@@ -123,7 +123,7 @@ class Recording:
             self._keep(Action(path, self.encoded(path, given), given))
 
     def remove(self, path: Path) -> None:
-        if len(path) == 1 and not isinstance(self.shape(path), Maybe) and self._default(path) is REQUIRED:
+        if len(path) == 1 and not isinstance(self.shape(path), Maybe) and self.default(str(path[0])) is REQUIRED:
             raise RequestRefused(
                 f"{self.shown(path)} cannot be removed: every {self.of.name} has one",
                 hint="give it a default, or make it optional",
@@ -166,15 +166,16 @@ class Recording:
         """The number that stands for a missing one: the field's default."""
         if len(path) != 1:
             return None
-        default = self._default(path)
+        default = self.default(str(path[0]))
         value = None if default is REQUIRED else default()
         return None if value is None else self.encoded(path, value)
 
-    def _default(self, path: Path) -> Any:
-        shape = self.shape(path)
+    def default(self, field: str) -> Any:
+        """What makes the value of a field that is not given; REQUIRED where nothing does."""
+        shape = self.shape((field,))
         if shape is None or not dataclasses.is_dataclass(self.of.cls):
             return REQUIRED
-        return default_of(self.of.cls, str(path[0]), shape)
+        return default_of(self.of.cls, field, shape)
 
     # -- as an expression
 

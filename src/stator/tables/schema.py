@@ -88,11 +88,6 @@ class EntityMap:
 
     def key_from(self, values: Mapping[str, Any]) -> Item:
         """The table's key from the fields it is made of; their types are checked."""
-        unknown = [name for name in values if name not in self.fields]
-        if unknown:
-            raise DesignError(
-                f"{self.name} has no field {unknown[0]!r}", hint=f"its identity is {', '.join(self.identity)}"
-            )
         for name in self.base_fields:
             if name in values:
                 self.codec.encode_field[name](values[name])
@@ -102,6 +97,12 @@ class EntityMap:
         return {name: item[name] for name in self.key_names}
 
     def has_base(self, values: Mapping[str, Any]) -> bool:
+        """Whether these are all the fields the table's key is made of."""
+        for name in values:
+            if name not in self.fields:
+                raise DesignError(
+                    f"{self.name} has no field {name!r}", hint=f"its identity is {', '.join(self.identity)}"
+                )
         return all(name in values for name in self.base_fields)
 
     # -- times and versions

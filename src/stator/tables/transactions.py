@@ -51,7 +51,7 @@ class Transaction:
 
     @contextmanager
     def update(
-        self, entity: type[E] | E, /, *, when: Any = None, must_exist: bool = True, **identity: Any
+        self, entity: type[E] | E, /, *, when: Any = None, or_create: bool = False, **identity: Any
     ) -> Iterator[E]:
         of, values, given = target(self._context, entity, identity)
         recording = Recording(of)
@@ -62,9 +62,7 @@ class Transaction:
         finally:
             self._open.pop()
         self._add(
-            lambda: self._preparation.update(
-                of, recording, values, entity=given, when=conditions, must_exist=must_exist
-            )
+            lambda: self._preparation.update(of, recording, values, entity=given, when=conditions, or_create=or_create)
         )
 
     def require(self, condition: Any) -> None:

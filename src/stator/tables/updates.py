@@ -13,6 +13,8 @@ from typing import Any
 
 from stator.design.plan import KeyAttribute
 from stator.design.templates import Part
+from stator.design.types import Maybe
+from stator.design.wire import REQUIRED
 from stator.errors import RequestRefused, UpdateRefused
 from stator.model.values import Item, Value
 from stator.tables.expressions import Expressions
@@ -50,7 +52,7 @@ def update_statement(
     *,
     entity: Any = None,
     when: list[Any],
-    must_exist: bool = True,
+    or_create: bool = False,
     now: float,
     old_unique: Mapping[str, Value | None] | None = None,
 ) -> Statement:
@@ -61,7 +63,7 @@ def update_statement(
         raise RequestRefused(f"the update of {shown} changes nothing", hint="change a field inside the with block")
     terms = Terms(of)
     written = terms.expressions
-    if must_exist:
+    if not or_create:
         terms.present()
     key_changes, relied_on = _index_keys(of, recording, values, entity)
     for name in sorted(relied_on):
@@ -74,13 +76,16 @@ def update_statement(
         terms.equal(name, value)
     for condition in when:
         terms.user(condition)
-    update = recording.expression(written, _own_changes(of, key_changes, now, written))
+    own = _own_changes(of, key_changes, now, written)
+    if or_create:
+        own["SET"] += _of_a_new_item(of, recording, values, key_changes, now, written)
+    update = recording.expression(written, own)
     request = {"TableName": of.table.name, "Key": key, "UpdateExpression": update}
     return Statement(
         "Update",
         terms.into(request),
         f"update {shown}",
-        meaning_of(of, shown, must_exist=must_exist, expected=expected),
+        meaning_of(of, shown, must_exist=not or_create, expected=expected),
         relative=recording.relative and expected is None,
     )
 
@@ -155,3 +160,65 @@ def _own_changes(
         name = written.name(of.version)
         sets.append(f"{name} = if_not_exists({name}, {written.value({'N': '0'})}) + {written.value({'N': '1'})}")
     return {"SET": sets, "REMOVE": [written.name(name) for name, value in keys.items() if value is None]}
+
+
+def _of_a_new_item(
+    of: EntityMap,
+    recording: Recording,
+    values: Mapping[str, Any],
+    changed_keys: Mapping[str, Value | None],
+    now: float,
+    written: Expressions,
+) -> list[str]:
+    """What an item needs beside the changes when the update creates it, and has already when it does not."""
+    known = _defaults(of, recording) | dict(values) | recording.known()
+    stored: dict[str, Value] = {name: of.codec.encode_field[name](values[name]) for name in values}
+    if of.plan.discriminator is not None:
+        stored[of.plan.discriminator] = {"S": of.name}
+    if of.created is not None:
+        stored[of.created] = of.codec.encode_field[of.created](datetime.fromtimestamp(now, UTC))
+    expiry = of.expiry(now)
+    if of.ttl is not None and expiry is not None and of.ttl not in recording.fields:
+        known[of.ttl] = expiry
+        stored[of.ttl] = of.codec.encode_field[of.ttl](expiry)
+    for key in of.plan.keys:
+        if key.index is None or key.name in changed_keys or is_the_field(key):
+            continue
+        value = key.value(known)
+        if value is not None:
+            _refuse_doubtful(of, key)
+            stored[key.name] = value
+    names = [name for name in stored if name not in of.key_names and name not in recording.fields]
+    return [
+        f"{written.name(name)} = if_not_exists({written.name(name)}, {written.value(stored[name])})" for name in names
+    ]
+
+
+def _defaults(of: EntityMap, recording: Recording) -> dict[str, Any]:
+    """The values of the fields that the update says nothing of; refuses when one has no default."""
+    found = {}
+    needed = of.fields.keys() - recording.fields - {*of.identity, *of.base_fields}
+    missing = []
+    for name in needed:
+        default = recording.default(name)
+        if default is REQUIRED:
+            missing.append(name)
+        else:
+            found[name] = default()
+    if missing:
+        raise UpdateRefused(
+            f"{of.name} cannot be created by an update without {', '.join(sorted(missing))}",
+            missing=tuple(sorted(missing)),
+            hint="set them in the block, or create the item first",
+        )
+    return found
+
+
+def _refuse_doubtful(of: EntityMap, key: KeyAttribute) -> None:
+    """A key that an item may lack: one that is not there may be missing because the item is new, or because it is meant to be."""
+    if key.when or any(isinstance(of.fields[name].shape, Maybe) for name in fields_of(key)):
+        raise UpdateRefused(
+            f"{key.name} of {key.index} depends on fields that an update cannot see when it may create the item",
+            missing=tuple(sorted(fields_of(key))),
+            hint="use db.upsert with the whole item, or set those fields in the block",
+        )

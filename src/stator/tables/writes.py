@@ -105,7 +105,7 @@ class Preparation:
         *,
         entity: Any = None,
         when: list[Any],
-        must_exist: bool = True,
+        or_create: bool = False,
     ) -> Work[list[Statement]]:
         key = yield from self.key(of, values)
         now = self.context.now()
@@ -113,13 +113,11 @@ class Preparation:
         touched = [name for name in of.unique if name in recording.fields]
         expires = of.ttl is not None and of.unique and of.ttl in recording.fields
         if not touched and not expires:
-            return [
-                update_statement(of, recording, key, known, entity=entity, when=when, must_exist=must_exist, now=now)
-            ]
+            return [update_statement(of, recording, key, known, entity=entity, when=when, or_create=or_create, now=now)]
         old = yield from self.stored(of, key)
         watched = {name: None if old is None else old.get(name) for name in of.unique}
         statement = update_statement(
-            of, recording, key, known, entity=entity, when=when, must_exist=must_exist, now=now, old_unique=watched
+            of, recording, key, known, entity=entity, when=when, or_create=or_create, now=now, old_unique=watched
         )
         statement.meaning, statement.old = _raced_or(of, old, statement.meaning), old
         return [statement, *guards(self.place, of, old, _after(of, old, recording), key, now)]

@@ -1,0 +1,142 @@
+"""Batches: everything is written, or named with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from stator import Delete, connect
+from stator.addresses import EngineTransport
+from stator.clock import VirtualClock
+from stator.engine import Engine
+from stator.errors import ItemMismatch, StatorError, Throttled, UniqueTaken, ValidationFailed
+from stator.tables.connecting import make_context
+from stator.tables.db import Db
+from stator.tables.lifecycle import Ensuring, TableSettings
+from stator.tables.runner import Runner
+from tests.targets import Target
+
+from .shop import Order, Product, User, order, shop, user
+
+
+def test_any_number_of_items(target: Target) -> None:
+    db = target.connect(shop())
+    result = db.write_many(Product(sku=f"s{n}", stock=n) for n in range(1130))
+    assert (result.written, result.ok) == (1130, True)
+    assert sum(1 for _ in db.scan(Product, allow=True, segments=2)) == 1130
+    gone = db.delete_many(Product, [f"s{n}" for n in range(0, 1130, 2)])
+    assert gone.written == 565
+    assert sum(1 for _ in db.scan(Product, allow=True)) == 565
+
+
+def test_the_last_change_of_an_item_wins(target: Target) -> None:
+    db = target.connect(shop())
+    changes: list[Any] = [Product(sku="s1", stock=n) for n in range(60)]
+    changes += [Product(sku="s2"), Delete(Product, sku="s2"), Delete(Product, sku="s3"), Product(sku="s3", stock=3)]
+    result = db.write_many(changes)
+    assert (result.written, result.failures) == (64, [])
+    assert [None if each is None else each.stock for each in db.get_many(Product, ["s1", "s2", "s3"])] == [59, None, 3]
+
+
+def test_one_bad_item_does_not_take_the_others_with_it(target: Target) -> None:
+    db = target.connect(shop())
+    big = order(7, note="x" * 410_000)
+    wrong = order(8, total="much")
+    changes = [order(n) for n in range(5)] + [big, wrong] + [order(n) for n in range(20, 60)]
+    result = db.write_many(changes)
+    assert result.written == 45
+    errors = {id(failure.change): failure.error for failure in result.failures}
+    assert errors.keys() == {id(wrong), id(big)}
+    assert isinstance(errors[id(wrong)], ItemMismatch) and isinstance(errors[id(big)], ValidationFailed)
+    with pytest.raises(StatorError):
+        result.raise_for_failures()
+    assert sum(1 for _ in db.scan(Order, allow=True)) == 45
+
+
+def test_large_items_are_split_by_size(target: Target) -> None:
+    db = target.connect(shop())
+    result = db.write_many(order(n, note="x" * 380_000) for n in range(60))
+    assert (result.written, result.ok) == (60, True)
+
+
+def test_entities_that_need_conditions_are_written_one_by_one(target: Target) -> None:
+    db = target.connect(shop())
+    users = [user(n) for n in range(30)]
+    thief = user(99)
+    thief.email = users[0].email
+    result = db.write_many([*users, thief])
+    assert result.written == 30
+    [failure] = result.failures
+    assert failure.change in (thief, users[0]) and isinstance(failure.error, UniqueTaken)
+    assert len(list(db.scan(User, allow=True))) == 30
+
+
+class Stingy:
+    """A transport that leaves part of each batch unprocessed, as a table that is throttled does."""
+
+    parallel = False
+
+    def __init__(self, engine: Engine, *, takes: int) -> None:
+        self._inner = EngineTransport(engine)
+        self.takes = takes
+        self.calls = 0
+
+    def call(self, operation: str, request: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+        self.calls += 1
+        if operation == "BatchWriteItem":
+            taken, left = {}, {}
+            for table, entries in _plain(request)["RequestItems"].items():
+                taken[table], left[table] = entries[: self.takes], entries[self.takes :]
+            reply = self._inner.call(operation, {"RequestItems": taken}) if any(taken.values()) else {}
+            return reply | {"UnprocessedItems": {table: entries for table, entries in left.items() if entries}}
+        if operation == "BatchGetItem":
+            [(table, asked)] = request["RequestItems"].items()
+            keys = asked["Keys"]
+            reply = self._inner.call(operation, {"RequestItems": {table: {"Keys": keys[: self.takes]}}})
+            return reply | ({"UnprocessedKeys": {table: {"Keys": keys[self.takes :]}}} if keys[self.takes :] else {})
+        return self._inner.call(operation, request)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def _plain(request: Mapping[str, Any]) -> dict[str, Any]:
+    import orjson
+
+    plain: dict[str, Any] = orjson.loads(orjson.dumps(request))
+    return plain
+
+
+def stingy(takes: int) -> tuple[Db, Stingy]:
+    clock = VirtualClock()
+    context = make_context(shop(), {"clock": clock})
+    transport = Stingy(Engine.open(clock=clock), takes=takes)
+    db = Db(context, Runner(transport, clock))
+    db.run(Ensuring(context, TableSettings()).run())
+    return db, transport
+
+
+def test_what_is_left_unprocessed_is_sent_again() -> None:
+    db, _ = stingy(takes=4)
+    assert db.write_many(Product(sku=f"s{n}", stock=n) for n in range(100)).written == 100
+    assert [each.stock for each in db.get_many(Product, [f"s{n}" for n in range(100)]) if each] == [*range(100)]
+
+
+def test_what_is_never_processed_is_named() -> None:
+    db, transport = stingy(takes=4)
+    transport.takes = 0
+    given = [Product(sku=f"s{n}") for n in range(10)]
+    result = db.write_many(given)
+    assert result.written == 0
+    assert [failure.change for failure in result.failures] == given
+    assert all(isinstance(failure.error, Throttled) for failure in result.failures)
+
+
+def test_stamps_are_set_on_what_was_written() -> None:
+    clock = VirtualClock(1_700_000_000.0)
+    db = connect(shop(), clock=clock)
+    made = [order(n) for n in range(3)]
+    db.write_many(made)
+    assert {each.made.timestamp() for each in made} == {1_700_000_000.0}

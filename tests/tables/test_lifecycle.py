@@ -1,0 +1,135 @@
+"""``ensure``: tables made and brought up to date, and nothing that loses data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from stator import Design, Entity, Query, TableSettings, connect, find, ident, read, ttl
+from stator.design.plan import Plan
+from stator.engine import Engine
+from stator.errors import DestructiveChange
+from tests.targets import Target
+
+from .shop import Session, orders_in_status, shop, user_by_id
+
+
+def described(db: object) -> dict[str, object]:
+    table = db.context.schema.plan.tables[0].name  # type: ignore[attr-defined]
+    found: dict[str, object] = db.call("DescribeTable", {"TableName": table})["Table"]  # type: ignore[attr-defined]
+    return found
+
+
+def without_indexes(plan: Plan) -> Plan:
+    [table] = plan.tables
+    used = {name for name in (table.partition, table.sort) if name}
+    attributes = tuple(each for each in table.attributes if each[0] in used)
+    return replace(plan, tables=(replace(table, indexes=(), attributes=attributes),))
+
+
+def test_tables_are_made_once(target: Target) -> None:
+    db = target.connect(shop())
+    assert db.ensure() == []
+    table = described(db)
+    assert table["TableStatus"] == "ACTIVE"
+    name = str(table["TableName"])
+    assert db.call("DescribeTimeToLive", {"TableName": name})["TimeToLiveDescription"]["AttributeName"] == "expires"
+
+
+def test_a_missing_index_is_added_and_filled(target: Target) -> None:
+    from .shop import T0, Status, order
+
+    design = shop()
+    older = target.connect(design, plan=without_indexes(design.plan()))
+    # items carry their index keys already: a design may have been in use before its index was needed
+    newer_items = connect(design).context.schema
+    older.call(
+        "PutItem",
+        {
+            "TableName": older.context.schema.plan.tables[0].name,
+            "Item": newer_items.of_object(order(1)).item(order(1)),
+        },
+    )
+    newer = target.connect(design)
+    indexes = {each.name for each in design.plan().tables[0].indexes}
+    assert {each["IndexName"] for each in described(newer)["GlobalSecondaryIndexes"]} == indexes  # type: ignore[attr-defined]
+    assert [each.order_id for each in newer.fetch(orders_in_status(Status.PENDING, T0))] == ["o001"]
+
+
+def test_settings_are_made(target: Target) -> None:
+    db = target.connect(shop())
+    tags = {} if target.kind == "dynamodb-local" else {"team": "shop"}  # it has no tags
+    settings = TableSettings(stream="NEW_AND_OLD_IMAGES", tags=tags)
+    changed = db.ensure(settings)
+    assert [each.split()[0] for each in changed if "expire" not in each] == [
+        described(db)["TableName"],
+        *(["tagged"] if tags else []),
+    ]
+    assert db.ensure(settings) == []
+    table = described(db)
+    assert table["StreamSpecification"] == {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+    if tags:
+        found = db.call("ListTagsOfResource", {"ResourceArn": table["TableArn"]})["Tags"]
+        assert found == [{"Key": "team", "Value": "shop"}]
+    with pytest.raises(DestructiveChange, match="shows NEW_AND_OLD_IMAGES"):
+        db.ensure(TableSettings(stream="KEYS_ONLY"))
+
+
+class Other(Entity):
+    other_id: int = ident()
+    until: int | None = ttl(default=None)
+
+
+@read()
+def other(other_id: int) -> Query[Other]:
+    return find(Other).where(Other.other_id == other_id)
+
+
+def test_what_would_lose_data_is_refused_and_changes_nothing() -> None:
+    engine = Engine.open()
+    connect(Design("shop", [Other], [other], layout="table-per-entity"), engine)
+    before = engine.call("ListTables", {})["TableNames"]
+    db_tables = {name: engine.call("DescribeTable", {"TableName": name})["Table"]["KeySchema"] for name in before}
+    taken = before[0]
+    design = Design("shop", [Session], [], names={})
+    plan = design.plan()
+    moved = replace(
+        plan,
+        tables=(replace(plan.tables[0], name=taken),),
+        entities=tuple(replace(each, table=taken) for each in plan.entities),
+    )
+    with pytest.raises(DestructiveChange, match="cannot be changed") as caught:
+        connect(design, engine, plan=moved)
+    assert caught.value.changes
+    after = {name: engine.call("DescribeTable", {"TableName": name})["Table"]["KeySchema"] for name in before}
+    assert after == db_tables
+
+
+def test_another_expiry_is_refused() -> None:
+    engine = Engine.open()
+    db = connect(shop(), engine)
+    name = db.context.schema.plan.tables[0].name
+    engine.call(
+        "UpdateTimeToLive",
+        {"TableName": name, "TimeToLiveSpecification": {"Enabled": False, "AttributeName": "expires"}},
+    )
+    engine.call(
+        "UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": {"Enabled": True, "AttributeName": "other"}}
+    )
+    with pytest.raises(DestructiveChange, match="expire by other"):
+        db.ensure()
+
+
+def test_a_prefix_keeps_environments_apart() -> None:
+    engine = Engine.open()
+    design = shop()
+    for prefix in ("dev-", "test-"):
+        connect(design, engine, prefix=prefix)
+    assert engine.call("ListTables", {})["TableNames"] == ["dev-shop", "test-shop"]
+    dev, test = (connect(design, engine, prefix=prefix) for prefix in ("dev-", "test-"))
+    from .shop import user
+
+    dev.create(user())
+    assert dev.first(user_by_id("u1")) is not None
+    assert test.first(user_by_id("u1")) is None

@@ -1,0 +1,235 @@
+"""Queries by pattern: whole, in pages, counted, of several entities; on every target."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any, Literal
+
+import pytest
+
+from stator import Design, Entity, Query, connect, find, ident, read
+from stator.errors import CursorRefused, RequestRefused
+from tests.design import models
+from tests.design.test_planner_engine import WORLDS, answer, filled
+from tests.targets import Target
+
+from .shop import (
+    T0,
+    Order,
+    Session,
+    Status,
+    User,
+    count_in_status,
+    dear_orders,
+    order,
+    orders_in_status,
+    orders_of_user,
+    profile,
+    shop,
+    user,
+    user_by_id,
+)
+
+
+def numbers(orders: Any) -> list[int]:
+    return [int(each.order_id[1:]) for each in orders]
+
+
+def test_a_pattern_finds_its_items_in_order(target: Target) -> None:
+    db = target.connect(shop())
+    assert db.write_many(order(n, user=1 + n % 2) for n in range(60)).ok
+    assert numbers(db.fetch(orders_of_user("u1"))) == [*range(58, -1, -2)]
+    assert numbers(db.fetch(orders_of_user("u1"), limit=3)) == [58, 56, 54]
+    assert numbers(db.fetch(orders_in_status(Status.PENDING, T0 + timedelta(hours=50)))) == [*range(50, 60)]
+    assert list(db.fetch(orders_of_user("nobody"))) == []
+    newest = db.first(orders_of_user("u2"))
+    assert newest is not None and newest.order_id == "o059"
+    assert db.first(orders_of_user("nobody")) is None
+    assert db.count(count_in_status(Status.PENDING)) == 60
+    assert db.count(orders_of_user("u1")) == 30
+    assert db.first(user_by_id("u9")) is None
+
+
+def test_pages_put_together_are_the_whole(target: Target) -> None:
+    db = target.connect(shop())
+    db.write_many(order(n) for n in range(25))
+    found, cursor, pages = [], None, 0
+    while True:
+        page = db.page(orders_of_user("u1"), limit=7, cursor=cursor)
+        found += numbers(page.items)
+        pages += 1
+        assert len(page) == (7 if page.cursor else len(page))
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert found == [*range(24, -1, -1)]
+    assert pages <= 5
+
+
+def test_pages_of_a_filtered_pattern_are_full(target: Target) -> None:
+    db = target.connect(shop())
+    db.write_many(order(n) for n in range(40))
+    asked = dear_orders("u1", Decimal(10))
+    page = db.page(asked, limit=8)
+    assert numbers(page) == [*range(39, 31, -1)]
+    page = db.page(asked, limit=8, cursor=page.cursor)
+    assert numbers(page) == [*range(31, 23, -1)]
+    assert numbers(db.fetch(asked)) == [*range(39, 9, -1)]
+
+
+def test_several_entities_come_back_typed(target: Target) -> None:
+    db = target.connect(shop())
+    db.create(user())
+    db.write_many([Session(session_id=f"s{n}", user_id="u1") for n in range(3)])
+    found = list(db.fetch(profile("u1")))
+    assert sorted(type(each).__name__ for each in found) == ["Session", "Session", "Session", "User"]
+    page = db.page(profile("u1"), limit=2)
+    rest = db.page(profile("u1"), limit=9, cursor=page.cursor)
+    assert [*page, *rest] == found
+    assert rest.cursor is None
+
+
+def test_a_scan_has_to_be_allowed(target: Target) -> None:
+    db = target.connect(shop())
+    db.create(user())
+    db.write_many(order(n) for n in range(30))
+    with pytest.raises(RequestRefused, match="every item"):
+        db.scan(Order)
+    for segments in (1, 4):
+        assert sorted(numbers(db.scan(Order, allow=True, segments=segments))) == [*range(30)]
+    assert [each.user_id for each in db.scan(User, allow=True)] == ["u1"]
+
+
+def test_strong_or_eventual_is_said_per_call(target: Target) -> None:
+    db = target.connect(shop())
+    db.create(user())
+    assert db.first(user_by_id("u1"), consistent=True) is not None
+    assert db.first(user_by_id("u1"), consistent=False) is not None
+    with pytest.raises(RequestRefused, match="never strongly consistent"):
+        db.first(orders_in_status(Status.PENDING, T0), consistent=True)
+
+
+# --- cursors ------------------------------------------------------------------------------------------------
+
+
+def test_a_cursor_is_bound_to_its_query() -> None:
+    db = connect(shop(), cursor_key=b"secret")
+    db.write_many(order(n, user=1 + n % 2) for n in range(20))
+    cursor = db.page(orders_of_user("u1"), limit=2).cursor
+    assert cursor is not None and cursor.isascii()
+    assert all(letter.isalnum() or letter in "-_" for letter in cursor)
+    with pytest.raises(CursorRefused):
+        db.page(orders_of_user("u2"), limit=2, cursor=cursor)
+    with pytest.raises(CursorRefused):
+        db.page(dear_orders("u1", Decimal(0)), limit=2, cursor=cursor)
+    for at in range(len(cursor)):
+        other = cursor[:at] + ("A" if cursor[at] != "A" else "B") + cursor[at + 1 :]
+        if at == len(cursor) - 1:
+            continue  # the last letter may hold bits that are not used
+        with pytest.raises(CursorRefused):
+            db.page(orders_of_user("u1"), limit=2, cursor=other)
+    for rubbish in ("", "x", "===", "\u00e9", "a" * 500):
+        with pytest.raises(CursorRefused):
+            db.page(orders_of_user("u1"), limit=2, cursor=rubbish)
+
+
+def test_a_cursor_signed_with_another_key_is_refused() -> None:
+    one = connect(shop(), cursor_key=b"one")
+    one.write_many(order(n) for n in range(20))
+    cursor = one.page(orders_of_user("u1"), limit=2).cursor
+    with pytest.raises(CursorRefused):
+        connect(shop(), cursor_key=b"two").page(orders_of_user("u1"), limit=2, cursor=cursor)
+    with pytest.raises(CursorRefused):
+        connect(shop()).page(orders_of_user("u1"), limit=2, cursor=cursor)
+
+
+def test_a_page_of_nothing_is_refused() -> None:
+    with pytest.raises(RequestRefused, match="holds nothing"):
+        connect(shop()).page(orders_of_user("u1"), limit=0)
+
+
+def test_a_query_outside_any_pattern_is_refused() -> None:
+    with pytest.raises(RequestRefused, match="only declared patterns"):
+        connect(shop()).fetch(find(Order).where(Order.user_id == "u1"))
+
+
+# --- shards -------------------------------------------------------------------------------------------------
+
+
+class Reading(Entity):
+    device: str = ident()
+    at: int = ident()
+    site: Literal["s1", "s2"]
+    value: int
+
+
+@read(rps=50, returns=20)
+def readings_of(site: Literal["s1", "s2"]) -> Query[Reading]:
+    return find(Reading).where(Reading.site == site).newest_first(Reading.at)
+
+
+def test_shards_are_merged_in_order_under_one_cursor(target: Target) -> None:
+    hot = Design("hot", [Reading], [readings_of], volumes={Reading: 100_000}, writes={Reading: 20_000})
+    assert hot.plan().pattern("readings_of").steps[0].shards > 5
+    db = target.connect(hot)
+    made = [Reading(device=f"d{n % 7}", at=n, site="s1", value=n) for n in range(200)]
+    random.Random(1).shuffle(made)
+    assert db.write_many(made).written == 200
+    assert [each.at for each in db.fetch(readings_of("s1"))] == [*range(199, -1, -1)]
+    found: list[int] = []
+    cursor = None
+    while True:
+        page = db.page(readings_of("s1"), limit=33, cursor=cursor)
+        found += [each.at for each in page]
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert found == [*range(199, -1, -1)]
+
+
+# --- every published design gives through a Db what its requests give -----------------------------------------
+
+
+@pytest.mark.parametrize("layout", ["single-table", "aggregate", "table-per-entity"])
+@pytest.mark.parametrize("world", WORLDS)
+def test_a_db_answers_as_the_plans_requests_do(world: str, layout: str) -> None:
+    make, objects, calls = WORLDS[world]
+    design = make(layout=layout)
+    made = objects(random.Random(7))
+    plan = design.plan()
+    engine = filled(plan, made)
+    db = connect(design, engine)
+    by_name = {pattern.name: pattern for pattern in design.reads}
+    for name, arguments in calls:
+        query = by_name[name](**arguments)
+        wanted = answer(engine, plan, design, name, arguments)
+        if plan.pattern(name).steps[0].is_count:
+            assert [db.count(query)] == [sum(wanted)]
+            continue
+        found = list(db.fetch(query, include_expired=True))
+        if plan.pattern(name).steps[0].shards > 1:
+            assert sorted(map(repr, found)) == sorted(map(repr, wanted))
+        else:
+            assert found == wanted
+        paged: list[Any] = []
+        cursor = None
+        while True:
+            page = db.page(query, limit=3, cursor=cursor, include_expired=True)
+            paged += page.items
+            cursor = page.cursor
+            if cursor is None:
+                break
+        if plan.pattern(name).steps[0].limit is None and plan.pattern(name).steps[0].limit_param is None:
+            assert paged == found
+
+
+def test_a_plan_can_come_from_a_lock_file(tmp_path: Any) -> None:
+    design = models.shop()
+    lock = tmp_path / "shop.design.json"
+    lock.write_text(design.plan().to_json())
+    assert connect(design, plan=lock).context.schema.plan == design.plan()
+    renamed = replace(design.plan(), name="other")
+    assert connect(design, plan=renamed).context.schema.plan.name == "other"
