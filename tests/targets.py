@@ -85,6 +85,11 @@ class Target:
         self.connect(design)
         return connect_async(design, self.address, **({"prefix": self._prefix} | self._options() | options))
 
+    def alone(self) -> None:
+        """Have a server to itself: DynamoDB Local, when it is busy, can leave a new index CREATING for ever."""
+        if self.kind == "dynamodb-local":
+            self.address = self._stack.enter_context(dynamodb_local())
+
     def _options(self) -> dict[str, Any]:
         if self._engine is not None:
             return {}

@@ -40,6 +40,7 @@ def test_tables_are_made_once(target: Target) -> None:
 def test_a_missing_index_is_added_and_filled(target: Target) -> None:
     from .shop import T0, Status, order
 
+    target.alone()
     design = shop()
     older = target.connect(design, plan=without_indexes(design.plan()))
     # items carry their index keys already: a design may have been in use before its index was needed
