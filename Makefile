@@ -11,7 +11,7 @@ WORKERS ?= 2
 COMPILED := $(VENV)/.compiled
 HOT := $(shell find src/stator/model src/stator/expr src/stator/engine src/stator/storage src/stator/server -name '*.py')
 
-.PHONY: demo test lint format types unit soak bench servers lock compile interpreted clean
+.PHONY: demo test lint format types unit soak bench bench-clients servers lock compile interpreted clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/shop_demo.py
@@ -41,6 +41,12 @@ bench: $(COMPILED) servers
 	$(UV) pip install --quiet --require-hashes -r requirements-bench.lock
 	$(BIN)/python -m bench
 
+# Clients against each other; the peers have an environment of their own, for their dependencies are not ours.
+bench-clients: $(COMPILED)
+	@test -x .venv-peers/bin/python || python3 -m venv .venv-peers
+	VIRTUAL_ENV=.venv-peers $(BIN)/uv pip install --quiet --require-hashes -r requirements-peers.lock
+	$(BIN)/python -m bench.clients
+
 # C extensions of the hot modules, beside their sources. While you edit those, `make interpreted` and pytest.
 compile: $(COMPILED)
 
@@ -67,7 +73,9 @@ $(STAMP): pyproject.toml requirements.lock
 lock: $(STAMP)
 	$(LOCK) --group dev -o requirements.lock
 	$(LOCK) --group dev --group bench -o requirements-bench.lock
+	$(UV) pip compile --quiet bench/peers.in --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
+		--upgrade -o requirements-peers.lock
 
 clean:
 	find src -name '*.so' -delete
-	rm -rf $(VENV) .servers .hypothesis .mypy_cache .ruff_cache build dist
+	rm -rf $(VENV) .venv-peers .servers .hypothesis .mypy_cache .ruff_cache build dist

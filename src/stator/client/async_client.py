@@ -9,7 +9,7 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from stator.client.credentials import Credentials, CredentialSource
 from stator.client.endpoint import Endpoint, connect_request
@@ -246,8 +246,7 @@ class _Connection(asyncio.Protocol):
     # -- asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's are not subclasses of it
         self.is_open = True
         made = transport.get_extra_info("socket")
         if made is not None:

@@ -21,7 +21,7 @@ from typing import Any
 from uuid import UUID
 
 from stator.design.types import Choice, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
-from stator.design.wire import REQUIRED, absent_value, decode_time, decoder, encoder, maker_of
+from stator.design.wire import REQUIRED, absent_value, decode_time, decoder, encode_utc, encoder, maker_of
 
 # For the values that need no closure: the test that the fast form applies, and the fast form.
 _ENCODE: dict[type, tuple[str, str]] = {
@@ -33,7 +33,7 @@ _ENCODE: dict[type, tuple[str, str]] = {
     UUID: ("type({v}) is UUID", '{{"S": str({v})}}'),
     datetime: (
         "type({v}) is datetime and {v}.tzinfo is UTC",
-        '{{"S": {v}.isoformat(timespec="microseconds")[:26] + "Z"}}',
+        '{{"S": encode_utc({v})}}',
     ),
 }
 _DECODE: dict[type, str] = {
@@ -57,7 +57,7 @@ class Source:
         self.lines: list[str] = []
         self.names: dict[str, Any] = {
             "Decimal": Decimal, "UUID": UUID, "UTC": UTC, "date": date, "datetime": datetime,
-            "b64encode": b64encode, "b64decode": b64decode, "decode_time": decode_time, "new": object.__new__,
+            "b64encode": b64encode, "b64decode": b64decode, "decode_time": decode_time, "encode_utc": encode_utc, "new": object.__new__,
         }  # fmt: skip
         self._count = 0
 

@@ -19,9 +19,8 @@ from typing import Any
 
 import orjson
 
-from stator.errors import DesignError, ServiceError, StatorError, Throttled
+from stator.errors import DesignError, SerializationFailed, ServiceError, StatorError, Throttled
 from stator.model.limits import BATCH_WRITE_BYTES, BATCH_WRITE_ITEMS
-from stator.model.values import Item
 from stator.tables.context import Context
 from stator.tables.schema import EntityMap
 from stator.tables.sending import write
@@ -79,16 +78,24 @@ class BatchResult:
         self.requests += other.requests
 
 
-@dataclass(slots=True)
 class _Change:
     """One change on its way: the last of its key, and how many it stands for."""
 
-    source: Any
-    table: str
-    key: bytes
-    entry: bytes
-    made: Any = None
-    stands_for: int = 1
+    __slots__ = ("entry", "key", "of", "source", "stamps", "stands_for")
+
+    def __init__(
+        self, source: Any, of: EntityMap, key: Any, entry: bytes, stamps: dict[str, Any] | None = None
+    ) -> None:
+        self.source = source
+        self.of = of
+        self.key = (of.table.name, key)
+        self.entry = entry
+        self.stamps = stamps
+        self.stands_for = 1
+
+    @property
+    def table(self) -> str:
+        return self.of.table.name
 
 
 class Batch:
@@ -105,17 +112,23 @@ class Batch:
         if not taken:
             return None
         result = BatchResult()
-        plain: dict[tuple[str, bytes], _Change] = {}
+        plain: dict[Any, _Change] = {}
         single: list[Any] = []
+        maps, now = self.context.schema.maps, self.context.now()
         for change in taken:
             try:
-                of = self._entity_of(change)
-                if of.unique or of.version is not None:
+                of = maps.get(type(change)) or self._entity_of(change)
+                if of.needs_conditions:
                     single.append(change)
-                else:
-                    _keep_last(plain, self._made(of, change))
+                    continue
+                made = self._made(of, change, now)
             except StatorError as error:
                 result.failures.append(Failure(change, error))
+                continue
+            earlier = plain.pop(made.key, None)
+            if earlier is not None:
+                made.stands_for += earlier.stands_for
+            plain[made.key] = made
         parts = [self._request(chunk) for chunk in _chunks(plain.values())]
         parts += [self._one_by_one(group) for group in self._groups(single)]
         for each in (yield Gather(parts)):
@@ -130,19 +143,24 @@ class Batch:
 
     # -- many at once
 
-    def _made(self, of: EntityMap, change: Any) -> _Change:
-        if isinstance(change, Delete):
+    def _made(self, of: EntityMap, change: Any, now: float) -> _Change:
+        if type(change) is Delete:
             if not of.has_base(change.values):
                 raise DesignError(
                     f"the key of {of.name} needs {', '.join(of.base_fields)}", hint="pass them all to Delete"
                 )
             key = of.key_from(change.values)
-            text = _key_bytes(key)
-            return _Change(change, of.table.name, text, b'{"DeleteRequest":{"Key":%b}}' % text)
-        stamped = of.stamped(change, self.context.now(), fresh=False)
-        item = of.item(stamped.made)
-        entry = b'{"PutRequest":{"Item":%b}}' % orjson.dumps(item)
-        return _Change(change, of.table.name, _key_bytes(of.stored_key(item)), entry, stamped)
+            return _Change(change, of, of.key_values(key), b'{"DeleteRequest":{"Key":%b}}' % orjson.dumps(key))
+        stamps = None
+        made = change
+        if of.has_stamps:
+            stamped = of.stamped(change, now, fresh=False)
+            made, stamps = stamped.made, stamped.changes
+        try:
+            key, entry = of.bulk_entry(made)
+        except TypeError as error:  # text that is not Unicode, such as half of a surrogate pair
+            raise SerializationFailed(f"{of.shown_entity(change)} cannot be sent as JSON: {error}") from None
+        return _Change(change, of, key, entry, stamps)
 
     def _request(self, chunk: list[_Change]) -> Work[BatchResult]:
         """One BatchWriteItem, until everything in it is written or known not to be."""
@@ -152,18 +170,18 @@ class Batch:
             result.requests += 1
             try:
                 reply = yield Call("BatchWriteItem", {"RequestItems": _entries(left)}, "batch")
-            except ServiceError as error:
-                if error.retryable or len(left) == 1:
+            except StatorError as error:
+                if not isinstance(error, ServiceError) or error.retryable or len(left) == 1:
                     result.failures += [Failure(change.source, error) for change in left]
                 else:
                     yield from self._halves(left, result)
                 return result
             unprocessed = _unprocessed(reply, left)
             for change in left:
-                if (change.table, change.key) not in unprocessed:
+                if change.key not in unprocessed:
                     result.written += change.stands_for
                     _stamp(change)
-            left = [change for change in left if (change.table, change.key) in unprocessed]
+            left = [change for change in left if change.key in unprocessed]
             if not left:
                 return result
             yield Pause(self.context.backoff(attempt, base=0.05, cap=5.0))
@@ -208,13 +226,6 @@ def vars_of(entity: Any, of: EntityMap) -> dict[str, Any]:
     return {name: getattr(entity, name) for name in of.identity}
 
 
-def _keep_last(changes: dict[tuple[str, bytes], _Change], change: _Change) -> None:
-    earlier = changes.pop((change.table, change.key), None)
-    if earlier is not None:
-        change.stands_for += earlier.stands_for
-    changes[change.table, change.key] = change
-
-
 def _chunks(changes: Iterable[_Change]) -> Iterator[list[_Change]]:
     chunk: list[_Change] = []
     size = 0
@@ -236,25 +247,20 @@ def _entries(changes: list[_Change]) -> dict[str, list[Any]]:
     return by_table
 
 
-def _unprocessed(reply: dict[str, Any], sent: list[_Change]) -> set[tuple[str, bytes]]:
+def _unprocessed(reply: dict[str, Any], sent: list[_Change]) -> set[Any]:
     left = reply.get("UnprocessedItems") or {}
     if not left:
         return set()
-    names = {change.table: list(orjson.loads(change.key)) for change in sent}
+    entities = {change.table: change.of for change in sent}
     found = set()
     for table, entries in left.items():
         for entry in entries:
             [body] = entry.values()
-            item: Item = body.get("Item") or body["Key"]
-            found.add((table, _key_bytes({name: item[name] for name in names[table]})))
+            found.add((table, entities[table].key_values(body.get("Item") or body["Key"])))
     return found
 
 
-def _key_bytes(key: Item) -> bytes:
-    return orjson.dumps(key)
-
-
 def _stamp(change: _Change) -> None:
-    if change.made is not None:
-        for name, value in change.made.changes.items():
+    if change.stamps is not None:
+        for name, value in change.stamps.items():
             setattr(change.source, name, value)

@@ -21,7 +21,7 @@ from stator.design.entity import EntityInfo
 from stator.design.plan import EntityPlan, KeyAttribute
 from stator.design.source import Source, attribute
 from stator.design.templates import Part
-from stator.design.types import Choice, Maybe
+from stator.design.types import Choice, Maybe, Scalar
 from stator.model.values import Item
 
 KeyWriter = Callable[[Any, Item], None]
@@ -44,20 +44,26 @@ def key_writer(known: EntityInfo, attributes: Iterable[KeyAttribute]) -> KeyWrit
     body: list[str] = []
     plain: list[KeyAttribute] = []
     for each in attributes:
-        if each.template.native and each.name == each.template.parts[0].value and not each.when:
-            continue  # the field itself is the attribute: the codec has written it
-        if _is_simple(known, each):
-            parts = " + ".join(_text(source, known, part) for part in each.template.parts)
+        if is_the_field(each):
+            continue  # the codec has written it
+        if is_simple(known, each):
+            parts = " + ".join(key_text(source, known, part) for part in each.template.parts)
             body.append(f'item[{each.name!r}] = {{"S": {parts}}}')
         else:
             plain.append(each)
     if plain:
-        body.append(f"{source.bind('rest', _slow(plain))}(o, item)")
+        body.append(f"{source.bind('rest', slow_keys(plain))}(o, item)")
     source.function("keys", "o, item", body or ["pass"])
     return source.compiled("keys")  # type: ignore[return-value]
 
 
-def _is_simple(known: EntityInfo, key: KeyAttribute) -> bool:
+def is_the_field(key: KeyAttribute) -> bool:
+    """Whether a key attribute is a field as it is: changing the field changes the key."""
+    return key.template.native and not key.when and key.template.parts[0].value == key.name
+
+
+def is_simple(known: EntityInfo, key: KeyAttribute) -> bool:
+    """Whether a key is always there, and made of text and fields alone."""
     if key.when or key.template.native:
         return False
     return all(
@@ -67,7 +73,7 @@ def _is_simple(known: EntityInfo, key: KeyAttribute) -> bool:
     )
 
 
-def _text(source: Source, known: EntityInfo, part: Part) -> str:
+def key_text(source: Source, known: EntityInfo, part: Part) -> str:
     if part.kind == "text":
         return repr(part.value)
     encoding = keys.encoding_named(part.encoding)
@@ -76,10 +82,14 @@ def _text(source: Source, known: EntityInfo, part: Part) -> str:
     shape = known.fields[part.value].shape
     if isinstance(shape, Choice) and shape.enum is not None:
         value = f"{source.bind('plain', keys.plain)}({value})"
+    if isinstance(shape, Scalar) and shape.python is str and not part.inverted:
+        # Most identifiers are letters and digits, none of which needs to be escaped; the codec has checked the type.
+        name = source.fresh("v")
+        return f"({name} if ({name} := {value}).isalnum() else {source.bind('w', write)}({name}))"
     return f"{source.bind('w', write)}({value})"
 
 
-def _slow(attributes: list[KeyAttribute]) -> KeyWriter:
+def slow_keys(attributes: list[KeyAttribute]) -> KeyWriter:
     def write(of: Any, item: Item) -> None:
         values = Attributes(of)
         for key in attributes:

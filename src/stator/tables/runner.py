@@ -87,7 +87,7 @@ class Runner:
         return reply
 
     def _gather(self, wish: Gather) -> list[Any]:
-        if len(wish.parts) < 2 or not self.transport.parallel or self._pool.is_inside():
+        if len(wish.parts) < 2 or self.threads < 2 or not self.transport.parallel or self._pool.is_inside():
             return [self._part(part) for part in wish.parts]
         return self._pool.map(self._part, wish.parts)
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any, Final
+
+import orjson
 
 from stator.design.codec import Codec
 from stator.design.design import Design
@@ -19,6 +22,7 @@ from stator.design.source import is_plain
 from stator.design.types import Epoch
 from stator.errors import DesignError
 from stator.model.values import Item, Value
+from stator.tables.bulk_source import BulkEntry, bulk_writer
 from stator.tables.key_source import base_keys, key_writer
 
 OWN_TTL: Final = "_expires"
@@ -45,6 +49,7 @@ class EntityMap:
         self.fields: dict[str, EntityField] = self.info.fields
         self.identity = plan.identity
         self.key_names = (table.partition,) if table.sort is None else (table.partition, table.sort)
+        self.key_values = _key_values(table)
         self.base_fields = plan.base_fields
         self.version = self._role("version")
         self.created = self._role("created")
@@ -52,13 +57,15 @@ class EntityMap:
         self.ttl = self._role("ttl")
         self.unique = tuple(field.name for field in self.fields.values() if field.role == "unique")
         self._after = None if self.ttl is None else _marker_after(self.fields[self.ttl])
-        self._has_stamps = any((self.version, self.created, self.updated, self._after))
+        self.needs_conditions = bool(self.unique) or self.version is not None
+        self.has_stamps = any((self.version, self.created, self.updated, self._after))
         self._is_plain = dataclasses.is_dataclass(cls) and is_plain(cls)
         self._write_keys = key_writer(self.info, plan.keys)
         self._write_base = key_writer(self.info, base_keys(plan))
         self._native_base = tuple(
             (key.name, key.template.parts[0].value) for key in base_keys(plan) if key.template.native
         )
+        self.bulk_entry = bulk_writer(self.info, plan, table, self._plain_entry)
         self._type = None if plan.discriminator is None else (plan.discriminator, {"S": plan.name})
 
     def _role(self, role: str) -> str | None:
@@ -73,6 +80,10 @@ class EntityMap:
         if self._type is not None:
             item[self._type[0]] = self._type[1]
         return item
+
+    def _plain_entry(self, entity: Any) -> BulkEntry:
+        item = self.item(entity)
+        return self.key_values(item), b'{"PutRequest":{"Item":%b}}' % orjson.dumps(item)
 
     def decode(self, item: Item) -> Any:
         return self.codec.decode(item)
@@ -109,7 +120,7 @@ class EntityMap:
 
     def stamped(self, entity: Any, now: float, *, fresh: bool) -> Stamped:
         """A copy with version, times and expiry set as a write at ``now`` sets them; ``fresh`` when it makes a new item."""
-        if not self._has_stamps:
+        if not self.has_stamps:
             return Stamped(entity, {})
         moment = datetime.fromtimestamp(now, UTC)
         changes: dict[str, Any] = {}
@@ -154,6 +165,24 @@ class EntityMap:
 
     def shown_entity(self, entity: Any) -> str:
         return self.shown({name: getattr(entity, name) for name in self.identity})
+
+
+def _key_values(table: TablePlan) -> Callable[[Item], Any]:
+    """A function that gives the table's key of an item, as something to compare and to look up by."""
+    types = dict(table.attributes)
+    partition, kind = table.partition, types[table.partition]
+    sort, sort_kind = table.sort, types.get(table.sort or "", "")
+    if "N" in (kind, sort_kind):
+        names = [(partition, kind), *([(sort, sort_kind)] if sort is not None else [])]
+        return lambda item: tuple(_comparable(item[name][each], each) for name, each in names)
+    if sort is None:
+        return lambda item: item[partition][kind]
+    return lambda item: (item[partition][kind], item[sort][sort_kind])
+
+
+def _comparable(content: str, kind: str) -> Any:
+    """DynamoDB gives a number back in its own spelling."""
+    return Decimal(content) if kind == "N" else content
 
 
 def _marker_after(field: EntityField) -> Any:

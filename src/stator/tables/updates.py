@@ -18,6 +18,7 @@ from stator.design.wire import REQUIRED
 from stator.errors import RequestRefused, UpdateRefused
 from stator.model.values import Item, Value
 from stator.tables.expressions import Expressions
+from stator.tables.key_source import is_the_field
 from stator.tables.recording import Recording
 from stator.tables.schema import EntityMap
 from stator.tables.statements import Statement, Terms, meaning_of
@@ -37,11 +38,6 @@ def fields_of(key: KeyAttribute) -> set[str]:
     for test, _ in key.when:
         walk(test.parts)
     return found
-
-
-def is_the_field(key: KeyAttribute) -> bool:
-    """Whether a key attribute is a field as it is: changing the field changes the key."""
-    return key.template.native and not key.when and key.template.parts[0].value == key.name
 
 
 def update_statement(

@@ -1,0 +1,112 @@
+"""Clients side by side on a server that answers at once: puts in bulk and single gets, per second of the client's own CPU.
+
+    python -m bench.clients        (or `make bench-clients`, which installs the peers into an environment of their own)
+
+Each client runs in a process of its own, in turns, several rounds; the best round of each counts, so that a slow minute of a shared machine
+does not meet one alone. Per CPU second says what a core can carry; p50 is the time of one get, as the caller sees it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.client_subjects import SUBJECTS
+
+ROOT = Path(__file__).parent.parent
+PEERS = ROOT / ".venv-peers" / "bin" / "python"
+OURS = ("stator", "stator, asyncio")
+console = Console()
+
+
+@contextmanager
+def null_server() -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "bench.null_server", str(port)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
+
+
+def run(name: str, url: str, items: int, gets: int) -> dict[str, float] | None:
+    python = sys.executable if name in OURS else str(PEERS)
+    command = [python, str(ROOT / "bench" / "client_subjects.py"), name, url, str(items), str(gets)]
+    ran = subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+    )
+    if ran.returncode:
+        console.print(f"[red]{name} failed:[/] {ran.stderr.strip().splitlines()[-1]}")
+        return None
+    figures: dict[str, float] = json.loads(ran.stdout.splitlines()[-1])
+    return figures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.clients", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--items", type=int, default=20_000)
+    parser.add_argument("--gets", type=int, default=3_000)
+    parser.add_argument("--json", help="write the figures to this file, too")
+    options = parser.parse_args()
+    if not PEERS.exists():
+        console.print("the peers are not installed: `make bench-clients` does that; showing Stator alone")
+    names = [name for name in SUBJECTS if name in OURS or PEERS.exists()]
+    console.print(
+        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; load average {os.getloadavg()[0]:.1f}"
+    )
+    best: dict[str, dict[str, float]] = {}
+    with null_server() as url:
+        for _ in range(options.rounds):
+            for name in names:
+                figures = run(name, url, options.items, options.gets)
+                if figures is not None:
+                    best[name] = _better(best.get(name), figures)
+    show(best)
+    if options.json:
+        Path(options.json).write_text(json.dumps(best, indent=1))
+
+
+def _better(left: dict[str, float] | None, right: dict[str, float]) -> dict[str, float]:
+    if left is None:
+        return right
+    return {name: (min if name == "p50_us" else max)(left[name], right[name]) for name in right}
+
+
+def show(best: dict[str, dict[str, float]]) -> None:
+    table = Table(title="per second of the client's CPU; x is against boto3's batch_writer and get_item")
+    for heading in ("client", "1 KB puts", "x", "gets", "x", "p50 of a get"):
+        table.add_column(heading, justify="left" if heading == "client" else "right")
+    base: Any = best.get("boto3 batch_writer")
+    for name, figures in best.items():
+        puts, gets = figures["put_per_cpu_second"], figures["get_per_cpu_second"]
+        table.add_row(
+            name,
+            f"{puts:,.0f}",
+            f"{puts / base['put_per_cpu_second']:.1f}" if base else "",
+            f"{gets:,.0f}",
+            f"{gets / base['get_per_cpu_second']:.1f}" if base else "",
+            f"{figures['p50_us']:.0f} us",
+        )
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

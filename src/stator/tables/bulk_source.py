@@ -1,0 +1,142 @@
+"""Whole items as JSON, for batches: from the object to the bytes of a PutRequest in one generated function.
+
+A batch of small items costs little on the wire, so what counts is what each item costs here. Building DynamoDB JSON as dictionaries and then
+writing those out took 8.5 microseconds for an item of 1 KB; writing it out at once takes about half. The code is about
+
+    def bulk(o):
+        v1 = o.item_id
+        if type(v1) is not str: return slow(o)
+        v2 = o.total
+        if type(v2) is not Decimal or not v2.is_finite(): return slow(o)
+        k1 = "ITEM#" + w1(v1)
+        out = b'{"PutRequest":{"Item":{"item_id":{"S":%b},"total":{"N":"%b"},"PK":{"S":%b},"_type":{"S":"Item"}' % (
+            dumps(v1), str(v2).encode(), dumps(k1))
+        v3 = o.note
+        if v3 is not None:
+            if type(v3) is not str: return slow(o)
+            out += b',"note":{"S":%b}' % dumps(v3)
+        return k1, out + b"}}}"
+
+and gives the item's key beside it. A value that is not just of its field's type goes the plain way, ``slow``, which accepts what also fits or
+raises an error that names the field. Both ways are compared in the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from stator.design.entity import EntityInfo
+from stator.design.plan import EntityPlan, TablePlan
+from stator.design.source import Source, attribute
+from stator.design.types import Choice, Maybe, Scalar, SetOf, Shape
+from stator.tables.key_source import is_simple, is_the_field, key_text, slow_keys
+
+BulkEntry = tuple[Any, bytes]
+
+# For values of one type: when the fast form does not apply, and the fast form of what stands in the JSON.
+_FORMS: dict[type, tuple[str, str, str]] = {
+    str: ("type({v}) is not str", '{{"S":%b}}', "dumps({v})"),
+    int: ("type({v}) is not int", '{{"N":"%d"}}', "{v}"),
+    bool: ("type({v}) is not bool", '{{"BOOL":%b}}', "(b'true' if {v} else b'false')"),
+    Decimal: ("type({v}) is not Decimal or not {v}.is_finite()", '{{"N":"%b"}}', "str({v}).encode()"),
+    UUID: ("type({v}) is not UUID", '{{"S":"%b"}}', "str({v}).encode()"),
+    datetime: (
+        "type({v}) is not datetime or {v}.tzinfo is not UTC",
+        '{{"S":%b}}',
+        "(dumps({v}, None, UTC_Z) if {v}.microsecond else dumps({v}, None, UTC_Z)[:20] + b'.000000Z\"')",
+    ),
+}
+
+
+def bulk_writer(
+    known: EntityInfo, plan: EntityPlan, table: TablePlan, slow: Callable[[Any], BulkEntry]
+) -> Callable[[Any], BulkEntry]:
+    """A function from an object to its key and its PutRequest; ``slow`` is the plain way, used where the fast one cannot be."""
+    names = (table.partition,) if table.sort is None else (table.partition, table.sort)
+    base = [key for key in plan.keys if key.index is None]
+    if not all(is_simple(known, key) for key in base):
+        return slow
+    writer = _Writer(known, slow)
+    for name, field in known.fields.items():
+        writer.field(name, field.shape)
+    for key in plan.keys:
+        if is_the_field(key):
+            continue
+        if is_simple(known, key):
+            writer.key(key.name, " + ".join(key_text(writer.source, known, part) for part in key.template.parts))
+        else:
+            writer.rest.append(key)
+    if plan.discriminator is not None:
+        writer.constant(plan.discriminator, {"S": plan.name})
+    return writer.compiled(names)
+
+
+class _Writer:
+    def __init__(self, known: EntityInfo, slow: Callable[[Any], BulkEntry]) -> None:
+        self.source = Source()
+        self.source.names |= {"dumps": orjson.dumps, "slow": slow, "UTC_Z": orjson.OPT_UTC_Z}
+        self.known = known
+        self.rest: list[Any] = []
+        self._checks: list[str] = []
+        self._later: list[str] = []
+        self._template: list[str] = []
+        self._values: list[str] = []
+        self._keys: dict[str, str] = {}
+
+    def field(self, name: str, shape: Shape) -> None:
+        value = self.source.fresh("f")
+        self._checks.append(f"{value} = {attribute('o', name)}")
+        inner = shape.inner if isinstance(shape, Maybe) else shape
+        test, form, written = self._forms(inner, value)
+        is_optional = isinstance(shape, Maybe) or isinstance(inner, SetOf)
+        if not is_optional:
+            self._checks += [f"if {test}: return slow(o)"] if test else []
+            self._template.append(f"{_quoted(name)}:{form}")
+            self._values.append(written)
+            return
+        present = [f"{value} is not None"] if isinstance(shape, Maybe) else []
+        present += [f"({value} or type({value}) not in (set, frozenset))"] if isinstance(inner, SetOf) else []
+        self._later.append(f"if {' and '.join(present)}:")
+        self._later += [f"    if {test}: return slow(o)"] if test else []
+        self._later.append(f"    out += {f',{_quoted(name)}:{form}'.encode()!r} % ({written},)")
+
+    def _forms(self, shape: Shape, value: str) -> tuple[str, str, str]:
+        """The test that sends a value the plain way, the text with a hole, and what fills the hole."""
+        if isinstance(shape, Scalar) and shape.python in _FORMS:
+            test, form, written = _FORMS[shape.python]
+            return test.format(v=value), form.format(), written.format(v=value)
+        if isinstance(shape, Choice) and shape.enum is not None and shape.scalar.python is str:
+            return f"type({value}) is not {self.source.bind('t', shape.enum)}", '{"S":%b}', f"dumps({value}._value_)"
+        return "", "%b", f"dumps({self.source.encode(shape, value)})"
+
+    def key(self, name: str, text: str) -> None:
+        value = self.source.fresh("k")
+        self._checks.append(f"{value} = {text}")
+        self._template.append(f'{_quoted(name)}:{{"S":%b}}')
+        self._values.append(f"dumps({value})")
+        self._keys[name] = value
+
+    def constant(self, name: str, value: dict[str, Any]) -> None:
+        self._template.append(f"{_quoted(name)}:{orjson.dumps(value).decode().replace('%', '%%')}")
+
+    def compiled(self, key_names: tuple[str, ...]) -> Callable[[Any], BulkEntry]:
+        template = '{"PutRequest":{"Item":{' + ",".join(self._template)
+        body = [*self._checks, f"out = {template.encode()!r} % ({', '.join(self._values)},)", *self._later]
+        if self.rest:
+            body += ["more = {}", f"{self.source.bind('rest', slow_keys(self.rest))}(o, more)"]
+            body += ["if more: out += b',' + dumps(more)[1:-1]"]
+        keys = [self._keys[name] for name in key_names]
+        body.append(f"return {keys[0] if len(keys) == 1 else f'({keys[0]}, {keys[1]})'}, out + b'}}}}}}'")
+        self.source.function("bulk", "o", body)
+        made: Callable[[Any], BulkEntry] = self.source.compiled("bulk")
+        return made
+
+
+def _quoted(name: str) -> str:
+    return orjson.dumps(name).decode().replace("%", "%%")
