@@ -55,6 +55,12 @@ the facts a caller needs stand as attributes.
     |   +-- CursorRefused                 a cursor that is damaged, or of another query
     |   +-- UpdateRefused                 an update that would leave an item's keys wrong
     |   +-- DestructiveChange             a change of a table that would lose data
+    +-- PatternError                      what a pattern object cannot do
+    |   +-- LockBusy                      somebody else has the lock
+    |   +-- LeaseLost                     the lease ended before it was renewed or given back
+    |   +-- AlreadyRunning                another is carrying the same request out
+    |   +-- PayloadDiffers                the same key came with another payload
+    |   +-- TookTooLong                   the work was taken over before its result could be stored
     +-- ConfigurationError                a setting or argument of Stator itself is wrong
     +-- LiveTableUnreachable              a real table that a command looks at cannot be read
     +-- DesignError                       an entity, a pattern or a design does not make sense
@@ -454,6 +460,45 @@ class DestructiveChange(RequestRefused):
     def __init__(self, message: str, *, changes: tuple[str, ...] = (), hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.changes = changes
+
+
+class PatternError(StatorError):
+    """What a pattern object, such as a lock or a series, cannot do."""
+
+
+class LockBusy(PatternError):
+    """Somebody else has the lock; ``until`` is when their lease ends, unless they renew it."""
+
+    def __init__(self, name: str, owner: str, until: float) -> None:
+        super().__init__(f"the lock {name} is held by {owner}", hint="wait with wait_seconds=..., or try again later")
+        self.name = name
+        self.owner = owner
+        self.until = until
+
+
+class LeaseLost(PatternError):
+    """The lease ended, or another has it, before it was renewed or given back."""
+
+
+class AlreadyRunning(PatternError):
+    """Another is at it; ``until`` is when it may be taken over."""
+
+    def __init__(self, key: str, until: float) -> None:
+        super().__init__(
+            f"{key} is being carried out by another", hint="try again in a moment, or wait with wait_seconds=..."
+        )
+        self.until = until
+
+
+class PayloadDiffers(PatternError):
+    """The same key came with another payload."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"{key} was used with another payload before", hint="use a key of its own for each request")
+
+
+class TookTooLong(PatternError):
+    """The work was taken over by another before its result could be stored."""
 
 
 class ConfigurationError(StatorError):

@@ -18,6 +18,7 @@ from stator.errors import (
     ReplyDamaged,
     ReplyLost,
     SerializationFailed,
+    ServiceError,
     ThroughputExceeded,
     Unreachable,
     ValidationFailed,
@@ -88,9 +89,9 @@ def test_a_write_that_would_count_twice_is_not_sent_twice(ask: Asking) -> None:
 
 
 def test_a_failed_condition_after_a_lost_answer_says_so(ask: Asking) -> None:
-    with scripted(drop, refuse("ConditionalCheckFailedException", Item={"a": {"S": "b"}})) as server:
-        with pytest.raises(ConditionFailed) as caught:
-            ask(server.url).call("PutItem", {})
+    script = (drop, refuse("ConditionalCheckFailedException", Item={"a": {"S": "b"}}))
+    with scripted(*script) as server, pytest.raises(ConditionFailed) as caught:
+        ask(server.url).call("PutItem", {})
     assert caught.value.after_unknown
 
 
@@ -141,9 +142,9 @@ def test_a_connection_that_died_while_idle_is_replaced(ask: Asking) -> None:
 
 
 def test_answers_that_are_not_dynamodbs(ask: Asking) -> None:
-    with scripted(raw(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\n<html/>\r\n")) as server:
-        with pytest.raises(Exception, match="status 403 and no error of DynamoDB's"):
-            ask(server.url).call("Query", {})
+    forbidden = raw(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\n<html/>\r\n")
+    with scripted(forbidden) as server, pytest.raises(ServiceError, match="status 403 and no error of DynamoDB's"):
+        ask(server.url).call("Query", {})
     with scripted(raw(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"), ok({"n": 1})) as server:
         assert ask(server.url).call("Query", {}) == {"n": 1}
     with scripted(raw(b"SSH-2.0-OpenSSH_9.6\r\n\r\n", close=True)) as server, pytest.raises((ReplyDamaged, ReplyLost)):

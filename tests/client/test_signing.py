@@ -29,7 +29,7 @@ def botocore_authorization(
     request.headers["X-Amz-Target"] = target
     held = botocore.credentials.Credentials(credentials.access_key, credentials.secret_key, credentials.token)
     moment = datetime.fromtimestamp(now, UTC).replace(tzinfo=None)
-    with mock.patch("botocore.auth.get_current_datetime", lambda *_, **__: moment):
+    with mock.patch("botocore.auth.get_current_datetime", return_value=moment):
         botocore.auth.SigV4Auth(held, "dynamodb", region).add_auth(request)
     return str(request.headers["Authorization"])
 

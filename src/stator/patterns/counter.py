@@ -1,0 +1,161 @@
+"""Sharded counters: more additions a second than one item takes, and a total that is exact.
+
+One item takes 1,000 write units a second, so a counter that everybody adds to is spread over several, its shards:
+
+    PK  COUNTER#page-views#3      SK  SHARD      n  17        what was added to shard 3
+    PK  COUNTER#page-views        SK  TOTAL      n  4210      what compaction has gathered so far
+
+An addition goes to a shard chosen by chance; the value is the total plus all shards, read in one transaction, so that it never counts an
+addition twice while compaction moves it, nor misses it. Compaction moves what a shard holds to the total in one transaction, on condition that
+the shard still holds it: any number of processes may compact at once, and additions go on meanwhile.
+
+An addition is exact even when its answer is lost: it is sent as a transaction with a token, which DynamoDB carries out once, however often it is
+sent. That costs twice the write units. ``exact=False`` makes it a plain update; then an addition whose answer was lost raises OutcomeUnknown.
+
+More shards can be given at any time; fewer, once the others are compacted: ``compact`` knows the highest number that was ever used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stator.errors import ConditionFailed, ConfigurationError, TransactionFailed
+from stator.model.limits import TRANSACTION_ITEMS
+from stator.model.values import Item
+from stator.patterns.explanation import OperationCost, PatternExplanation
+from stator.patterns.operation import D, OnDb, operation
+from stator.tables.expressions import Expressions
+from stator.tables.sending import send_all
+from stator.tables.statements import Statement
+from stator.tables.work import Call, Work
+
+
+class Counter(OnDb[D]):
+    """``Counter(db, "page-views", shards=10)``; ``add``, ``value``, ``compact``."""
+
+    def __init__(self, db: D, name: str, *, shards: int = 10, exact: bool = True) -> None:
+        super().__init__(db)
+        if not 1 <= shards < TRANSACTION_ITEMS:
+            raise ConfigurationError(
+                f"a counter has 1 to {TRANSACTION_ITEMS - 1} shards, not {shards}",
+                hint="ten shards take 10,000 additions a second",
+            )
+        self.name = name
+        self.shards = shards
+        self.exact = exact
+        self._place = self.context.schema.place
+
+    @operation
+    def add(self, amount: int = 1) -> Work[None]:
+        shard = self.context.random.randrange(self.shards)
+        update = self._addition(self._shard(shard), amount)
+        label = f"counter {self.name}"
+        if self.exact:
+            yield from send_all(self.context, [update], label)
+        else:
+            yield Call("UpdateItem", update.request, label, idempotent=False)
+
+    @operation
+    def value(self) -> Work[int]:
+        """The exact number at one moment."""
+        keys = [self._total(), *(self._shard(number) for number in range(self.shards))]
+        found = yield from self._read(keys)
+        known = max([self.shards, *(int(item["shards"]["N"]) for item in found if "shards" in item)])
+        if known > self.shards:  # it had more shards once
+            found = yield from self._read([self._total(), *(self._shard(number) for number in range(known))])
+        return sum(int(item["n"]["N"]) for item in found if "n" in item)
+
+    @operation
+    def compact(self) -> Work[int]:
+        """Move what the shards hold to the total; gives how much was moved. What another process moves meanwhile is left to it."""
+        moved = 0
+        total = (yield from self._read([self._total()])) or [{}]
+        known = max(self.shards, int(total[0].get("shards", {"N": "0"})["N"]))
+        for number in range(known):
+            found = yield from self._read([self._shard(number)])
+            amount = int(found[0]["n"]["N"]) if found and "n" in found[0] else 0
+            if amount == 0:
+                continue
+            try:
+                yield from send_all(
+                    self.context, [self._take(number, amount), self._give(amount, known)], f"compact {self.name}"
+                )
+            except TransactionFailed:
+                continue  # it was added to, or moved, in between
+            moved += amount
+        return moved
+
+    @operation
+    def reset(self) -> Work[None]:
+        """Back to nothing. Additions under way at the same moment may survive it."""
+        total = (yield from self._read([self._total()])) or [{}]
+        known = max(self.shards, int(total[0].get("shards", {"N": "0"})["N"]))
+        for key in (self._total(), *(self._shard(number) for number in range(known))):
+            yield Call("DeleteItem", {"TableName": self._place.table, "Key": key}, f"reset {self.name}")
+
+    # -- items
+
+    def _shard(self, number: int) -> Item:
+        return self._place.key(f"COUNTER#{self.name}#{number}", "SHARD")
+
+    def _total(self) -> Item:
+        return self._place.key(f"COUNTER#{self.name}", "TOTAL")
+
+    def _read(self, keys: list[Item]) -> Work[list[Item]]:
+        gets = [{"Get": {"TableName": self._place.table, "Key": key}} for key in keys]
+        reply = yield Call("TransactGetItems", {"TransactItems": gets}, f"counter {self.name}")
+        return [each["Item"] for each in reply["Responses"] if each.get("Item")]
+
+    def _addition(self, key: Item, amount: int, **more: Any) -> Statement:
+        return Statement("Update", self._add_request(key, amount) | more, f"add to {self.name}", _moved)
+
+    def _add_request(self, key: Item, amount: int) -> dict[str, Any]:
+        return {
+            "TableName": self._place.table,
+            "Key": key,
+            "UpdateExpression": "ADD n :n",
+            "ExpressionAttributeValues": {":n": {"N": str(amount)}},
+        }
+
+    def _take(self, number: int, amount: int) -> Statement:
+        condition = {
+            "ConditionExpression": "n = :was",
+            "ExpressionAttributeValues": {":n": {"N": str(-amount)}, ":was": {"N": str(amount)}},
+        }
+        return self._addition(self._shard(number), -amount, **condition)
+
+    def _give(self, amount: int, known: int) -> Statement:
+        written = Expressions()
+        n, shards = written.name("n"), written.name("shards")
+        request = {
+            "TableName": self._place.table,
+            "Key": self._total(),
+            "UpdateExpression": f"SET {shards} = {written.value({'N': str(known)})} ADD {n} {written.value({'N': str(amount)})}",
+        }
+        return Statement("Update", written.into(request), f"gather {self.name}", _moved)
+
+    def explain(self) -> PatternExplanation:
+        return PatternExplanation(
+            f"counter {self.name}, {self.shards} shards in {self._place.table}",
+            (
+                f"{self._place.partition} COUNTER#{self.name}#0..{self.shards - 1}  {self._place.sort} SHARD  n",
+                f"{self._place.partition} COUNTER#{self.name}  {self._place.sort} TOTAL  n",
+            ),
+            (
+                OperationCost(
+                    "add", "TransactWriteItems of 1" if self.exact else "UpdateItem", 0, 2 if self.exact else 1
+                ),
+                OperationCost("value", f"TransactGetItems of {self.shards + 1}", 2.0 * (self.shards + 1)),
+                OperationCost(
+                    "compact",
+                    f"{self.shards} TransactGetItems, up to {self.shards} TransactWriteItems of 2",
+                    2.0 * self.shards,
+                    4.0 * self.shards,
+                ),
+            ),
+            (f"takes about {self.shards * (500 if self.exact else 1000):,} additions a second",),
+        )
+
+
+def _moved(item: Item | None) -> ConditionFailed:
+    return ConditionFailed("the shard holds another amount", item=item)

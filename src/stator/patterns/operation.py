@@ -1,0 +1,134 @@
+"""One class for both worlds: operations of a pattern are planned once, and run by whichever Db the object was made with.
+
+    class Counter(OnDb[D]):
+        @operation
+        def add(self, amount: int) -> Work[int]: ...
+
+    Counter(db, "views").add(1)                 an int
+    await Counter(async_db, "views").add(1)     an int, awaited
+
+Type checkers see both. Inside a pattern, ``yield from self.add.work(1)`` makes the operation part of another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+
+from stator.tables.async_db import AsyncDb
+from stator.tables.context import Context
+from stator.tables.db import Db
+from stator.tables.work import Work
+
+D = TypeVar("D", bound=Db | AsyncDb)
+P = ParamSpec("P")
+S = TypeVar("S", bound="OnDb[Any]")
+T = TypeVar("T")
+
+
+class OnDb(Generic[D]):
+    """What a pattern stands on."""
+
+    def __init__(self, db: D) -> None:
+        self.db: D = db
+
+    @property
+    def context(self) -> Context:
+        return self.db.context
+
+
+class Bound(Generic[P, T]):
+    """An operation of one object. Calling it runs it; ``work`` gives it to be run as part of something else."""
+
+    __slots__ = ("_instance", "_plan")
+
+    def __init__(self, instance: Any, plan: Callable[..., Work[T]]) -> None:
+        self._instance = instance
+        self._plan = plan
+
+    def work(self, *args: P.args, **kwargs: P.kwargs) -> Work[T]:
+        return self._plan(self._instance, *args, **kwargs)
+
+
+class BoundSync(Bound[P, T]):
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        result: T = self._instance.db.run(self._plan(self._instance, *args, **kwargs))
+        return result
+
+
+class BoundAsync(Bound[P, T]):
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]:
+        result: Awaitable[T] = self._instance.db.run(self._plan(self._instance, *args, **kwargs))
+        return result
+
+
+class operation(Generic[S, P, T]):
+    """A method that plans work, and runs it when called."""
+
+    def __init__(self, plan: Callable[Concatenate[S, P], Work[T]]) -> None:
+        self._plan = plan
+        self.__doc__ = plan.__doc__
+
+    @overload
+    def __get__(self, instance: OnDb[Db], owner: Any) -> BoundSync[P, T]: ...
+    @overload
+    def __get__(self, instance: OnDb[AsyncDb], owner: Any) -> BoundAsync[P, T]: ...
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        if instance is None:
+            return self
+        kind = BoundAsync if isinstance(instance.db, AsyncDb) else BoundSync
+        return kind(instance, self._plan)
+
+
+class Pages(Protocol[T]):
+    """Something read page by page."""
+
+    @property
+    def is_done(self) -> bool: ...
+
+    def page(self) -> Work[list[T]]: ...
+
+
+class BoundIteration(Generic[P, T]):
+    __slots__ = ("_instance", "_start")
+
+    def __init__(self, instance: Any, start: Callable[..., Pages[T]]) -> None:
+        self._instance = instance
+        self._start = start
+
+    def pages(self, *args: P.args, **kwargs: P.kwargs) -> Pages[T]:
+        """The pages, to be read as part of something else."""
+        return self._start(self._instance, *args, **kwargs)
+
+
+class SyncIteration(BoundIteration[P, T]):
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        pages = self._start(self._instance, *args, **kwargs)
+        while not pages.is_done:
+            yield from self._instance.db.run(pages.page())
+
+
+class AsyncIteration(BoundIteration[P, T]):
+    async def __call__(self, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
+        pages = self._start(self._instance, *args, **kwargs)
+        while not pages.is_done:
+            for each in await self._instance.db.run(pages.page()):
+                yield each
+
+
+class iteration(Generic[S, P, T]):
+    """A method that gives pages; called, it is an iterator, or an asynchronous one."""
+
+    def __init__(self, start: Callable[Concatenate[S, P], Pages[T]]) -> None:
+        self._start = start
+        self.__doc__ = start.__doc__
+
+    @overload
+    def __get__(self, instance: OnDb[Db], owner: Any) -> SyncIteration[P, T]: ...
+    @overload
+    def __get__(self, instance: OnDb[AsyncDb], owner: Any) -> AsyncIteration[P, T]: ...
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        if instance is None:
+            return self
+        kind = AsyncIteration if isinstance(instance.db, AsyncDb) else SyncIteration
+        return kind(instance, self._start)

@@ -1,0 +1,89 @@
+"""Counters are exact, whoever adds, compacts and reads at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from stator.errors import ConfigurationError
+from stator.patterns.counter import Counter
+from tests.tables.shop import shop
+from tests.targets import Target
+
+
+def test_what_is_added_is_counted(target: Target) -> None:
+    counter = Counter(target.connect(shop()), "views", shards=4)
+    assert counter.value() == 0
+    for amount in (1, 2, 30, -3):
+        counter.add(amount)
+    assert counter.value() == 30
+    assert counter.compact() == 30
+    assert counter.compact() == 0
+    counter.add()
+    assert counter.value() == 31
+    counter.reset()
+    assert counter.value() == 0
+
+
+def test_counters_of_different_names_are_apart(target: Target) -> None:
+    db = target.connect(shop("table-per-entity"))
+    one, other = Counter(db, "one"), Counter(db, "other")
+    one.add(5)
+    assert (one.value(), other.value()) == (5, 0)
+
+
+def test_shards_can_be_more_or_fewer_later(target: Target) -> None:
+    db = target.connect(shop())
+    wide = Counter(db, "views", shards=8)
+    for _ in range(40):
+        wide.add()
+    wide.compact()
+    for _ in range(20):
+        wide.add()
+    narrow = Counter(db, "views", shards=2)
+    narrow.add()
+    assert narrow.value() == wide.value() == 61
+
+
+def test_threads_add_while_others_compact_and_read(target: Target) -> None:
+    counter = Counter(target.connect(shop()), "views", shards=3)
+    seen: list[int] = []
+
+    def add() -> None:
+        for _ in range(25):
+            counter.add()
+
+    def look() -> None:
+        for _ in range(10):
+            counter.compact()
+            seen.append(counter.value())
+
+    threads = [threading.Thread(target=add) for _ in range(3)] + [threading.Thread(target=look) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counter.value() == 75
+    assert all(0 <= value <= 75 for value in seen)
+
+
+def test_tasks_add(target: Target) -> None:
+    async def main() -> None:
+        async with target.connect_async(shop()) as db:
+            counter = Counter(db, "views", exact=False)
+            await asyncio.gather(*(counter.add(2) for _ in range(30)))
+            assert await counter.value() == 60
+
+    asyncio.run(main())
+
+
+def test_it_says_what_it_costs() -> None:
+    from stator import connect
+
+    counter = Counter(connect(shop()), "views", shards=10)
+    text = str(counter.explain())
+    assert "COUNTER#views#0..9" in text and "add: TransactWriteItems of 1; 2 write units" in text
+    with pytest.raises(ConfigurationError):
+        Counter(connect(shop()), "views", shards=0)
