@@ -38,7 +38,6 @@ format: $(STAMP)
 	$(BIN)/ruff format .
 
 bench: $(COMPILED) servers
-	$(UV) pip install --quiet --require-hashes -r requirements-bench.lock
 	$(BIN)/python -m bench
 
 # Clients against each other; the peers have an environment of their own, for their dependencies are not ours.
@@ -72,7 +71,6 @@ $(STAMP): pyproject.toml requirements.lock
 # Write the lock files anew from pyproject.toml.
 lock: $(STAMP)
 	$(LOCK) --group dev -o requirements.lock
-	$(LOCK) --group dev --group bench -o requirements-bench.lock
 	$(UV) pip compile --quiet bench/peers.in --universal --generate-hashes --no-header --no-annotate --python-version 3.11 \
 		--upgrade -o requirements-peers.lock
 

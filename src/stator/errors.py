@@ -55,6 +55,8 @@ the facts a caller needs stand as attributes.
     |   +-- CursorRefused                 a cursor that is damaged, or of another query
     |   +-- UpdateRefused                 an update that would leave an item's keys wrong
     |   +-- DestructiveChange             a change of a table that would lose data
+    +-- BlobMissing                       an item names a blob that is not in the store
+    +-- BlobDamaged                       a blob is not what was written
     +-- PatternError                      what a pattern object cannot do
     |   +-- LockBusy                      somebody else has the lock
     |   +-- LeaseLost                     the lease ended before it was renewed or given back
@@ -460,6 +462,18 @@ class DestructiveChange(RequestRefused):
     def __init__(self, message: str, *, changes: tuple[str, ...] = (), hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.changes = changes
+
+
+class BlobMissing(StatorError):
+    def __init__(self, key: str) -> None:
+        super().__init__(f"the blob {key} is not there", hint="is this the store that the item was written with?")
+        self.key = key
+
+
+class BlobDamaged(StatorError):
+    def __init__(self, key: str) -> None:
+        super().__init__(f"the blob {key} is not what was written: its hash differs", hint="restore it from a backup")
+        self.key = key
 
 
 class PatternError(StatorError):

@@ -86,11 +86,11 @@ def counter(*, shards: int = 1, default: int = 0) -> Any:
 
 def large(
     *,
-    compress: Literal["gzip", "lz4", "zstd"] | None = "zstd",
+    compress: Literal["auto", "gzip", "lz4", "zstd"] | None = "auto",
     offload_over_bytes: int | None = None,
     default: Any = dataclasses.MISSING,
 ) -> Any:
-    """A value that may be large: compressed, and stored outside the table past a size."""
+    """A value that may be large: compressed (``auto`` takes the smallest), and stored outside the table past a size."""
     return _marked(Marker("large", compress=compress, offload_over_bytes=offload_over_bytes), default)
 
 

@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar, overload
 
 from stator.design.patterns import Bundle2, Bundle3, Bundle4, Count, Query, Question
-from stator.model.values import Item
 from stator.tables import reads
 from stator.tables.async_runner import AsyncRunner
 from stator.tables.batches import Batch, BatchResult, Delete
@@ -24,7 +23,7 @@ from stator.tables.db import as_identity, one_call, upserted
 from stator.tables.lifecycle import Ensuring, TableSettings
 from stator.tables.observing import Meter
 from stator.tables.reads import Page, Reading, ReadOptions, Scanning
-from stator.tables.sending import Returns, write
+from stator.tables.sending import Returns, write, write_entity
 from stator.tables.transactions import Transaction, target
 from stator.tables.work import Work
 from stator.tables.writes import Preparation
@@ -75,13 +74,15 @@ class AsyncDb:
 
     async def create(self, entity: Any, *, when: Any = None) -> None:
         """Write a new item. ItemExists if there is one; UniqueTaken if another has a unique value of it."""
-        await self.runner.run(self._written(lambda: self._prepare.create(entity, when), "create", entity))
+        of = self.context.schema.of_object(entity)
+        await self.runner.run(write(self.context, lambda: self._prepare.create(entity, when), f"create {of.name}"))
 
     async def put(self, entity: E, *, when: Any = None, returns: Literal["old"] | None = None) -> E | None:
         """Write an item whether there is one or not. VersionConflict if it has a version and that is not the stored one."""
         prepare = lambda: self._prepare.put(entity, when)  # noqa: E731 - prepared anew after each race
-        item = await self.runner.run(self._written(prepare, "put", entity, returns))
-        return None if item is None or returns is None else self.context.schema.of_object(entity).decode(item)
+        of = self.context.schema.of_object(entity)
+        old: E | None = await self.runner.run(write_entity(self.context, of, prepare, f"put {of.name}", returns))
+        return old
 
     async def upsert(self, entity: E, *, when: Any = None) -> E:
         """Create an item, or set every field of the one there is; gives it as it is now."""
@@ -142,18 +143,17 @@ class AsyncDb:
         *,
         when: Any = None,
         must_exist: bool = False,
+        keep_blobs: bool = False,
         returns: Literal["old"] | None = None,
         **identity: Any,
     ) -> E | None:
         """By class and identity, or an object as it was read: then only if it has still the same version."""
         of, values, given = target(self.context, entity, identity)
-        prepare = lambda: self._prepare.delete(of, values, entity=given, when=when, must_exist=must_exist)  # noqa: E731
-        item = await self.runner.run(write(self.context, prepare, f"delete {of.name}", returns=returns))
-        return None if item is None or returns is None else of.decode(item)
-
-    def _written(self, prepare: Any, verb: str, entity: Any, returns: Returns | None = None) -> Work[Item | None]:
-        of = self.context.schema.of_object(entity)
-        return write(self.context, prepare, f"{verb} {of.name}", returns=returns)
+        prepare = lambda: self._prepare.delete(  # noqa: E731 - prepared anew after each race
+            of, values, entity=given, when=when, must_exist=must_exist, keep_blobs=keep_blobs
+        )
+        old: E | None = await self.runner.run(write_entity(self.context, of, prepare, f"delete {of.name}", returns))
+        return old
 
     # -- patterns
 

@@ -6,7 +6,8 @@ up to 25 items and 16 MB. What DynamoDB leaves unprocessed is sent again, with b
 request until the item at fault stands alone, so that one bad item does not take twenty-four good ones with it. The result names every
 change that was not made, and why.
 
-BatchWriteItem takes no conditions. Entities that need them, for a version or a unique field, are written one by one, side by side.
+BatchWriteItem takes no conditions. Entities that need them, for a version or a unique field, and those with large values, are written one by
+one, side by side.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ class Batch:
         for change in taken:
             try:
                 of = maps.get(type(change)) or self._entity_of(change)
-                if of.needs_conditions:
+                if of.is_written_alone:
                     single.append(change)
                     continue
                 made = self._made(of, change, now)

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar, cast
 from stator.model.values import Item
 from stator.tables.async_runner import AsyncRunner
 from stator.tables.context import Context
+from stator.tables.reads import decoded
 from stator.tables.recording import Recorder, Recording
 from stator.tables.runner import Runner
 from stator.tables.sending import Returns, write
@@ -58,27 +59,28 @@ class Change(Generic[E]):
             )
 
         label = f"update {of.name}"
-        item: Item | None = yield from write(
-            self._context, prepare, label, returns=self._wanted_returns(), once=self._once
+        yield from write(
+            self._context, prepare, label, returns=self._wanted_returns(), once=self._once, read=self._took
         )
+
+    def _took(self, item: Item | None) -> Work[None]:
+        of = self._of
         if item is None and self._wanted_returns() is not None:  # it went out as a transaction, which returns nothing
+            preparation = Preparation(self._context)
             key = yield from preparation.key(of, self._values)
             item = yield from preparation.stored(of, key)
-        if item is not None and self._returns is not None:
-            self.result = of.decode(item)
-        if self._entity is not None:
-            self._bring_up_to_date(item)
+        if item is None:
+            return
+        [fresh] = yield from decoded(self._context, of, [item])
+        if self._returns is not None:
+            self.result = fresh
+        if self._entity is not None and self._wanted_returns() == "new":
+            for name in of.fields:
+                setattr(self._entity, name, getattr(fresh, name))
 
     def _wanted_returns(self) -> Returns | None:
         """An object that was updated is brought up to date with what the update made of it."""
         return self._returns or ("new" if self._entity is not None else None)
-
-    def _bring_up_to_date(self, item: Item | None) -> None:
-        if item is None or self._wanted_returns() != "new":
-            return
-        fresh = self._of.decode(item)
-        for name in self._of.fields:
-            setattr(self._entity, name, getattr(fresh, name))
 
 
 class Update(Change[E]):

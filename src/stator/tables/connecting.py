@@ -22,6 +22,7 @@ from stator.engine import Engine
 from stator.errors import ConfigurationError
 from stator.tables.async_db import AsyncDb
 from stator.tables.async_runner import AsyncRunner
+from stator.tables.blob_stores import BlobStore, open_store
 from stator.tables.context import Context
 from stator.tables.db import Db
 from stator.tables.lifecycle import Ensuring, TableSettings
@@ -36,7 +37,7 @@ class ConnectOptions(TransportOptions, total=False):
 
     ``cursor_key`` signs cursors. ``measure`` asks DynamoDB for the capacity each call consumes, and sums it in ``db.meter``;
     ``observers`` get a record of every call. ``threads`` is how many calls a sync ``Db`` has under way at once. ``deadline_seconds``
-    is for each call. ``clock`` and ``random`` are for tests.
+    is for each call. ``blobs`` is where ``large()`` values go: a folder, ``s3://bucket/prefix``, or a store. ``clock`` and ``random`` are for tests.
     """
 
     plan: Plan | str | Path | None
@@ -46,6 +47,7 @@ class ConnectOptions(TransportOptions, total=False):
     observers: Sequence[Observer]
     threads: int
     deadline_seconds: float | None
+    blobs: BlobStore | str | Path | None
     clock: Clock
     random: random.Random
 
@@ -102,7 +104,8 @@ def make_context(design: Design, options: ConnectOptions) -> Context:
         raise ConfigurationError(f"connect() has no option {unknown[0]!r}", hint="see help(stator.addresses)")
     schema = Schema(design, _plan(design, options.get("plan")), options.get("prefix", ""))
     chance = options.get("random") or random.SystemRandom()
-    return Context(schema, options.get("clock") or SystemClock(), chance, options.get("cursor_key"))
+    clock = options.get("clock") or SystemClock()
+    return Context(schema, clock, chance, options.get("cursor_key"), open_store(options.get("blobs")))
 
 
 def _plan(design: Design, given: Plan | str | Path | None) -> Plan:

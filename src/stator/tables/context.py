@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass, field
 
 from stator.clock import Clock
+from stator.tables.blob_stores import BlobStore
 from stator.tables.schema import Schema
 
 
@@ -15,6 +16,7 @@ class Context:
     clock: Clock
     random: random.Random = field(default_factory=random.SystemRandom)
     cursor_key: bytes | None = None
+    blobs: BlobStore | None = None
 
     def now(self) -> float:
         return self.clock.now()

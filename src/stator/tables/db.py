@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar, overload
 
 from stator.design.patterns import Bundle2, Bundle3, Bundle4, Count, Query, Question
-from stator.model.values import Item
 from stator.tables import reads
 from stator.tables.batches import Batch, BatchResult, Delete
 from stator.tables.changes import Update
@@ -23,7 +22,7 @@ from stator.tables.lifecycle import Ensuring, TableSettings
 from stator.tables.observing import Meter
 from stator.tables.reads import Page, Reading, ReadOptions, Scanning
 from stator.tables.runner import Runner
-from stator.tables.sending import Returns, write
+from stator.tables.sending import Returns, write, write_entity
 from stator.tables.transactions import Transaction, target
 from stator.tables.work import Call, Work
 from stator.tables.writes import Preparation
@@ -74,13 +73,15 @@ class Db:
 
     def create(self, entity: Any, *, when: Any = None) -> None:
         """Write a new item. ItemExists if there is one; UniqueTaken if another has a unique value of it."""
-        self.runner.run(self._written(lambda: self._prepare.create(entity, when), "create", entity))
+        of = self.context.schema.of_object(entity)
+        self.runner.run(write(self.context, lambda: self._prepare.create(entity, when), f"create {of.name}"))
 
     def put(self, entity: E, *, when: Any = None, returns: Literal["old"] | None = None) -> E | None:
         """Write an item whether there is one or not. VersionConflict if it has a version and that is not the stored one."""
         prepare = lambda: self._prepare.put(entity, when)  # noqa: E731 - prepared anew after each race
-        item = self.runner.run(self._written(prepare, "put", entity, returns))
-        return None if item is None or returns is None else self.context.schema.of_object(entity).decode(item)
+        of = self.context.schema.of_object(entity)
+        old: E | None = self.runner.run(write_entity(self.context, of, prepare, f"put {of.name}", returns))
+        return old
 
     def upsert(self, entity: E, *, when: Any = None) -> E:
         """Create an item, or set every field of the one there is; gives it as it is now."""
@@ -141,18 +142,17 @@ class Db:
         *,
         when: Any = None,
         must_exist: bool = False,
+        keep_blobs: bool = False,
         returns: Literal["old"] | None = None,
         **identity: Any,
     ) -> E | None:
         """By class and identity, or an object as it was read: then only if it has still the same version."""
         of, values, given = target(self.context, entity, identity)
-        prepare = lambda: self._prepare.delete(of, values, entity=given, when=when, must_exist=must_exist)  # noqa: E731
-        item = self.runner.run(write(self.context, prepare, f"delete {of.name}", returns=returns))
-        return None if item is None or returns is None else of.decode(item)
-
-    def _written(self, prepare: Any, verb: str, entity: Any, returns: Returns | None = None) -> Work[Item | None]:
-        of = self.context.schema.of_object(entity)
-        return write(self.context, prepare, f"{verb} {of.name}", returns=returns)
+        prepare = lambda: self._prepare.delete(  # noqa: E731 - prepared anew after each race
+            of, values, entity=given, when=when, must_exist=must_exist, keep_blobs=keep_blobs
+        )
+        old: E | None = self.runner.run(write_entity(self.context, of, prepare, f"delete {of.name}", returns))
+        return old
 
     # -- patterns
 
@@ -334,7 +334,7 @@ def upserted(context: Context, preparation: Preparation, entity: Any, when: Any)
         item = yield from preparation.stored(of, of.key_of(entity))
     if item is None:
         return None
-    made = of.decode(item)
+    [made] = yield from reads.decoded(context, of, [item])
     for name in (of.version, of.created, of.updated, of.ttl):
         if name is not None:
             setattr(entity, name, getattr(made, name))

@@ -41,6 +41,10 @@ class Expressions:
         for reference in references(condition):
             if reference.name not in of.fields:
                 raise DesignError(f"{reference!r} is not a field of {of.name}", hint=f"compare fields of {of.name}")
+            if reference.name in of.large:
+                raise DesignError(
+                    f"{reference!r} is large(), and stored packed", hint="keep what you compare in a field of its own"
+                )
         writer = FilterWriter()
         writer.add(condition, of.info)
         written = writer.done()

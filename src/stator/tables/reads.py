@@ -11,6 +11,7 @@ from stator.design.plan import IndexPlan, PatternPlan, Step
 from stator.errors import DesignError, RequestRefused
 from stator.model.limits import BATCH_GET_KEYS
 from stator.model.values import Item
+from stator.tables.blobs import unpacked
 from stator.tables.context import Context
 from stator.tables.cursors import make_cursor, read_cursor
 from stator.tables.locating import locate
@@ -57,7 +58,15 @@ def get(
     item = reply.get("Item")
     if item is None or (not include_expired and of.ttl is not None and of.is_expired(item, context.now())):
         return None
-    return of.decode(item)
+    [entity] = yield from decoded(context, of, [item])
+    return entity
+
+
+def decoded(context: Context, of: EntityMap, items: list[Item]) -> Work[list[Any]]:
+    """Entities of items, with large values read from where they are."""
+    if of.large:
+        items = yield from unpacked(of, items, context.blobs)
+    return [of.decode(item) for item in items]
 
 
 def get_many(
@@ -73,11 +82,9 @@ def get_many(
     wanted = {_key_text(key): key for key in keys if key is not None}
     found = yield from batch_get(context, of.table.name, list(wanted.values()), f"get {of.name}", consistent)
     now = context.now()
-    by_key = {
-        _key_text(of.stored_key(item)): of.decode(item)
-        for item in found
-        if include_expired or not of.is_expired(item, now)
-    }
+    found = [item for item in found if include_expired or not of.is_expired(item, now)]
+    entities = yield from decoded(context, of, found)
+    by_key = {_key_text(of.stored_key(item)): entity for item, entity in zip(found, entities)}
     return [None if key is None else by_key.get(_key_text(key)) for key in keys]
 
 
@@ -253,7 +260,7 @@ class Reading:
             if of is None or of.name not in step.entities:
                 continue
             if self.options.include_expired or of.ttl is None or not of.is_expired(item, now):
-                found.append(of.decode(item))
+                found += (yield from decoded(self.context, of, [item])) if of.large else [of.decode(item)]
         return found
 
     def _fetched(self, step: Step, items: list[Item]) -> Work[list[Item]]:
@@ -342,7 +349,7 @@ class Scanning:
             self._starts[segment] = reply.get("LastEvaluatedKey")
             if self._starts[segment] is None:
                 self._left.remove(segment)
-            found += self._entities(reply["Items"])
+            found += yield from self._entities(reply["Items"])
         return found
 
     def _call(self, segment: int) -> Call:
@@ -361,11 +368,10 @@ class Scanning:
             request["ExclusiveStartKey"] = start
         return Call("Scan", request, f"scan {of.name}")
 
-    def _entities(self, items: list[Item]) -> list[Any]:
+    def _entities(self, items: list[Item]) -> Work[list[Any]]:
         now = self.context.now()
-        return [
-            self.of.decode(item) for item in items if self.options.include_expired or not self.of.is_expired(item, now)
-        ]
+        shown = [item for item in items if self.options.include_expired or not self.of.is_expired(item, now)]
+        return (yield from decoded(self.context, self.of, shown))
 
 
 # --- pages of a pattern -------------------------------------------------------------------------------------

@@ -57,7 +57,11 @@ class EntityMap:
         self.ttl = self._role("ttl")
         self.unique = tuple(field.name for field in self.fields.values() if field.role == "unique")
         self._after = None if self.ttl is None else _marker_after(self.fields[self.ttl])
-        self.needs_conditions = bool(self.unique) or self.version is not None
+        self.large = {
+            name: field.marker for name, field in self.fields.items() if field.marker and field.role == "large"
+        }
+        self.offloads = any(marker.offload_over_bytes is not None for marker in self.large.values())
+        self.is_written_alone = bool(self.unique or self.large) or self.version is not None
         self.has_stamps = any((self.version, self.created, self.updated, self._after))
         self._is_plain = dataclasses.is_dataclass(cls) and is_plain(cls)
         self._write_keys = key_writer(self.info, plan.keys)

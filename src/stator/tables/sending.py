@@ -9,6 +9,7 @@ A single conditional write whose answer was lost may, when sent again, find its 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -28,7 +29,9 @@ from stator.errors import (
 )
 from stator.model.limits import TRANSACTION_ITEMS
 from stator.model.values import Item
+from stator.tables.blobs import removed, unpacked
 from stator.tables.context import Context
+from stator.tables.schema import EntityMap
 from stator.tables.statements import Statement
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes import Prepare, Raced
@@ -39,28 +42,57 @@ _CONFLICTS = 8
 
 
 def write(
-    context: Context, prepare: Prepare, label: str, *, returns: Returns | None = None, once: bool = False
-) -> Work[Item | None]:
-    """Prepare and send; start over when a unique value was changed in between. ``once`` asks for a token also on a single write."""
+    context: Context,
+    prepare: Prepare,
+    label: str,
+    *,
+    returns: Returns | None = None,
+    once: bool = False,
+    read: Callable[[Item | None], Work[Any]] | None = None,
+) -> Work[Any]:
+    """Prepare and send; start over when a unique value was changed in between. ``once`` asks for a token also on a single write.
+
+    ``read`` makes something of the item that is returned, while its blobs are still there.
+    """
     for attempt in range(_RACES):
         statements = yield from prepare()
         try:
-            if len(statements) == 1 and not once:
-                return (yield from send_one(statements[0], label, returns))
-            if once and returns == "old" and not statements[0].old:
-                raise RequestRefused(
-                    "a transaction does not return what was there before", hint="leave out once, or returns"
-                )
-            yield from send_all(context, statements, label)
-            return statements[0].old if returns == "old" else None
-        except Raced:
-            yield Pause(context.backoff(attempt))
-        except TransactionFailed as failed:
-            error = next(error for _, _, error in failed.failures)
+            item = yield from _sent(context, statements, label, returns, once)
+        except ServiceError as failed:
+            error = failed.failures[0][2] if isinstance(failed, TransactionFailed) else failed
             if not isinstance(error, Raced):
+                if error.status < 500:
+                    yield from forget_blobs(context, statements, has_happened=False)
                 raise error from None
             yield Pause(context.backoff(attempt))
+        else:
+            result = item if read is None else (yield from read(item))
+            yield from forget_blobs(context, statements, has_happened=True)
+            return result
     raise TransactionConflict(f"{label}: its unique values are changed by others all the time")
+
+
+def _sent(
+    context: Context, statements: list[Statement], label: str, returns: Returns | None, once: bool
+) -> Work[Item | None]:
+    if len(statements) == 1 and not once:
+        return (yield from send_one(statements[0], label, returns))
+    if once and returns == "old" and not statements[0].old:
+        raise RequestRefused("a transaction does not return what was there before", hint="leave out once, or returns")
+    yield from send_all(context, statements, label)
+    return statements[0].old if returns == "old" else None
+
+
+def write_entity(context: Context, of: EntityMap, prepare: Prepare, label: str, returns: Returns | None) -> Work[Any]:
+    """The same, with what it returns read as an entity."""
+
+    def read(item: Item | None) -> Work[Any]:
+        if item is None or returns is None:
+            return None
+        [whole] = yield from unpacked(of, [item], context.blobs)
+        return of.decode(whole)
+
+    return (yield from write(context, prepare, label, returns=returns, read=read))
 
 
 _RETURNS = {"old": "ALL_OLD", "new": "ALL_NEW"}
@@ -145,6 +177,13 @@ def send_all(
     for statement in statements:
         if statement.done is not None:
             statement.done()
+
+
+def forget_blobs(context: Context, statements: list[Statement], *, has_happened: bool) -> Work[None]:
+    """Delete the blobs that no item names, now that it is known what has become of the statements."""
+    keys = [key for each in statements for key in (each.obsolete_blobs if has_happened else each.new_blobs)]
+    if keys:
+        yield from removed(context.blobs, keys)
 
 
 def _may_pass(canceled: TransactionCanceled) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from stator.errors import ConditionFailed, ItemExists, ItemNotFound, VersionConflict
 from stator.model.values import Item
+from stator.tables.blobs import blob_keys, plain
 from stator.tables.expressions import Expressions, joined
 from stator.tables.schema import EntityMap
 
@@ -23,7 +24,8 @@ Meaning = Callable[[Item | None], ConditionFailed]
 @dataclass(slots=True)
 class Statement:
     """``shown`` says what it does, for messages; ``meaning`` makes the error of a failed condition from the stored item;
-    ``done`` is called once it has happened; ``wanted`` is the item as it is afterwards, and ``old`` as it was before, where that is known."""
+    ``done`` is called once it has happened; ``wanted`` is the item as it is afterwards, and ``old`` as it was before, where that is known.
+    ``obsolete_blobs`` are named by nobody once it has happened, and ``new_blobs`` if it surely has not."""
 
     kind: Kind
     request: dict[str, Any]
@@ -32,6 +34,8 @@ class Statement:
     done: Callable[[], None] | None = None
     wanted: Item | None = None
     old: Item | None = None
+    obsolete_blobs: tuple[str, ...] = ()
+    new_blobs: tuple[str, ...] = ()
     relative: bool = False
     """Whether doing it twice is not the same as doing it once."""
 
@@ -90,13 +94,18 @@ class Terms:
         return self.expressions.into(request)
 
 
+def read_as_far_as_possible(of: EntityMap, item: Item | None) -> Any:
+    """The entity, unless parts of it are elsewhere."""
+    return of.decode(plain(of, item, {})) if item and not blob_keys(of, item) else None
+
+
 def meaning_of(
     of: EntityMap, shown: str, *, creates: bool = False, must_exist: bool = False, expected: int | None = None
 ) -> Meaning:
     """What a failed condition of a statement about ``of`` means, judged by the item that was in the way."""
 
     def means(item: Item | None) -> ConditionFailed:
-        entity = of.decode(item) if item else None
+        entity = read_as_far_as_possible(of, item)
         if creates and item:
             exists = ItemExists(f"{shown} exists already", item=item)
             exists.entity = entity

@@ -10,7 +10,7 @@ from stator.errors import RequestRefused, TransactionConflict, TransactionFailed
 from stator.tables.context import Context
 from stator.tables.recording import Recorder, Recording
 from stator.tables.schema import EntityMap
-from stator.tables.sending import send_all
+from stator.tables.sending import forget_blobs, send_all
 from stator.tables.statements import Statement
 from stator.tables.work import Pause, Work
 from stator.tables.writes import Preparation, Prepare, Raced
@@ -89,9 +89,11 @@ class Transaction:
                 statements += yield from prepare()
             try:
                 yield from send_all(self._context, statements, "transaction", token=self._token)
+                yield from forget_blobs(self._context, statements, has_happened=True)
                 return
             except TransactionFailed as failed:
                 if not all(isinstance(error, Raced) for _, _, error in failed.failures):
+                    yield from forget_blobs(self._context, statements, has_happened=False)
                     raise
                 yield Pause(self._context.backoff(attempt))
         raise TransactionConflict("the unique values in this transaction are changed by others all the time")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from stator.errors import ConditionFailed
+from stator.errors import ConditionFailed, UpdateRefused
 from stator.model.values import Item, Value
+from stator.tables.blobs import blob_keys, packed
 from stator.tables.context import Context
 from stator.tables.locating import locate
 from stator.tables.recording import Recording
@@ -33,7 +35,6 @@ class Preparation:
     # -- whole items
 
     def create(self, entity: Any, when: Any = None) -> Work[list[Statement]]:
-        yield from ()  # there is nothing to read first
         of = self.context.schema.of_object(entity)
         now = self.context.now()
         stamped = of.stamped(entity, now, fresh=True)
@@ -41,7 +42,9 @@ class Preparation:
         terms = Terms(of)
         terms.absent(now)
         terms.user(when)
-        statement = self._put(of, entity, stamped, terms, f"create {shown}", meaning_of(of, shown, creates=True))
+        statement = yield from self._put(
+            of, entity, stamped, terms, f"create {shown}", meaning_of(of, shown, creates=True)
+        )
         return [statement, *guards(self.place, of, None, statement.wanted, of.key_of(stamped.made), now)]
 
     def put(self, entity: Any, when: Any = None) -> Work[list[Statement]]:
@@ -56,18 +59,19 @@ class Preparation:
         terms.user(when)
         key = of.key_of(stamped.made)
         meaning = meaning_of(of, shown, expected=expected)
-        if not of.unique:
-            return [self._put(of, entity, stamped, terms, f"put {shown}", meaning)]
-        old = yield from self.stored(of, key)
-        meaning = _watched(of, old, terms, meaning)
-        statement = self._put(of, entity, stamped, terms, f"put {shown}", meaning)
-        statement.old = old
+        old = (yield from self.stored(of, key)) if of.unique or of.offloads else None
+        if of.unique:
+            meaning = _watched(of, old, terms, meaning)
+        statement = yield from self._put(of, entity, stamped, terms, f"put {shown}", meaning)
+        statement.old, statement.obsolete_blobs = old, tuple(blob_keys(of, old))
         return [statement, *guards(self.place, of, old, statement.wanted, key, now)]
 
     def _put(
         self, of: EntityMap, entity: Any, stamped: Stamped, terms: Terms, shown: str, meaning: Meaning
-    ) -> Statement:
+    ) -> Work[Statement]:
         item = of.item(stamped.made)
+        if of.large:
+            item = yield from self._packed(of, item)
         return Statement(
             "Put",
             terms.into({"TableName": of.table.name, "Item": item}),
@@ -75,7 +79,11 @@ class Preparation:
             meaning,
             done=lambda: _set(entity, stamped.changes),
             wanted=item,
+            new_blobs=tuple(blob_keys(of, item)),
         )
+
+    def _packed(self, of: EntityMap, item: Item) -> Work[Item]:
+        return (yield from packed(of, item, self.context.blobs, self.context.token()))
 
     def upsert(self, entity: Any, when: Any = None) -> Work[list[Statement]]:
         """Every field set as it is on the object; what the item has beside them stays, and so does the time it was created."""
@@ -83,16 +91,24 @@ class Preparation:
         now = self.context.now()
         stamped = of.stamped(entity, now, fresh=True)
         item, key = of.item(stamped.made), of.key_of(stamped.made)
+        if of.large:
+            item = yield from self._packed(of, item)
         shown = of.shown_entity(entity)
         terms = Terms(of)
         terms.user(when)
         meaning = meaning_of(of, shown)
-        old = None
+        old = (yield from self.stored(of, key)) if of.unique or of.offloads else None
         if of.unique:
-            old = yield from self.stored(of, key)
             meaning = _watched(of, old, terms, meaning)
         request = {"TableName": of.table.name, "Key": key, "UpdateExpression": _set_all(of, item, terms)}
-        statement = Statement("Update", terms.into(request), f"upsert {shown}", meaning)
+        statement = Statement(
+            "Update",
+            terms.into(request),
+            f"upsert {shown}",
+            meaning,
+            obsolete_blobs=tuple(blob_keys(of, old)),
+            new_blobs=tuple(blob_keys(of, item)),
+        )
         return [statement, *guards(self.place, of, old, item, key, now)]
 
     # -- parts of items
@@ -112,7 +128,9 @@ class Preparation:
         known = {name: values[name] for name in {*of.identity, *of.base_fields} & values.keys()}
         touched = [name for name in of.unique if name in recording.fields]
         expires = of.ttl is not None and of.unique and of.ttl in recording.fields
-        if not touched and not expires:
+        large = [name for name in of.large if name in recording.fields]
+        new_blobs = (yield from self._pack_changes(of, recording, key, large)) if large else ()
+        if not touched and not expires and not (large and of.offloads):
             return [update_statement(of, recording, key, known, entity=entity, when=when, or_create=or_create, now=now)]
         old = yield from self.stored(of, key)
         watched = {name: None if old is None else old.get(name) for name in of.unique}
@@ -120,7 +138,27 @@ class Preparation:
             of, recording, key, known, entity=entity, when=when, or_create=or_create, now=now, old_unique=watched
         )
         statement.meaning, statement.old = _raced_or(of, old, statement.meaning), old
+        replaced = {name: (old or {})[name] for name in large if name in (old or {})}
+        statement.obsolete_blobs, statement.new_blobs = tuple(blob_keys(of, replaced)), new_blobs
         return [statement, *guards(self.place, of, old, _after(of, old, recording), key, now)]
+
+    def _pack_changes(self, of: EntityMap, recording: Recording, key: Item, names: list[str]) -> Work[tuple[str, ...]]:
+        """Pack the large values that an update sets; gives the names of their blobs."""
+        found: Item = dict(key)
+        for name in names:
+            action = recording.actions.get((name,))
+            if action is None or not (action.value is None or isinstance(action.value, dict)):
+                raise UpdateRefused(
+                    f"{of.name}.{name} is large(), and stored packed: it can only be set as a whole",
+                    hint="set it to a value",
+                )
+            if action.value is not None:
+                found[name] = action.value
+        found = yield from self._packed(of, found)
+        for name in names:
+            if name in found:
+                recording.actions[name,] = replace(recording.actions[name,], value=found[name])
+        return tuple(blob_keys(of, found))
 
     def delete(
         self,
@@ -130,6 +168,7 @@ class Preparation:
         entity: Any = None,
         when: Any = None,
         must_exist: bool = False,
+        keep_blobs: bool = False,
     ) -> Work[list[Statement]]:
         key = yield from self.key(of, values)
         shown = of.shown(values)
@@ -143,11 +182,11 @@ class Preparation:
         terms.user(when)
         meaning = meaning_of(of, shown, must_exist=must_exist, expected=expected)
         request = {"TableName": of.table.name, "Key": key}
-        if not of.unique:
-            return [Statement("Delete", terms.into(request), f"delete {shown}", meaning)]
-        old = yield from self.stored(of, key)
-        meaning = _watched(of, old, terms, meaning)
+        old = (yield from self.stored(of, key)) if of.unique or of.offloads else None
+        if of.unique:
+            meaning = _watched(of, old, terms, meaning)
         statement = Statement("Delete", terms.into(request), f"delete {shown}", meaning, old=old)
+        statement.obsolete_blobs = () if keep_blobs else tuple(blob_keys(of, old))
         return [statement, *guards(self.place, of, old, None, key, self.context.now())]
 
     def check(self, of: EntityMap, values: Mapping[str, Any], when: Any, must_exist: bool) -> Work[list[Statement]]:

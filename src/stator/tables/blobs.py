@@ -1,0 +1,159 @@
+"""Large values: fields marked ``large()``, packed on their way to the table and unpacked on their way back.
+
+A value under a kilobyte is stored as it is. A larger one is compressed, when that makes it smaller, and stored as a map that says how:
+
+    note  {"M": {"stator": {"S": "zstd"}, "kind": {"S": "S"}, "size": {"N": "20480"}, "data": {"B": "..."}}}
+
+One that is still larger than the field's ``offload_over_bytes`` goes to the blob store, and the map holds its name and hash instead of data:
+
+    note  {"M": {"stator": {"S": "zstd"}, "kind": ..., "size": ..., "at": {"S": "Order/5a.../note/9f...-3c"}, "sha256": {"S": "9f..."}}}
+
+The blob is written before the item, under a name that no other write ever uses, and an old blob is deleted after the item has stopped to name it.
+So at every moment an item names a blob that is there; a crash, or a write that fails, leaves at worst a blob that nobody names. ``unnamed_blobs``
+finds those, and ``keep=True`` on a delete leaves the blobs of an item in place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64decode, b64encode
+from collections.abc import Iterable
+from functools import partial
+
+import orjson
+
+from stator.design.markers import Marker
+from stator.errors import BlobDamaged, ConfigurationError
+from stator.model.values import Item, Value
+from stator.tables.blob_stores import BlobStore
+from stator.tables.compression import compress, decompress
+from stator.tables.schema import EntityMap
+from stator.tables.work import Gather, Outside, Work, gathered
+
+SMALL_BYTES = 1024
+MARK = "stator"
+
+
+def packed(of: EntityMap, item: Item, store: BlobStore | None, nonce: str) -> Work[Item]:
+    """The item with its large values packed; those that go to the store are there when this returns."""
+    uploads: list[tuple[str, bytes]] = []
+    for name, marker in of.large.items():
+        value = item.get(name)
+        if value is not None and MARK not in value.get("M", {}):
+            item[name] = _packed_value(of, name, marker, value, item, store, nonce, uploads)
+    if uploads:
+        assert store is not None
+        gathered((yield Gather([_upload(store, key, content) for key, content in uploads])))
+    return item
+
+
+def _upload(store: BlobStore, key: str, content: bytes) -> Work[None]:
+    yield Outside(partial(store.put, key, content))
+
+
+def _packed_value(
+    of: EntityMap,
+    name: str,
+    marker: Marker,
+    value: Value,
+    item: Item,
+    store: BlobStore | None,
+    nonce: str,
+    uploads: list[tuple[str, bytes]],
+) -> Value:
+    kind, content = _content(value)
+    if len(content) < SMALL_BYTES:
+        return value
+    method, made = compress(content, marker.compress) if marker.compress else ("none", content)
+    if len(made) >= len(content):
+        method, made = "none", content
+    limit = marker.offload_over_bytes
+    told = {MARK: {"S": method}, "kind": {"S": kind}, "size": {"N": str(len(content))}}
+    if limit is not None and len(made) > limit:
+        if store is None:
+            raise ConfigurationError(
+                f"{of.name}.{name} has {len(made):,} bytes and is to leave the table, and there is no blob store",
+                hint='connect with blobs="s3://bucket/prefix", or a folder',
+            )
+        digest = hashlib.sha256(made).hexdigest()
+        owner = hashlib.sha256(orjson.dumps(of.stored_key(item), option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
+        key = f"{of.name}/{owner}/{name}/{digest}-{nonce}"
+        uploads.append((key, made))
+        return {"M": told | {"at": {"S": key}, "sha256": {"S": digest}}}
+    if method == "none":
+        return value
+    return {"M": told | {"data": {"B": b64encode(made).decode()}}}
+
+
+def _content(value: Value) -> tuple[str, bytes]:
+    """The bytes of a value: text and binary as they are, anything else as its JSON."""
+    [(kind, inner)] = value.items()
+    if kind == "S":
+        return "S", inner.encode()
+    if kind == "B":
+        return "B", b64decode(inner)
+    return "JSON", orjson.dumps(value)
+
+
+def unpacked(of: EntityMap, items: list[Item], store: BlobStore | None) -> Work[list[Item]]:
+    """The items with their large values as they were; what is in the store is read, all of it side by side."""
+    keys = [key for item in items for key in blob_keys(of, item)]
+    found: dict[str, bytes] = {}
+    if keys:
+        if store is None:
+            raise ConfigurationError(
+                f"a {of.name} has values in a blob store, and there is none",
+                hint='connect with blobs="s3://bucket/prefix"',
+            )
+        contents = gathered((yield Gather([_download(store, key) for key in keys])))
+        found = dict(zip(keys, contents))
+    return [plain(of, item, found) for item in items]
+
+
+def _download(store: BlobStore, key: str) -> Work[bytes]:
+    content: bytes = yield Outside(partial(store.get, key))
+    return content
+
+
+def plain(of: EntityMap, item: Item, blobs: dict[str, bytes]) -> Item:
+    """An item with every packed value unpacked, from what is in it and what was fetched."""
+    changed = {name: _plain_value(item[name]["M"], blobs) for name in of.large if _is_packed(item.get(name))}
+    return item | changed if changed else item
+
+
+def _plain_value(told: Item, blobs: dict[str, bytes]) -> Value:
+    if "at" in told:
+        key = told["at"]["S"]
+        made = blobs[key]
+        if hashlib.sha256(made).hexdigest() != told["sha256"]["S"]:
+            raise BlobDamaged(key)
+    else:
+        made = b64decode(told["data"]["B"])
+    method = told[MARK]["S"]
+    content = made if method == "none" else decompress(made, method)
+    match told["kind"]["S"]:
+        case "S":
+            return {"S": content.decode()}
+        case "B":
+            return {"B": b64encode(content).decode()}
+    value: Value = orjson.loads(content)
+    return value
+
+
+def _is_packed(value: Value | None) -> bool:
+    return value is not None and MARK in value.get("M", {})
+
+
+def blob_keys(of: EntityMap, item: Item | None) -> list[str]:
+    """The names of the blobs an item has."""
+    if item is None:
+        return []
+    packed_values = [item[name]["M"] for name in of.large if _is_packed(item.get(name))]
+    return [told["at"]["S"] for told in packed_values if "at" in told]
+
+
+def removed(store: BlobStore | None, keys: Iterable[str]) -> Work[None]:
+    """Delete blobs that no item names any more."""
+    gone = list(keys)
+    if gone and store is not None:
+        yield Outside(partial(store.delete, gone))

