@@ -6,12 +6,12 @@ compiler the script says so and leaves everything interpreted. `make interpreted
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import sysconfig
 import tempfile
 import tomllib
+from contextlib import chdir
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -38,14 +38,16 @@ def has_compiler() -> bool:
     return shutil.which(command) is not None and headers.exists()
 
 
-def build() -> None:
-    """In a folder of its own: mypyc leaves C files, caches and objects where it runs."""
+def build(target: Path) -> list[Path]:
+    """Compile to below ``target``; the files made, relative to it.
+
+    In a folder of its own: mypyc leaves C files, caches and objects where it runs.
+    """
     from mypyc.build import mypycify
     from setuptools import Distribution
     from setuptools.command.build_ext import build_ext
 
-    with tempfile.TemporaryDirectory() as scratch:
-        os.chdir(scratch)
+    with tempfile.TemporaryDirectory() as scratch, chdir(scratch):
         shutil.copytree(SOURCES / "stator", "stator", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
         extensions = mypycify(
             ["--ignore-missing-imports", *map(str, modules())],
@@ -57,9 +59,11 @@ def build() -> None:
         command.inplace = True
         command.ensure_finalized()
         command.run()
-        for path in Path().rglob("*"):
-            if path.suffix in SUFFIXES and path.parts[0] != "build":
-                shutil.copy(path, SOURCES / path)
+        made = [path for path in Path().rglob("*") if path.suffix in SUFFIXES and path.parts[0] != "build"]
+        for path in made:
+            (target / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target / path)
+    return made
 
 
 def main() -> None:
@@ -70,7 +74,7 @@ def main() -> None:
         print("no C compiler or no Python headers: Stator stays interpreted, which is slower but the same")
         return
     print(f"compiling {len(modules())} modules with mypyc, a minute or two")
-    build()
+    build(SOURCES)
 
 
 if __name__ == "__main__":

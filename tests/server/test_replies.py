@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from stator.model.scope import Scope
-from stator.server.reply import http_date, request_ids
+from stator.server.reply import RequestIds, http_date
 
 from .fake_engine import FakeEngine
 from .wire import WireClient
@@ -54,8 +54,10 @@ def test_header_names_are_read_in_any_case(client: WireClient) -> None:
 
 
 def test_request_ids_differ() -> None:
-    next_id = request_ids()
-    assert len({next_id() for _ in range(1000)}) == 1000
+    ids = RequestIds()
+    made = [ids.next_id() for _ in range(5000)]
+    assert len(set(made)) == 5000
+    assert all(re.fullmatch(rb"[A-Z0-9]{52}", made_id) for made_id in made)
 
 
 def test_the_date_is_in_http_form() -> None:

@@ -18,7 +18,7 @@ from stator.clock import Clock, SystemClock
 from stator.engine.catalog import Catalog
 from stator.engine.lifecycle import Lifecycle
 from stator.engine.operation import Call, Operation
-from stator.engine.operations import OPERATIONS
+from stator.engine.operations import LOADED, OPERATIONS, load_operation
 from stator.engine.shapes import check_request, is_deep
 from stator.engine.tokens import Tokens
 from stator.engine.transaction_locks import TransactionLocks
@@ -156,10 +156,10 @@ class Engine:
         self.storage.when_durable(commit, callback)
 
     def operations(self) -> frozenset[str]:
-        return frozenset(OPERATIONS)
+        return OPERATIONS
 
     def _run(self, name: str, body: bytes, scope: Scope) -> tuple[dict[str, Any], int | None]:
-        operation = OPERATIONS.get(name)
+        operation = LOADED.get(name) or load_operation(name)
         if operation is None:
             raise UnknownOperation
         try:

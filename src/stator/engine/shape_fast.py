@@ -57,7 +57,7 @@ class _FastCompiler:
             else self.check(target["shape"])
             for member, target in shape["members"].items()
         }
-        required = frozenset(shape.get("required", ()))
+        required: list[str] = shape.get("required", [])
         get = checks.get
 
         def valid(value: Any) -> bool:
@@ -67,7 +67,7 @@ class _FastCompiler:
                 check = get(member)
                 if check is not None and not check(content):
                     return False
-            return required <= value.keys()
+            return all(member in value for member in required)
 
         return valid
 
@@ -108,4 +108,9 @@ class _FastCompiler:
 
 
 def _fast_table_name(value: Any) -> bool:
-    return type(value) is str and len(value) <= 255 and NAME.fullmatch(value) is not None
+    return type(value) is str and len(value) <= 255 and _is_name(value)
+
+
+@lru_cache(maxsize=1024)
+def _is_name(value: str) -> bool:
+    return NAME.fullmatch(value) is not None

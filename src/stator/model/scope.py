@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 # The account of AWS's own examples.
 DEFAULT_ACCOUNT = "123456789012"
 DEFAULT_REGION = "us-east-1"
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """An account and a region, as the credential scope of a signed request names them."""
+class Scope(NamedTuple):
+    """An account and a region, as the credential scope of a signed request names them.
+
+    A tuple, because every request looks its tables up by one, and a tuple is hashed and compared in C.
+    """
 
     account: str = DEFAULT_ACCOUNT
     region: str = DEFAULT_REGION

@@ -2,7 +2,8 @@
 
 The way of a request, file by file::
 
-    connection    bytes in, parsed by httptools; replies out in the same order; back-pressure
+    connection    bytes in, replies out in the same order; back-pressure
+      whole_request    the usual request, read by hand; every other one is parsed by httptools
     dispatcher    AWS's wire-level rules: method, content type, target, caller
       authentication   form of the authorization, and (with credentials) its signature
       backend          the engine, behind a protocol of three methods

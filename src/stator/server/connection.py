@@ -1,9 +1,11 @@
 """One client's connection: requests in, replies out, in the same order.
 
-The usual request takes the short way: its bytes arrive whole, the parser calls back, the dispatcher
+The usual request takes the short way: its bytes arrive whole, ``read_whole`` takes them apart, the dispatcher
 answers, the reply is written, all within one call of ``data_received``. Everything else is the
 exception, and kept off that way:
 
+* What ``read_whole`` does not know (pieces, chunks, several requests at once, bad HTTP) goes to the parser, which
+  calls back. A request that has begun there ends there.
 * A reply whose commit is not durable yet waits in ``_pending``; the replies behind it wait too, so
   pipelined replies leave in the order of their requests.
 * When the client does not read its replies, or is too many requests ahead of them, the requests that
@@ -30,6 +32,7 @@ from stator.server.compression import compress_if_accepted
 from stator.server.context import ServerContext
 from stator.server.reply import CONTINUE, Outcome
 from stator.server.request import LowercaseNames, Request
+from stator.server.whole_request import read_whole
 
 log = logging.getLogger("stator.server")
 
@@ -52,7 +55,6 @@ class PendingReply:
 class Connection(asyncio.Protocol):
     def __init__(self, context: ServerContext) -> None:
         self._context = context
-        self._answer = context.dispatcher.answer
         self._raw_headers: dict[bytes, bytes] = {}
         # The parser calls this once per header: a C function spares a Python call each time.
         self.on_header = self._raw_headers.__setitem__
@@ -93,6 +95,10 @@ class Connection(asyncio.Protocol):
             return
         continued = self._reading
         if not continued:
+            request = read_whole(data, self._context.limits.body_bytes)
+            if request is not None:
+                self._take(request)
+                return
             self._reading = True
             self._since = self._context.now
         try:
@@ -157,21 +163,28 @@ class Connection(asyncio.Protocol):
         parser = self._parser
         chunks = self._chunks
         body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        keep_alive = parser.should_keep_alive() and not self._context.stopping
-        request = Request(parser.get_method(), self._url, self._headers, body, keep_alive)
+        request = Request(parser.get_method(), self._url, self._headers, body, parser.should_keep_alive())
         self._begin_next_request()
-        self._deaf = not keep_alive
+        self._take(request)
+
+    # Requests.
+
+    def _take(self, request: Request) -> None:
+        """Answer a complete request, now or when it is its turn."""
+        context = self._context
+        self._since = context.now
+        if context.stopping:
+            request.keep_alive = False
+        if not request.keep_alive:
+            self._deaf = True
         if self._backlog or self._must_wait():
             self._backlog.append(request)
             self._adjust_reading()
         else:
             self._serve(request)
 
-    # Requests.
-
     def _begin_next_request(self) -> None:
         self._reading = False
-        self._since = self._context.now
         self._url = b""
         self._headers = _NO_HEADERS
         self._chunks.clear()
@@ -179,7 +192,7 @@ class Connection(asyncio.Protocol):
         self._raw_headers.clear()
 
     def _serve(self, request: Request) -> None:
-        outcome = self._answer(request)
+        outcome = self._context.dispatcher.answer(request)
         data = self._render(request, outcome)
         if outcome.commit is None and not self._pending:
             self._context.write_later(self._transport, data)

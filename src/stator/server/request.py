@@ -1,4 +1,4 @@
-"""One HTTP request, complete, as the parser hands it over."""
+"""One HTTP request, complete."""
 
 from __future__ import annotations
 

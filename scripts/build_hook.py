@@ -1,0 +1,48 @@
+"""Wheels with the hot modules compiled: ``STATOR_COMPILE=1 pip wheel .``
+
+Without the variable, or without a C compiler, the wheel is pure Python: the same code, slower.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+sys.path.insert(0, str(Path(__file__).parent))
+import compile as compiling
+
+
+class CompilingHook(BuildHookInterface):
+    _folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def dependencies(self) -> list[str]:
+        # orjson for its types: the compiled code then is what `make compile` makes.
+        return ["mypy>=1.13", "setuptools>=75", "orjson>=3.10"] if _wanted() else []
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        if version == "editable" or not _wanted():
+            return
+        self._folder = tempfile.TemporaryDirectory()
+        target = Path(self._folder.name)
+        for path in compiling.build(target):
+            build_data["force_include"][str(target / path)] = str(path)
+        build_data["pure_python"] = False
+        build_data["infer_tag"] = True
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()
+
+
+def _wanted() -> bool:
+    if os.environ.get("STATOR_COMPILE", "0") in ("", "0"):
+        return False
+    if not compiling.has_compiler():
+        print("no C compiler or no Python headers: the wheel will be pure Python")
+        return False
+    return True
