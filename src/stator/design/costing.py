@@ -102,7 +102,7 @@ class Costing:
         entity = facility.path.entity
         if facility.is_base or facility.projection == "ALL":
             return self.item_bytes(entity)
-        own = (*facility.path.partition, *facility.path.significant) if facility.is_native else ()
+        own = (*facility.path.partition, *facility.path.sort) if facility.is_native else ()
         fields = self.estimates.fields_bytes(entity, tuple(dict.fromkeys((*own, *facility.included))))
         return min(KEYS_BYTES + self.key_bytes(facility) + fields, self.item_bytes(entity))
 
@@ -203,10 +203,10 @@ class Costing:
     def _filterable(self, service: Service, facility: Facility) -> bool:
         if facility.projection == "ALL":
             return True
-        seen = set(facility.included)
+        seen, path = set(facility.included), facility.path
         if facility.is_native:
-            seen |= {*facility.path.partition, *facility.path.significant}
-        return service.filter_fields <= seen
+            return service.filter_fields <= seen | {*path.partition, *path.sort}
+        return service.filter_fields <= seen and not service.is_blunt
 
     def _query_units(self, service: Service, facility: Facility) -> float:
         need, shards = service.need, facility.path.shards

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from stator.design.candidates import Path, Service, can_be_native, may_be_base, serve, unique_path
+from stator.design.candidates import Path, Service, can_be_native, may_be_base, serve
 from stator.design.costing import Costing, Facility, Projection
 from stator.design.entity import Entity, info
 from stator.design.handwritten import Handwritten, fields_of, parse
 from stator.design.needs import Need, is_optional, key_encoding, mutable_fields
-from stator.design.unit_prices import INDEX_DOLLARS
+from stator.design.unit_prices import FILTERED_DOLLARS, INDEX_DOLLARS
 from stator.errors import DesignError
 
 LOCAL_COLLECTION_BYTES: Final = 5 * 1024**3
@@ -49,19 +49,19 @@ class Choices:
             self.have[facility] = self.costing.open_dollars(facility) + (INDEX_DOLLARS if own else 0.0)
 
     def service(self, facility: Facility, need: Need) -> Service | None:
-        path = facility.path
-        # Native keys end where the attributes do: the identity behind them is not there to be asked for.
-        shown = replace(path, sort=path.significant, suffix=0) if facility.holding == "native" else path
-        found = serve(shown, need, self.costing.estimates)
-        if found is None or (facility.is_native and not _native_bounds(found)):
+        found = serve(facility.path, need, self.costing.estimates)
+        if found is None:
             return None
-        return replace(found, path=path)
+        exact = _native_bounds(found) if facility.is_native else facility.is_base or _string_bounds(found)
+        return found if exact else None
 
     def _use(self, facility: Facility, need: Need) -> float | None:
         service = self.service(facility, need)
         if service is None or self.costing.read_shards(service, facility) > facility.path.shards:
             return None
-        return self.costing.read_dollars(service, facility)
+        dollars = self.costing.read_dollars(service, facility)
+        filtered = bool(service.left_equal or service.left_spans)
+        return dollars + FILTERED_DOLLARS if dollars is not None and filtered else dollars
 
 
 def _native_bounds(service: Service) -> bool:
@@ -71,6 +71,14 @@ def _native_bounds(service: Service) -> bool:
         return True
     encoding = key_encoding(info(service.need.entity), span.field)
     return encoding is not None and encoding.step is not None
+
+
+def _string_bounds(service: Service) -> bool:
+    """Where the identity could follow the ranged field, and make its bounds exact, it has to."""
+    path = service.path
+    if not service.is_blunt or path.handwritten is not None:
+        return True
+    return set(info(path.entity).identity) <= set(path.fields)
 
 
 def choices_of(
@@ -167,7 +175,7 @@ def _secondary(choices: Choices, paths: tuple[Path, ...], neighbours: tuple[type
             found[facility] = None
             found |= dict.fromkeys(_hotter(choices, facility))
             if can_be_native(path) and not _clashes(path, neighbours):
-                fields = tuple(name for name in included if name not in (*path.partition, *path.significant))
+                fields = tuple(name for name in included if name not in (*path.partition, *path.sort))
                 found[Facility(path, "native", projection if fields or not included else "KEYS_ONLY", fields)] = None
             if any(service.need.consistent for service in services) and _local_fits(path, choices.costing):
                 found[Facility(path, "local", projection, included)] = None
@@ -183,7 +191,7 @@ def _projections(services: list[Service]) -> list[tuple[Projection, tuple[str, .
 def _clashes(path: Path, neighbours: tuple[type[Entity], ...]) -> bool:
     """Whether items of another entity would get into the index, or be refused because of it."""
     own = info(path.entity)
-    wanted = {name: key_encoding(own, name) for name in (*path.partition, *path.significant)}
+    wanted = {name: key_encoding(own, name) for name in (*path.partition, *path.sort)}
     for neighbour in neighbours:
         fields = info(neighbour).fields
         if all(name in fields for name in wanted):
@@ -256,7 +264,3 @@ def _pinned(entity: type[Entity]) -> tuple[Facility, ...]:
         path = Path(entity, fields_of(pieces.partition), fields_of(pieces.sort), handwritten=pieces)
         found.append(Facility(path, "concatenated"))
     return tuple(found)
-
-
-def group_path(entity: type[Entity], partition: tuple[str, ...], sort: tuple[str, ...]) -> Path:
-    return unique_path(Path(entity, partition, sort))

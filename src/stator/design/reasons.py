@@ -28,7 +28,7 @@ def money(dollars: float) -> str:
 def described(facility: Facility) -> str:
     path = facility.path
     shown = [f"{name} = {source.same}" for name, source in path.constants] + list(path.partition)
-    tail = f" then {', '.join(path.significant)}" if path.significant else ""
+    tail = f" then {', '.join(path.sort)}" if path.sort else ""
     held = {
         "base": "the table's key",
         "native base": "the table's key",

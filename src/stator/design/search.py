@@ -10,7 +10,7 @@ The cost of a design, in dollars a month, is the sum of
   part of the items that they hold. What writing the table itself costs is the same for every design and left out;
 - *storage*: the key strings on the items, and each index entry with its 100 bytes of overhead;
 - *burdens*, small charges that no bill shows but ties are decided by: for each index, so that fewer win; for a base key that the identity
-  alone does not give; for a partition key with few values, which cannot spread its traffic.
+  alone does not give; for a partition key with few values, which cannot spread its traffic; for a filter that a key could replace.
 
 A design has one base key for each entity, a set of further paths, and a facility (a path and how it is held, see ``facilities``) for each
 need. Generic string keys let entities share an index, if they want the same projection: a table needs as many such indexes as
@@ -47,7 +47,7 @@ from stator.design.assignment import (
 from stator.design.candidates import Path, by_label, group_choices, group_inverts, is_ordered
 from stator.design.costing import Costing, Facility
 from stator.design.entity import Entity, info
-from stator.design.facilities import Choices, group_path
+from stator.design.facilities import Choices
 from stator.design.labels import Labels
 from stator.design.needs import Group, Need, is_optional
 from stator.design.slots import slots_needed
@@ -161,12 +161,10 @@ class Component:
             for member in group.members:
                 fields = group.partition_of(member.entity, chosen)
                 partition = by_label(member.entity, fields, self.labels)
-                sorts = {path.significant for path in _paths(by_entity[member.entity]) if path.partition == partition}
+                sorts = {path.sort for path in _paths(by_entity[member.entity]) if path.partition == partition}
                 sorts.add((str(member.order),) if is_ordered(member) else ())
                 inverted = is_ordered(member) and group_inverts(group, self.labels) is True
-                alternatives.append(
-                    [replace(group_path(member.entity, partition, sort), inverted=inverted) for sort in sorted(sorts)]
-                )
+                alternatives.append([Path(member.entity, partition, sort, inverted=inverted) for sort in sorted(sorts)])
             for paths in product(*alternatives):
                 shards = max(self.costing.write_shards(path) for path in paths)
                 even = tuple(replace(path, shards=shards) for path in paths)

@@ -67,7 +67,7 @@ class SlotNames:
                 slot = self._generic_slot("GSI", self._free_name("GSI", number, written))
                 if facility.is_native:
                     path = facility.path
-                    slot = replace(slot, partition=path.partition, sort=path.significant, native=True)
+                    slot = replace(slot, partition=path.partition, sort=path.sort, native=True)
                 self.slots[facility] = slot
 
     def _free_name(self, kind: str, number: int, written: set[str]) -> str:
