@@ -113,8 +113,11 @@ def test_a_revision_without_a_lock_file_is_told(committed: Path) -> None:
 
 @pytest.mark.parametrize("text", ["not json", "{}", "[]", '{"format": 1, "name": "shop"}', '{"format": 99}'])
 def test_a_broken_lock_file_is_told(committed: Path, text: str) -> None:
+    good = (committed / "shop.design.json").read_text()
     (committed / "shop.design.json").write_text(text)
     git(committed, "commit", "-q", "-a", "-m", "broken")
+    assert "shop.design.json" in fails(committed)
+    (committed / "shop.design.json").write_text(good)
     assert "shop.design.json in HEAD" in fails(committed, "--diff", "HEAD")
 
 

@@ -68,8 +68,10 @@ def draw_table(
     costing: Costing,
     labels: Labels,
     reads: Iterable[Pattern[..., Any]],
+    taken: frozenset[str],
 ) -> Drawing:
-    return _Table(name, design, choices, found, costing, labels, {each.name: each for each in reads}).draw()
+    """``taken`` are names of indexes that the lock has in the table."""
+    return _Table(name, design, choices, found, costing, labels, {each.name: each for each in reads}, taken).draw()
 
 
 class _Table:
@@ -82,6 +84,7 @@ class _Table:
         costing: Costing,
         labels: Labels,
         reads: dict[str, Pattern[..., Any]],
+        taken: frozenset[str],
     ) -> None:
         self.own_names = design.names
         self.declared_writes = design.declared_writes
@@ -95,7 +98,8 @@ class _Table:
             entity: each for component in found.components for entity, each in component.entities.items()
         }
         self.groups = [group for component in found.components for group in component.groups]
-        names = SlotNames(found, self.designs, self.own_names)
+        held = {facility: name for each in choices for name, facility in each.held.items()}
+        names = SlotNames(found, self.designs, self.own_names, held, taken)
         self.base_slots, self.slots = names.base, names.slots
         self.discriminator = self._named("_type") if len(choices) > 1 else None
         self._check_names()

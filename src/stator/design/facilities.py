@@ -14,6 +14,7 @@ from stator.design.candidates import Path, Service, can_be_native, may_be_base, 
 from stator.design.costing import Costing, Facility, Projection
 from stator.design.entity import Entity, info
 from stator.design.handwritten import Handwritten, fields_of, parse
+from stator.design.keeping import Kept, moving_dollars
 from stator.design.needs import Need, is_optional, key_encoding, mutable_fields
 from stator.design.unit_prices import FILTERED_DOLLARS, INDEX_DOLLARS
 from stator.errors import DesignError
@@ -34,8 +35,15 @@ class Choices:
     costing: Costing
     scans: tuple[float | None, ...] = ()
     """What each need would cost as a Scan, for those that allow one."""
+    kept: Kept | None = None
+    """What the lock has of the entity."""
+    held: dict[str, Facility] = field(default_factory=dict)
+    """The paths that the lock has in indexes and that can stay there, by the name of the index."""
     use: dict[Facility, tuple[float | None, ...]] = field(default_factory=dict)
     have: dict[Facility, float] = field(default_factory=dict)
+    """What each facility costs to have, with the way there from the lock."""
+    keep: dict[Facility, float] = field(default_factory=dict)
+    """The same without the way."""
 
     @property
     def name(self) -> str:
@@ -46,7 +54,8 @@ class Choices:
         if facility not in self.have:
             self.use[facility] = tuple(self._use(facility, need) for need in self.needs)
             own = not facility.is_base and not facility.shares_slot
-            self.have[facility] = self.costing.open_dollars(facility) + (INDEX_DOLLARS if own else 0.0)
+            self.keep[facility] = self.costing.open_dollars(facility) + (INDEX_DOLLARS if own else 0.0)
+            self.have[facility] = self.keep[facility] + moving_dollars(facility, self.kept, self.costing)
 
     def service(self, facility: Facility, need: Need) -> Service | None:
         found = serve(facility.path, need, self.costing.estimates)
@@ -90,15 +99,22 @@ def choices_of(
     neighbours: tuple[type[Entity], ...],
     own_table: bool,
     scans: tuple[float | None, ...],
+    kept: Kept | None = None,
 ) -> Choices:
     """``neighbours`` are the other entities of the table; ``own_table`` allows the table's key to be the attributes themselves."""
-    choices = Choices(entity, needs, (), (), _pinned(entity), costing, scans)
+    choices = Choices(entity, needs, (), (), _pinned(entity), costing, scans, kept)
+    if kept is not None:
+        paths = tuple(sorted({*paths, *kept.paths}, key=lambda path: path.rank))
+        choices.held = {name: each for name, each in kept.indexes if _still_holds(each, neighbours, costing)}
     written = info(entity).overrides.key
     if written is not None:
         bases = [_handwritten_base(entity, parse(entity, written))]
     else:
         mutable = mutable_fields(entity, costing.rates[entity])
         bases = [_sharded(path, costing) for path in paths if may_be_base(path, mutable)]
+        if kept is not None and kept.base is not None and kept.base.path.shards > 1:
+            more = replace(kept.base.path, shards=max(kept.base.path.shards, costing.write_shards(kept.base.path)))
+            bases += [more] if may_be_base(more, mutable) else []
     holdings: list[Facility] = [Facility(path, "base") for path in bases]
     holdings += [variant for base in holdings for variant in _hotter(choices, base)]
     if own_table:
@@ -179,7 +195,18 @@ def _secondary(choices: Choices, paths: tuple[Path, ...], neighbours: tuple[type
                 found[Facility(path, "native", projection if fields or not included else "KEYS_ONLY", fields)] = None
             if any(service.need.consistent for service in services) and _local_fits(path, choices.costing):
                 found[Facility(path, "local", projection, included)] = None
-    return found
+    held = choices.held.values()
+    return found | dict.fromkeys(each for each in held if any(choices.service(each, need) for need in choices.needs))
+
+
+def _still_holds(facility: Facility, neighbours: tuple[type[Entity], ...], costing: Costing) -> bool:
+    """Whether a path of the lock can stay in its index."""
+    path = facility.path
+    if path.shards < costing.write_shards(path):
+        return False
+    if facility.holding == "native":
+        return can_be_native(path) and not _clashes(path, neighbours)
+    return facility.holding != "local" or _local_fits(path, costing)
 
 
 def _projections(services: list[Service]) -> list[tuple[Projection, tuple[str, ...]]]:
@@ -233,12 +260,13 @@ def _slot_kind(facility: Facility) -> tuple[object, ...]:
 
 
 def _beats(choices: Choices, rival: Facility, facility: Facility) -> bool:
-    if choices.have[rival] > choices.have[facility]:
+    prices = ((choices.have[rival], choices.keep[rival]), (choices.have[facility], choices.keep[facility]))
+    if any(its > mine for its, mine in zip(*prices)):
         return False
     for mine, theirs in zip(choices.use[facility], choices.use[rival]):
         if mine is not None and (theirs is None or theirs > mine):
             return False
-    same = choices.have[rival] == choices.have[facility] and choices.use[rival] == choices.use[facility]
+    same = prices[0] == prices[1] and choices.use[rival] == choices.use[facility]
     return not same or rival.rank < facility.rank
 
 

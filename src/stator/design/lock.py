@@ -64,7 +64,7 @@ def read_lock(path: Path) -> Plan | None:
     except DesignError as error:
         raise ConfigurationError(f"{path}: {error.message}", hint=error.hint) from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        hint = "restore it from version control; resolve a merge by writing it again: stator plan --write"
+        hint = "restore it from version control; after a merge, take one side and write it again: stator plan --write"
         raise ConfigurationError(f"{path} is not a plan: {error}", hint=hint) from None
 
 

@@ -148,7 +148,7 @@ def runner_up(choices: Choices, design: EntityDesign, at: int) -> str:
             continue
         if chosen is not None and facility.path == chosen.path and facility.holding == chosen.holding and best:
             continue
-        extra = 0.0 if facility in (design.base, *design.opened) else choices.have[facility]
+        extra = 0.0 if facility in (design.base, *design.opened) else choices.keep[facility]
         extra += INDEX_DOLLARS if facility.shares_slot and extra else 0.0
         entry = (round(use + extra, 6), facility.rank, facility)
         best = min(best, entry, key=lambda each: each[:2]) if best else entry

@@ -146,8 +146,9 @@ class Component:
     def in_indexes(self, group: Group) -> list[GroupDesign]:
         """The ways to put a group into one index of its own, cheapest reads first."""
         if group.name not in self._options:
+            different = {each.facilities: each for each in self._index_options(group)}
             self._options[group.name] = sorted(
-                self._index_options(group), key=lambda each: (each.dollars, [one.rank for one in each.facilities])
+                different.values(), key=lambda each: (each.dollars, [one.rank for one in each.facilities])
             )
         return self._options[group.name]
 
@@ -155,7 +156,7 @@ class Component:
         if any(member.consistent for member in group.members):
             return
         by_entity = {choices.entity: choices for choices in self.choices}
-        yield from self._written_options(group, by_entity)
+        yield from self._present_options(group, by_entity)
         for chosen in group_choices(group):
             alternatives = []
             for member in group.members:
@@ -174,16 +175,15 @@ class Component:
                         by_entity[facility.path.entity].price(facility)
                     yield GroupDesign(group, found, self._dollars(group, even))
 
-    def _written_options(self, group: Group, by_entity: dict[type[Entity], Choices]) -> Iterator[GroupDesign]:
-        """Indexes written by hand that hold every member, and are there anyway."""
-        pinned = [
-            {each.path.handwritten.index: each for each in by_entity[member.entity].pinned if each.path.handwritten}
-            for member in group.members
-        ]
-        for name in pinned[0]:
-            found = tuple(each[name] for each in pinned if name in each)
+    def _present_options(self, group: Group, by_entity: dict[type[Entity], Choices]) -> Iterator[GroupDesign]:
+        """Indexes that hold every member and are there anyway: written by hand, or in the lock."""
+        present = [_present(by_entity[member.entity]) for member in group.members]
+        for name in present[0]:
+            found = tuple(each[name] for each in present if name in each)
             paths = tuple(each.path for each in found)
-            if len(found) == len(pinned) and self.aligned(group, paths):
+            if len(found) == len(present) and self.aligned(group, paths):
+                for facility in found:
+                    by_entity[facility.path.entity].price(facility)
                 yield GroupDesign(group, found, self._dollars(group, paths))
 
     def aligned(self, group: Group, paths: tuple[Path, ...]) -> bool:
@@ -211,6 +211,13 @@ class Component:
     def _dollars(self, group: Group, paths: tuple[Path, ...]) -> float:
         units = self.costing.group_units(group, paths, consistent=group.members[0].consistent)
         return units * group.rps * MONTH_SECONDS * READ_UNIT_DOLLARS
+
+
+def _present(choices: Choices) -> dict[str, Facility]:
+    held = {
+        name: each for name, each in choices.held.items() if each.holding == "concatenated" and each.projection == "ALL"
+    }
+    return held | {str(each.path.handwritten.index): each for each in choices.pinned if each.path.handwritten}
 
 
 def _paths(choices: Choices) -> Iterable[Path]:
