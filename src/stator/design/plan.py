@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
+from stator.design.demand import Demand
 from stator.design.entity import info
 from stator.design.filters import Filter
 from stator.design.frozen_json import from_data, to_data
@@ -19,7 +20,9 @@ from stator.errors import DesignError
 from stator.model.limits import BATCH_GET_KEYS
 from stator.model.values import Item, Value
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+_READABLE: Final = (1, 2)
+"""Format 1 had no demand."""
 
 Request = dict[str, Any]
 Operation = Literal[
@@ -370,6 +373,8 @@ class Plan:
     proven: bool = True
     """The search finished: no cheaper design exists in its model."""
     warnings: tuple[str, ...] = field(default=())
+    demand: Demand | None = None
+    """What was asked of the design; None in plans that were frozen before this was."""
 
     def table(self, name: str) -> TablePlan:
         return next(each for each in self.tables if each.name == name)
@@ -393,7 +398,7 @@ class Plan:
     def from_json(cls, text: str) -> Plan:
         data = json.loads(text)
         found = data.pop("format", None)
-        if found != FORMAT:
+        if found not in _READABLE:
             raise DesignError(
                 f"this plan has format {found}; this Stator reads format {FORMAT}", hint="plan the design again"
             )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from stator.design.blueprint import Drawing, draw_table
 from stator.design.candidates import Path, paths_of
 from stator.design.costing import Costing, Facility
+from stator.design.demand import demand_of
 from stator.design.entity import Entity, info
 from stator.design.estimates import Estimates
 from stator.design.facilities import Choices, add_shards, choices_of, drop_worse_bases
@@ -118,6 +119,7 @@ class Planning:
             round(dollars, 4),
             proven,
             tuple(warnings),
+            demand_of(self.design),
         )
 
     # -- tables
