@@ -59,7 +59,7 @@ def origin_of(changes: Iterable[CostChange], before: Plan, after: Plan) -> Origi
     """None where a plan has no demand: then both were priced by the same one, and nothing can be told apart."""
     if before.demand is None or after.demand is None:
         return None
-    sums = dict.fromkeys(("workload", "keys", "new or gone"), Decimal(0))
+    sums: dict[str, Decimal] = dict.fromkeys(("workload", "keys", "new or gone"), Decimal(0))
     reader = _Attribution(before, after)
     for change in changes:
         for origin, dollars in reader.parts(change):
