@@ -105,7 +105,7 @@ def test_the_template_makes_the_tables_of_the_plan(source: Source) -> None:
         expiry = made.pop("TimeToLiveSpecification", None)
         assert made == request
         table = source.plan.table(request["TableName"])
-        assert (expiry and expiry["AttributeName"]) == source.ttl_attribute(table)
+        assert (expiry and expiry["AttributeName"]) == table.ttl
 
 
 # --- Terraform ----------------------------------------------------------------------------------------------
@@ -231,7 +231,7 @@ def test_the_boto3_script_makes_the_tables_and_does_no_harm_the_second_time(
             assert made[index["IndexName"]]["KeySchema"] == index["KeySchema"]
             assert made[index["IndexName"]]["Projection"] == index["Projection"]
         expiry = dynamodb_client.describe_time_to_live(TableName=table.name)["TimeToLiveDescription"]
-        assert expiry.get("AttributeName") == source.ttl_attribute(table)
+        assert expiry.get("AttributeName") == table.ttl
 
 
 # --- NoSQL Workbench ----------------------------------------------------------------------------------------

@@ -195,8 +195,6 @@ def test_labels_stay_when_the_pattern_is_gone_that_gave_them() -> None:
     def bills(owner: str) -> Any:
         return find(Bill).where(Bill.owner == owner)
 
-    page.function.__annotations__["return"] = Any
-    bills.function.__annotations__["return"] = Any
     old = Design("tenants", [Tenant, Bill], [page, bills]).plan()
     fresh, kept = (
         Design("tenants", [Tenant, Bill], [bills]).plan(),

@@ -13,6 +13,7 @@ from stator.design.conditions import Condition
 from stator.design.costing import Costing, Facility
 from stator.design.entity import Entity, info
 from stator.design.examples import example_call
+from stator.design.expiry import ttl_attribute
 from stator.design.facilities import Choices
 from stator.design.filters import Filter, FilterWriter
 from stator.design.labels import Labels
@@ -30,7 +31,7 @@ from stator.design.reasons import (
     runner_up,
 )
 from stator.design.search import GroupDesign, TableDesign
-from stator.design.slot_names import SlotNames
+from stator.design.slot_names import SlotNames, numbered
 from stator.design.steps import (
     Slot,
     condition_for,
@@ -149,6 +150,7 @@ class _Table:
             tuple(choices.name for choices in self.choices),
             round(sum(map(self._storage_dollars, self.choices)), 4),
             round(sum(map(self._other_dollars, self.choices)), 4),
+            ttl_attribute(self.name, [each.entity for each in self.choices]),
         )
 
     def _storage_dollars(self, choices: Choices) -> float:
@@ -182,7 +184,7 @@ class _Table:
             by_name.setdefault(str(slot.index), []).append(facility)
         found = []
         generic = {own: name for name, own in self.own_names.items()}
-        for name, facilities in sorted(by_name.items(), key=lambda each: _numbered(generic.get(each[0], each[0]))):
+        for name, facilities in sorted(by_name.items(), key=lambda each: numbered(generic.get(each[0], each[0]))):
             facilities.sort(key=lambda each: each.rank)
             slot, first = self.slots[facilities[0]], facilities[0]
             patterns = tuple(sorted({name for each in facilities for name in self._users(each)}))
@@ -440,11 +442,6 @@ class _Table:
             warnings=tuple(warnings),
             runner_up=second,
         )
-
-
-def _numbered(name: str) -> tuple[int, str]:
-    """GSI2 before GSI10."""
-    return len(name), name
 
 
 def _bound_partition(part: Part, member: Need, shards: int) -> Part:

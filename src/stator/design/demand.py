@@ -81,7 +81,7 @@ class Demand:
 def demand_of(design: Design) -> Demand:
     estimates = Estimates(design)
     entities = [_entity(each, design, estimates) for each in design.entities]
-    reads = [PatternDemand(each.name, each.traffic.returns) for each in design.reads]
+    reads = [PatternDemand(each.name, _float(each.traffic.returns)) for each in design.reads]
     writes = [_write(each) for each in design.write_patterns]
     return Demand(
         tuple(sorted(entities, key=lambda each: each.name)),
@@ -112,6 +112,10 @@ def _write(pattern: WritePattern) -> PatternDemand:
         fields = sorted({*change.fields, *always}) if change.kind == "update" else ()
         changes.append(ChangeDemand(change.kind, known.name, tuple(fields), float(change.times)))
     return PatternDemand(pattern.name, changes=tuple(changes))
+
+
+def _float(number: float | None) -> float | None:
+    return None if number is None else float(number)
 
 
 # --- in words -----------------------------------------------------------------------------------------------

@@ -206,7 +206,7 @@ def _order(
                 hint="order by a field of the entity itself with one plain value",
             )
         return ask.order.name
-    if not ask.descending:
+    if not ask.by_time:
         return None
     candidates = [span.field for span in spans] or [
         name for name, each in known.fields.items() if each.role == "created"
@@ -221,9 +221,10 @@ def _order(
         return candidates[0]
     if len(ask.targets) > 1:
         return None
+    which = "newest" if ask.descending else "oldest"
     raise DesignError(
-        f"{pattern.where}: {pattern.name} wants the newest first, but {known.name} has no one time to tell by",
-        hint=f"name it: .newest_first({known.name}.some_time)",
+        f"{pattern.where}: {pattern.name} wants the {which} first, but {known.name} has no one time to tell by",
+        hint=f"name it: .{which}_first({known.name}.some_time)",
     )
 
 

@@ -76,6 +76,8 @@ class TablePlan:
     """The items, and the entries of all indexes."""
     other_dollars_per_month: float = 0.0
     """What no pattern shows: writes declared for an entity as such, and looking up keys that the identity does not give."""
+    ttl: str | None = None
+    """The attribute that items expire by: a ``ttl()`` field."""
 
     def create_request(self) -> Request:
         request: Request = {

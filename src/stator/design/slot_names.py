@@ -67,7 +67,7 @@ class SlotNames:
             [each for one in component.entities.values() for each in one.opened if _shares(each, projection)]
             for component in self.found.components
         ]
-        present = sorted({self.held[each] for part in parts for each in part if each in self.held}, key=_numbered)
+        present = sorted({self.held[each] for part in parts for each in part if each in self.held}, key=numbered)
         colours: dict[Facility, int] = {}
         for component, part in zip(self.found.components, parts):
             groups = [group.facilities for group in component.groups if not group.in_base]
@@ -98,6 +98,6 @@ def _shares(facility: Facility, projection: Projection) -> bool:
     return facility.shares_slot and facility.projection == projection
 
 
-def _numbered(name: str) -> tuple[int, str]:
+def numbered(name: str) -> tuple[int, str]:
     """GSI2 before GSI10."""
     return len(name), name
