@@ -43,7 +43,8 @@ from stator.design.steps import (
     sort_parts,
 )
 from stator.design.templates import Part, Template, text
-from stator.design.unit_prices import MONTH_SECONDS, READ_UNIT_DOLLARS, STORAGE_BYTE_DOLLARS, WRITE_UNIT_DOLLARS
+from stator.design.unit_prices import READ_UNIT_DOLLARS, STORAGE_BYTE_DOLLARS, WRITE_UNIT_DOLLARS
+from stator.design.units import MONTH_SECONDS
 from stator.errors import DesignError
 from stator.model.limits import READ_UNIT_BYTES
 

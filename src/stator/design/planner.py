@@ -32,7 +32,8 @@ from stator.design.needs import (
 from stator.design.plan import EntityPlan, PatternPlan, Plan, TablePlan
 from stator.design.refusals import refuse_component, refuse_indexes, refuse_unserved
 from stator.design.search import Component, components_of, search
-from stator.design.unit_prices import MONTH_SECONDS, READ_UNIT_DOLLARS
+from stator.design.unit_prices import READ_UNIT_DOLLARS
+from stator.design.units import MONTH_SECONDS
 from stator.design.writes import write_plans
 from stator.errors import DesignError
 from stator.model.limits import READ_UNIT_BYTES

@@ -52,7 +52,8 @@ from stator.design.labels import Labels
 from stator.design.needs import Group, Need, is_optional
 from stator.design.slots import slots_needed
 from stator.design.steps import partition_parts
-from stator.design.unit_prices import INDEX_DOLLARS, MONTH_SECONDS, READ_UNIT_DOLLARS
+from stator.design.unit_prices import INDEX_DOLLARS, READ_UNIT_DOLLARS
+from stator.design.units import MONTH_SECONDS
 
 NODE_BUDGET: Final = 200_000
 
