@@ -15,6 +15,7 @@ from stator.design.demand import Demand
 from stator.design.entity import info
 from stator.design.filters import Filter
 from stator.design.frozen_json import from_data, to_data
+from stator.design.key_sizes import check_size
 from stator.design.templates import Template
 from stator.errors import DesignError
 from stator.model.limits import BATCH_GET_KEYS
@@ -111,6 +112,8 @@ class KeyAttribute:
     template: Template
     index: str | None = None
     when: tuple[tuple[Template, str], ...] = ()
+    is_sort: bool = field(default=False, compare=False)
+    """Not in locks of format 1, and no difference between keys."""
 
     def value(self, values: Mapping[str, Any]) -> Value | None:
         for test, wanted in self.when:
@@ -176,7 +179,13 @@ class EntityPlan:
         return {"TableName": self.table, "Item": self.item(entity)}
 
     def _filled(self, attributes: Iterable[KeyAttribute], values: Mapping[str, Any]) -> Item:
-        return {key.name: value for key in attributes if (value := key.value(values)) is not None}
+        found: Item = {}
+        for key in attributes:
+            value = key.value(values)
+            if value is not None:
+                check_size(self.name, key, value, values)
+                found[key.name] = value
+        return found
 
 
 # --- patterns -----------------------------------------------------------------------------------------------

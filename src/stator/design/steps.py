@@ -142,7 +142,10 @@ def key_attributes(facility: Facility, slot: Slot, labels: Labels) -> list[KeyAt
     if slot.native:
         names = [*slot.partition, *slot.sort]
         return [
-            KeyAttribute(name, Template((field_part(path.entity, name),), native=True), slot.index) for name in names
+            KeyAttribute(
+                name, Template((field_part(path.entity, name),), native=True), slot.index, is_sort=name in slot.sort
+            )
+            for name in names
         ]
     when = tuple(
         (
@@ -151,7 +154,7 @@ def key_attributes(facility: Facility, slot: Slot, labels: Labels) -> list[KeyAt
         )
         for name, source in path.constants
     )
-    found = [KeyAttribute(slot.sort[0], Template(sort_parts(path, labels)), slot.index, when)]
+    found = [KeyAttribute(slot.sort[0], Template(sort_parts(path, labels)), slot.index, when, is_sort=True)]
     if slot.kind != "LSI":
         found.insert(0, KeyAttribute(slot.partition[0], Template(partition_parts(path, labels)), slot.index, when))
     return found
