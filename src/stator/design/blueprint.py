@@ -291,13 +291,14 @@ class _Table:
     def _step(self, service: Service, facility: Facility, slot: Slot, strangers: list[Path]) -> Step:
         need, entity = service.need, service.need.entity
         units = self.costing.read_units(service, facility) or 0.0
-        condition = condition_for(service, slot, self.designs[entity].base, self.labels)
+        base = self.designs[entity].base
+        condition, *others = [condition_for(each, slot, base, self.labels) for each in service.one_by_one()]
         writer = FilterWriter()
         left = [need.equal_tests[name] for name in service.left_equal if name in need.equal_tests]
         left += [test for span in service.left_spans for test in span.tests]
         for each in (*left, *condition.filters, *need.filters):
             writer.add(each, info(entity))
-        is_get = facility.is_base and service.whole_key and not writer.done() and not need.is_count
+        is_get = facility.is_base and service.whole_key and not others and not writer.done() and not need.is_count
         if is_get:
             return Step(
                 "GetItem", self.name, (info(entity).name,), key=condition.tests,
@@ -323,6 +324,7 @@ class _Table:
             shards=condition.shards,
             fetch=() if covered else self._fetch_keys(entity),
             units=round(units, 4),
+            alternatives=tuple(each.tests for each in others),
         )
 
     def _forward(self, need: Need, path: Path) -> bool:

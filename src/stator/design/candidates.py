@@ -2,7 +2,7 @@
 
 A path has a partition, a tuple of fields that must be known, and a sort tuple. It meets a need when
 
-1. every field of the partition is compared for equality;
+1. every field of the partition is compared for equality, or with one of a few values: then there is a query for each;
 2. the rest of the equal fields begin the sort tuple, as far as they go; what does not fit is a filter;
 3. the order asked for is the next field of the sort tuple, and a range on that field becomes a range of the key;
 4. the filters that remain keep at least one item in ``MAX_AMPLIFICATION`` of what the key finds.
@@ -23,7 +23,7 @@ import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, combinations, permutations
+from itertools import chain, combinations, permutations, product
 from typing import Final
 
 from stator.design.entity import Entity, EntityInfo, info
@@ -102,6 +102,26 @@ class Service:
         return self.need.filter_fields | set(self.left_equal) | {span.field for span in self.left_spans}
 
     @property
+    def queries(self) -> int:
+        """One for each combination of the values that the key is asked for."""
+        return self.need.options((*self.path.partition, *self.prefix))
+
+    @property
+    def identifies(self) -> bool:
+        """Each query is about one item."""
+        asked = {*self.path.partition, *self.prefix}
+        equal = self.need.equal
+        return all(
+            name in equal and (name in asked or not equal[name].options) for name in info(self.need.entity).identity
+        )
+
+    def one_by_one(self) -> Iterable[Service]:
+        """The same for each single combination."""
+        fields = [name for name in (*self.path.partition, *self.prefix) if self.need.equal[name].options]
+        for chosen in product(*(self.need.equal[name].options for name in fields)):
+            yield replace(self, need=replace(self.need, equal=self.need.equal | dict(zip(fields, chosen))))
+
+    @property
     def is_blunt(self) -> bool:
         """A string key that ends with the ranged field cannot leave out the value at the upper end, unless the one just below is known."""
         span = self.span
@@ -151,7 +171,7 @@ def _holds_constants(path: Path, need: Need) -> bool:
 def _amplification(need: Need, left: tuple[str, ...], spans: tuple[Span, ...], estimates: Estimates) -> float:
     if set(info(need.entity).identity) <= need.equal.keys() - set(left):
         return 1.0
-    values = estimates.distinct(need.entity, left) if left else 1.0
+    values = max(1.0, estimates.distinct(need.entity, left) / need.options(left)) if left else 1.0
     return values / KEPT_BY_FILTER ** len(spans)
 
 

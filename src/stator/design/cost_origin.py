@@ -111,7 +111,7 @@ class _Attribution:
 
 def _least(pattern: PatternPlan) -> Decimal:
     """No request reads less than half a unit, or one that is consistent."""
-    least = sum(step.shards * (1.0 if step.consistent else 0.5) for step in pattern.steps)
+    least = sum(len(step.conditions) * step.shards * (1.0 if step.consistent else 0.5) for step in pattern.steps)
     return Decimal(str(least / pattern.units_per_call)) if pattern.units_per_call else Decimal(1)
 
 

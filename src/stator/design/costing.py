@@ -179,7 +179,7 @@ class Costing:
         if need.consistent and not (facility.is_base or facility.holding == "local"):
             return None
         is_get = facility.is_base and service.whole_key and not (service.filter_fields or service.left_spans)
-        if is_get:
+        if is_get and service.queries == 1:
             return 0.0 if need.only_key else read_units(self.item_bytes(need.entity), consistent=need.consistent)
         if facility.is_native and service.filter_fields & {*path.partition, *path.sort}:
             return None  # DynamoDB refuses filters on the attributes of the key
@@ -202,12 +202,11 @@ class Costing:
         return service.filter_fields <= seen and not service.is_blunt
 
     def _query_units(self, service: Service, facility: Facility) -> float:
-        need, shards = service.need, facility.path.shards
-        matched = self.matched(service)
-        if shards > 1 and not (set(info(need.entity).identity) <= need.equal.keys()):
-            each = matched if need.limit is not None else matched / shards
-            return shards * read_units(each * self.entry_bytes(facility), consistent=need.consistent)
-        return read_units(matched * self.entry_bytes(facility), consistent=need.consistent)
+        need, queries, matched = service.need, service.queries, self.matched(service)
+        if not service.identifies:
+            queries *= facility.path.shards
+        each = matched if need.limit is not None else matched / queries
+        return queries * read_units(each * self.entry_bytes(facility), consistent=need.consistent)
 
     def read_dollars(self, service: Service, facility: Facility) -> float | None:
         units = self.read_units(service, facility)
@@ -237,7 +236,7 @@ class Costing:
         else:
             own = self.partition_bytes(facility.path, service.prefix) * (KEPT_BY_FILTER if service.span else 1.0)
             read = min(own + others, float(PAGE_BYTES) * shards)
-        return shards * read_units(read / shards, consistent=need.consistent)
+        return service.queries * shards * read_units(read / shards, consistent=need.consistent)
 
     def crowded_group_units(self, group: Group, paths: tuple[Path, ...], strangers: list[Path]) -> float:
         """The same for a call that reads several entities."""

@@ -97,7 +97,7 @@ class Ask:
                 raise DesignError(f"{reference!r} is not a field of {names}", hint="compare fields of what is found")
 
 
-_INDEXABLE = frozenset({"=", "<", "<=", ">", ">=", "between", "begins_with"})
+_INDEXABLE = frozenset({"=", "<", "<=", ">", ">=", "between", "begins_with", "in"})
 
 
 def _indexable(test: Comparison) -> bool:

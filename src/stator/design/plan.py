@@ -213,7 +213,8 @@ class KeyTest:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One request of a pattern; one for each shard when there are ``shards``."""
+    """One request of a pattern; one for each shard when there are ``shards``, and for each of the ``alternatives``. The reader puts the
+    answers together, in their order and up to the limit."""
 
     operation: Operation
     table: str
@@ -230,10 +231,16 @@ class Step:
     fetch: tuple[str, ...] = ()
     """The table's key attributes, when the index holds only keys and the items are read with BatchGetItem afterwards."""
     units: float = 0.0
+    alternatives: tuple[tuple[KeyTest, ...], ...] = ()
+    """The key once more for each further value, where a field may have one of several."""
+
+    @property
+    def conditions(self) -> tuple[tuple[KeyTest, ...], ...]:
+        return (self.key, *self.alternatives)
 
     @property
     def key_condition(self) -> str:
-        return " AND ".join(map(str, self.key))
+        return " or ".join(" AND ".join(map(str, tests)) for tests in self.conditions)
 
     def requests(self, arguments: Mapping[str, Any]) -> tuple[Request, ...]:
         if self.operation == "GetItem":
@@ -243,7 +250,13 @@ class Step:
                 f"{self.operation} is made from an item, not from arguments",
                 hint="use EntityPlan.put_request, or base_key with an UpdateExpression of your own",
             )
-        return tuple(self._read(arguments, shard) for shard in range(self.shards))
+        found: list[Request] = []
+        for tests in self.conditions:
+            for shard in range(self.shards):
+                request = self._read(arguments, shard, tests)
+                if request not in found:  # two arguments may have one value
+                    found.append(request)
+        return tuple(found)
 
     def fetch_requests(self, items: Iterable[Item]) -> tuple[Request, ...]:
         """BatchGetItem requests for the items that a query of an index gave the keys of."""
@@ -256,14 +269,14 @@ class Step:
         request: Request = {"TableName": self.table, "Key": key}
         return request | ({"ConsistentRead": True} if self.consistent else {})
 
-    def _read(self, arguments: Mapping[str, Any], shard: int) -> Request:
+    def _read(self, arguments: Mapping[str, Any], shard: int, tests: tuple[KeyTest, ...]) -> Request:
         request: Request = {"TableName": self.table}
         names: dict[str, str] = {}
         values: dict[str, Value | None] = {}
         if self.index:
             request["IndexName"] = self.index
-        if self.key:
-            request["KeyConditionExpression"] = self._condition(arguments, shard, names, values)
+        if tests:
+            request["KeyConditionExpression"] = self._condition(tests, arguments, shard, names, values)
         if self.filter:
             request["FilterExpression"] = self.filter.expression
             names |= dict(self.filter.names)
@@ -285,10 +298,15 @@ class Step:
         return request
 
     def _condition(
-        self, arguments: Mapping[str, Any], shard: int, names: dict[str, str], values: dict[str, Value | None]
+        self,
+        tests: tuple[KeyTest, ...],
+        arguments: Mapping[str, Any],
+        shard: int,
+        names: dict[str, str],
+        values: dict[str, Value | None],
     ) -> str:
         terms = []
-        for at, test in enumerate(self.key):
+        for at, test in enumerate(tests):
             names[f"#k{at}"] = test.attribute
             shown = []
             for bound in test.bounds:

@@ -175,7 +175,8 @@ class Condition:
 def condition_for(service: Service, slot: Slot, base: Facility, labels: Labels) -> Condition:
     if slot.native:
         return _native_condition(service, slot)
-    path, known = service.path, dict(service.need.equal)
+    path = service.path
+    known = {name: source for name, source in service.need.equal.items() if not source.options}
     # In a local index the partition is the table's.
     partition = _bound(partition_parts(base.path if slot.kind == "LSI" else path, labels), known)
     shards = next((part.shards for part in partition if part.kind == "shard" and not part.of), 1)
