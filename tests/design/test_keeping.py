@@ -302,3 +302,30 @@ def test_equal_locks_give_equal_plans_in_any_order_of_patterns() -> None:
         shuffled = list(EVERYTHING)
         random.Random(seed).shuffle(shuffled)
         assert office(*shuffled).plan(previous=old) == wanted
+
+
+def test_columns_that_are_now_read_together_take_the_label_of_a_base_key() -> None:
+    class Sale(Entity):
+        sale_id: str = ident()
+        buyer: str
+        at: datetime
+
+    @read(rps=20, returns=5)
+    def sales_to(buyer: str) -> Query[Sale]:
+        return find(Sale).where(Sale.buyer == buyer).newest_first(Sale.at)
+
+    @read(rps=20)
+    def sale(sale_id: str) -> Query[Sale]:
+        return find(Sale).where(Sale.sale_id == sale_id)
+
+    @read(rps=5, returns=5)
+    def customer(person_id: str) -> Bundle2[Person, Sale]:
+        return together(Person, Sale).where(Person.person_id == person_id, Sale.buyer == person_id)
+
+    volumes = {Person: 10_000, Sale: 100_000}
+    old = Design("sales", [Person, Sale], [person, sale, sales_to], volumes=volumes).plan()
+    new = Design("sales", [Person, Sale], [person, sale, sales_to, customer], volumes=volumes).plan(previous=old)
+    assert keys_by_index(new, "Person")[None] == keys_by_index(old, "Person")[None]
+    assert keys_by_index(new, "Sale")[None] == keys_by_index(old, "Sale")[None]
+    [step] = new.pattern("customer").steps
+    assert step.operation == "Query" and "PERSON#{person_id}" in step.key_condition

@@ -35,6 +35,7 @@ from stator.design.slot_names import SlotNames, numbered
 from stator.design.steps import (
     Slot,
     condition_for,
+    group_partition,
     key_attributes,
     partition_parts,
     reaches,
@@ -42,7 +43,7 @@ from stator.design.steps import (
     same_stretch,
     sort_parts,
 )
-from stator.design.templates import Part, Template, text
+from stator.design.templates import Template, text
 from stator.design.unit_prices import READ_UNIT_DOLLARS, STORAGE_BYTE_DOLLARS, WRITE_UNIT_DOLLARS
 from stator.design.units import MONTH_SECONDS
 from stator.errors import DesignError
@@ -369,9 +370,7 @@ class _Table:
         paths = tuple(each.path for each in placed.facilities)
         slot = self.base_slots[paths[0].entity] if placed.in_base else self.slots[placed.facilities[0]]
         first = group.members[0]
-        partition = tuple(
-            _bound_partition(part, first, paths[0].shards) for part in partition_parts(paths[0], self.labels)
-        )
+        partition = group_partition(paths[0], first, self.labels)
         neighbours = self._in_partition(paths[0], slot.index, {path.entity for path in paths})
         sort, inside = self._label_range(slot, paths, neighbours)
         strangers = list(dict.fromkeys(entity for entity, _ in inside))
@@ -445,14 +444,3 @@ class _Table:
             warnings=tuple(warnings),
             runner_up=second,
         )
-
-
-def _bound_partition(part: Part, member: Need, shards: int) -> Part:
-    if part.kind == "shard":
-        return Part("shard", shards=shards)
-    if part.kind == "text":
-        return part
-    source = member.equal[part.value]
-    if source.param is not None:
-        return Part("param", source.param, part.encoding)
-    return text(keys.encode(part.encoding, source.constant))

@@ -26,7 +26,7 @@ from stator.design.costing import Facility
 from stator.design.entity import Entity, info
 from stator.design.handwritten import Piece
 from stator.design.labels import Labels
-from stator.design.needs import Source, Span, key_encoding
+from stator.design.needs import Need, Source, Span, key_encoding
 from stator.design.plan import KeyAttribute, KeyTest
 from stator.design.templates import Part, Template, text, wire_value
 
@@ -186,6 +186,14 @@ def condition_for(service: Service, slot: Slot, base: Facility, labels: Labels) 
         tests = [KeyTest(name, "=", (_native_value(service.need.entity, name, known[name]),))]
     sort, filters = _sort_tests(slot.sort[0], sort_parts(path, labels), known, service.span)
     return Condition((*tests, *sort), filters, shards)
+
+
+def group_partition(path: Path, member: Need, labels: Labels) -> tuple[Part, ...]:
+    """The partition of a query over several entities, as one of them asks for it; every shard is asked."""
+    parts = partition_parts(path, labels)
+    return tuple(
+        Part("shard", shards=path.shards) if part.kind == "shard" else _bind(part, member.equal) for part in parts
+    )
 
 
 def _bound(parts: tuple[Part, ...], known: Mapping[str, Source]) -> tuple[Part, ...]:
