@@ -16,6 +16,8 @@ from stator.design.entity import Entity
 from stator.design.search import TableDesign
 from stator.design.slots import colour
 from stator.design.steps import Slot
+from stator.errors import DesignError
+from stator.model.limits import GLOBAL_INDEXES
 
 
 class SlotNames:
@@ -61,6 +63,17 @@ class SlotNames:
             else:
                 name = self.held.get(facility) or next(fresh[kind])
             self.slots[facility] = self._slot(kind, name, facility)
+        self._check_count()
+
+    def _check_count(self) -> None:
+        """Paths that stay where the lock has them may take more indexes than they would need afresh."""
+        names = {slot.index for slot in self.slots.values() if slot.kind == "GSI"}
+        if len(names) > GLOBAL_INDEXES:
+            raise DesignError(
+                f"{len(names)} global indexes on one table, because paths keep the index that the lock has them in; "
+                f"DynamoDB has {GLOBAL_INDEXES}",
+                hint="drop a pattern that needs an index of its own, or see what stator plan --fresh would do",
+            )
 
     def _name_shared(self, projection: Projection, fresh: Iterator[str]) -> None:
         parts = [
