@@ -235,6 +235,8 @@ def test_one_of_several_values_is_a_query_for_each(layout: Any) -> None:
             if ask.is_count:
                 assert sum(found) == len(wanted)
                 continue
+            [step] = plan.pattern(name).steps
+            assert step.order == (ask.order.name if ask.order is not None else None)
             if ask.order is not None:
                 found, wanted = (
                     sorted(each, key=lambda one: one.at, reverse=True)[: ask.limit] for each in (found, wanted)

@@ -326,6 +326,7 @@ class _Table:
             fetch=() if covered else self._fetch_keys(entity),
             units=round(units, 4),
             alternatives=tuple(each.tests for each in others),
+            order=need.order,
         )
 
     def _forward(self, need: Need, path: Path) -> bool:
@@ -391,6 +392,7 @@ class _Table:
             consistent=first.consistent,
             shards=paths[0].shards,
             units=round(units, 4),
+            order=next((member.order for member in group.members if member.order is not None), None),
         )
         reasons, warnings = group_reasons(placed, step, strangers)
         return self._pattern(group.name, (step,), reasons, warnings, "")

@@ -233,6 +233,9 @@ class Step:
     units: float = 0.0
     alternatives: tuple[tuple[KeyTest, ...], ...] = ()
     """The key once more for each further value, where a field may have one of several."""
+    order: str | None = None
+    """The field that was asked to be ordered by: what the answers of several requests are merged by. Their sort keys may begin with
+    something else."""
 
     @property
     def conditions(self) -> tuple[tuple[KeyTest, ...], ...]:
