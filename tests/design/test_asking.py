@@ -105,6 +105,21 @@ def test_two_times_must_be_told_apart(which: str) -> None:
     assert f".{which}_first(Trip." in str(raised.value.hint)
 
 
+@pytest.mark.parametrize("which", ["newest", "oldest"])
+def test_several_entities_without_one_time_are_refused_too(which: str) -> None:
+    class Seat(Entity):
+        trip_id: str = ident()
+        number: int = ident()
+
+    @read()
+    def seats(trip_id: str) -> Any:
+        query = together(Trip, Seat).where(Trip.trip_id == trip_id)
+        return query.newest_first() if which == "newest" else query.oldest_first()
+
+    with pytest.raises(DesignError, match=f"wants the {which} first, but none of its entities"):
+        Design("sites", [Trip, Seat], [seats]).plan()
+
+
 # --- many entities at once
 
 

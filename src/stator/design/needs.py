@@ -261,6 +261,12 @@ def group_of(pattern: Pattern[..., Any], estimates: Estimates) -> Group:
     """A pattern over several entities: which compared values each of them has a field for."""
     ask = pattern.trace()
     members = [need_of(pattern, target, estimates) for target in ask.targets]
+    if ask.by_time and all(member.order is None for member in members):
+        first, which = info(ask.targets[0]).name, "newest" if ask.descending else "oldest"
+        raise DesignError(
+            f"{pattern.where}: {pattern.name} wants the {which} first, but none of its entities has one time to tell by",
+            hint=f"name it: .{which}_first({first}.some_time)",
+        )
     shared: list[tuple[str, ...]] = []
     filled = [dict(member.equal) for member in members]
     tests = [dict(member.equal_tests) for member in members]
