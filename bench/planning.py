@@ -84,6 +84,9 @@ def main() -> None:
         seconds = time.perf_counter() - start
         indexes = sum(len(table.indexes) for table in plan.tables)
         print(f"{layout}: {seconds:.2f} s, {len(plan.tables)} tables, {indexes} indexes, proven {plan.proven}")
+        start = time.perf_counter()
+        kept = design.plan(previous=plan)
+        print(f"{layout}, from its lock on: {time.perf_counter() - start:.2f} s, the same: {kept == plan}")
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from stator.design.patterns import Bundle2 as Bundle2
     from stator.design.patterns import Bundle3 as Bundle3
     from stator.design.patterns import Bundle4 as Bundle4
+    from stator.design.patterns import BundleMany as BundleMany
     from stator.design.patterns import Count as Count
     from stator.design.patterns import Query as Query
     from stator.design.patterns import creates as creates
@@ -51,8 +52,8 @@ _HOMES = {
         "counter", "created", "encrypted", "ident", "large", "ttl", "unique", "updated", "version",
     ),
     "stator.design.patterns": (
-        "Bundle2", "Bundle3", "Bundle4", "Count", "Query", "creates", "deletes", "find", "read", "together", "updates",
-        "write",
+        "Bundle2", "Bundle3", "Bundle4", "BundleMany", "Count", "Query", "creates", "deletes", "find", "read",
+        "together", "updates", "write",
     ),
     "stator.engine": ("Engine",),
     "stator.tables.async_db": ("AsyncDb",),

@@ -76,6 +76,28 @@ def test_a_change_is_said_in_one_sentence(committed: Path) -> None:
     )
 
 
+def test_workload_and_keys_are_told_apart(committed: Path) -> None:
+    text = with_email()
+    assert "rps=120" in text
+    (committed / "shop.py").write_text(text.replace("rps=120", "rps=480"))
+    second = stator_in(committed, "cost", "--diff", "main", columns=400).stdout.splitlines()[1]
+    assert second.startswith("Of this, +$")
+    assert "from the workload (orders_of_user 480 times a second instead of 120)" in second
+    assert "new or gone" in second
+    origin = json.loads(stator_in(committed, "cost", "--diff", "main", "--json").stdout)["diff"]["origin"]
+    assert origin["sentence"] == second
+    assert origin["workload_dollars_per_month"] > 0
+
+
+def test_a_lock_without_a_workload_is_priced_by_todays(committed: Path) -> None:
+    data = json.loads((committed / "shop.design.json").read_text()) | {"format": 1}
+    del data["demand"]
+    (committed / "shop.design.json").write_text(json.dumps(data))
+    git(committed, "commit", "-q", "-a", "-m", "old")
+    done = stator_in(committed, "cost", "--diff", "HEAD", columns=400)
+    assert "both sides are priced by today's" in done.stdout.splitlines()[1]
+
+
 def test_a_change_is_found_from_another_folder_too(committed: Path, tmp_path: Path) -> None:
     inside = committed / "docs"
     inside.mkdir()
@@ -113,8 +135,11 @@ def test_a_revision_without_a_lock_file_is_told(committed: Path) -> None:
 
 @pytest.mark.parametrize("text", ["not json", "{}", "[]", '{"format": 1, "name": "shop"}', '{"format": 99}'])
 def test_a_broken_lock_file_is_told(committed: Path, text: str) -> None:
+    good = (committed / "shop.design.json").read_text()
     (committed / "shop.design.json").write_text(text)
     git(committed, "commit", "-q", "-a", "-m", "broken")
+    assert "shop.design.json" in fails(committed)
+    (committed / "shop.design.json").write_text(good)
     assert "shop.design.json in HEAD" in fails(committed, "--diff", "HEAD")
 
 

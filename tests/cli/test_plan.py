@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -213,9 +214,39 @@ def test_write_freezes_the_plan_beside_the_design(project: Project) -> None:
     assert "says the same" in project.run("plan").stderr
 
 
-def test_writing_over_a_lock_says_what_it_means(project: Project) -> None:
+def test_writing_over_a_lock_says_what_it_means_and_orphans_nothing_unasked(project: Project) -> None:
     project.run("plan", "--write")
+    frozen = (project.folder / "shop.design.json").read_text()
     project.edit("shop.py", "class User(Entity)", 'class User(Entity, key=("PERSON#{user_id}", "USER"))')
     assert "says otherwise" in project.run("plan").stderr
     done = project.run("plan", "--write")
+    assert done.returncode == 1
     assert "orphans: entity User: its key was PK = USER#{user_id}" in done.stderr
+    assert "stays as it is" in done.stderr and "--force" in done.stderr
+    assert (project.folder / "shop.design.json").read_text() == frozen
+    done = project.run("plan", "--write", "--force")
+    assert done.returncode == 0
+    assert "orphans: entity User" in done.stderr
+    assert "PERSON#" in (project.folder / "shop.design.json").read_text()
+
+
+def test_force_without_write_is_a_mistake(project: Project) -> None:
+    done = project.run("plan", "--force")
+    assert done.returncode == 2
+    assert "--write" in done.stderr
+
+
+def test_a_plan_keeps_to_the_lock_until_it_is_asked_not_to(project: Project) -> None:
+    """Without user_page nothing needs orders and users in one partition; with the lock they stay there."""
+    project.run("plan", "--write")
+    text = (project.folder / "shop.py").read_text().replace("user_page, ", "").replace("orders_of_user, ", "")
+    (project.folder / "shop.py").write_text(text)
+    kept, fresh = (json.loads(project.run("plan", "--json", *more).stdout) for more in ((), ("--fresh",)))
+
+    def base(plan: dict[str, Any]) -> str:
+        order = next(each for each in plan["entities"] if each["name"] == "Order")
+        return str(order["keys"])
+
+    assert base(kept) != base(fresh)
+    assert project.run("plan", "--write").returncode == 0
+    assert project.run("plan", "--write", "--fresh").returncode == 1

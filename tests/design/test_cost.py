@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 from typing import Any
@@ -11,11 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stator.design.cost import MODES, CostOptions, CostReport, cost
-from stator.design.cost_diff import cause_of, compare
+from stator.design.cost_diff import CostDiff, cause_of, compare
+from stator.design.cost_origin import Origin
 from stator.design.design import Design
 from stator.design.entity import Entity
 from stator.design.markers import ident
-from stator.design.patterns import Query, creates, find, read, updates, write
+from stator.design.patterns import Pattern, Query, WritePattern, creates, find, read, updates, write
 from stator.design.plan import Plan
 from stator.design.workload import workload_of
 from stator.errors import DesignError
@@ -90,11 +92,11 @@ def designs() -> tuple[tuple[Design, Plan], ...]:
 def test_the_parts_make_up_the_whole_to_the_last_digit(
     at: int, mode: Any, utilisation: float, years: Any, pitr: bool, backups: float, consumers: int, alone: bool
 ) -> None:
-    design, plan = designs()[at]
+    _, plan = designs()[at]
     options = CostOptions(
         mode=mode, utilisation=utilisation, years=years, pitr=pitr, backups=backups, stream_consumers=consumers
     )
-    found = cost(plan, facts=None if alone else design, **options)
+    found = cost(replace(plan, demand=None) if alone else plan, **options)
     assert all(line.dollars >= 0 for line in found.lines)
     for group in (found.by_kind(), found.by_pattern(), found.by_entity(), found.by_place(), found.by(cause_of)):
         assert sum(group.values()) == found.total
@@ -114,10 +116,17 @@ def test_the_units_of_every_pattern_are_those_of_the_plan(at: int) -> None:
 
 
 @pytest.mark.parametrize("at", range(6))
-def test_a_plan_without_its_design_has_the_same_requests_but_for_declared_writes(at: int) -> None:
+def test_a_frozen_plan_has_the_whole_workload(at: int) -> None:
+    design, plan = designs()[at]
+    assert workload_of(Plan.from_json(plan.to_json())) == workload_of(plan, design)
+    assert workload_of(replace(plan, demand=None), design) == workload_of(plan)
+
+
+@pytest.mark.parametrize("at", range(6))
+def test_a_plan_without_its_demand_has_the_same_requests_but_for_declared_writes(at: int) -> None:
     design, plan = designs()[at]
     whole = [use for use in workload_of(plan, design).uses if not use.pattern.startswith("writes of")]
-    alone = workload_of(Plan.from_json(plan.to_json())).uses
+    alone = workload_of(replace(plan, demand=None)).uses
     assert float(sum(use.units for use in alone)) == pytest.approx(float(sum(use.units for use in whole)), rel=1e-3)
 
 
@@ -244,3 +253,76 @@ def test_no_difference_is_said_as_such() -> None:
 def test_a_difference_needs_one_basis() -> None:
     with pytest.raises(DesignError, match="not on the same basis"):
         compare(post(parcel).cost(), post(parcel).cost(mode="provisioned"))
+
+
+# --- where a difference comes from --------------------------------------------------------------------------
+
+
+def apart(before: Design, after: Design) -> tuple[CostDiff, Origin]:
+    old, new = before.plan(), after.plan()
+    found = compare(cost(old), cost(new), (old, new))
+    assert found.origin is not None
+    parts = found.origin.workload + found.origin.keys + found.origin.new_or_gone
+    assert parts == found.dollars
+    return found, found.origin
+
+
+def at_rate(pattern: Any, rps: float) -> Any:
+    if isinstance(pattern, WritePattern):
+        return WritePattern(pattern.function, rps)
+    return Pattern(pattern.function, replace(pattern.traffic, rps=rps))
+
+
+def test_each_side_is_priced_by_its_own_workload() -> None:
+    """Twice the writes: the old lock must not be priced at the new rate."""
+    old, new = post(parcel, accept), post(parcel, at_rate(accept, accept.rps * 2))
+    assert cost(old.plan(), facts=new) == old.cost()
+    found, origin = apart(old, new)
+    assert found.dollars > 0
+    assert (origin.keys, origin.new_or_gone) == (0, 0)
+    assert f"accept {accept.rps * 2:g} times a second instead of {accept.rps:g}" in origin.sentence
+    assert origin.sentence.startswith(f"Of this, +${found.dollars:,.2f} from the workload (")
+
+
+def test_a_new_pattern_is_told_from_the_index_it_needs_and_from_the_workload() -> None:
+    _, origin = apart(post(parcel, accept), post(at_rate(parcel, 300), parcels_in, accept))
+    assert origin.workload > 0 and origin.keys > 0 and origin.new_or_gone > 0
+    for words in ("from the workload (parcel 300 times", "from the keys and indexes", "new or gone"):
+        assert words in origin.sentence
+
+
+def test_a_read_that_goes_another_way_differs_because_of_both() -> None:
+    plan = post(parcel, parcels_in, accept).plan()
+    busy = post(parcel, at_rate(parcels_in, 4 * parcels_in.traffic.rps), accept).plan()
+    [step] = busy.pattern("parcels_in").steps
+    moved = replace(
+        busy,
+        patterns=tuple(
+            replace(each, steps=(replace(step, units=step.units * 3, forward=False),))
+            if each.name == "parcels_in"
+            else each
+            for each in busy.patterns
+        ),
+    )
+    found = compare(cost(plan), cost(moved), (plan, moved))
+    [change] = [each for each in found.changes if each.cause == "parcels_in"]
+    assert found.origin is not None and change.before is not None and change.after is not None
+    assert found.origin.workload == pytest.approx(change.before * 3, abs=Decimal("1e-6"))
+    assert found.origin.keys == pytest.approx(change.after - 4 * change.before, abs=Decimal("1e-6"))
+
+
+def test_without_a_frozen_workload_nothing_is_told_apart() -> None:
+    old, new = post(parcel).plan(), post(parcel, accept).plan()
+    bare = replace(old, demand=None)
+    assert compare(cost(bare, facts=post(parcel, accept)), cost(new), (bare, new)).origin is None
+
+
+def test_what_is_asked_otherwise_is_said() -> None:
+    old = Design("post", [Parcel], [parcel, accept, move], volumes={Parcel: 1000}, writes={Parcel: 1})
+    new = Design(
+        "post", [Parcel], [parcel, accept, move], volumes={Parcel: 2000}, writes={Parcel: 3}, sizes={Parcel: 700}
+    )
+    _, origin = apart(old, new)
+    assert "2,000 items of Parcel instead of 1,000" in origin.sentence
+    assert "3 writes of Parcel a second instead of 1" in origin.asked
+    assert any(each.startswith("items of Parcel of 764 bytes") for each in origin.asked)

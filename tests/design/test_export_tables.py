@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -68,8 +69,29 @@ def test_a_table_expires_items_by_one_attribute() -> None:
 
     with pytest.raises(DesignError, match=r"Session\.gone and Token\.ends"):
         export(Design("two", [Session, Token], []), "cloudformation")
+    with pytest.raises(DesignError, match=r"Session\.gone and Token\.ends are in table two"):
+        Design("two", [Session, Token], []).plan()
     apart = Design("two", [Session, Token], [], layout="table-per-entity")
+    assert [table.ttl for table in apart.plan().tables] == ["gone", "ends"]
     assert json.loads(export(apart, "cloudformation").text)["Resources"].keys() == {"TwoSessionTable", "TwoTokenTable"}
+
+
+def test_a_number_with_the_name_of_a_time_to_live_would_be_one() -> None:
+    class Session(Entity):
+        session_id: str = ident()
+        ends: datetime | None = ttl(days=1, default=None)
+
+    class Course(Entity):
+        course_id: str = ident()
+        ends: int
+
+    class Film(Entity):
+        film_id: str = ident()
+        ends: str
+
+    with pytest.raises(DesignError, match=r"Course\.ends is a number by which DynamoDB would expire"):
+        Design("two", [Session, Course], []).plan()
+    assert Design("two", [Session, Film], []).plan().tables[0].ttl == "ends"
 
 
 @pytest.mark.parametrize(
@@ -105,7 +127,7 @@ def test_the_template_makes_the_tables_of_the_plan(source: Source) -> None:
         expiry = made.pop("TimeToLiveSpecification", None)
         assert made == request
         table = source.plan.table(request["TableName"])
-        assert (expiry and expiry["AttributeName"]) == source.ttl_attribute(table)
+        assert (expiry and expiry["AttributeName"]) == table.ttl
 
 
 # --- Terraform ----------------------------------------------------------------------------------------------
@@ -231,7 +253,7 @@ def test_the_boto3_script_makes_the_tables_and_does_no_harm_the_second_time(
             assert made[index["IndexName"]]["KeySchema"] == index["KeySchema"]
             assert made[index["IndexName"]]["Projection"] == index["Projection"]
         expiry = dynamodb_client.describe_time_to_live(TableName=table.name)["TimeToLiveDescription"]
-        assert expiry.get("AttributeName") == source.ttl_attribute(table)
+        assert expiry.get("AttributeName") == table.ttl
 
 
 # --- NoSQL Workbench ----------------------------------------------------------------------------------------

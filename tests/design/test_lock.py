@@ -84,7 +84,7 @@ def test_a_lock_has_a_format_and_no_words_in_an_order_of_chance(tmp_path: Path) 
     path = lock_path("shop", tmp_path)
     write_lock(path, models.shop().plan())
     data = json.loads(path.read_text())
-    assert data["format"] == 1
+    assert data["format"] == 2
     assert list(data) == sorted(data)
 
 
@@ -292,3 +292,33 @@ def test_words_are_no_difference() -> None:
         plan, warnings=("beware",), patterns=tuple(replace(each, reasons=("because",)) for each in plan.patterns)
     )
     assert compare(plan, other) == []
+
+
+# --- what was asked -----------------------------------------------------------------------------------------
+
+
+def test_a_lock_from_before_there_was_a_workload_in_it_is_still_read(tmp_path: Path) -> None:
+    plan = models.shop().plan()
+    data = json.loads(plan.to_json())
+    del data["demand"]
+    path = lock_path("shop", tmp_path)
+    path.write_text(json.dumps(data | {"format": 1}))
+    old = read_lock(path)
+    assert old is not None and old.demand is None
+    assert compare(old, plan) == []
+    assert models.shop().plan(previous=old) == plan
+
+
+def test_another_workload_is_a_reason_to_write_the_lock_again() -> None:
+    @write(rps=5)
+    def change() -> object:
+        return updates(models.Review.text)
+
+    @write(rps=5)
+    def changed() -> object:
+        return updates(models.Review.text, models.Review.stars)
+
+    changed.__name__ = "change"
+    plans = [Design("shop", [models.Review], [each]).plan() for each in (change, changed)]
+    [told] = compare(*plans)
+    assert (told.risk, told.do) == ("safe", "write the lock again")

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from stator.design.design import Design
+from stator.design.lock import compare
 from stator.design.plan import Plan
+from stator.engine.engine import Engine
 from stator.errors import PatternRefused
 
 from .models import START
@@ -64,6 +67,18 @@ def arguments_of(chance: random.Random, pattern: Any, objects: list[Any]) -> dic
     return found
 
 
+def ask_everything(engine: Engine, plan: Plan, design: Design, objects: list[Any], chance: random.Random) -> None:
+    for pattern in design.reads:
+        for _ in range(6):
+            arguments = arguments_of(chance, pattern, objects)
+            ask = pattern(**arguments).ask
+            wanted = objects
+            if ask.order is not None and ask.order.name == "rank":
+                # What has no rank has no place in an order by rank.
+                wanted = [each for each in objects if getattr(each, "rank", 0) is not None]
+            check(engine, plan, design, pattern.name, arguments, ask, wanted)
+
+
 @pytest.mark.parametrize("block", range(5))
 def test_random_designs_answer_as_a_loop_over_the_objects_would(block: int) -> None:
     planned = 0
@@ -77,13 +92,31 @@ def test_random_designs_answer_as_a_loop_over_the_objects_would(block: int) -> N
         planned += 1
         objects = objects_of(chance, design.entities)
         with filled(plan, objects) as engine:
-            for pattern in design.reads:
-                for _ in range(6):
-                    arguments = arguments_of(chance, pattern, objects)
-                    ask = pattern(**arguments).ask
-                    wanted = objects
-                    if ask.order is not None and ask.order.name == "rank":
-                        # What has no rank has no place in an order by rank.
-                        wanted = [each for each in objects if getattr(each, "rank", 0) is not None]
-                    check(engine, plan, design, pattern.name, arguments, ask, wanted)
+            ask_everything(engine, plan, design, objects, chance)
     assert planned >= 24
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_what_a_lock_calls_safe_finds_the_items_that_were_there(block: int) -> None:
+    """Items written under the keys of a lock; a pattern is added; where nothing grave is said, the new plan answers with the old items."""
+    safe = 0
+    for seed in range(2000 + block * 40, 2040 + block * 40):
+        design, chance = a_design(seed), random.Random(seed)
+        if len(design.reads) < 2:
+            continue
+        try:
+            old = design.without(chance.choice(design.reads).name).plan()
+            new = design.plan(previous=Plan.from_json(old.to_json()))
+        except PatternRefused:
+            continue
+        if any(change.risk != "safe" for change in compare(old, new)):
+            continue
+        safe += 1
+        objects = objects_of(chance, design.entities)
+        with Engine.open() as engine:
+            for request in new.create_table_requests():
+                engine.call("CreateTable", request)
+            for each in objects:
+                engine.call("PutItem", old.entity(type(each)).put_request(each))
+            ask_everything(engine, new, design, objects, chance)
+    assert safe >= 8

@@ -97,15 +97,7 @@ def test_the_published_keys_plan_and_cost_no_less(name: str) -> None:
         assert len(indexes_of(mine)) <= len(model.published_indexes)
 
 
-def _with_gaps() -> list[Any]:
-    found = []
-    for name in NAMES:
-        marks = [pytest.mark.xfail(reason=model_of(name).gap, strict=True)] if model_of(name).gap else []
-        found.append(pytest.param(name, marks=marks))
-    return found
-
-
-@pytest.mark.parametrize("name", _with_gaps())
+@pytest.mark.parametrize("name", NAMES)
 def test_the_published_keys_cost_no_less_even_without_what_writing_them_by_hand_adds(name: str) -> None:
     made, plan = theirs(name)
     assert our_weight(name) <= made.dollars(plan, their_weight(name)) + 1e-6

@@ -17,6 +17,7 @@ from stator.cli.design_file import DesignFile, load_design_file, plan_of
 from stator.cli.git_lock import plan_at
 from stator.design.cost import Basis, CostOptions, CostReport, cost, report
 from stator.design.cost_diff import CostDiff, compare, signed
+from stator.design.plan import Plan
 from stator.design.prices import prices
 from stator.design.workload import Workload, workload_of
 from stator.errors import DesignError
@@ -69,20 +70,21 @@ def command(
     )
     file = load_design_file(target)
     design = file.design
-    workload = workload_of(plan_of(design), design)
+    plan = plan_of(design)
+    workload = workload_of(plan)
     basis = Basis(**options)
     found = report(design.name, workload, basis, prices(region))
-    change = None if diff is None else _change(file, found, diff, options)
+    change = None if diff is None else _change(file, plan, found, diff, options)
     if json_output:
         typer.echo(json.dumps(found.to_data() | ({} if change is None else {"diff": change.to_data()}), indent=2))
         return
     _show(change_view(change) if change is not None else report_view(found, _others(workload, basis, found)))
 
 
-def _change(file: DesignFile, now: CostReport, revision: str, options: CostOptions) -> CostDiff:
-    """Both plans are asked with the facts of today's design, so that only what is in the lock file can differ."""
+def _change(file: DesignFile, plan: Plan, now: CostReport, revision: str, options: CostOptions) -> CostDiff:
+    """Each side by its own workload. A lock file from before workloads were frozen borrows today's."""
     before = plan_at(revision, file.lock)
-    return compare(cost(before, facts=file.design, **options), now)
+    return compare(cost(before, facts=file.design, **options), now, (before, plan))
 
 
 def _others(workload: Workload, basis: Basis, found: CostReport) -> dict[str, Decimal]:
@@ -166,6 +168,8 @@ def change_view(change: CostDiff) -> RenderableType:
     sentence = Text(change.sentence, style="bold red" if change.dollars > 0 else "bold green")
     if not change.changes:
         return sentence
+    borrowed = "The older lock file has no workload: both sides are priced by today's."
+    origin = Text(borrowed if change.origin is None else change.origin.sentence)
     table = Table(box=None, pad_edge=False, header_style="cyan", padding=(0, 2, 0, 0))
     table.add_column("because of", min_width=28, overflow="fold")
     for title in ("before", "after", "change"):
@@ -181,7 +185,7 @@ def change_view(change: CostDiff) -> RenderableType:
         Text("all together", style="bold"), _money(change.before.total), _money(change.after.total),
         Text(signed(change.dollars), style=style),
     )  # fmt: skip
-    return Group(sentence, Padding(table, (1, 0, 0, 0)))
+    return Group(sentence, origin, Padding(table, (1, 0, 0, 0)))
 
 
 def _maybe(dollars: Decimal | None) -> str:

@@ -22,7 +22,7 @@ from types import ModuleType
 
 from stator.cli.design_trouble import explain, located
 from stator.design.design import Design
-from stator.design.lock import lock_path
+from stator.design.lock import lock_path, read_lock
 from stator.design.plan import Plan
 from stator.errors import ConfigurationError, DesignError, DesignFileWrong
 
@@ -58,10 +58,13 @@ def load_design(target: str | None = None) -> Design:
     return load_design_file(target).design
 
 
-def load_design_file(target: str | None = None) -> DesignFile:
+def load_design_file(target: str | None = None, *, fresh: bool = False) -> DesignFile:
+    """The design that ``target`` names, to be planned from its lock file on; ``fresh``: as if there were none."""
     wanted = _find(Path.cwd()) if target is None else _parse(target)
     module = _run(wanted)
-    return DesignFile(_design_in(module, wanted), wanted.file or Path(module.__file__ or Path.cwd() / "design.py"))
+    file = DesignFile(_design_in(module, wanted), wanted.file or Path(module.__file__ or Path.cwd() / "design.py"))
+    file.design.keep_to(None if fresh else read_lock(file.lock))
+    return file
 
 
 def plan_of(design: Design) -> Plan:

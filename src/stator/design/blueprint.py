@@ -13,6 +13,7 @@ from stator.design.conditions import Condition
 from stator.design.costing import Costing, Facility
 from stator.design.entity import Entity, info
 from stator.design.examples import example_call
+from stator.design.expiry import ttl_attribute
 from stator.design.facilities import Choices
 from stator.design.filters import Filter, FilterWriter
 from stator.design.labels import Labels
@@ -30,10 +31,11 @@ from stator.design.reasons import (
     runner_up,
 )
 from stator.design.search import GroupDesign, TableDesign
-from stator.design.slot_names import SlotNames
+from stator.design.slot_names import SlotNames, numbered
 from stator.design.steps import (
     Slot,
     condition_for,
+    group_partition,
     key_attributes,
     partition_parts,
     reaches,
@@ -41,8 +43,9 @@ from stator.design.steps import (
     same_stretch,
     sort_parts,
 )
-from stator.design.templates import Part, Template, text
-from stator.design.unit_prices import MONTH_SECONDS, READ_UNIT_DOLLARS, STORAGE_BYTE_DOLLARS, WRITE_UNIT_DOLLARS
+from stator.design.templates import Template, text
+from stator.design.unit_prices import READ_UNIT_DOLLARS, STORAGE_BYTE_DOLLARS, WRITE_UNIT_DOLLARS
+from stator.design.units import MONTH_SECONDS
 from stator.errors import DesignError
 from stator.model.limits import READ_UNIT_BYTES
 
@@ -68,8 +71,10 @@ def draw_table(
     costing: Costing,
     labels: Labels,
     reads: Iterable[Pattern[..., Any]],
+    taken: frozenset[str],
 ) -> Drawing:
-    return _Table(name, design, choices, found, costing, labels, {each.name: each for each in reads}).draw()
+    """``taken`` are names of indexes that the lock has in the table."""
+    return _Table(name, design, choices, found, costing, labels, {each.name: each for each in reads}, taken).draw()
 
 
 class _Table:
@@ -82,6 +87,7 @@ class _Table:
         costing: Costing,
         labels: Labels,
         reads: dict[str, Pattern[..., Any]],
+        taken: frozenset[str],
     ) -> None:
         self.own_names = design.names
         self.declared_writes = design.declared_writes
@@ -95,7 +101,8 @@ class _Table:
             entity: each for component in found.components for entity, each in component.entities.items()
         }
         self.groups = [group for component in found.components for group in component.groups]
-        names = SlotNames(found, self.designs, self.own_names)
+        held = {facility: name for each in choices for name, facility in each.held.items()}
+        names = SlotNames(found, self.designs, self.own_names, held, taken)
         self.base_slots, self.slots = names.base, names.slots
         self.discriminator = self._named("_type") if len(choices) > 1 else None
         self._check_names()
@@ -145,6 +152,7 @@ class _Table:
             tuple(choices.name for choices in self.choices),
             round(sum(map(self._storage_dollars, self.choices)), 4),
             round(sum(map(self._other_dollars, self.choices)), 4),
+            ttl_attribute(self.name, [each.entity for each in self.choices]),
         )
 
     def _storage_dollars(self, choices: Choices) -> float:
@@ -178,7 +186,7 @@ class _Table:
             by_name.setdefault(str(slot.index), []).append(facility)
         found = []
         generic = {own: name for name, own in self.own_names.items()}
-        for name, facilities in sorted(by_name.items(), key=lambda each: _numbered(generic.get(each[0], each[0]))):
+        for name, facilities in sorted(by_name.items(), key=lambda each: numbered(generic.get(each[0], each[0]))):
             facilities.sort(key=lambda each: each.rank)
             slot, first = self.slots[facilities[0]], facilities[0]
             patterns = tuple(sorted({name for each in facilities for name in self._users(each)}))
@@ -284,13 +292,14 @@ class _Table:
     def _step(self, service: Service, facility: Facility, slot: Slot, strangers: list[Path]) -> Step:
         need, entity = service.need, service.need.entity
         units = self.costing.read_units(service, facility) or 0.0
-        condition = condition_for(service, slot, self.designs[entity].base, self.labels)
+        base = self.designs[entity].base
+        condition, *others = [condition_for(each, slot, base, self.labels) for each in service.one_by_one()]
         writer = FilterWriter()
         left = [need.equal_tests[name] for name in service.left_equal if name in need.equal_tests]
         left += [test for span in service.left_spans for test in span.tests]
         for each in (*left, *condition.filters, *need.filters):
             writer.add(each, info(entity))
-        is_get = facility.is_base and service.whole_key and not writer.done() and not need.is_count
+        is_get = facility.is_base and service.whole_key and not others and not writer.done() and not need.is_count
         if is_get:
             return Step(
                 "GetItem", self.name, (info(entity).name,), key=condition.tests,
@@ -316,6 +325,8 @@ class _Table:
             shards=condition.shards,
             fetch=() if covered else self._fetch_keys(entity),
             units=round(units, 4),
+            alternatives=tuple(each.tests for each in others),
+            order=need.order,
         )
 
     def _forward(self, need: Need, path: Path) -> bool:
@@ -360,9 +371,7 @@ class _Table:
         paths = tuple(each.path for each in placed.facilities)
         slot = self.base_slots[paths[0].entity] if placed.in_base else self.slots[placed.facilities[0]]
         first = group.members[0]
-        partition = tuple(
-            _bound_partition(part, first, paths[0].shards) for part in partition_parts(paths[0], self.labels)
-        )
+        partition = group_partition(paths[0], first, self.labels)
         neighbours = self._in_partition(paths[0], slot.index, {path.entity for path in paths})
         sort, inside = self._label_range(slot, paths, neighbours)
         strangers = list(dict.fromkeys(entity for entity, _ in inside))
@@ -383,6 +392,7 @@ class _Table:
             consistent=first.consistent,
             shards=paths[0].shards,
             units=round(units, 4),
+            order=next((member.order for member in group.members if member.order is not None), None),
         )
         reasons, warnings = group_reasons(placed, step, strangers)
         return self._pattern(group.name, (step,), reasons, warnings, "")
@@ -436,19 +446,3 @@ class _Table:
             warnings=tuple(warnings),
             runner_up=second,
         )
-
-
-def _numbered(name: str) -> tuple[int, str]:
-    """GSI2 before GSI10."""
-    return len(name), name
-
-
-def _bound_partition(part: Part, member: Need, shards: int) -> Part:
-    if part.kind == "shard":
-        return Part("shard", shards=shards)
-    if part.kind == "text":
-        return part
-    source = member.equal[part.value]
-    if source.param is not None:
-        return Part("param", source.param, part.encoding)
-    return text(keys.encode(part.encoding, source.constant))

@@ -2,7 +2,7 @@
 
 A path has a partition, a tuple of fields that must be known, and a sort tuple. It meets a need when
 
-1. every field of the partition is compared for equality;
+1. every field of the partition is compared for equality, or with one of a few values: then there is a query for each;
 2. the rest of the equal fields begin the sort tuple, as far as they go; what does not fit is a filter;
 3. the order asked for is the next field of the sort tuple, and a range on that field becomes a range of the key;
 4. the filters that remain keep at least one item in ``MAX_AMPLIFICATION`` of what the key finds.
@@ -10,7 +10,9 @@ A path has a partition, a tuple of fields that must be known, and a sort tuple. 
 So the path (user; status, placed_at) serves the needs (user), (user, status), (user, status, placed_at from .. to) alike: that is where
 designs become cheap.
 
-A path ends with the identity, so that no two items share a key. A base path may hold only required fields that no write changes.
+A base path contains the identity, so that no two items share a key, and may hold only required fields that no write changes. In an
+index keys may repeat (what a page ends with is told by the item's own key, too), so every path is a candidate twice: as short as its
+need allows, and with the rest of the identity at its end, which somebody may read by.
 A constant that a need compares with (status is open) can be written into the partition: then only the items for which it
 holds are in the index at all, which is called sparse.
 """
@@ -21,7 +23,7 @@ import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, combinations, permutations
+from itertools import chain, combinations, permutations, product
 from typing import Final
 
 from stator.design.entity import Entity, EntityInfo, info
@@ -36,13 +38,12 @@ _ALL_SUBSETS_UP_TO: Final = 3
 
 @dataclass(frozen=True)
 class Path:
-    """``constants`` belong to the partition. The last ``suffix`` fields of ``sort`` only make the key unique."""
+    """``constants`` belong to the partition."""
 
     entity: type[Entity]
     partition: tuple[str, ...]
     sort: tuple[str, ...]
     constants: tuple[tuple[str, Source], ...] = ()
-    suffix: int = 0
     shards: int = 1
     inverted: bool = False
     """The first field of ``sort`` is written so that the newest comes first."""
@@ -58,11 +59,6 @@ class Path:
     @cached_property
     def fields(self) -> tuple[str, ...]:
         return (*(name for name, _ in self.constants), *self.partition, *self.sort)
-
-    @property
-    def significant(self) -> tuple[str, ...]:
-        """The sort fields without those that only make the key unique."""
-        return self.sort[: len(self.sort) - self.suffix]
 
     @cached_property
     def rank(self) -> tuple[object, ...]:
@@ -105,6 +101,39 @@ class Service:
     def filter_fields(self) -> frozenset[str]:
         return self.need.filter_fields | set(self.left_equal) | {span.field for span in self.left_spans}
 
+    @property
+    def queries(self) -> int:
+        """One for each combination of the values that the key is asked for."""
+        return self.need.options((*self.path.partition, *self.prefix))
+
+    @property
+    def identifies(self) -> bool:
+        """Each query is about one item."""
+        asked = {*self.path.partition, *self.prefix}
+        equal = self.need.equal
+        return all(
+            name in equal and (name in asked or not equal[name].options) for name in info(self.need.entity).identity
+        )
+
+    def one_by_one(self) -> Iterable[Service]:
+        """The same for each single combination."""
+        fields = [name for name in (*self.path.partition, *self.prefix) if self.need.equal[name].options]
+        for chosen in product(*(self.need.equal[name].options for name in fields)):
+            yield replace(self, need=replace(self.need, equal=self.need.equal | dict(zip(fields, chosen))))
+
+    @property
+    def is_blunt(self) -> bool:
+        """A string key that ends with the ranged field cannot leave out the value at the upper end, unless the one just below is known."""
+        span = self.span
+        if span is None or span.field != self.path.sort[-1]:
+            return False
+        is_turned = self.path.inverted and len(self.path.sort) == 1
+        bound, included = (span.low, span.low_inclusive) if is_turned else (span.high, span.high_inclusive)
+        if bound is None or included:
+            return False
+        encoding = key_encoding(info(self.need.entity), span.field)
+        return is_turned or encoding is None or encoding.step is None
+
 
 def serve(path: Path, need: Need, estimates: Estimates) -> Service | None:
     """How ``path`` meets ``need``, or None when it does not."""
@@ -142,7 +171,7 @@ def _holds_constants(path: Path, need: Need) -> bool:
 def _amplification(need: Need, left: tuple[str, ...], spans: tuple[Span, ...], estimates: Estimates) -> float:
     if set(info(need.entity).identity) <= need.equal.keys() - set(left):
         return 1.0
-    values = estimates.distinct(need.entity, left) if left else 1.0
+    values = max(1.0, estimates.distinct(need.entity, left) / need.options(left)) if left else 1.0
     return values / KEPT_BY_FILTER ** len(spans)
 
 
@@ -156,7 +185,7 @@ def paths_of(entity: type[Entity], needs: Iterable[Need], groups: Iterable[Group
     found += _identity_paths(entity, labels)
     for group in groups:
         found += _group_paths(entity, group, labels)
-    return tuple(sorted(set(found), key=lambda path: path.rank))
+    return tuple(sorted({*found, *map(unique_path, found)}, key=lambda path: path.rank))
 
 
 def _paths_for(need: Need, others: list[Need], labels: Labels) -> Iterable[Path]:
@@ -167,7 +196,7 @@ def _paths_for(need: Need, others: list[Need], labels: Labels) -> Iterable[Path]
     for partition, rest in _splits(equal, others, need):
         for order in _orders(rest):
             for tail in tails:
-                yield unique_path(Path(need.entity, by_label(need.entity, partition, labels), (*order, *tail)))
+                yield Path(need.entity, by_label(need.entity, partition, labels), (*order, *tail))
     if not constants:
         return
     sparse = tuple((name, need.equal[name]) for name in constants)
@@ -176,7 +205,7 @@ def _paths_for(need: Need, others: list[Need], labels: Labels) -> Iterable[Path]
         for order in _orders(rest):
             for tail in tails:
                 fields = by_label(need.entity, partition, labels)
-                yield unique_path(Path(need.entity, fields, (*order, *tail), constants=sparse))
+                yield Path(need.entity, fields, (*order, *tail), constants=sparse)
 
 
 def _tails(need: Need) -> list[tuple[str, ...]]:
@@ -210,7 +239,7 @@ def unique_path(path: Path) -> Path:
     """The path with the identity at its end."""
     used = {*path.partition, *path.sort}
     missing = tuple(name for name in info(path.entity).identity if name not in used)
-    return replace(path, sort=(*path.sort, *missing), suffix=len(missing))
+    return replace(path, sort=(*path.sort, *missing)) if missing else path
 
 
 def _identity_paths(entity: type[Entity], labels: Labels) -> list[Path]:
@@ -231,7 +260,7 @@ def _group_paths(entity: type[Entity], group: Group, labels: Labels) -> Iterable
         partition = by_label(entity, group.partition_of(entity, chosen), labels)
         for tail in _tails(member):
             sort = tuple(name for name in tail if name not in partition)
-            yield unique_path(Path(entity, partition, sort, inverted=inverted))
+            yield Path(entity, partition, sort, inverted=inverted)
 
 
 def is_ordered(member: Need) -> bool:
@@ -271,8 +300,7 @@ def may_be_base(path: Path, mutable: frozenset[str]) -> bool:
 
 def can_be_native(path: Path) -> bool:
     """Whether DynamoDB can sort by the attributes themselves, up to four in the partition and four behind."""
-    known = info(path.entity)
-    sort = path.significant
+    known, sort = info(path.entity), path.sort
     if path.constants or path.handwritten or path.shards > 1 or path.inverted or not path.partition:
         return False
     if any(_may_be_empty(known, name) for name in (*path.partition, *sort)):

@@ -11,6 +11,8 @@ from decimal import Decimal
 from typing import Any, Final
 
 from stator.design.cost import CostLine, CostReport
+from stator.design.cost_origin import Origin, origin_of
+from stator.design.plan import Plan
 from stator.errors import DesignError
 
 _SHOWN: Final = 3
@@ -44,6 +46,8 @@ class CostDiff:
     after: CostReport
     changes: tuple[CostChange, ...]
     """Those that change anything, the largest first."""
+    origin: Origin | None = None
+    """What of it comes from the workload and what from the keys, where that can be told."""
 
     @property
     def dollars(self) -> Decimal:
@@ -76,6 +80,7 @@ class CostDiff:
             "after_dollars_per_month": float(self.after.total),
             "dollars_per_month": float(self.dollars),
             "sentence": self.sentence,
+            "origin": None if self.origin is None else _origin_data(self.origin),
             "changes": [
                 {
                     "cause": each.cause,
@@ -88,14 +93,26 @@ class CostDiff:
         }
 
 
-def compare(before: CostReport, after: CostReport) -> CostDiff:
-    """Both on the same basis: another region or mode is not a change of the design."""
+def _origin_data(origin: Origin) -> dict[str, Any]:
+    return {
+        "workload_dollars_per_month": float(origin.workload),
+        "keys_dollars_per_month": float(origin.keys),
+        "new_or_gone_dollars_per_month": float(origin.new_or_gone),
+        "asked_otherwise": list(origin.asked),
+        "sentence": origin.sentence,
+    }
+
+
+def compare(before: CostReport, after: CostReport, plans: tuple[Plan, Plan] | None = None) -> CostDiff:
+    """Both on the same basis: another region or mode is not a change of the design. ``plans`` are what the reports are of: with them,
+    the difference is told apart by where it comes from."""
     if before.basis != after.basis:
         raise DesignError("the two costs are not on the same basis", hint="give both the same region, mode and options")
     old, new = before.by(cause_of), after.by(cause_of)
     changes = [CostChange(cause, old.get(cause), new.get(cause)) for cause in {**old, **new}]
     telling = [each for each in changes if each.dollars]
-    return CostDiff(before, after, tuple(sorted(telling, key=lambda each: (-abs(each.dollars), each.cause))))
+    ordered = tuple(sorted(telling, key=lambda each: (-abs(each.dollars), each.cause)))
+    return CostDiff(before, after, ordered, None if plans is None else origin_of(ordered, *plans))
 
 
 def cause_of(line: CostLine) -> str:

@@ -21,14 +21,13 @@ from stator.design.sharding import READ_LIMIT, WRITE_LIMIT, shards_for
 from stator.design.unit_prices import (
     CONCENTRATED_DOLLARS,
     FEW_VALUES,
-    INDEX_ENTRY_OVERHEAD_BYTES,
     INDIRECT_DOLLARS,
-    MONTH_SECONDS,
     READ_UNIT_DOLLARS,
     STORAGE_BYTE_DOLLARS,
     WRITE_UNIT_DOLLARS,
 )
-from stator.model.limits import PAGE_BYTES, READ_UNIT_BYTES, WRITE_UNIT_BYTES
+from stator.design.units import ITEM_OVERHEAD_BYTES, MONTH_SECONDS, index_write_units, read_units, write_units
+from stator.model.limits import PAGE_BYTES
 
 Holding = Literal["base", "native base", "concatenated", "native", "local"]
 Projection = Literal["ALL", "INCLUDE", "KEYS_ONLY"]
@@ -102,7 +101,7 @@ class Costing:
         entity = facility.path.entity
         if facility.is_base or facility.projection == "ALL":
             return self.item_bytes(entity)
-        own = (*facility.path.partition, *facility.path.significant) if facility.is_native else ()
+        own = (*facility.path.partition, *facility.path.sort) if facility.is_native else ()
         fields = self.estimates.fields_bytes(entity, tuple(dict.fromkeys((*own, *facility.included))))
         return min(KEYS_BYTES + self.key_bytes(facility) + fields, self.item_bytes(entity))
 
@@ -117,29 +116,23 @@ class Costing:
 
     def index_write_units(self, facility: Facility) -> float:
         """Write units a second that keeping the index costs."""
-        path, rates = facility.path, self.rates[facility.path.entity]
-        each = self.presence(path) * _write_units(self.entry_bytes(facility))
-        keyed, units = set(path.fields), (rates.creates + rates.deletes) * each
-        for fields, rate in rates.updates:
-            if fields & keyed:
-                units += 2 * rate * each  # a changed key is a delete and an insert
-            elif facility.projection == "ALL" or fields & set(facility.included):
-                units += rate * each
-        return units
+        rates = self.rates[facility.path.entity]
+        units = (rates.creates + rates.deletes) * self.write_units_of_item(facility)
+        return units + sum(rate * self.write_units_of_update(facility, fields) for fields, rate in rates.updates)
 
     def write_units_of_update(self, facility: Facility, fields: frozenset[str]) -> float:
-        each = self.presence(facility.path) * _write_units(self.entry_bytes(facility))
-        if fields & set(facility.path.fields):
-            return 2 * each
-        return each if facility.projection == "ALL" or fields & set(facility.included) else 0.0
+        size, moved = self.entry_bytes(facility), bool(fields & set(facility.path.fields))
+        seen = facility.projection == "ALL" or bool(fields & set(facility.included))
+        return self.presence(facility.path) * index_write_units(size, size, key_changes=moved, changes=seen)
 
     def write_units_of_item(self, facility: Facility) -> float:
-        return self.presence(facility.path) * _write_units(self.entry_bytes(facility))
+        """Those of one that is created or deleted."""
+        return self.presence(facility.path) * index_write_units(None, self.entry_bytes(facility))
 
     def storage_bytes(self, facility: Facility) -> float:
         """What the path adds to storage: its key on the items, and its entries."""
         present = self.estimates.volume(facility.path.entity) * self.presence(facility.path)
-        entries = 0.0 if facility.is_base else self.entry_bytes(facility) + INDEX_ENTRY_OVERHEAD_BYTES
+        entries = 0.0 if facility.is_base else self.entry_bytes(facility) + ITEM_OVERHEAD_BYTES
         return present * (self.key_bytes(facility) + entries)
 
     def open_dollars(self, facility: Facility) -> float:
@@ -159,7 +152,7 @@ class Costing:
         return few + (INDIRECT_DOLLARS if indirect else 0.0)
 
     def base_write_units(self, entity: type[Entity]) -> float:
-        return _write_units(self.item_bytes(entity))
+        return float(write_units(self.item_bytes(entity)))
 
     def fixed_dollars(self, entity: type[Entity]) -> float:
         """What the entity costs whatever its keys: its items in the table, and writing them."""
@@ -169,7 +162,7 @@ class Costing:
 
     def items_dollars(self, entity: type[Entity]) -> float:
         """Storing the items without their keys."""
-        each = self.estimates.item_bytes(entity) + INDEX_ENTRY_OVERHEAD_BYTES
+        each = self.estimates.item_bytes(entity) + ITEM_OVERHEAD_BYTES
         return self.estimates.volume(entity) * each * STORAGE_BYTE_DOLLARS
 
     # -- reads
@@ -186,8 +179,8 @@ class Costing:
         if need.consistent and not (facility.is_base or facility.holding == "local"):
             return None
         is_get = facility.is_base and service.whole_key and not (service.filter_fields or service.left_spans)
-        if is_get:
-            return 0.0 if need.only_key else _read_units(self.item_bytes(need.entity), need.consistent)
+        if is_get and service.queries == 1:
+            return 0.0 if need.only_key else read_units(self.item_bytes(need.entity), consistent=need.consistent)
         if facility.is_native and service.filter_fields & {*path.partition, *path.sort}:
             return None  # DynamoDB refuses filters on the attributes of the key
         if not self._filterable(service, facility):
@@ -197,24 +190,23 @@ class Costing:
         if covered:
             return units
         if facility.holding == "local":
-            return units + need.wanted * _read_units(self.item_bytes(need.entity), need.consistent)
-        return units + need.wanted * _read_units(self.item_bytes(need.entity), consistent=False)
+            return units + need.wanted * read_units(self.item_bytes(need.entity), consistent=need.consistent)
+        return units + need.wanted * read_units(self.item_bytes(need.entity), consistent=False)
 
     def _filterable(self, service: Service, facility: Facility) -> bool:
         if facility.projection == "ALL":
             return True
-        seen = set(facility.included)
+        seen, path = set(facility.included), facility.path
         if facility.is_native:
-            seen |= {*facility.path.partition, *facility.path.significant}
-        return service.filter_fields <= seen
+            return service.filter_fields <= seen | {*path.partition, *path.sort}
+        return service.filter_fields <= seen and not service.is_blunt
 
     def _query_units(self, service: Service, facility: Facility) -> float:
-        need, shards = service.need, facility.path.shards
-        matched = self.matched(service)
-        if shards > 1 and not (set(info(need.entity).identity) <= need.equal.keys()):
-            each = matched if need.limit is not None else matched / shards
-            return shards * _read_units(each * self.entry_bytes(facility), need.consistent)
-        return _read_units(matched * self.entry_bytes(facility), need.consistent)
+        need, queries, matched = service.need, service.queries, self.matched(service)
+        if not service.identifies:
+            queries *= facility.path.shards
+        each = matched if need.limit is not None else matched / queries
+        return queries * read_units(each * self.entry_bytes(facility), consistent=need.consistent)
 
     def read_dollars(self, service: Service, facility: Facility) -> float | None:
         units = self.read_units(service, facility)
@@ -226,7 +218,7 @@ class Costing:
         shards = paths[0].shards
         for member, path in zip(group.members, paths):
             bytes_read += self.group_matched(member, path) * self.item_bytes(member.entity)
-        return shards * _read_units(bytes_read / shards, consistent)
+        return shards * read_units(bytes_read / shards, consistent=consistent)
 
     def partition_bytes(self, path: Path, known: tuple[str, ...] = ()) -> float:
         """What the items of an entity weigh that have one value of the partition, and of further fields."""
@@ -244,7 +236,7 @@ class Costing:
         else:
             own = self.partition_bytes(facility.path, service.prefix) * (KEPT_BY_FILTER if service.span else 1.0)
             read = min(own + others, float(PAGE_BYTES) * shards)
-        return shards * _read_units(read / shards, need.consistent)
+        return service.queries * shards * read_units(read / shards, consistent=need.consistent)
 
     def crowded_group_units(self, group: Group, paths: tuple[Path, ...], strangers: list[Path]) -> float:
         """The same for a call that reads several entities."""
@@ -256,7 +248,7 @@ class Costing:
                 self.group_matched(member, path) * self.item_bytes(member.entity)
                 for member, path in zip(group.members, paths)
             )
-        return shards * _read_units(read / shards, group.members[0].consistent)
+        return shards * read_units(read / shards, consistent=group.members[0].consistent)
 
     def group_matched(self, member: Need, path: Path) -> float:
         left = tuple(name for name in member.equal if name not in path.partition)
@@ -285,11 +277,3 @@ class Costing:
 
     def _partitions(self, path: Path) -> float:
         return self.estimates.distinct(path.entity, path.partition) if path.partition else 1.0
-
-
-def _write_units(size_bytes: float) -> float:
-    return max(1.0, math.ceil(size_bytes / WRITE_UNIT_BYTES))
-
-
-def _read_units(size_bytes: float, consistent: bool) -> float:
-    return max(1.0, math.ceil(size_bytes / READ_UNIT_BYTES)) * (1.0 if consistent else 0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -63,7 +64,8 @@ class Design:
         self._volumes = dict(volumes or {})
         self._writes = dict(writes or {})
         self.sizes = dict(sizes or {})
-        self._plan: Plan | None = None
+        self._lock: Plan | None = None
+        self._plans: list[tuple[Plan | None, Plan]] = []
         self._check(everything)
         for pattern in self.reads:
             pattern.design = self
@@ -117,13 +119,30 @@ class Design:
             return declared.count * self._volume(declared.entity, (*above, entity))
         return float(declared)
 
-    def plan(self) -> Plan:
-        """Keys, indexes and requests: the cheapest design that serves every pattern."""
+    def keep_to(self, lock: Plan | None) -> None:
+        """Plan from this lock on, wherever no other is given: what it has fixed stays, unless a change is worth moving the data."""
+        self._lock = lock
+
+    def plan(self, previous: Plan | None = None) -> Plan:
+        """Keys, indexes and requests: the cheapest design that serves every pattern.
+
+        ``previous`` is the plan that data was written under, as ``read_lock`` gives it: by default what ``keep_to`` was told.
+        ``stator.design.keeping`` has the rule by which it is kept."""
         from stator.design.planner import plan  # the planner needs this module's classes
 
-        if self._plan is None:  # a design does not change
-            self._plan = plan(self)
-        return self._plan
+        lock = previous or self._lock
+        for known, planned in self._plans:  # a design does not change
+            if known is lock:
+                return planned
+        self._plans.append((lock, plan(self, lock)))
+        return self._plans[-1][1]
+
+    def without(self, pattern: str) -> Design:
+        """The design without one of its read patterns."""
+        smaller = copy.copy(self)
+        smaller.reads = tuple(each for each in self.reads if each.name != pattern)
+        smaller._plans = []
+        return smaller
 
     def cost(self, **options: Unpack[CostOptions]) -> CostReport:
         """What the design costs a month: ``shop.cost(region="eu-west-1", mode="provisioned", utilisation=0.7)``."""

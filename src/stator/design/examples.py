@@ -11,7 +11,8 @@ from stator.design.plan import Step
 
 def example_arguments(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> dict[str, Any]:
     """Values as the keys want them, whatever the arguments are annotated with."""
-    parts = [part for step in steps for test in step.key for bound in test.bounds for part in bound.parts]
+    tests = [test for step in steps for each in step.conditions for test in each]
+    parts = [part for test in tests for bound in test.bounds for part in bound.parts]
     parts += [each for part in parts for each in part.of]
     found: dict[str, Any] = {}
     for at, (name, annotation) in enumerate(pattern.parameters.items()):
@@ -26,9 +27,9 @@ def example_call(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> str:
     """The key condition with values of the right types."""
     arguments = example_arguments(pattern, steps)
     shown = []
-    for step in steps:
+    for condition in (each for step in steps for each in step.conditions):
         terms = []
-        for test in step.key:
+        for test in condition:
             values = []
             for bound in test.bounds:
                 filled = bound.fill(arguments, 0) or {"NULL": True}

@@ -10,12 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from stator.design.candidates import Path, Service, can_be_native, may_be_base, serve, unique_path
+from stator.design.candidates import Path, Service, can_be_native, may_be_base, serve
 from stator.design.costing import Costing, Facility, Projection
 from stator.design.entity import Entity, info
 from stator.design.handwritten import Handwritten, fields_of, parse
+from stator.design.keeping import Kept, moving_dollars
 from stator.design.needs import Need, is_optional, key_encoding, mutable_fields
-from stator.design.unit_prices import INDEX_DOLLARS
+from stator.design.unit_prices import FILTERED_DOLLARS, INDEX_DOLLARS
 from stator.errors import DesignError
 
 LOCAL_COLLECTION_BYTES: Final = 5 * 1024**3
@@ -34,8 +35,15 @@ class Choices:
     costing: Costing
     scans: tuple[float | None, ...] = ()
     """What each need would cost as a Scan, for those that allow one."""
+    kept: Kept | None = None
+    """What the lock has of the entity."""
+    held: dict[str, Facility] = field(default_factory=dict)
+    """The paths that the lock has in indexes and that can stay there, by the name of the index."""
     use: dict[Facility, tuple[float | None, ...]] = field(default_factory=dict)
     have: dict[Facility, float] = field(default_factory=dict)
+    """What each facility costs to have, with the way there from the lock."""
+    keep: dict[Facility, float] = field(default_factory=dict)
+    """The same without the way."""
 
     @property
     def name(self) -> str:
@@ -46,22 +54,23 @@ class Choices:
         if facility not in self.have:
             self.use[facility] = tuple(self._use(facility, need) for need in self.needs)
             own = not facility.is_base and not facility.shares_slot
-            self.have[facility] = self.costing.open_dollars(facility) + (INDEX_DOLLARS if own else 0.0)
+            self.keep[facility] = self.costing.open_dollars(facility) + (INDEX_DOLLARS if own else 0.0)
+            self.have[facility] = self.keep[facility] + moving_dollars(facility, self.kept, self.costing)
 
     def service(self, facility: Facility, need: Need) -> Service | None:
-        path = facility.path
-        # Native keys end where the attributes do: the identity behind them is not there to be asked for.
-        shown = replace(path, sort=path.significant, suffix=0) if facility.holding == "native" else path
-        found = serve(shown, need, self.costing.estimates)
-        if found is None or (facility.is_native and not _native_bounds(found)):
+        found = serve(facility.path, need, self.costing.estimates)
+        if found is None:
             return None
-        return replace(found, path=path)
+        exact = _native_bounds(found) if facility.is_native else facility.is_base or _string_bounds(found)
+        return found if exact else None
 
     def _use(self, facility: Facility, need: Need) -> float | None:
         service = self.service(facility, need)
         if service is None or self.costing.read_shards(service, facility) > facility.path.shards:
             return None
-        return self.costing.read_dollars(service, facility)
+        dollars = self.costing.read_dollars(service, facility)
+        filtered = bool(service.left_equal or service.left_spans)
+        return dollars + FILTERED_DOLLARS if dollars is not None and filtered else dollars
 
 
 def _native_bounds(service: Service) -> bool:
@@ -73,6 +82,14 @@ def _native_bounds(service: Service) -> bool:
     return encoding is not None and encoding.step is not None
 
 
+def _string_bounds(service: Service) -> bool:
+    """Where the identity could follow the ranged field, and make its bounds exact, it has to."""
+    path = service.path
+    if not service.is_blunt or path.handwritten is not None:
+        return True
+    return set(info(path.entity).identity) <= set(path.fields)
+
+
 def choices_of(
     entity: type[Entity],
     needs: tuple[Need, ...],
@@ -82,15 +99,22 @@ def choices_of(
     neighbours: tuple[type[Entity], ...],
     own_table: bool,
     scans: tuple[float | None, ...],
+    kept: Kept | None = None,
 ) -> Choices:
     """``neighbours`` are the other entities of the table; ``own_table`` allows the table's key to be the attributes themselves."""
-    choices = Choices(entity, needs, (), (), _pinned(entity), costing, scans)
+    choices = Choices(entity, needs, (), (), _pinned(entity), costing, scans, kept)
+    if kept is not None:
+        paths = tuple(sorted({*paths, *kept.paths}, key=lambda path: path.rank))
+        choices.held = {name: each for name, each in kept.indexes if _still_holds(each, neighbours, costing)}
     written = info(entity).overrides.key
     if written is not None:
         bases = [_handwritten_base(entity, parse(entity, written))]
     else:
         mutable = mutable_fields(entity, costing.rates[entity])
         bases = [_sharded(path, costing) for path in paths if may_be_base(path, mutable)]
+        if kept is not None and kept.base is not None and kept.base.path.shards > 1:
+            more = replace(kept.base.path, shards=max(kept.base.path.shards, costing.write_shards(kept.base.path)))
+            bases += [more] if may_be_base(more, mutable) else []
     holdings: list[Facility] = [Facility(path, "base") for path in bases]
     holdings += [variant for base in holdings for variant in _hotter(choices, base)]
     if own_table:
@@ -167,11 +191,22 @@ def _secondary(choices: Choices, paths: tuple[Path, ...], neighbours: tuple[type
             found[facility] = None
             found |= dict.fromkeys(_hotter(choices, facility))
             if can_be_native(path) and not _clashes(path, neighbours):
-                fields = tuple(name for name in included if name not in (*path.partition, *path.significant))
+                fields = tuple(name for name in included if name not in (*path.partition, *path.sort))
                 found[Facility(path, "native", projection if fields or not included else "KEYS_ONLY", fields)] = None
             if any(service.need.consistent for service in services) and _local_fits(path, choices.costing):
                 found[Facility(path, "local", projection, included)] = None
-    return found
+    held = choices.held.values()
+    return found | dict.fromkeys(each for each in held if any(choices.service(each, need) for need in choices.needs))
+
+
+def _still_holds(facility: Facility, neighbours: tuple[type[Entity], ...], costing: Costing) -> bool:
+    """Whether a path of the lock can stay in its index."""
+    path = facility.path
+    if path.shards < costing.write_shards(path):
+        return False
+    if facility.holding == "native":
+        return can_be_native(path) and not _clashes(path, neighbours)
+    return facility.holding != "local" or _local_fits(path, costing)
 
 
 def _projections(services: list[Service]) -> list[tuple[Projection, tuple[str, ...]]]:
@@ -183,7 +218,7 @@ def _projections(services: list[Service]) -> list[tuple[Projection, tuple[str, .
 def _clashes(path: Path, neighbours: tuple[type[Entity], ...]) -> bool:
     """Whether items of another entity would get into the index, or be refused because of it."""
     own = info(path.entity)
-    wanted = {name: key_encoding(own, name) for name in (*path.partition, *path.significant)}
+    wanted = {name: key_encoding(own, name) for name in (*path.partition, *path.sort)}
     for neighbour in neighbours:
         fields = info(neighbour).fields
         if all(name in fields for name in wanted):
@@ -225,12 +260,13 @@ def _slot_kind(facility: Facility) -> tuple[object, ...]:
 
 
 def _beats(choices: Choices, rival: Facility, facility: Facility) -> bool:
-    if choices.have[rival] > choices.have[facility]:
+    prices = ((choices.have[rival], choices.keep[rival]), (choices.have[facility], choices.keep[facility]))
+    if any(its > mine for its, mine in zip(*prices)):
         return False
     for mine, theirs in zip(choices.use[facility], choices.use[rival]):
         if mine is not None and (theirs is None or theirs > mine):
             return False
-    same = choices.have[rival] == choices.have[facility] and choices.use[rival] == choices.use[facility]
+    same = prices[0] == prices[1] and choices.use[rival] == choices.use[facility]
     return not same or rival.rank < facility.rank
 
 
@@ -256,7 +292,3 @@ def _pinned(entity: type[Entity]) -> tuple[Facility, ...]:
         path = Path(entity, fields_of(pieces.partition), fields_of(pieces.sort), handwritten=pieces)
         found.append(Facility(path, "concatenated"))
     return tuple(found)
-
-
-def group_path(entity: type[Entity], partition: tuple[str, ...], sort: tuple[str, ...]) -> Path:
-    return unique_path(Path(entity, partition, sort))

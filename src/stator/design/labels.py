@@ -2,7 +2,8 @@
 
 A partition is labelled by its field (``user_id`` gives USER, ``email`` EMAIL), not by the entity: so ``USER#u1`` is where everything
 about that user lives, whichever entity it is of. Fields that a pattern over several entities compares with one value get one label,
-however they are called. A sort key begins with the label of its entity, which keeps the entities of a partition apart.
+however they are called. A sort key begins with the label of its entity, which keeps the entities of a partition apart. Labels that a
+lock has fixed stay.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain, count
 
 from stator.design import keys
 from stator.design.entity import Entity, info
@@ -41,18 +43,28 @@ class Labels:
         return upper_words(field.removesuffix("_id") or field)
 
 
-def labels_of(entities: Iterable[type[Entity]], groups: Iterable[Group]) -> Labels:
-    ordered = sorted(entities, key=lambda each: info(each).name)
-    words = [upper_words(info(entity).name) for entity in ordered]
-    names = [info(entity).name for entity in ordered]
+def labels_of(entities: Iterable[type[Entity]], groups: Iterable[Group], kept: Labels | None = None) -> Labels:
+    """``kept`` are labels that keys have already."""
+    kept = kept or Labels({}, {})
+    names = sorted(info(entity).name for entity in entities)
+    fresh = [name for name in names if name not in kept.entities]
+    words = [upper_words(name) for name in fresh]
     # Two names may come to the same words; then both stay as they are.
-    chosen = [word if words.count(word) == 1 else keys.escape(name) for word, name in zip(words, names)]
-    labels = Labels(dict(zip(names, chosen)), {})
-    labels.columns.update(_joined(labels, list(groups)))
+    chosen = [word if words.count(word) == 1 else keys.escape(name) for word, name in zip(words, fresh)]
+    taken = set(kept.entities.values())
+    labels = Labels(
+        {**kept.entities, **{name: _free(word, taken) for name, word in zip(fresh, chosen)}}, dict(kept.columns)
+    )
+    labels.columns.update(_joined(labels, list(groups), kept))
     return labels
 
 
-def _joined(labels: Labels, groups: list[Group]) -> dict[Column, str]:
+def _free(word: str, taken: set[str]) -> str:
+    """The word, with a number where a lock has given it away."""
+    return next(each for each in chain([word], (f"{word}{at}" for at in count(2))) if each not in taken)
+
+
+def _joined(labels: Labels, groups: list[Group], kept: Labels) -> dict[Column, str]:
     """One label for all the columns that some pattern compares with the same value."""
     classes: dict[Column, set[Column]] = {}
     entities: dict[str, type[Entity]] = {}
@@ -64,6 +76,11 @@ def _joined(labels: Labels, groups: list[Group]) -> dict[Column, str]:
             classes |= dict.fromkeys(merged, merged)
     found: dict[Column, str] = {}
     for column, joined in sorted(classes.items()):
+        # ``columns`` are in the order they were read in: base keys first.
+        fixed = next((label for each, label in kept.columns.items() if each in joined), None)
+        if fixed is not None:
+            found[column] = fixed
+            continue
         # The entity the value identifies gives its name, of several the one that a field is named after; otherwise the first field does.
         words = {labels._own(entities[name], field) for name, field in joined if field != "id"}
         owners = sorted(

@@ -64,7 +64,7 @@ def read_lock(path: Path) -> Plan | None:
     except DesignError as error:
         raise ConfigurationError(f"{path}: {error.message}", hint=error.hint) from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        hint = "restore it from version control; resolve a merge by writing it again: stator plan --write"
+        hint = "restore it from version control; after a merge, take one side and write it again: stator plan --write"
         raise ConfigurationError(f"{path} is not a plan: {error}", hint=hint) from None
 
 
@@ -117,6 +117,8 @@ def compare(old: Plan, new: Plan) -> list[LockChange]:
 
 def _estimates_differ(old: Plan, new: Plan) -> bool:
     if abs(old.dollars_per_month - new.dollars_per_month) > _NOTICEABLE:
+        return True
+    if old.demand is not None and old.demand != new.demand:
         return True
     items = {each.name: (each.items, each.item_bytes) for each in old.entities}
     rates = {each.name: each.requests_per_second for each in old.patterns}
@@ -316,16 +318,17 @@ def _patterns(old: Plan, new: Plan) -> Iterator[LockChange]:
             yield LockChange("safe", f"pattern {name}", "is new", "deploy it")
         elif name not in after:
             yield LockChange("safe", f"pattern {name}", "is gone", "nothing is left to do")
-        elif _requests(before[name]) != _requests(after[name]):
+        elif requests_of(before[name]) != requests_of(after[name]):
             what = f"was {_request(before[name])} and would be {_request(after[name])}"
             yield LockChange("safe", f"pattern {name}", what, "deploy it after the changes of keys and indexes above")
 
 
-def _requests(pattern: PatternPlan) -> list[tuple[object, ...]]:
+def requests_of(pattern: PatternPlan) -> list[tuple[object, ...]]:
+    """What a pattern sends, without what it costs."""
     return [
         (
             step.operation, step.table, step.entities, step.index, step.key, step.filter, step.forward, step.limit,
-            step.limit_param, step.consistent, step.is_count, step.shards, step.fetch,
+            step.limit_param, step.consistent, step.is_count, step.shards, step.fetch, step.alternatives,
         )
         for step in pattern.steps
     ]  # fmt: skip

@@ -9,9 +9,10 @@ Values are not there yet: a ``Source`` says where one will come from, an argumen
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from stator.design import keys
 from stator.design.conditions import Comparison, Condition, FieldRef
@@ -21,21 +22,28 @@ from stator.design.patterns import Ask, Param, Pattern, references
 from stator.design.types import Maybe
 from stator.errors import DesignError, PatternRefused
 
+MOST_VALUES: Final = 25
+"""Of so many values one query each may be made; more are a filter."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a compared value comes from: the argument ``param``, or ``constant`` when there is none."""
+    """Where a compared value comes from: the argument ``param``, or ``constant`` when there is none. With ``options``, it is one of
+    several."""
 
     param: str | None = None
     constant: Any = None
+    options: tuple[Source, ...] = ()
 
     @property
     def is_constant(self) -> bool:
-        return self.param is None
+        return self.param is None and not self.options
 
     @property
     def same(self) -> str:
         """Equal for sources that always have equal values."""
+        if self.options:
+            return f"one of {', '.join(each.same for each in self.options)}"
         return f":{self.param}" if self.param is not None else repr(keys.plain(self.constant))
 
 
@@ -79,6 +87,10 @@ class Need:
     @property
     def filter_fields(self) -> frozenset[str]:
         return frozenset(reference.name for condition in self.filters for reference in references(condition))
+
+    def options(self, fields: Iterable[str]) -> int:
+        """How many combinations of values some of the equal fields may have."""
+        return math.prod(len(self.equal[name].options) or 1 for name in fields if name in self.equal)
 
     @property
     def wanted(self) -> float:
@@ -159,7 +171,9 @@ def _sorted_tests(
             filters.append(test)
         elif test.operator == "=" and name not in equal:
             equal[name], equal_tests[name] = source_of(test.values[0]), test
-        elif test.operator == "=":
+        elif test.operator == "in" and name not in equal and _may_be_asked_one_by_one(test, ask):
+            equal[name], equal_tests[name] = Source(options=tuple(map(source_of, test.values))), test
+        elif test.operator in ("=", "in"):
             filters.append(test)
         else:
             ranges.setdefault(name, []).append(test)
@@ -170,6 +184,11 @@ def _sorted_tests(
         spans += [merged] if merged is not None else []
     filters += [each for each in ask.filters if all(issubclass(target, one.owner) for one in references(each))]
     return equal, equal_tests, tuple(spans), tuple(filters)
+
+
+def _may_be_asked_one_by_one(test: Comparison, ask: Ask) -> bool:
+    """One query for each value is a way for one entity and a few values."""
+    return len(ask.targets) == 1 and 1 <= len(test.values) <= MOST_VALUES
 
 
 def _merged(name: str, tests: list[Comparison], known: EntityInfo) -> tuple[Span | None, list[Comparison]]:
@@ -206,7 +225,7 @@ def _order(
                 hint="order by a field of the entity itself with one plain value",
             )
         return ask.order.name
-    if not ask.descending:
+    if not ask.by_time:
         return None
     candidates = [span.field for span in spans] or [
         name for name, each in known.fields.items() if each.role == "created"
@@ -221,15 +240,17 @@ def _order(
         return candidates[0]
     if len(ask.targets) > 1:
         return None
+    which = "newest" if ask.descending else "oldest"
     raise DesignError(
-        f"{pattern.where}: {pattern.name} wants the newest first, but {known.name} has no one time to tell by",
-        hint=f"name it: .newest_first({known.name}.some_time)",
+        f"{pattern.where}: {pattern.name} wants the {which} first, but {known.name} has no one time to tell by",
+        hint=f"name it: .{which}_first({known.name}.some_time)",
     )
 
 
 def _usual(need: Need, estimates: Estimates) -> float:
     """How many items match, by what is known of the fields."""
     matching = estimates.volume(need.entity) / estimates.distinct(need.entity, tuple(need.equal))
+    matching = min(matching * need.options(need.equal), estimates.volume(need.entity))
     return max(1.0, matching * KEPT_BY_FILTER ** (len(need.spans) + len(need.filters)))
 
 
@@ -240,6 +261,12 @@ def group_of(pattern: Pattern[..., Any], estimates: Estimates) -> Group:
     """A pattern over several entities: which compared values each of them has a field for."""
     ask = pattern.trace()
     members = [need_of(pattern, target, estimates) for target in ask.targets]
+    if ask.by_time and all(member.order is None for member in members):
+        first, which = info(ask.targets[0]).name, "newest" if ask.descending else "oldest"
+        raise DesignError(
+            f"{pattern.where}: {pattern.name} wants the {which} first, but none of its entities has one time to tell by",
+            hint=f"name it: .{which}_first({first}.some_time)",
+        )
     shared: list[tuple[str, ...]] = []
     filled = [dict(member.equal) for member in members]
     tests = [dict(member.equal_tests) for member in members]

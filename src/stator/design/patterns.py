@@ -12,11 +12,11 @@ works on shapes. A pattern must therefore say the same whatever its arguments ar
 from __future__ import annotations
 
 import inspect
-import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Self, TypeVar, cast, overload
 
+from stator.design.annotations import argument_types, used_names
 from stator.design.conditions import All, Comparison, Condition, FieldRef, as_condition
 from stator.design.entity import info
 from stator.errors import DesignError
@@ -60,6 +60,8 @@ class Ask:
     filters: tuple[Condition, ...] = ()
     order: FieldRef | None = None
     descending: bool = False
+    by_time: bool = False
+    """In the order of time, with no field named to tell it by."""
     limit: int | None = None
     is_count: bool = False
 
@@ -81,7 +83,7 @@ class Ask:
     def ordered(self, field: Any, descending: bool) -> Ask:
         if field is not None and not isinstance(field, FieldRef):
             raise DesignError(f"{field!r} is not a field", hint="order by a field of the entity, as in Order.placed_at")
-        return replace(self, order=field, descending=descending)
+        return replace(self, order=field, descending=descending, by_time=field is None)
 
     def limited(self, count: int) -> Ask:
         if not isinstance(count, Param) and count < 1:
@@ -95,7 +97,7 @@ class Ask:
                 raise DesignError(f"{reference!r} is not a field of {names}", hint="compare fields of what is found")
 
 
-_INDEXABLE = frozenset({"=", "<", "<=", ">", ">=", "between", "begins_with"})
+_INDEXABLE = frozenset({"=", "<", "<=", ">", ">=", "between", "begins_with", "in"})
 
 
 def _indexable(test: Comparison) -> bool:
@@ -171,42 +173,39 @@ class Count(Question, Generic[E]):
 
 
 class _Bundle(Question):
-    """Several entities asked for in one query."""
+    """Several entities asked for in one query. Each method gives a new one."""
 
     __slots__ = ()
 
+    def where(self, *conditions: Condition | bool) -> Self:
+        return type(self)(self.ask.where(conditions), self.pattern)
+
+    def newest_first(self, by: Any = None) -> Self:
+        return type(self)(self.ask.ordered(by, descending=True), self.pattern)
+
+    def oldest_first(self, by: Any = None) -> Self:
+        return type(self)(self.ask.ordered(by, descending=False), self.pattern)
+
+    def limit(self, count: int) -> Self:
+        return type(self)(self.ask.limited(count), self.pattern)
+
 
 class Bundle2(_Bundle, Generic[A, B]):
-    def where(self, *conditions: Condition | bool) -> Bundle2[A, B]:
-        return Bundle2(self.ask.where(conditions), self.pattern)
-
-    def newest_first(self, by: Any = None) -> Bundle2[A, B]:
-        return Bundle2(self.ask.ordered(by, descending=True), self.pattern)
-
-    def limit(self, count: int) -> Bundle2[A, B]:
-        return Bundle2(self.ask.limited(count), self.pattern)
+    __slots__ = ()
 
 
 class Bundle3(_Bundle, Generic[A, B, C]):
-    def where(self, *conditions: Condition | bool) -> Bundle3[A, B, C]:
-        return Bundle3(self.ask.where(conditions), self.pattern)
-
-    def newest_first(self, by: Any = None) -> Bundle3[A, B, C]:
-        return Bundle3(self.ask.ordered(by, descending=True), self.pattern)
-
-    def limit(self, count: int) -> Bundle3[A, B, C]:
-        return Bundle3(self.ask.limited(count), self.pattern)
+    __slots__ = ()
 
 
 class Bundle4(_Bundle, Generic[A, B, C, D]):
-    def where(self, *conditions: Condition | bool) -> Bundle4[A, B, C, D]:
-        return Bundle4(self.ask.where(conditions), self.pattern)
+    __slots__ = ()
 
-    def newest_first(self, by: Any = None) -> Bundle4[A, B, C, D]:
-        return Bundle4(self.ask.ordered(by, descending=True), self.pattern)
 
-    def limit(self, count: int) -> Bundle4[A, B, C, D]:
-        return Bundle4(self.ask.limited(count), self.pattern)
+class BundleMany(_Bundle):
+    """Five entities and more: what it finds has no type of its own."""
+
+    __slots__ = ()
 
 
 def find(entity: type[E]) -> Query[E]:
@@ -221,14 +220,18 @@ def together(a: type[A], b: type[B], /) -> Bundle2[A, B]: ...
 def together(a: type[A], b: type[B], c: type[C], /) -> Bundle3[A, B, C]: ...
 @overload
 def together(a: type[A], b: type[B], c: type[C], d: type[D], /) -> Bundle4[A, B, C, D]: ...
+@overload
+def together(
+    a: type[Any], b: type[Any], c: type[Any], d: type[Any], e: type[Any], /, *more: type[Any]
+) -> BundleMany: ...
 def together(*entities: type[Any]) -> Any:
     """Start one query that returns items of several entities, which must share a partition."""
-    kinds: dict[int, type[_Bundle]] = {2: Bundle2, 3: Bundle3, 4: Bundle4}
-    if len(entities) not in kinds or len(set(entities)) != len(entities):
-        raise DesignError("together() takes two to four different entities", hint="use find() for one")
+    if len(entities) < 2 or len(set(entities)) != len(entities):
+        raise DesignError("together() takes two or more different entities", hint="use find() for one")
     for entity in entities:
         info(entity)
-    return kinds[len(entities)](Ask(tuple(entities)))
+    kinds: dict[int, type[_Bundle]] = {2: Bundle2, 3: Bundle3, 4: Bundle4}
+    return kinds.get(len(entities), BundleMany)(Ask(tuple(entities)))
 
 
 # --- declaring patterns -------------------------------------------------------------------------------------
@@ -248,9 +251,11 @@ class Traffic:
 class Pattern(Generic[P, Q]):
     """A declared access pattern. Calling it makes the query; ``trace`` gives its shape."""
 
-    def __init__(self, function: Callable[P, Q], traffic: Traffic) -> None:
+    def __init__(self, function: Callable[P, Q], traffic: Traffic, around: Mapping[str, Any] | None = None) -> None:
+        """``around`` are names that annotations may use beside those of the function's module: those of the function it is local to."""
         self.function = function
         self.traffic = traffic
+        self._around = around or {}
         self.__name__ = function.__name__
         self.__doc__ = function.__doc__
         self._traced: Ask | None = None
@@ -274,7 +279,13 @@ class Pattern(Generic[P, Q]):
     @property
     def parameters(self) -> dict[str, Any]:
         """The names of the arguments with their annotations."""
-        hints = typing.get_type_hints(self.function)
+        try:
+            hints = argument_types(self.function, self._around)
+        except NameError as error:
+            raise DesignError(
+                f"{self.where}: {self.name} has an argument whose type cannot be found: {error}",
+                hint="define the type above the pattern, best at the top level of its module",
+            ) from None
         return {name: hints.get(name, Any) for name in inspect.signature(self.function).parameters}
 
     @property
@@ -321,7 +332,9 @@ def read(
             "rps cannot be negative and returns must be positive", hint="estimate; exactness is not needed"
         )
     traffic = Traffic(rps, returns, consistent, within, allow_scan)
-    return lambda function: Pattern(function, traffic)
+    frame = inspect.currentframe()
+    caller = frame.f_back if frame is not None else None
+    return lambda function: Pattern(function, traffic, used_names(function, caller))
 
 
 # --- writes -------------------------------------------------------------------------------------------------

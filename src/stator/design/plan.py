@@ -11,15 +11,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
+from stator.design.demand import Demand
 from stator.design.entity import info
 from stator.design.filters import Filter
 from stator.design.frozen_json import from_data, to_data
+from stator.design.key_sizes import check_size
 from stator.design.templates import Template
 from stator.errors import DesignError
 from stator.model.limits import BATCH_GET_KEYS
 from stator.model.values import Item, Value
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+_READABLE: Final = (1, 2)
+"""Format 1 had no demand."""
 
 Request = dict[str, Any]
 Operation = Literal[
@@ -73,6 +77,8 @@ class TablePlan:
     """The items, and the entries of all indexes."""
     other_dollars_per_month: float = 0.0
     """What no pattern shows: writes declared for an entity as such, and looking up keys that the identity does not give."""
+    ttl: str | None = None
+    """The attribute that items expire by: a ``ttl()`` field."""
 
     def create_request(self) -> Request:
         request: Request = {
@@ -106,6 +112,8 @@ class KeyAttribute:
     template: Template
     index: str | None = None
     when: tuple[tuple[Template, str], ...] = ()
+    is_sort: bool = field(default=False, compare=False)
+    """Not in locks of format 1, and no difference between keys."""
 
     def value(self, values: Mapping[str, Any]) -> Value | None:
         for test, wanted in self.when:
@@ -171,7 +179,13 @@ class EntityPlan:
         return {"TableName": self.table, "Item": self.item(entity)}
 
     def _filled(self, attributes: Iterable[KeyAttribute], values: Mapping[str, Any]) -> Item:
-        return {key.name: value for key in attributes if (value := key.value(values)) is not None}
+        found: Item = {}
+        for key in attributes:
+            value = key.value(values)
+            if value is not None:
+                check_size(self.name, key, value, values)
+                found[key.name] = value
+        return found
 
 
 # --- patterns -----------------------------------------------------------------------------------------------
@@ -199,7 +213,8 @@ class KeyTest:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One request of a pattern; one for each shard when there are ``shards``."""
+    """One request of a pattern; one for each shard when there are ``shards``, and for each of the ``alternatives``. The reader puts the
+    answers together, in their order and up to the limit."""
 
     operation: Operation
     table: str
@@ -216,10 +231,19 @@ class Step:
     fetch: tuple[str, ...] = ()
     """The table's key attributes, when the index holds only keys and the items are read with BatchGetItem afterwards."""
     units: float = 0.0
+    alternatives: tuple[tuple[KeyTest, ...], ...] = ()
+    """The key once more for each further value, where a field may have one of several."""
+    order: str | None = None
+    """The field that was asked to be ordered by: what the answers of several requests are merged by. Their sort keys may begin with
+    something else."""
+
+    @property
+    def conditions(self) -> tuple[tuple[KeyTest, ...], ...]:
+        return (self.key, *self.alternatives)
 
     @property
     def key_condition(self) -> str:
-        return " AND ".join(map(str, self.key))
+        return " or ".join(" AND ".join(map(str, tests)) for tests in self.conditions)
 
     def requests(self, arguments: Mapping[str, Any]) -> tuple[Request, ...]:
         if self.operation == "GetItem":
@@ -229,7 +253,13 @@ class Step:
                 f"{self.operation} is made from an item, not from arguments",
                 hint="use EntityPlan.put_request, or base_key with an UpdateExpression of your own",
             )
-        return tuple(self._read(arguments, shard) for shard in range(self.shards))
+        found: list[Request] = []
+        for tests in self.conditions:
+            for shard in range(self.shards):
+                request = self._read(arguments, shard, tests)
+                if request not in found:  # two arguments may have one value
+                    found.append(request)
+        return tuple(found)
 
     def fetch_requests(self, items: Iterable[Item]) -> tuple[Request, ...]:
         """BatchGetItem requests for the items that a query of an index gave the keys of."""
@@ -242,14 +272,14 @@ class Step:
         request: Request = {"TableName": self.table, "Key": key}
         return request | ({"ConsistentRead": True} if self.consistent else {})
 
-    def _read(self, arguments: Mapping[str, Any], shard: int) -> Request:
+    def _read(self, arguments: Mapping[str, Any], shard: int, tests: tuple[KeyTest, ...]) -> Request:
         request: Request = {"TableName": self.table}
         names: dict[str, str] = {}
         values: dict[str, Value | None] = {}
         if self.index:
             request["IndexName"] = self.index
-        if self.key:
-            request["KeyConditionExpression"] = self._condition(arguments, shard, names, values)
+        if tests:
+            request["KeyConditionExpression"] = self._condition(tests, arguments, shard, names, values)
         if self.filter:
             request["FilterExpression"] = self.filter.expression
             names |= dict(self.filter.names)
@@ -271,10 +301,15 @@ class Step:
         return request
 
     def _condition(
-        self, arguments: Mapping[str, Any], shard: int, names: dict[str, str], values: dict[str, Value | None]
+        self,
+        tests: tuple[KeyTest, ...],
+        arguments: Mapping[str, Any],
+        shard: int,
+        names: dict[str, str],
+        values: dict[str, Value | None],
     ) -> str:
         terms = []
-        for at, test in enumerate(self.key):
+        for at, test in enumerate(tests):
             names[f"#k{at}"] = test.attribute
             shown = []
             for bound in test.bounds:
@@ -370,6 +405,8 @@ class Plan:
     proven: bool = True
     """The search finished: no cheaper design exists in its model."""
     warnings: tuple[str, ...] = field(default=())
+    demand: Demand | None = None
+    """What was asked of the design; None in plans that were frozen before this was."""
 
     def table(self, name: str) -> TablePlan:
         return next(each for each in self.tables if each.name == name)
@@ -393,7 +430,7 @@ class Plan:
     def from_json(cls, text: str) -> Plan:
         data = json.loads(text)
         found = data.pop("format", None)
-        if found != FORMAT:
+        if found not in _READABLE:
             raise DesignError(
                 f"this plan has format {found}; this Stator reads format {FORMAT}", hint="plan the design again"
             )

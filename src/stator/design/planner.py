@@ -2,7 +2,7 @@
 
 ``plan`` is the way in. It splits the design into tables as the layout says (``single-table``: one; ``aggregate``: one for entities that
 are read together; ``table-per-entity``), refuses patterns that no key could serve, lets ``search`` choose for each table, and hands the result
-to ``blueprint``. It is a pure function: entities and patterns are sorted by name first, so their order in the design means nothing.
+to ``blueprint``. With the plan of a lock, ``keeping`` says what it would cost to leave what is there. It is a pure function: entities and patterns are sorted by name first, so their order in the design means nothing.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ import re
 from typing import TYPE_CHECKING
 
 from stator.design.blueprint import Drawing, draw_table
-from stator.design.candidates import paths_of
+from stator.design.candidates import Path, paths_of
 from stator.design.costing import Costing, Facility
+from stator.design.demand import demand_of
 from stator.design.entity import Entity, info
 from stator.design.estimates import Estimates
 from stator.design.facilities import Choices, add_shards, choices_of, drop_worse_bases
+from stator.design.keeping import Kept, kept_labels, kept_of
 from stator.design.labels import Labels, labels_of, upper_words
 from stator.design.needs import (
     Group,
@@ -30,7 +32,8 @@ from stator.design.needs import (
 from stator.design.plan import EntityPlan, PatternPlan, Plan, TablePlan
 from stator.design.refusals import refuse_component, refuse_indexes, refuse_unserved
 from stator.design.search import Component, components_of, search
-from stator.design.unit_prices import MONTH_SECONDS, READ_UNIT_DOLLARS
+from stator.design.unit_prices import READ_UNIT_DOLLARS
+from stator.design.units import MONTH_SECONDS
 from stator.design.writes import write_plans
 from stator.errors import DesignError
 from stator.model.limits import READ_UNIT_BYTES
@@ -39,16 +42,17 @@ if TYPE_CHECKING:
     from stator.design.design import Design
 
 
-def plan(design: Design) -> Plan:
-    """The cheapest design in the planner's model. Raises ScanNeeded or PatternRefused where there is none."""
-    return Planning(design).run()
+def plan(design: Design, previous: Plan | None = None) -> Plan:
+    """The cheapest design in the planner's model, from ``previous`` on. Raises ScanNeeded or PatternRefused where there is none."""
+    return Planning(design, previous).run()
 
 
 class Planning:
     """The stages of planning, one at a time."""
 
-    def __init__(self, design: Design) -> None:
+    def __init__(self, design: Design, previous: Plan | None = None) -> None:
         self.design = design
+        self.previous = previous
         self.weight = 0.0
         """What the search made as small as it could, set by ``run``: the bill as far as keys change it, and burdens that no bill shows."""
         self.estimates = Estimates(design)
@@ -62,7 +66,7 @@ class Planning:
         self.groups: list[Group] = []
         self.allowed_scans = {pattern.name for pattern in self.reads if pattern.traffic.allow_scan}
         self._sort_reads()
-        self.labels: Labels = labels_of(self.entities, self.groups)
+        self.labels: Labels = labels_of(self.entities, self.groups, kept_labels(previous, self.entities))
         changes = design.changes()
         rates = {entity: rates_of(entity, changes) for entity in self.entities}
         self.costing = Costing(self.estimates, rates, self.labels)
@@ -116,6 +120,7 @@ class Planning:
             round(dollars, 4),
             proven,
             tuple(warnings),
+            demand_of(self.design),
         )
 
     # -- tables
@@ -133,8 +138,28 @@ class Planning:
         for entity in self.entities:
             members = [each for each in self.entities if each in joined[entity]]
             if entity is members[0]:
-                found.append((self._table_name(self._root(members)), members))
+                found.append((self._kept_name(members) or self._table_name(self._root(members)), members))
         return found
+
+    def _kept_name(self, members: list[type[Entity]]) -> str | None:
+        """The name under which the lock has the table of these entities, and of no others."""
+        if self.previous is None or self.previous.layout != self.design.layout:
+            return None
+        names = {info(each).name for each in members}
+        tables = [each for each in self.previous.tables if names & set(each.entities)]
+        present = {info(each).name for each in self.entities}
+        if len(tables) != 1 or not present & set(tables[0].entities) <= names:
+            return None
+        return next((name for name, own in self.design.names.items() if own == tables[0].name), tables[0].name)
+
+    def _kept(self, entity: type[Entity], paths: tuple[Path, ...]) -> Kept | None:
+        """What the lock has of an entity, unless the layout puts it into another table."""
+        if self.previous is None:
+            return None
+        table = next(name for name, members in self.tables() if entity in members)
+        own = self.design.names.get(table, table)
+        there = any(each.name == own and info(entity).name in each.entities for each in self.previous.tables)
+        return kept_of(entity, self.previous, paths, self.labels) if there else None
 
     def _root(self, members: list[type[Entity]]) -> type[Entity]:
         """The entity an aggregate is about: the one its partitions are labelled after."""
@@ -170,7 +195,13 @@ class Planning:
         found = search(components)
         refuse_indexes(self.design.name, found)
         choices = sorted((each for one in components for each in one.choices), key=lambda each: each.name)
-        return draw_table(name, self.design, choices, found, self.costing, self.labels, self.reads)
+        taken = self._taken_names(self.design.names.get(name, name))
+        return draw_table(name, self.design, choices, found, self.costing, self.labels, self.reads, taken)
+
+    def _taken_names(self, table: str) -> frozenset[str]:
+        """Names of indexes that the lock has in a table."""
+        tables = () if self.previous is None else self.previous.tables
+        return frozenset(index.name for each in tables if each.name == table for index in each.indexes)
 
     def _choices(self, entity: type[Entity], members: list[type[Entity]], groups: list[Group]) -> Choices:
         needs = tuple(self.needs[entity])
@@ -181,14 +212,16 @@ class Planning:
             scan * need.rps * MONTH_SECONDS * READ_UNIT_DOLLARS if need.name in self.allowed_scans else None
             for need in needs
         )
+        paths = paths_of(entity, needs, groups, self.labels)
         return choices_of(
             entity,
             needs,
-            paths_of(entity, needs, groups, self.labels),
+            paths,
             self.costing,
             neighbours=tuple(each for each in members if each is not entity),
             own_table=self.design.layout == "table-per-entity",
             scans=scans,
+            kept=self._kept(entity, paths),
         )
 
 

@@ -2,9 +2,8 @@
 
 Two steps, so that each can be checked against what AWS publishes:
 
-- **Units.** A read is billed for each 4 KB begun, a write for each 1 KB begun, of the whole item (names and values). An eventually
-  consistent read is half, a transactional read or write twice. A Query or Scan adds up what it reads before rounding, so give it the
-  sum; a GetItem or a member of a batch rounds alone. An update is billed for the larger of the item before and after.
+- **Units.** As ``units`` counts them, of the whole item (names and values). A Query or Scan adds up what it reads before rounding, so
+  give it the sum; a GetItem or a member of a batch rounds alone. An update is billed for the larger of the item before and after.
 - **Dollars.** ``on_demand``, ``provisioned``, ``reserved``, ``storage`` and the like turn quantities into ``Charge``s, one for each line
   of a bill; ``total`` adds them up.
 
@@ -19,30 +18,20 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from typing import Final, Literal
 
+from stator.design import units
 from stator.design.prices import FreeTier, PriceName, RegionPrices, Years
+from stator.design.units import Consistency, Number
 from stator.errors import DesignError
-from stator.model.limits import READ_UNIT_BYTES, WRITE_UNIT_BYTES
 
-Number = int | float | Decimal
-Consistency = Literal["eventual", "strong", "transactional"]
 TableClass = Literal["standard", "infrequent_access"]
 
-MONTH_HOURS: Final = Decimal(730)
-MONTH_SECONDS: Final = MONTH_HOURS * 3600
+MONTH_HOURS: Final = Decimal(units.MONTH_HOURS)
 GB_BYTES: Final = Decimal(1024**3)
 
-# "DynamoDB item sizes and formats" of the Developer Guide: what storage is billed for beyond the item's own size.
-ITEM_OVERHEAD_BYTES: Final = 100
+# "DynamoDB item sizes and formats" of the Developer Guide: what storage is billed for beyond the item's own size in a global table.
 REPLICATED_ITEM_OVERHEAD_BYTES: Final = 48
 # "Streams read request unit" of the pricing page: one GetRecords call gives up to 1 MB.
 STREAM_READ_BYTES: Final = 1024**2
-
-_READ_FACTOR: Final[dict[Consistency, Decimal]] = {
-    "eventual": Decimal("0.5"),
-    "strong": Decimal(1),
-    "transactional": Decimal(2),
-}
-
 
 _HOURLY: Final[dict[str, PriceName]] = {"read": "read_capacity_hour", "write": "write_capacity_hour"}
 
@@ -52,45 +41,31 @@ def _exact(value: Number) -> Decimal:
     return value if isinstance(value, Decimal) else Decimal(str(value))
 
 
-def _blocks(size_bytes: Number, block_bytes: int) -> Decimal:
-    """Blocks begun, at least one: reading or deleting what is not there is billed, too."""
-    return max(Decimal(1), (_exact(size_bytes) / block_bytes).to_integral_value(ROUND_CEILING))
-
-
 # --- units --------------------------------------------------------------------------------------------------
 
 
 def read_units(size_bytes: Number, consistency: Consistency = "eventual") -> Decimal:
     """Units of one read: of an item, or of all that a Query or Scan reads together, before any filter."""
-    return _blocks(size_bytes, READ_UNIT_BYTES) * _READ_FACTOR[consistency]
+    return Decimal(units.half_read_units(_exact(size_bytes), consistency)) / 2
 
 
 def write_units(size_bytes: Number, *, before_bytes: Number = 0, transactional: bool = False) -> Decimal:
     """Units of one write of the table itself; ``before_bytes`` is the item it replaces, updates or deletes."""
     larger = max(_exact(size_bytes), _exact(before_bytes))
-    return _blocks(larger, WRITE_UNIT_BYTES) * (2 if transactional else 1)
+    return Decimal(units.write_units(larger, transactional=transactional))
 
 
 def index_write_units(
     before_bytes: Number | None, after_bytes: Number | None, *, key_changes: bool = False, changes: bool = True
 ) -> Decimal:
-    """Units that one write of the table costs in one index. Sizes are of the projected entry; None where there is none.
-
-    A change of the index's key takes the old entry out and puts a new one in: both are paid. A write that changes nothing that is
-    projected costs nothing. Transactions do not double it: that is the table's own writes only.
-    """
-    if before_bytes is None:
-        return Decimal(0) if after_bytes is None else write_units(after_bytes)
-    if after_bytes is None:
-        return write_units(before_bytes)
-    if key_changes:
-        return write_units(before_bytes) + write_units(after_bytes)
-    return write_units(after_bytes, before_bytes=before_bytes) if changes else Decimal(0)
+    """Units that one write of the table costs in one index. Sizes are of the projected entry; None where there is none."""
+    before, after = (None if size is None else _exact(size) for size in (before_bytes, after_bytes))
+    return Decimal(units.index_write_units(before, after, key_changes=key_changes, changes=changes))
 
 
 def stored_bytes(items: Number, item_bytes: Number, *, replicated: bool = False) -> Decimal:
     """What storage is billed for: so many items, or entries of an index, with the overhead of each."""
-    overhead = ITEM_OVERHEAD_BYTES + (REPLICATED_ITEM_OVERHEAD_BYTES if replicated else 0)
+    overhead = units.ITEM_OVERHEAD_BYTES + (REPLICATED_ITEM_OVERHEAD_BYTES if replicated else 0)
     return _exact(items) * (_exact(item_bytes) + overhead)
 
 
@@ -133,7 +108,7 @@ def total(charges: Iterable[Charge]) -> Decimal:
 
 def a_month(per_second: Number) -> Decimal:
     """So many a second, for a month."""
-    return _exact(per_second) * MONTH_SECONDS
+    return _exact(per_second) * units.MONTH_SECONDS
 
 
 def _charges(prices: RegionPrices, *lines: tuple[PriceName, Number]) -> tuple[Charge, ...]:

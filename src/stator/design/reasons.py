@@ -28,7 +28,7 @@ def money(dollars: float) -> str:
 def described(facility: Facility) -> str:
     path = facility.path
     shown = [f"{name} = {source.same}" for name, source in path.constants] + list(path.partition)
-    tail = f" then {', '.join(path.significant)}" if path.significant else ""
+    tail = f" then {', '.join(path.sort)}" if path.sort else ""
     held = {
         "base": "the table's key",
         "native base": "the table's key",
@@ -80,7 +80,7 @@ def index_reason(facilities: list[Facility], patterns: tuple[str, ...], costing:
 def latency_of(steps: tuple[Step, ...]) -> str:
     if any(step.operation == "Scan" for step in steps):
         return SLOW
-    if any(step.units * READ_UNIT_BYTES * 2 > PAGE_BYTES * step.shards for step in steps):
+    if any(step.units * READ_UNIT_BYTES * 2 > PAGE_BYTES * step.shards * len(step.conditions) for step in steps):
         return MANY_PAGES
     return TWO_TRIPS if any(step.fetch for step in steps) else QUICK
 
@@ -91,6 +91,8 @@ def read_reasons(service: Service, facility: Facility, step: Step, costing: Cost
         reasons.append("the arguments are the whole key: one GetItem")
     else:
         reasons.append(f"served by {described(facility)}")
+    if step.alternatives:
+        reasons.append(f"one query for each of {len(step.conditions)} values, answers merged by the reader")
     if step.shards > 1:
         reasons.append(f"one query for each of {step.shards} shards, answers merged by the reader")
     if step.fetch:
@@ -118,6 +120,8 @@ def read_warnings(
         warnings.append(f"counting reads everything it counts, about {matched:,.0f} entries: keep a counter instead")
     if step.shards > 1 and service.need.limit is not None:
         warnings.append("each shard reads up to the limit")
+    if step.alternatives and service.need.limit is not None:
+        warnings.append("the query for each value reads up to the limit")
     return warnings
 
 
@@ -148,7 +152,7 @@ def runner_up(choices: Choices, design: EntityDesign, at: int) -> str:
             continue
         if chosen is not None and facility.path == chosen.path and facility.holding == chosen.holding and best:
             continue
-        extra = 0.0 if facility in (design.base, *design.opened) else choices.have[facility]
+        extra = 0.0 if facility in (design.base, *design.opened) else choices.keep[facility]
         extra += INDEX_DOLLARS if facility.shares_slot and extra else 0.0
         entry = (round(use + extra, 6), facility.rank, facility)
         best = min(best, entry, key=lambda each: each[:2]) if best else entry

@@ -15,7 +15,8 @@ from stator.design.labels import Labels
 from stator.design.needs import Need
 from stator.design.patterns import Pattern
 from stator.design.search import Component, TableDesign
-from stator.design.unit_prices import INDEX_DOLLARS, MONTH_SECONDS, READ_UNIT_DOLLARS
+from stator.design.unit_prices import INDEX_DOLLARS, READ_UNIT_DOLLARS
+from stator.design.units import MONTH_SECONDS
 from stator.errors import DesignError, PatternRefused, ScanNeeded
 from stator.model.limits import GLOBAL_INDEXES, LOCAL_INDEXES, READ_UNIT_BYTES
 

@@ -10,7 +10,7 @@ The cost of a design, in dollars a month, is the sum of
   part of the items that they hold. What writing the table itself costs is the same for every design and left out;
 - *storage*: the key strings on the items, and each index entry with its 100 bytes of overhead;
 - *burdens*, small charges that no bill shows but ties are decided by: for each index, so that fewer win; for a base key that the identity
-  alone does not give; for a partition key with few values, which cannot spread its traffic.
+  alone does not give; for a partition key with few values, which cannot spread its traffic; for a filter that a key could replace.
 
 A design has one base key for each entity, a set of further paths, and a facility (a path and how it is held, see ``facilities``) for each
 need. Generic string keys let entities share an index, if they want the same projection: a table needs as many such indexes as
@@ -47,12 +47,13 @@ from stator.design.assignment import (
 from stator.design.candidates import Path, by_label, group_choices, group_inverts, is_ordered
 from stator.design.costing import Costing, Facility
 from stator.design.entity import Entity, info
-from stator.design.facilities import Choices, group_path
+from stator.design.facilities import Choices
 from stator.design.labels import Labels
 from stator.design.needs import Group, Need, is_optional
 from stator.design.slots import slots_needed
 from stator.design.steps import partition_parts
-from stator.design.unit_prices import INDEX_DOLLARS, MONTH_SECONDS, READ_UNIT_DOLLARS
+from stator.design.unit_prices import INDEX_DOLLARS, READ_UNIT_DOLLARS
+from stator.design.units import MONTH_SECONDS
 
 NODE_BUDGET: Final = 200_000
 
@@ -146,8 +147,9 @@ class Component:
     def in_indexes(self, group: Group) -> list[GroupDesign]:
         """The ways to put a group into one index of its own, cheapest reads first."""
         if group.name not in self._options:
+            different = {each.facilities: each for each in self._index_options(group)}
             self._options[group.name] = sorted(
-                self._index_options(group), key=lambda each: (each.dollars, [one.rank for one in each.facilities])
+                different.values(), key=lambda each: (each.dollars, [one.rank for one in each.facilities])
             )
         return self._options[group.name]
 
@@ -155,18 +157,16 @@ class Component:
         if any(member.consistent for member in group.members):
             return
         by_entity = {choices.entity: choices for choices in self.choices}
-        yield from self._written_options(group, by_entity)
+        yield from self._present_options(group, by_entity)
         for chosen in group_choices(group):
             alternatives = []
             for member in group.members:
                 fields = group.partition_of(member.entity, chosen)
                 partition = by_label(member.entity, fields, self.labels)
-                sorts = {path.significant for path in _paths(by_entity[member.entity]) if path.partition == partition}
+                sorts = {path.sort for path in _paths(by_entity[member.entity]) if path.partition == partition}
                 sorts.add((str(member.order),) if is_ordered(member) else ())
                 inverted = is_ordered(member) and group_inverts(group, self.labels) is True
-                alternatives.append(
-                    [replace(group_path(member.entity, partition, sort), inverted=inverted) for sort in sorted(sorts)]
-                )
+                alternatives.append([Path(member.entity, partition, sort, inverted=inverted) for sort in sorted(sorts)])
             for paths in product(*alternatives):
                 shards = max(self.costing.write_shards(path) for path in paths)
                 even = tuple(replace(path, shards=shards) for path in paths)
@@ -176,16 +176,15 @@ class Component:
                         by_entity[facility.path.entity].price(facility)
                     yield GroupDesign(group, found, self._dollars(group, even))
 
-    def _written_options(self, group: Group, by_entity: dict[type[Entity], Choices]) -> Iterator[GroupDesign]:
-        """Indexes written by hand that hold every member, and are there anyway."""
-        pinned = [
-            {each.path.handwritten.index: each for each in by_entity[member.entity].pinned if each.path.handwritten}
-            for member in group.members
-        ]
-        for name in pinned[0]:
-            found = tuple(each[name] for each in pinned if name in each)
+    def _present_options(self, group: Group, by_entity: dict[type[Entity], Choices]) -> Iterator[GroupDesign]:
+        """Indexes that hold every member and are there anyway: written by hand, or in the lock."""
+        present = [_present(by_entity[member.entity]) for member in group.members]
+        for name in present[0]:
+            found = tuple(each[name] for each in present if name in each)
             paths = tuple(each.path for each in found)
-            if len(found) == len(pinned) and self.aligned(group, paths):
+            if len(found) == len(present) and self.aligned(group, paths):
+                for facility in found:
+                    by_entity[facility.path.entity].price(facility)
                 yield GroupDesign(group, found, self._dollars(group, paths))
 
     def aligned(self, group: Group, paths: tuple[Path, ...]) -> bool:
@@ -213,6 +212,13 @@ class Component:
     def _dollars(self, group: Group, paths: tuple[Path, ...]) -> float:
         units = self.costing.group_units(group, paths, consistent=group.members[0].consistent)
         return units * group.rps * MONTH_SECONDS * READ_UNIT_DOLLARS
+
+
+def _present(choices: Choices) -> dict[str, Facility]:
+    held = {
+        name: each for name, each in choices.held.items() if each.holding == "concatenated" and each.projection == "ALL"
+    }
+    return held | {str(each.path.handwritten.index): each for each in choices.pinned if each.path.handwritten}
 
 
 def _paths(choices: Choices) -> Iterable[Path]:

@@ -8,7 +8,7 @@ edges join what must be apart, and colours are indexes. Components of a design h
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from stator.design.costing import Facility
@@ -29,11 +29,17 @@ def slots_needed(opened: Iterable[Sequence[Facility]], groups: Iterable[Vertex])
     return len(set(keys_only.values())), len(set(everything.values()))
 
 
-def colour(facilities: Sequence[Facility], groups: Iterable[Vertex]) -> dict[Facility, int]:
-    """A number from 0 for each facility, as few as possible, and the smallest numbers for what comes first."""
+def colour(
+    facilities: Sequence[Facility], groups: Iterable[Vertex], fixed: Mapping[Facility, int] | None = None, free: int = 0
+) -> dict[Facility, int]:
+    """A number from 0 for each facility, as few as possible, and the smallest numbers for what comes first.
+
+    Numbers below ``free`` are in use, and ``fixed`` says by whom. What is read together follows the first of it that has a number,
+    unless another path of the same entity is there."""
     vertices = _vertices(facilities, groups)
-    for count in range(len(vertices) + 1):
-        found = _with(count, vertices)
+    given = _given(vertices, fixed or {})
+    for count in range(free, free + len(vertices) + 1):
+        found = _with(count, vertices, given, free)
         if found is not None:
             return {facility: number for vertex, number in zip(vertices, found) for facility in vertex}
     raise AssertionError("as many colours as vertices are always enough")
@@ -54,7 +60,22 @@ def _vertices(facilities: Sequence[Facility], groups: Iterable[Vertex]) -> list[
     return sorted(ordered, key=lambda vertex: (-len(vertex), [one.rank for one in vertex]))
 
 
-def _with(count: int, vertices: list[Vertex]) -> list[int] | None:
+def _given(vertices: list[Vertex], fixed: Mapping[Facility, int]) -> dict[int, int]:
+    """The number that a vertex has already."""
+    given: dict[int, int] = {}
+    held: set[tuple[int, object]] = set()
+    # Those that are all there come first: what is new gives way.
+    for at in sorted(range(len(vertices)), key=lambda at: (not all(each in fixed for each in vertices[at]), at)):
+        vertex = vertices[at]
+        number = next((fixed[each] for each in vertex if each in fixed), None)
+        places = {(number, each.path.entity) for each in vertex}
+        if number is not None and not places & held:
+            given[at] = number
+            held |= {(number, entity) for _, entity in places}
+    return given
+
+
+def _with(count: int, vertices: list[Vertex], given: Mapping[int, int], free: int) -> list[int] | None:
     entities = [{facility.path.entity for facility in vertex} for vertex in vertices]
     chosen: list[int] = []
 
@@ -62,7 +83,8 @@ def _with(count: int, vertices: list[Vertex]) -> list[int] | None:
         at = len(chosen)
         if at == len(vertices):
             return True
-        for number in range(min(count, max(chosen, default=-1) + 2)):
+        highest = max(free - 1, max(chosen, default=-1))
+        for number in [given[at]] if at in given else range(min(count, highest + 2)):
             if not any(chosen[other] == number and entities[other] & entities[at] for other in range(at)):
                 chosen.append(number)
                 if descend():

@@ -26,7 +26,7 @@ from stator.design.costing import Facility
 from stator.design.entity import Entity, info
 from stator.design.handwritten import Piece
 from stator.design.labels import Labels
-from stator.design.needs import Source, Span, key_encoding
+from stator.design.needs import Need, Source, Span, key_encoding
 from stator.design.plan import KeyAttribute, KeyTest
 from stator.design.templates import Part, Template, text, wire_value
 
@@ -142,7 +142,10 @@ def key_attributes(facility: Facility, slot: Slot, labels: Labels) -> list[KeyAt
     if slot.native:
         names = [*slot.partition, *slot.sort]
         return [
-            KeyAttribute(name, Template((field_part(path.entity, name),), native=True), slot.index) for name in names
+            KeyAttribute(
+                name, Template((field_part(path.entity, name),), native=True), slot.index, is_sort=name in slot.sort
+            )
+            for name in names
         ]
     when = tuple(
         (
@@ -151,7 +154,7 @@ def key_attributes(facility: Facility, slot: Slot, labels: Labels) -> list[KeyAt
         )
         for name, source in path.constants
     )
-    found = [KeyAttribute(slot.sort[0], Template(sort_parts(path, labels)), slot.index, when)]
+    found = [KeyAttribute(slot.sort[0], Template(sort_parts(path, labels)), slot.index, when, is_sort=True)]
     if slot.kind != "LSI":
         found.insert(0, KeyAttribute(slot.partition[0], Template(partition_parts(path, labels)), slot.index, when))
     return found
@@ -172,7 +175,8 @@ class Condition:
 def condition_for(service: Service, slot: Slot, base: Facility, labels: Labels) -> Condition:
     if slot.native:
         return _native_condition(service, slot)
-    path, known = service.path, dict(service.need.equal)
+    path = service.path
+    known = {name: source for name, source in service.need.equal.items() if not source.options}
     # In a local index the partition is the table's.
     partition = _bound(partition_parts(base.path if slot.kind == "LSI" else path, labels), known)
     shards = next((part.shards for part in partition if part.kind == "shard" and not part.of), 1)
@@ -182,6 +186,14 @@ def condition_for(service: Service, slot: Slot, base: Facility, labels: Labels) 
         tests = [KeyTest(name, "=", (_native_value(service.need.entity, name, known[name]),))]
     sort, filters = _sort_tests(slot.sort[0], sort_parts(path, labels), known, service.span)
     return Condition((*tests, *sort), filters, shards)
+
+
+def group_partition(path: Path, member: Need, labels: Labels) -> tuple[Part, ...]:
+    """The partition of a query over several entities, as one of them asks for it; every shard is asked."""
+    parts = partition_parts(path, labels)
+    return tuple(
+        Part("shard", shards=path.shards) if part.kind == "shard" else _bind(part, member.equal) for part in parts
+    )
 
 
 def _bound(parts: tuple[Part, ...], known: Mapping[str, Source]) -> tuple[Part, ...]:

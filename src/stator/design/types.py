@@ -112,6 +112,28 @@ class Maybe:
 Shape = Union[Scalar, Choice, ListOf, MapOf, SetOf, Nested, Anything, Maybe]
 
 
+def type_name(shape: Shape) -> str:
+    """A shape in a word or two, as people see it."""
+    match shape:
+        case Maybe(inner):
+            return f"{type_name(inner)}?"
+        case Scalar(python):
+            return python.__name__
+        case Choice(_, scalar, enum):
+            return scalar.python.__name__ if enum is None else enum.__name__
+        case ListOf(elements, _, fixed):
+            return "tuple" if fixed else f"{type_name(elements[0])}[]"
+        case MapOf():
+            return "map"
+        case SetOf(element):
+            return f"set of {type_name(element)}"
+        case Nested(cls, _):
+            return cls.__name__
+        case Anything():
+            return "any"
+    raise AssertionError(shape)
+
+
 def shape_of(annotation: Any, where: str) -> Shape:
     """The shape of an annotation; ``where`` names the field in messages."""
     if annotation in SCALARS:

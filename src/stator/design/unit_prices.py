@@ -20,7 +20,5 @@ INDIRECT_DOLLARS: Final = 0.05
 CONCENTRATED_DOLLARS: Final = 0.05
 FEW_VALUES: Final = 100.0
 """Nor this: a partition key with so few values cannot spread its traffic, however little there is today."""
-
-MONTH_SECONDS: Final = 730 * 3600
-INDEX_ENTRY_OVERHEAD_BYTES: Final = 100
-"""Storage that DynamoDB bills for each item, and again for each entry of an index."""
+FILTERED_DOLLARS: Final = 0.05
+"""Nor this: a read that filters what a key could have found. It is as cheap as the estimates say, and a key is so whatever they say."""

@@ -1,9 +1,9 @@
 """What a design does to DynamoDB in one second, and what it keeps there: the quantities that ``cost`` puts prices on.
 
 Every quantity stands for one pattern, one entity and one place (a table or one of its indexes), so that sums over any of the three
-are sums of the same numbers. A plan knows its reads, its items and its write patterns; which fields an update changes, how often a
-change is made within a pattern and what ``writes=`` declares is in the design only. Without the design, a write pattern's units are the
-plan's own, and what they take beyond the table is spread evenly over the entity's indexes; ``writes=`` is then not seen.
+are sums of the same numbers. Which fields an update changes, how often a change is made within a pattern and what ``writes=`` declares
+is in the plan's demand. Plans frozen before there was one may borrow that of a design; without either, a write pattern's units are the
+plan's own, what they take beyond the table is spread evenly over the entity's indexes, and ``writes=`` is not seen.
 """
 
 from __future__ import annotations
@@ -14,13 +14,10 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final, Literal
 
 from stator.design.costing import KEYS_BYTES
-from stator.design.entity import Entity, EntityInfo, info
-from stator.design.estimates import Estimates, value_bytes
-from stator.design.patterns import Change
+from stator.design.demand import ChangeDemand, EntityDemand, demand_of
 from stator.design.plan import EntityPlan, IndexPlan, PatternPlan, Plan
 from stator.design.pricing import index_write_units, stored_bytes, write_units
 from stator.design.templates import Part, Template
-from stator.design.types import Maybe
 
 if TYPE_CHECKING:
     from stator.design.design import Design
@@ -70,18 +67,16 @@ class Workload:
 
 
 def workload_of(plan: Plan, design: Design | None = None) -> Workload:
-    """The workload of a plan. The design, if it is given, may be a later or earlier one than the plan is of: it is asked about the
-    entities and write patterns that both have."""
+    """The workload of a plan. The design is asked only if the plan has no demand, and may be a later or earlier one than the plan is
+    of: what it says of entities and write patterns that both have counts."""
     return _Counting(plan, design).count()
 
 
 class _Counting:
     def __init__(self, plan: Plan, design: Design | None) -> None:
         self.plan = plan
-        self.design = design
-        self.classes = {} if design is None else {info(each).name: each for each in design.entities}
+        self.demand = demand_of(design) if plan.demand is None and design is not None else plan.demand
         self.entities = {each.name: each for each in plan.entities}
-        self.estimates = None if design is None else Estimates(design)
 
     def count(self) -> Workload:
         uses = [use for pattern in self.plan.patterns for use in self._pattern(pattern)]
@@ -103,35 +98,32 @@ class _Counting:
         for change in changes:
             yield from self._writes(pattern.name, change, rate * _exact(change.times), pattern.transaction)
 
-    def _changes(self, pattern: PatternPlan) -> tuple[Change, ...] | None:
-        """What the design says the pattern changes, if it says so of entities that the plan has."""
-        declared = () if self.design is None else self.design.write_patterns
-        found = next((each.trace() for each in declared if each.name == pattern.name), None)
+    def _changes(self, pattern: PatternPlan) -> tuple[ChangeDemand, ...] | None:
+        """What the pattern changes, if that is known of the entities that the plan has."""
+        found = self.demand.pattern(pattern.name) if self.demand is not None else None
         planned = [step.entities[0] for step in pattern.steps]
-        return found if found is not None and [info(each.entity).name for each in found] == planned else None
+        return found.changes if found is not None and [each.entity for each in found.changes] == planned else None
 
     def _declared(self) -> Iterator[Use]:
         """``Design(writes=...)``: creations that no pattern stands for."""
-        declared = {} if self.design is None else self.design.declared_writes
-        for entity, rate in declared.items():
-            name = info(entity).name
-            if name in self.entities:
-                yield from self._writes(
-                    f"writes of {name}", Change("create", entity), _exact(rate), transactional=False
-                )
+        for entity in () if self.demand is None else self.demand.entities:
+            if entity.creates and entity.name in self.entities:
+                change = ChangeDemand("create", entity.name)
+                yield from self._writes(f"writes of {entity.name}", change, _exact(entity.creates), transactional=False)
 
-    def _writes(self, pattern: str, change: Change, rate: Decimal, transactional: bool) -> Iterator[Use]:
-        entity = self.entities[info(change.entity).name]
+    def _writes(self, pattern: str, change: ChangeDemand, rate: Decimal, transactional: bool) -> Iterator[Use]:
+        entity = self.entities[change.entity]
         size = _exact(entity.item_bytes)
         units = write_units(size, transactional=transactional)
         yield Use("write", pattern, entity.name, entity.table, None, units * rate)
-        always = {name for name, each in info(change.entity).fields.items() if each.role in ("version", "updated")}
         for index in self._indexes(entity):
-            each = self._index_units(entity, index, change, {*change.fields, *always})
-            yield Use("write", pattern, entity.name, entity.table, index.name, each * rate, _by(entity, index.name))
+            each = self._index_units(entity, index, change)
+            yield Use(
+                "write", pattern, entity.name, entity.table, index.name, each * rate, found_by(entity, index.name)
+            )
 
-    def _index_units(self, entity: EntityPlan, index: IndexPlan, change: Change, changed: set[str]) -> Decimal:
-        size = self._entry_bytes(entity, index)
+    def _index_units(self, entity: EntityPlan, index: IndexPlan, change: ChangeDemand) -> Decimal:
+        size, changed = self._entry_bytes(entity, index), set(change.fields)
         if change.kind == "create":
             units = index_write_units(None, size)
         elif change.kind == "delete":
@@ -154,7 +146,7 @@ class _Counting:
             yield Use("write", pattern.name, entity.name, step.table, None, own * times * rate)
             rest = _exact(step.units) - own
             for index in indexes:
-                units, by = rest / len(indexes) * times * rate, _by(entity, index.name)
+                units, by = rest / len(indexes) * times * rate, found_by(entity, index.name)
                 yield Use("write", pattern.name, entity.name, step.table, index.name, units, by)
 
     # -- what is kept
@@ -166,47 +158,41 @@ class _Counting:
             for index in self._indexes(entity):
                 entries = items * self._presence(entity, index)
                 size = self._entry_bytes(entity, index)
-                local, by = index.kind == "LSI", _by(entity, index.name)
+                local, by = index.kind == "LSI", found_by(entity, index.name)
                 yield Kept(entity.name, entity.table, index.name, local, entries, size, by)
 
     def _indexes(self, entity: EntityPlan) -> list[IndexPlan]:
         return [index for index in self.plan.table(entity.table).indexes if entity.name in index.entities]
 
-    def _known(self, entity: EntityPlan) -> EntityInfo | None:
-        cls = self.classes.get(entity.name)
-        return None if cls is None else info(cls)
+    def _known(self, entity: EntityPlan) -> EntityDemand | None:
+        return None if self.demand is None else self.demand.entity(entity.name)
 
     def _presence(self, entity: EntityPlan, index: IndexPlan) -> Decimal:
         """The part of the items that has an entry: those with the constants the index asks for, and with every field of its key."""
         tests = {test for key in entity.keys if key.index == index.name for test, _ in key.when}
         constants = {name for test in tests for name in _holes(test)}
-        known, cls = self._known(entity), self.classes.get(entity.name)
+        known = self._known(entity)
         part = 1.0
-        for name in sorted(constants):
-            part *= self._share(cls, name)
-        for name in sorted(_fields(entity, index.name) - constants):
-            optional = known is not None and name in known.fields and isinstance(known.fields[name].shape, Maybe)
-            part *= _PRESENT if optional else 1.0
+        for name in sorted(_fields(entity, index.name) | constants):
+            field = known.field(name) if known is not None else None
+            if name in constants:
+                part *= _PRESENT if field is None else 1 / field.values
+            elif field is not None and field.optional:
+                part *= _PRESENT
         return _exact(part)
-
-    def _share(self, cls: type[Entity] | None, name: str) -> float:
-        if cls is None or self.estimates is None or name not in info(cls).fields:
-            return _PRESENT
-        return 1 / self.estimates.distinct(cls, (name,))
 
     def _entry_bytes(self, entity: EntityPlan, index: IndexPlan) -> Decimal:
         if index.projection == "ALL":
             return _exact(entity.item_bytes)
-        cls = self.classes.get(entity.name)
-        if cls is None or self.estimates is None:
+        known = self._known(entity)
+        if known is None:
             return _exact(min(float(_KEYS_ONLY_BYTES), entity.item_bytes))
-        known = info(cls).fields
-        fields = [name for name in sorted(_fields(entity, index.name)) if name in known]
+        keyed = [each for each in known.fields if each.name in _fields(entity, index.name)]
         if index.native:
-            size = sum(self.estimates.field_bytes(cls, name) for name in fields)
+            size = sum(each.bytes for each in keyed)
         else:
-            size = _NAMES_BYTES + sum(value_bytes(known[name].shape) + 1 for name in fields)
-        size += KEYS_BYTES + sum(self.estimates.field_bytes(cls, name) for name in index.included if name in known)
+            size = _NAMES_BYTES + sum(each.value_bytes + 1 for each in keyed)
+        size += KEYS_BYTES + sum(each.bytes for each in known.fields if each.name in index.included)
         return _exact(min(size, entity.item_bytes))
 
 
@@ -226,7 +212,7 @@ def _fields(entity: EntityPlan, index: str) -> set[str]:
     return {name for key in keys for each in (key.template, *(test for test, _ in key.when)) for name in _holes(each)}
 
 
-def _by(entity: EntityPlan, index: str) -> str:
+def found_by(entity: EntityPlan, index: str) -> str:
     """The fields of the key in their order, without the identity that only makes it unique."""
     keys = [key for key in entity.keys if key.index == index]
     constants = [part for key in keys for test, _ in key.when for part in test.parts]

@@ -9,7 +9,8 @@ from stator.design.entity import info
 from stator.design.needs import is_optional
 from stator.design.patterns import Change, WritePattern
 from stator.design.plan import EntityPlan, Operation, PatternPlan, Step
-from stator.design.unit_prices import MONTH_SECONDS, WRITE_UNIT_DOLLARS
+from stator.design.unit_prices import WRITE_UNIT_DOLLARS
+from stator.design.units import MONTH_SECONDS
 from stator.model.limits import TRANSACTION_BYTES
 
 if TYPE_CHECKING:

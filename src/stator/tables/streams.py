@@ -1,7 +1,7 @@
 """Streams: the answers of one request after the other, page by page, from wherever the caller stopped.
 
-A pattern is one request as a rule. It is several where its partition is sharded, or where its entities live in different tables; then
-shards are merged in the order of their sort key, and the rest follow one another. A stream knows its position as the key of the last item
+A pattern is one request as a rule. It is several where its partition is sharded, where a field may have one of several values, or where its
+entities live in different tables. Those of one step are merged in order; steps follow one another. A stream knows its position as the key of the last item
 that was taken from it, so a page may stop in the middle of what was read and still give an exact cursor.
 """
 
@@ -87,8 +87,10 @@ class Stream:
             self.position = "end"
 
     def order(self, item: Item) -> tuple[Any, ...]:
-        """The place of an item among those of other shards."""
-        return tuple(comparable(item[name]) for name in self._sort if name in item)
+        """The place of an item among those of other requests: by the field that was asked for, then by the sort key."""
+        asked = self.step.order
+        first = (comparable(item[asked]),) if asked is not None and asked in item else ()
+        return (len(first), *first, *(comparable(item[name]) for name in self._sort if name in item))
 
 
 def comparable(value: Value) -> Any:

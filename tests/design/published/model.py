@@ -59,7 +59,7 @@ class Difference:
 class Model:
     """``plain``: published indexes whose keys are attributes of the items, not strings made for the index. ``instead``: patterns that
     the published keys cannot answer, or not as they are written here, with what is asked of them instead. ``differences`` are by entity,
-    and by "indexes" where the number of indexes is another. ``gap`` says what the planner does not do yet."""
+    and by "indexes" where the number of indexes is another."""
 
     name: str
     entities: tuple[type[Entity], ...]
@@ -73,7 +73,6 @@ class Model:
     plain: frozenset[str] = frozenset()
     instead: Mapping[str, tuple[Pattern[..., Any], ...]] = field(default_factory=dict)
     instead_calls: tuple[tuple[str, dict[str, Any]], ...] = ()
-    gap: str = ""
 
     def ours(self, layout: Layout = "single-table") -> Design:
         return Design(self.name, self.entities, self.patterns, volumes=self.volumes, layout=layout)

@@ -155,6 +155,4 @@ MODEL = Model(
         ("tasks_of", {"user_id": "bo"}),
         ("users_on", {"task_id": "t#2"}),
     ),
-    gap="A string key in an index ends with the identity, which an index does not need: its keys may repeat. Posts by hashtag and "
-    "likes carry user and time as well, some cents of storage a month more than published.",
 )  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stator.design.entity import EntityInfo, info
-from stator.design.types import Anything, Choice, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
+from stator.design.types import type_name
 
 if TYPE_CHECKING:
     from stator.design.design import Design
@@ -93,27 +93,6 @@ def _shown(known: EntityInfo, name: str, foreign: set[str]) -> Field:
         if holds
     ]
     return Field(name, type_name(field.shape), ", ".join(marks))
-
-
-def type_name(shape: Shape) -> str:
-    match shape:
-        case Maybe(inner):
-            return f"{type_name(inner)}?"
-        case Scalar(python):
-            return python.__name__
-        case Choice(_, scalar, enum):
-            return scalar.python.__name__ if enum is None else enum.__name__
-        case ListOf(elements, _, fixed):
-            return "tuple" if fixed else f"{type_name(elements[0])}[]"
-        case MapOf():
-            return "map"
-        case SetOf(element):
-            return f"set of {type_name(element)}"
-        case Nested(cls, _):
-            return cls.__name__
-        case Anything():
-            return "any"
-    raise AssertionError(shape)
 
 
 def mermaid(diagram: Diagram) -> str:

@@ -35,6 +35,7 @@ h3 { font-size: 1.1rem; margin: 1.8rem 0 .5rem; }
 .fact span { color: var(--soft); font-size: .85rem; }
 .scroll { overflow-x: auto; background: var(--card); border: 1px solid var(--line); border-radius: 10px; }
 table { border-collapse: collapse; width: 100%; font-size: .92rem; }
+.scroll table { min-width: 36rem; }
 th { text-align: left; font-weight: 600; color: var(--soft); font-size: .8rem; white-space: nowrap; }
 th, td { padding: .55rem .8rem; border-bottom: 1px solid var(--line); vertical-align: top; }
 tbody tr:last-child td { border-bottom: 0; }

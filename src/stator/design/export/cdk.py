@@ -49,7 +49,7 @@ def _table(table: TablePlan, source: Source) -> str:
     if table.sort:
         arguments.append(f"sort_key={_attribute(table.sort, kinds)}")
     arguments += ["billing=dynamodb.Billing.on_demand()", "removal_policy=RemovalPolicy.RETAIN"]
-    ttl = source.ttl_attribute(table)
+    ttl = table.ttl
     if ttl is not None:
         arguments.append(f"time_to_live_attribute={_text(ttl)}")
     for member, kind in (("global_secondary_indexes", "GSI"), ("local_secondary_indexes", "LSI")):

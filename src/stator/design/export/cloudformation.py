@@ -27,7 +27,7 @@ def export(source: Source) -> Exported:
 
 def _table(table: TablePlan, source: Source) -> dict[str, Any]:
     properties = table.create_request()
-    ttl = source.ttl_attribute(table)
+    ttl = table.ttl
     if ttl is not None:
         properties["TimeToLiveSpecification"] = {"AttributeName": ttl, "Enabled": True}
     return {

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from stator.design.export.source import Exported, Source, camel
-from stator.design.plan import EntityPlan, PatternPlan, Plan, Step
+from stator.design.plan import EntityPlan, KeyTest, PatternPlan, Plan, Step
 from stator.design.templates import Template
 from stator.errors import DesignError
 
@@ -78,7 +78,8 @@ def _needs(step: Step, plan: Plan, transaction: bool) -> Iterable[tuple[str, str
                     yield "Query", f"{table}/index/{index.name}", {}
         return
     where = table if step.index is None else f"{table}/index/{step.index}"
-    yield step.operation, where, _leading(_asked_partition(step, plan), certain=step.index is None)
+    for tests in step.conditions:
+        yield step.operation, where, _leading(_asked_partition(step, tests, plan), certain=step.index is None)
     if step.fetch:
         found = [_own_partition(plan.entity(name), plan) for name in step.entities]
         yield "BatchGetItem", table, _leading(found[0] if len(found) == 1 else None, certain=True)
@@ -89,13 +90,13 @@ def _own_partition(entity: EntityPlan, plan: Plan) -> Template | None:
     return next((key.template for key in entity.keys if key.index is None and key.name == partition), None)
 
 
-def _asked_partition(step: Step, plan: Plan) -> Template | None:
+def _asked_partition(step: Step, asked: tuple[KeyTest, ...], plan: Plan) -> Template | None:
     """The one string that the request is for; None where there is none, or several attributes make it up."""
     table = plan.table(step.table)
     names: tuple[str, ...] = (table.partition,)
     if step.index is not None:
         names = next(index.partition for index in table.indexes if index.name == step.index)
-    tests = [test for test in step.key if test.attribute in names and test.operator == "="]
+    tests = [test for test in asked if test.attribute in names and test.operator == "="]
     return tests[0].bounds[0] if len(tests) == len(names) == 1 else None
 
 

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stator.design.design import Design
-from stator.design.entity import Entity, info
+from stator.design.entity import Entity
 from stator.design.plan import Plan, TablePlan
-from stator.errors import DesignError
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,23 +24,6 @@ class Source:
 
     def entities(self, table: TablePlan) -> list[type[Entity]]:
         return [entity for entity in self.design.entities if self.plan.entity(entity).table == table.name]
-
-    def ttl_attribute(self, table: TablePlan) -> str | None:
-        """The attribute that items expire by. DynamoDB has one for a table."""
-        marked = [
-            (info(entity).name, name)
-            for entity in self.entities(table)
-            for name, field in info(entity).fields.items()
-            if field.role == "ttl"
-        ]
-        names = sorted({name for _, name in marked})
-        if len(names) > 1:
-            shown = " and ".join(f"{entity}.{name}" for entity, name in marked)
-            raise DesignError(
-                f"table {table.name} would expire items by {shown}",
-                hint="a table has one such attribute: give them one name",
-            )
-        return names[0] if names else None
 
 
 Exporter = Callable[[Source], Exported]

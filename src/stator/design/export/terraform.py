@@ -46,7 +46,7 @@ def _table(table: TablePlan, source: Source) -> str:
         lines += _block("attribute", [("name", _text(name)), ("type", _text(kind))])
     for index in table.indexes:
         lines += _index(index)
-    ttl = source.ttl_attribute(table)
+    ttl = table.ttl
     if ttl is not None:
         lines += _block("ttl", [("attribute_name", _text(ttl)), ("enabled", "true")])
     lines += _block("lifecycle", [("prevent_destroy", "true")])

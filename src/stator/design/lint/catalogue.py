@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from stator.design.lint import indexes, items, partition_keys, reads, writes
+from stator.design.lint import indexes, items, keys, partition_keys, reads, writes
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
 
@@ -37,6 +37,7 @@ CATALOGUE: Final = (
     Entry("ST203", "items near or over 400 KB", items.over_four_hundred_kilobytes),
     Entry("ST204", "nested maps that should be flat", items.nested_member_compared),
     Entry("ST205", "long attribute names at volume", items.long_names),
+    Entry("ST206", "key too long", keys.too_long),
     Entry("ST301", "too many indexes", indexes.too_many),
     Entry("ST302", "unused index", indexes.unused),
     Entry("ST303", "ALL projection of large items", indexes.large_projection),

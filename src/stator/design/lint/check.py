@@ -15,7 +15,7 @@ _SEVERITIES = ("error", "warning", "note")
 
 def check(design: Design, lock: Plan | None = None) -> Report:
     """Everything there is to say about a design. With ``lock``, also how it differs from the plan frozen there."""
-    planned, plan, found = plan_what_can_be(design)
+    planned, plan, found = plan_what_can_be(design, lock)
     refused = bool(found)
     if plan is not None:
         facts = Facts(planned, plan)

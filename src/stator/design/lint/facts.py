@@ -19,7 +19,7 @@ from stator.design.lint.finding import Finding, Kind, Severity
 from stator.design.lint.location import Location, class_location, function_location
 from stator.design.patterns import Change, Pattern, WritePattern
 from stator.design.plan import EntityPlan, IndexPlan, KeyAttribute, PatternPlan, Plan, Step, TablePlan
-from stator.model.limits import WRITE_UNIT_BYTES
+from stator.design.units import write_units
 
 _ALWAYS_WRITTEN = ("version", "updated")
 
@@ -95,7 +95,7 @@ class Facts:
         )
 
     def write_units(self, entity: type[Entity]) -> float:
-        return max(1.0, math.ceil(self.entity_plan(entity).item_bytes / WRITE_UNIT_BYTES))
+        return float(write_units(self.entity_plan(entity).item_bytes))
 
     def entity_plan(self, entity: type[Entity]) -> EntityPlan:
         return self.plan.entity(entity)

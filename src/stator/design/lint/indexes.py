@@ -10,7 +10,8 @@ from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
 from stator.design.lint.words import amount, dollars, size
 from stator.design.refusals import MANY_INDEXES
-from stator.design.unit_prices import MONTH_SECONDS, WRITE_UNIT_DOLLARS
+from stator.design.unit_prices import WRITE_UNIT_DOLLARS
+from stator.design.units import MONTH_SECONDS
 from stator.model.limits import GLOBAL_INDEXES, LOCAL_INDEXES, READ_UNIT_BYTES
 
 _CHURN_RATE: Final = 10.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Final
 
@@ -13,7 +12,8 @@ from stator.design.lint.finding import Finding
 from stator.design.lint.words import amount, dollars, size
 from stator.design.patterns import references
 from stator.design.types import ListOf, MapOf, Maybe, Nested, Shape
-from stator.design.unit_prices import MONTH_SECONDS, READ_UNIT_DOLLARS, STORAGE_BYTE_DOLLARS, WRITE_UNIT_DOLLARS
+from stator.design.unit_prices import READ_UNIT_DOLLARS, STORAGE_BYTE_DOLLARS, WRITE_UNIT_DOLLARS
+from stator.design.units import MONTH_SECONDS, half_read_units, write_units
 from stator.model.limits import ITEM_SIZE_BYTES, NESTING_LEVELS, READ_UNIT_BYTES, WRITE_UNIT_BYTES
 
 _NEAR: Final = 0.5
@@ -28,7 +28,7 @@ def over_one_kilobyte(facts: Facts) -> Iterator[Finding]:
         plan, rate = facts.entity_plan(entity), facts.rate(entity, "create", "update", "delete")
         if not WRITE_UNIT_BYTES < plan.item_bytes <= ITEM_SIZE_BYTES or not rate:
             continue
-        units = math.ceil(plan.item_bytes / WRITE_UNIT_BYTES)
+        units = write_units(plan.item_bytes)
         monthly = rate * units * MONTH_SECONDS * WRITE_UNIT_DOLLARS
         yield facts.on_entity(
             "ST201",
@@ -45,7 +45,7 @@ def over_four_kilobytes(facts: Facts) -> Iterator[Finding]:
         plan = facts.entity_plan(entity)
         if not READ_UNIT_BYTES < plan.item_bytes <= ITEM_SIZE_BYTES:
             continue
-        units = math.ceil(plan.item_bytes / READ_UNIT_BYTES)
+        units = half_read_units(plan.item_bytes)
         monthly = sum(
             each.units_per_month * READ_UNIT_DOLLARS
             for pattern, each in facts.planned_reads()

@@ -17,6 +17,7 @@ from stator.design.needs import need_of
 from stator.design.patterns import Ask, Param, Pattern, references
 from stator.design.plan import PatternPlan, Step
 from stator.design.types import Maybe, Scalar
+from stator.design.units import read_units
 from stator.errors import DesignError
 from stator.model.limits import PAGE_BYTES, READ_UNIT_BYTES
 
@@ -59,9 +60,8 @@ def _paid_for_each_returned(facts: Facts, pattern: Pattern[..., Any], step: Step
             return 0.0
         item_bytes = facts.entity_plan(entity).item_bytes
         returned += wanted / len(entities) * item_bytes
-        fetched += wanted * math.ceil(item_bytes / READ_UNIT_BYTES) / 2 if step.fetch else 0.0
-    factor = 1.0 if step.consistent else 0.5
-    return (step.units - fetched) / (max(1, math.ceil(returned / READ_UNIT_BYTES)) * factor)
+        fetched += wanted * read_units(item_bytes, consistent=False) if step.fetch else 0.0
+    return (step.units - fetched) / read_units(returned, consistent=step.consistent)
 
 
 def numbers_in_strings(facts: Facts) -> Iterator[Finding]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from typing import Any
 
@@ -17,15 +16,15 @@ from stator.errors import DesignError, PatternRefused, ScanNeeded
 _TOO_MANY = re.compile(r" needs \d+ global and \d+ local indexes on one table")
 
 
-def plan_what_can_be(design: Design) -> tuple[Design, Plan | None, list[Finding]]:
-    """The design without the patterns that were refused, its plan, and a finding for each refusal."""
+def plan_what_can_be(design: Design, lock: Plan | None) -> tuple[Design, Plan | None, list[Finding]]:
+    """The design without the patterns that were refused, its plan from the lock on, and a finding for each refusal."""
     findings: list[Finding] = []
     while True:
         try:
-            return design, design.plan(), findings
+            return design, design.plan(lock), findings
         except DesignError as error:
             findings.append(_refusal(error, design))
-            smaller = _without(design, findings[-1].subject)
+            smaller = design.without(findings[-1].subject)
             if len(smaller.reads) == len(design.reads):
                 return design, None, findings
             design = smaller
@@ -43,12 +42,6 @@ def _refusal(error: DesignError, design: Design) -> Finding:
     else:
         code = "ST402" if isinstance(pattern, Pattern) and pattern.traffic.consistent else "ST003"
     return Finding(code, "error", "pattern", pattern.name, problem, fix, where)
-
-
-def _without(design: Design, name: str) -> Design:
-    smaller = copy.copy(design)
-    smaller.reads = tuple(pattern for pattern in design.reads if pattern.name != name)
-    return smaller
 
 
 def trouble(error: DesignError, design: Design) -> tuple[Location | None, str]:
