@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pytest
 
-from stator import Design, Entity, Query, connect, find, ident, read
+from stator import Design, Entity, Query, attr, connect, find, ident, read
 from stator.errors import CursorRefused, RequestRefused
 from tests.design import models
 from tests.design.test_planner_engine import WORLDS, answer, filled
@@ -154,6 +154,25 @@ def test_a_page_of_nothing_is_refused() -> None:
 def test_a_query_outside_any_pattern_is_refused() -> None:
     with pytest.raises(RequestRefused, match="only declared patterns"):
         connect(shop()).fetch(find(Order).where(Order.user_id == "u1"))
+
+
+@read(rps=20, returns=20)
+def in_either(one: Status, other: Status) -> Query[Order]:
+    return find(Order).where(attr(Order.status).is_in([one, other])).newest_first(Order.placed_at)
+
+
+def test_one_of_several_values_is_merged_in_order(target: Target) -> None:
+    design = Design("either", [Order], [in_either], volumes={Order: 1_000_000})
+    assert design.plan().pattern("in_either").steps[0].alternatives
+    db = target.connect(design)
+    db.write_many(order(n, status=Status.SHIPPED if n % 3 else Status.PENDING) for n in range(40))
+    asked = in_either(Status.PENDING, Status.SHIPPED)
+    assert numbers(db.fetch(asked)) == [*range(39, -1, -1)]
+    page = db.page(asked, limit=15)
+    rest = db.page(asked, limit=100, cursor=page.cursor)
+    assert numbers([*page, *rest]) == [*range(39, -1, -1)]
+    assert rest.cursor is None
+    assert numbers(db.fetch(in_either(Status.PENDING, Status.PENDING))) == [*range(39, -1, -3)]
 
 
 # --- shards -------------------------------------------------------------------------------------------------

@@ -83,6 +83,8 @@ class Attempts:
         self._unknown = self._unknown or may_have_happened
         if isinstance(error, ServiceError):
             error.after_unknown = self._unknown and not may_have_happened
+        else:
+            error.sent = self._unknown
         if not error.retryable or self.number >= self._policy.max_attempts:
             raise error
         delay = self._policy.delay(self.number, self._chance())

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Literal, TypeVar, overload
 
-from stator.design.patterns import Bundle2, Bundle3, Bundle4, Count, Query, Question
+from stator.design.patterns import Bundle2, Bundle3, Bundle4, BundleMany, Count, Query, Question
 from stator.tables import reads
 from stator.tables.async_runner import AsyncRunner
 from stator.tables.batches import Batch, BatchResult, Delete
@@ -193,6 +193,15 @@ class AsyncDb:
         consistent: bool | None = None,
         include_expired: bool = False,
     ) -> AsyncIterator[A | B | C | D]: ...
+    @overload
+    def fetch(
+        self,
+        query: BundleMany,
+        *,
+        limit: int | None = None,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> AsyncIterator[Any]: ...
     def fetch(
         self,
         query: Question,
@@ -254,6 +263,16 @@ class AsyncDb:
         consistent: bool | None = None,
         include_expired: bool = False,
     ) -> Page[A | B | C | D]: ...
+    @overload
+    async def page(
+        self,
+        query: BundleMany,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> Page[Any]: ...
     async def page(
         self,
         query: Question,

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal, TypeVar, overload
 
-from stator.design.patterns import Bundle2, Bundle3, Bundle4, Count, Query, Question
+from stator.design.patterns import Bundle2, Bundle3, Bundle4, BundleMany, Count, Query, Question
 from stator.tables import reads
 from stator.tables.batches import Batch, BatchResult, Delete
 from stator.tables.changes import Update
@@ -192,6 +192,15 @@ class Db:
         consistent: bool | None = None,
         include_expired: bool = False,
     ) -> Iterator[A | B | C | D]: ...
+    @overload
+    def fetch(
+        self,
+        query: BundleMany,
+        *,
+        limit: int | None = None,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> Iterator[Any]: ...
     def fetch(
         self,
         query: Question,
@@ -252,6 +261,16 @@ class Db:
         consistent: bool | None = None,
         include_expired: bool = False,
     ) -> Page[A | B | C | D]: ...
+    @overload
+    def page(
+        self,
+        query: BundleMany,
+        *,
+        limit: int,
+        cursor: str | None = None,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> Page[Any]: ...
     def page(
         self,
         query: Question,
