@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from stator.design.patterns import updates as updates
     from stator.design.patterns import write as write
     from stator.engine import Engine as Engine
+    from stator.patterns.blob_audit import BlobAudit as BlobAudit
+    from stator.patterns.counter import Counter as Counter
+    from stator.patterns.lock import Lock as Lock
+    from stator.patterns.once import Once as Once
     from stator.tables.async_db import AsyncDb as AsyncDb
     from stator.tables.batches import Delete as Delete
     from stator.tables.connecting import connect as connect
@@ -56,6 +60,10 @@ _HOMES = {
         "together", "updates", "write",
     ),
     "stator.engine": ("Engine",),
+    "stator.patterns.blob_audit": ("BlobAudit",),
+    "stator.patterns.counter": ("Counter",),
+    "stator.patterns.lock": ("Lock",),
+    "stator.patterns.once": ("Once",),
     "stator.tables.async_db": ("AsyncDb",),
     "stator.tables.batches": ("Delete",),
     "stator.tables.connecting": ("connect", "connect_async"),

@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
+from stator import Page, connect, connect_async
 from stator.design.conditions import attr
 from stator.design.patterns import Query, find, read
-from tests.design.shop import Order, Status, User, orders_of_user, profile_page
+from stator.patterns.counter import Counter
+from tests.design.shop import Order, Status, User, orders_of_user, profile_page, shop
 
 User(user_id="u", email="e", name="n")
 Order(order_id="o", user_id="u", placed_at=datetime.now(), total=Decimal(1), tags={"x"})
@@ -19,6 +21,35 @@ find(Order).where((Order.total > 10) & (Order.status == Status.SHIPPED), Order.u
 find(Order).where(attr(Order.status).is_in([Status.PENDING]), attr(Order.user_id).begins_with("u"))
 order = Order(order_id="o", user_id="u", placed_at=datetime.now(), total=Decimal(1))
 total: Decimal = order.total
+
+db = connect(shop)
+found: Order | None = db.get(Order, order_id="o")
+for each in db.fetch(orders_of_user("u1", datetime.now())):
+    amount: Decimal = each.total
+for part in db.fetch(profile_page("u1")):
+    kind: User | Order = part
+page: Page[Order] = db.page(orders_of_user("u1", datetime.now()), limit=3, cursor=None)
+with db.update(Order, order_id="o") as changing:
+    changing.total += 5
+    changing.tags.add("x")
+with db.update(order, returns="new") as changing:
+    changing.status = Status.SHIPPED
+with db.transaction() as tx, tx.update(User, user_id="u") as person:
+    person.name = "n"
+    tx.require(User.name == "m")
+counter = Counter(db, "views")
+views: int = counter.value()
+
+
+async def awaited() -> None:
+    other = connect_async(shop)
+    got: Order | None = await other.get(Order, order_id="o")
+    async for each in other.fetch(orders_of_user("u1", datetime.now())):
+        amount: Decimal = each.total
+    async with other.update(Order, order_id="o") as changing:
+        changing.total -= 1
+    number: int = await Counter(other, "views").value()
+    print(got, number)
 
 
 @read(rps=1)

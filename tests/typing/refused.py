@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
+from stator import connect, connect_async
 from stator.design.conditions import attr
 from stator.design.patterns import Bundle2, Query, find, read, together
-from tests.design.shop import Order, Status, User, orders_of_user
+from stator.patterns.counter import Counter
+from tests.design.shop import Order, Status, User, orders_of_user, shop
 
 User(user_id="u", email="e")  # refused: name is missing
 User(user_id=1, email="e", name="n")  # refused: an id is a str
@@ -22,6 +24,16 @@ Order(order_id="o", user_id="u", placed_at="today", total=Decimal(1))  # refused
 order = Order(order_id="o", user_id="u", placed_at=datetime.now(), total=Decimal(1))
 order.total = "x"  # refused: a str is no Decimal
 order.email  # refused: no such field  # noqa: B018
+
+db = connect(shop)
+name: User | None = db.get(Order, order_id="o")  # refused: an order is no user
+for each in db.fetch(orders_of_user("u1", datetime.now())):
+    each.email  # refused: an order has none  # noqa: B018
+with db.update(Order, order_id="o") as changing:
+    changing.total = "x"  # refused: a str is no Decimal
+    changing.nope = 1  # refused: no such field
+views: str = Counter(db, "views").value()  # refused: an int
+waiting: int = Counter(connect_async(shop), "views").value()  # refused: it is to be awaited
 
 
 @read()

@@ -270,14 +270,14 @@ class _Connection(asyncio.Protocol):
         if reply is not None:
             waiting.set_result(reply)
 
-    def connection_lost(self, error: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:
         self.is_open = False
         if self._reply is None or self._reply.done():
             return
-        reply = None if self._parser is None or error is not None else self._parser.closed()
+        reply = None if self._parser is None or exc is not None else self._parser.closed()
         if reply is not None:
             self._reply.set_result(reply)
         elif self._parser is None:
             self._reply.set_exception(OSError("the proxy closed the connection"))
         else:
-            self._fail(ReplyLost(f"the connection broke before the answer was there{f': {error}' if error else ''}"))
+            self._fail(ReplyLost(f"the connection broke before the answer was there{f': {exc}' if exc else ''}"))

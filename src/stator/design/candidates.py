@@ -10,8 +10,8 @@ A path has a partition, a tuple of fields that must be known, and a sort tuple. 
 So the path (user; status, placed_at) serves the needs (user), (user, status), (user, status, placed_at from .. to) alike: that is where
 designs become cheap.
 
-A base path contains the identity, so that no two items share a key, and may hold only required fields that no write changes. In an
-index keys may repeat (what a page ends with is told by the item's own key, too), so every path is a candidate twice: as short as its
+A base path contains the identity, so that no two items share a key, and may hold only required fields that the caller gives and no write
+changes. In an index keys may repeat (what a page ends with is told by the item's own key, too), so every path is a candidate twice: as short as its
 need allows, and with the rest of the identity at its end, which somebody may read by.
 A constant that a need compares with (status is open) can be written into the partition: then only the items for which it
 holds are in the index at all, which is called sparse.
@@ -295,7 +295,9 @@ def may_be_base(path: Path, mutable: frozenset[str]) -> bool:
     known = info(path.entity)
     if path.constants or not set(known.identity) <= set(path.fields):
         return False
-    return not any(name in mutable or is_optional(known, name) for name in path.fields)
+    # The time of creation is another each time somebody tries: under a key with it, an item could be created twice.
+    stamped = {name for name, each in known.fields.items() if each.role == "created"}
+    return not any(name in mutable or name in stamped or is_optional(known, name) for name in path.fields)
 
 
 def can_be_native(path: Path) -> bool:

@@ -58,6 +58,13 @@ def entity_warnings(choices: Choices, design: EntityDesign, lookup: str | None, 
             f"updates and deletes by {', '.join(info(choices.entity).identity)} alone first look for the key in {lookup}; "
             f"with the item at hand they need not"
         )
+    identity = info(choices.entity).identity
+    more = [name for name in design.base.path.fields if name not in identity]
+    if more and design.base.path.handwritten is None:
+        yield (
+            f"the key holds {', '.join(more)} beside the identity: two items with the same {', '.join(identity)} and "
+            f"another {', '.join(more)} are not refused"
+        )
     if any(each.holding == "local" for each in design.opened):
         yield "a local index limits each item collection to 10 GB, for every entity in the partition"
 

@@ -116,9 +116,10 @@ class AsyncDb:
     async def exists(self, entity: type[Any], /, *, consistent: bool = False, **identity: Any) -> bool:
         return await self.get(entity, consistent=consistent, **identity) is not None
 
+    @overload
     def update(
         self,
-        entity: type[E] | E,
+        entity: type[E],
         /,
         *,
         when: Any = None,
@@ -126,7 +127,22 @@ class AsyncDb:
         returns: Returns | None = None,
         once: bool = False,
         **identity: Any,
-    ) -> AsyncUpdate[E]:
+    ) -> AsyncUpdate[E]: ...
+    @overload
+    def update(
+        self, entity: E, /, *, when: Any = None, returns: Returns | None = None, once: bool = False
+    ) -> AsyncUpdate[E]: ...
+    def update(
+        self,
+        entity: Any,
+        /,
+        *,
+        when: Any = None,
+        or_create: bool = False,
+        returns: Returns | None = None,
+        once: bool = False,
+        **identity: Any,
+    ) -> AsyncUpdate[Any]:
         """``async with db.update(User, user_id="u1") as u: u.name = "Anna"`` is one UpdateItem, and reads nothing.
 
         Begun with an object, it holds only if the stored item has the object's version, and the object is brought up to date.
@@ -136,9 +152,10 @@ class AsyncDb:
             self.runner, self.context, entity, identity, when=when, or_create=or_create, returns=returns, once=once
         )
 
+    @overload
     async def delete(
         self,
-        entity: type[E] | E,
+        entity: type[E],
         /,
         *,
         when: Any = None,
@@ -146,13 +163,35 @@ class AsyncDb:
         keep_blobs: bool = False,
         returns: Literal["old"] | None = None,
         **identity: Any,
-    ) -> E | None:
+    ) -> E | None: ...
+    @overload
+    async def delete(
+        self,
+        entity: E,
+        /,
+        *,
+        when: Any = None,
+        must_exist: bool = False,
+        keep_blobs: bool = False,
+        returns: Literal["old"] | None = None,
+    ) -> E | None: ...
+    async def delete(
+        self,
+        entity: Any,
+        /,
+        *,
+        when: Any = None,
+        must_exist: bool = False,
+        keep_blobs: bool = False,
+        returns: Literal["old"] | None = None,
+        **identity: Any,
+    ) -> Any:
         """By class and identity, or an object as it was read: then only if it has still the same version."""
         of, values, given = target(self.context, entity, identity)
         prepare = lambda: self._prepare.delete(  # noqa: E731 - prepared anew after each race
             of, values, entity=given, when=when, must_exist=must_exist, keep_blobs=keep_blobs
         )
-        old: E | None = await self.runner.run(write_entity(self.context, of, prepare, f"delete {of.name}", returns))
+        old = await self.runner.run(write_entity(self.context, of, prepare, f"delete {of.name}", returns))
         return old
 
     # -- patterns

@@ -13,7 +13,7 @@ from stator.model.limits import BATCH_GET_KEYS
 from stator.model.values import Item
 from stator.tables.blobs import unpacked
 from stator.tables.context import Context
-from stator.tables.cursors import make_cursor, read_cursor
+from stator.tables.cursors import Position, make_cursor, read_cursor
 from stator.tables.locating import locate
 from stator.tables.schema import EntityMap
 from stator.tables.streams import Stream, comparable
@@ -184,7 +184,7 @@ class Reading:
         return attribute in (*index.included, *index.partition, *index.sort)
 
     def cursor(self) -> str | None:
-        positions = [stream.position for stream in self.streams]
+        positions: list[Position] = [stream.position for stream in self.streams]
         if all(position == "end" for position in positions):
             return None
         return make_cursor(positions, self.plan.name, self._shown_arguments, self.context.cursor_key)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, TypeVar, cast
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeVar, overload
 
 from stator.errors import RequestRefused, TransactionConflict, TransactionFailed
 from stator.tables.context import Context
@@ -49,16 +49,23 @@ class Transaction:
             raise RequestRefused("this check always holds", hint="say when=..., or must_exist=True")
         self._add(lambda: self._preparation.check(of, values, when, must_exist))
 
-    @contextmanager
+    @overload
     def update(
-        self, entity: type[E] | E, /, *, when: Any = None, or_create: bool = False, **identity: Any
-    ) -> Iterator[E]:
+        self, entity: type[E], /, *, when: Any = None, or_create: bool = False, **identity: Any
+    ) -> AbstractContextManager[E]: ...
+    @overload
+    def update(self, entity: E, /, *, when: Any = None) -> AbstractContextManager[E]: ...
+    def update(self, entity: Any, /, *, when: Any = None, or_create: bool = False, **identity: Any) -> Any:
+        """``with tx.update(Product, sku="s1") as p: p.stock -= 2``."""
+        return self._update(entity, identity, [] if when is None else [when], or_create)
+
+    @contextmanager
+    def _update(self, entity: Any, identity: dict[str, Any], conditions: list[Any], or_create: bool) -> Iterator[Any]:
         of, values, given = target(self._context, entity, identity)
         recording = Recording(of)
-        conditions = [] if when is None else [when]
         self._open.append((of, conditions))
         try:
-            yield cast("E", Recorder(recording))
+            yield Recorder(recording)
         finally:
             self._open.pop()
         self._add(

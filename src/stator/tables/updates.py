@@ -61,7 +61,8 @@ def update_statement(
     written = terms.expressions
     if not or_create:
         terms.present()
-    key_changes, relied_on = _index_keys(of, recording, values, entity)
+    known = recording.known() | _stamps(of, now)
+    key_changes, relied_on = _index_keys(of, recording, known, values, entity)
     for name in sorted(relied_on):
         terms.equal(name, _stored(of, name, getattr(entity, name)))
     expected: int | None = None
@@ -103,11 +104,16 @@ def _stored(of: EntityMap, name: str, value: Any) -> Value | None:
     return None if value is None else of.codec.encode_field[name](value)
 
 
+def _stamps(of: EntityMap, now: float) -> dict[str, Any]:
+    """Fields that every update sets, with what it sets them to."""
+    return {} if of.updated is None else {of.updated: datetime.fromtimestamp(now, UTC)}
+
+
 def _index_keys(
-    of: EntityMap, recording: Recording, values: Mapping[str, Any], entity: Any
+    of: EntityMap, recording: Recording, known: Mapping[str, Any], values: Mapping[str, Any], entity: Any
 ) -> tuple[dict[str, Value | None], set[str]]:
     """New values of the key attributes that change, and the fields of ``entity`` that this relies on."""
-    changed, known = recording.fields, recording.known()
+    changed = recording.fields | {name for name in (of.updated, of.version) if name is not None}
     found: dict[str, Value | None] = {}
     relied_on: set[str] = set()
     for key in of.plan.keys:
@@ -119,7 +125,7 @@ def _index_keys(
         if missing and entity is None:
             raise _incomplete(of, key, needs & changed, missing)
         relied_on |= missing
-        filled = {name: getattr(entity, name) for name in missing} | dict(values) | known
+        filled = {name: getattr(entity, name) for name in missing} | dict(values) | dict(known)
         found[key.name] = key.value(filled)
     return found, relied_on
 
@@ -149,9 +155,8 @@ def _own_changes(
 ) -> dict[str, list[str]]:
     """What is changed beside what the user said: keys, times, the version."""
     sets = [f"{written.name(name)} = {written.value(value)}" for name, value in keys.items() if value is not None]
-    if of.updated is not None:
-        moment = of.codec.encode_field[of.updated](datetime.fromtimestamp(now, UTC))
-        sets.append(f"{written.name(of.updated)} = {written.value(moment)}")
+    for name, moment in _stamps(of, now).items():
+        sets.append(f"{written.name(name)} = {written.value(of.codec.encode_field[name](moment))}")
     if of.version is not None:
         name = written.name(of.version)
         sets.append(f"{name} = if_not_exists({name}, {written.value({'N': '0'})}) + {written.value({'N': '1'})}")
