@@ -22,9 +22,9 @@ class Asked:
     """A client that blocks, whichever kind it is."""
 
     def __init__(self, kind: str, url: str, clock: Clock | None, options: dict[str, Any]) -> None:
-        self._loop = asyncio.new_event_loop() if kind == "async" else None
         make: Any = open_async_client if kind == "async" else open_client
         self.client = make("http", url, clock, KEYS | {"proxy": None} | options)
+        self._loop = asyncio.new_event_loop() if kind == "async" else None
 
     def call(self, operation: str, request: dict[str, Any], **options: Any) -> dict[str, Any]:
         if self._loop is None:
@@ -35,6 +35,8 @@ class Asked:
     def close(self) -> None:
         if self._loop is None:
             self.client.close()
+            return
+        if self._loop.is_closed():
             return
         self._loop.run_until_complete(self.client.close())
         self._loop.run_until_complete(asyncio.sleep(0.01))

@@ -252,3 +252,12 @@ def test_a_plan_can_come_from_a_lock_file(tmp_path: Any) -> None:
     assert connect(design, plan=lock).context.schema.plan == design.plan()
     renamed = replace(design.plan(), name="other")
     assert connect(design, plan=renamed).context.schema.plan.name == "other"
+
+
+def test_a_call_is_explained_in_the_plan_in_force() -> None:
+    db = connect(shop(), prefix="dev-")
+    told = db.explain(orders_of_user("u1"))
+    assert all(request["TableName"] == "dev-shop" for request in told.requests)
+    assert "orders_of_user" in str(told)
+    with pytest.raises(RequestRefused):
+        db.explain(find(Order).where(Order.user_id == "u1"))

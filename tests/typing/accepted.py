@@ -45,7 +45,8 @@ async def awaited() -> None:
     other = connect_async(shop)
     got: Order | None = await other.get(Order, order_id="o")
     async for each in other.fetch(orders_of_user("u1", datetime.now())):
-        amount: Decimal = each.total
+        amount = each.total
+        print(amount)
     async with other.update(Order, order_id="o") as changing:
         changing.total -= 1
     number: int = await Counter(other, "views").value()

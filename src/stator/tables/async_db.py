@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Literal, TypeVar, overload
 
+from stator.design.explain import Explanation
 from stator.design.patterns import Bundle2, Bundle3, Bundle4, BundleMany, Count, Query, Question
 from stator.tables import reads
 from stator.tables.async_runner import AsyncRunner
@@ -344,6 +345,10 @@ class AsyncDb:
         An index that holds keys only does not know what has expired: until the service deletes such items, they count there.
         """
         return await self.runner.run(Reading(self.context, query, ReadOptions(consistent, include_expired)).count())
+
+    def explain(self, query: Question) -> Explanation:
+        """The exact requests of a pattern's call in the plan that is in force, with the index, the cost and the reasons."""
+        return reads.explained(self.context, query)
 
     def scan(
         self,

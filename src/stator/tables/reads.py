@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from stator.design.explain import Explanation
 from stator.design.patterns import Question
 from stator.design.plan import IndexPlan, PatternPlan, Step
 from stator.errors import DesignError, RequestRefused
@@ -387,3 +388,12 @@ def page(context: Context, query: Question, limit: int, cursor: str | None, opti
 def first(context: Context, query: Question, options: ReadOptions) -> Work[Any]:
     items = yield from Reading(context, query, options).page(1)
     return items[0] if items else None
+
+
+def explained(context: Context, query: Question) -> Explanation:
+    if query.pattern is None:
+        raise RequestRefused(
+            "only declared patterns are explained", hint="put the query into a function decorated with @read"
+        )
+    plan = context.schema.pattern(query.pattern.name)
+    return Explanation(plan, plan.requests(**query.arguments))
