@@ -1,14 +1,15 @@
-"""A shop in one DynamoDB table, on Stator's embedded engine, through plain boto3.
+"""`make demo`: a shop, from its access patterns to a table that survives a `kill -9`, with no AWS account.
 
-It starts ``stator serve`` on a folder, creates the table, runs every access pattern, kills the server without warning,
-starts it again on the same folder, and shows that everything is still there. Nothing in the shop itself knows that
-it is not talking to AWS: give it another ``endpoint_url``, or none, and it runs there.
+It plans the design of ``ecommerce.py``, starts ``stator serve`` on a folder, makes the table, fills it, asks every pattern through the typed data
+layer, sells until the stock is gone, kills the server without warning, starts it again, and shows that everything is still there: through the
+data layer, and through plain boto3.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -22,220 +23,163 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-from boto3.dynamodb.conditions import Attr, Key
+from ecommerce import (
+    Line,
+    Order,
+    Product,
+    Review,
+    User,
+    buy,
+    order_with_lines,
+    orders_of_user,
+    product,
+    reviews_of,
+    shop,
+    user_by_email,
+)
 from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 
-console = Console()
+from stator import Counter, Db, connect
+from stator.errors import TransactionFailed, UniqueTaken
 
-ACCESS_PATTERNS = (
-    ("profile of a user", "GetItem", "PK = USER#<id>, SK = PROFILE"),
-    ("user by e-mail address", "Query GSI1", "GSI1PK = EMAIL#<address>"),
-    ("a user's orders, newest first", "Query", "PK = USER#<id>, SK begins with ORDER#"),
-    ("an order with its items", "Query", "PK = ORDER#<id>"),
-    ("orders in a status, by time", "Query GSI2", "GSI2PK = STATUS#<status>"),
-    ("reviews of a product", "Query", "PK = PRODUCT#<id>, SK begins with REVIEW#"),
-)
+console = Console()
+CREDENTIALS = {"access_key_id": "demo", "secret_access_key": "demo", "region": "us-east-1"}
+USERS, ORDERS = 200, 2_000
 
 
 @contextmanager
-def stator_server(folder: Path) -> Iterator[tuple[subprocess.Popen[str], Any]]:
-    """A server on ``folder`` and a boto3 resource that talks to it."""
+def stator_server(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A server on ``folder``, and its address."""
     command = [str(Path(sys.executable).with_name("stator")), "serve", "--port", "0", "--data", str(folder), "--json"]
     started = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        address = json.loads(process.stdout.readline())["url"]
-        console.print(
-            f"[dim]stator serve --data {folder.name} listens on {address} ({time.perf_counter() - started:.2f} s)[/]"
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            address = json.loads(process.stdout.readline())["url"]
+            console.print(
+                f"[dim]stator serve --data {folder.name} listens on {address} ({time.perf_counter() - started:.2f} s)[/]"
+            )
+            yield process, address
+        finally:
+            process.kill()
+
+
+def show_plan() -> None:
+    """What the planner made of the access patterns."""
+    plan = shop.plan()
+    table = Table(title="access patterns, as the planner serves them", title_justify="left")
+    for heading in ("pattern", "request", "key", "a month"):
+        table.add_column(heading, overflow="fold")
+    for each in plan.patterns:
+        if each.kind == "read":
+            where = f"{each.operation} {each.index or ''}".strip()
+            table.add_row(each.name, where, each.key_condition, f"${each.dollars_per_month:,.2f}")
+    console.print(table)
+    [made] = plan.tables
+    console.print(f"one table, {len(made.indexes)} index, [bold]${plan.dollars_per_month:,.2f}[/] a month on demand\n")
+
+
+def fill(db: Db) -> None:
+    chance = random.Random(7)
+    products = [
+        Product(product_id=f"p{n}", name=f"Thing {n}", price=Decimal(chance.randint(5, 200)), stock=10)
+        for n in range(50)
+    ]
+    reviews = [Review(product_id=f"p{n % 50}", user_id=f"u{n}", stars=chance.randint(1, 5)) for n in range(USERS)]
+    orders, lines = [], []
+    for n in range(ORDERS):
+        bought = chance.sample(products, 3)
+        orders.append(
+            Order(order_id=f"o{n}", user_id=f"u{n % USERS}", total=sum((p.price for p in bought), Decimal(0)))
         )
-        yield (
-            process,
-            boto3.resource(
-                "dynamodb",
-                endpoint_url=address,
-                region_name="us-east-1",
-                aws_access_key_id="demo",
-                aws_secret_access_key="demo",
-            ),
-        )
-    finally:
-        process.kill()
-        process.wait()
-
-
-def create_table(dynamodb: Any) -> Any:
-    names = ("PK", "SK", "GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK")
-    table = dynamodb.create_table(
-        TableName="shop",
-        KeySchema=[{"AttributeName": "PK", "KeyType": "HASH"}, {"AttributeName": "SK", "KeyType": "RANGE"}],
-        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in names],
-        GlobalSecondaryIndexes=[
-            {
-                "IndexName": index,
-                "KeySchema": [
-                    {"AttributeName": f"{index}PK", "KeyType": "HASH"},
-                    {"AttributeName": f"{index}SK", "KeyType": "RANGE"},
-                ],
-                "Projection": {"ProjectionType": "ALL"},
-            }
-            for index in ("GSI1", "GSI2")
-        ],
-        BillingMode="PAY_PER_REQUEST",
-    )
-    table.wait_until_exists()
-    return table
-
-
-def fill(table: Any) -> int:
-    """Users, products with reviews, and orders with their items."""
-    items: list[dict[str, Any]] = []
-    for number, name in enumerate(("Anna", "Ben", "Chloe"), 1):
-        email = f"{name.lower()}@example.com"
-        items.append(
-            {
-                "PK": f"USER#{number}",
-                "SK": "PROFILE",
-                "GSI1PK": f"EMAIL#{email}",
-                "GSI1SK": f"USER#{number}",
-                "name": name,
-                "email": email,
-            }
-        )
-    for number, (name, price) in enumerate((("Lamp", "39.90"), ("Desk", "249.00"), ("Chair", "89.50")), 1):
-        items.append({"PK": f"PRODUCT#{number}", "SK": "METADATA", "name": name, "price": Decimal(price), "stock": 10})
-        items += [
-            {"PK": f"PRODUCT#{number}", "SK": f"REVIEW#{user}", "stars": 3 + (number + user) % 3} for user in (1, 2)
+        lines += [
+            Line(order_id=f"o{n}", product_id=p.product_id, name=p.name, price=p.price, quantity=1) for p in bought
         ]
-    for number in range(1, 7):
-        items += order(number, user=1 + number % 3, products=(1, 1 + number % 3))
-    with table.batch_writer(overwrite_by_pkeys=["PK", "SK"]) as batch:
-        for item in items:
-            batch.put_item(Item=item)
-    return len({(item["PK"], item["SK"]) for item in items})
+    started = time.perf_counter()
+    result = db.write_many([*products, *reviews, *orders, *lines])
+    result.raise_for_failures()
+    seconds = time.perf_counter() - started
+    console.print(
+        f"{result.written:,} items written in {result.requests} requests, {result.written / seconds:,.0f} a second, each durable"
+    )
+    for n in range(20):
+        db.create(User(user_id=f"u{n}", email=f"u{n}@example.com", name=f"User {n}"))
 
 
-def order(number: int, user: int, products: tuple[int, ...]) -> list[dict[str, Any]]:
-    placed = f"2026-11-{number:02d}T10:00:00Z"
-    head = {
-        "PK": f"ORDER#{number}",
-        "SK": "METADATA",
-        "GSI2PK": "STATUS#PENDING",
-        "GSI2SK": placed,
-        "user": user,
-        "status": "PENDING",
-        "total": Decimal("10.00") * number,
-    }
-    entry = {"PK": f"USER#{user}", "SK": f"ORDER#{placed}", "order": number, "total": head["total"]}
-    lines = [{"PK": f"ORDER#{number}", "SK": f"ITEM#{p}", "product": p, "quantity": 1} for p in products]
-    return [head, entry, *lines]
-
-
-def buy(dynamodb: Any, order_number: int, product: int) -> str:
-    """Ship an order and take its item from stock, both or neither."""
-    client = dynamodb.meta.client
-    try:
-        client.transact_write_items(
-            TransactItems=[
-                {
-                    "Update": {
-                        "TableName": "shop",
-                        "Key": {"PK": f"PRODUCT#{product}", "SK": "METADATA"},
-                        "UpdateExpression": "SET stock = stock - :n",
-                        "ConditionExpression": "stock >= :n",
-                        "ExpressionAttributeValues": {":n": 6},
-                    }
-                },
-                {
-                    "Update": {
-                        "TableName": "shop",
-                        "Key": {"PK": f"ORDER#{order_number}", "SK": "METADATA"},
-                        "UpdateExpression": "SET #s = :shipped, GSI2PK = :key",
-                        "ExpressionAttributeNames": {"#s": "status"},
-                        "ExpressionAttributeValues": {":shipped": "SHIPPED", ":key": "STATUS#SHIPPED"},
-                    }
-                },
-            ]
-        )
-    except client.exceptions.TransactionCanceledException as error:
-        codes = [reason["Code"] for reason in error.response["CancellationReasons"]]
-        return f"order {order_number}: refused as a whole, {codes}"
-    return f"order {order_number}: shipped, six of product {product} taken from stock"
-
-
-def ask_everything(table: Any) -> Table:
-    """Every access pattern once, with what it returned and what it cost."""
-    shown = Table(title="Access patterns", title_justify="left", expand=True, show_lines=True)
-    for column in ("asked", "operation", "answer"):
-        shown.add_column(column)
-    shown.add_column("RCU", justify="right")
-    answers = (
-        _get(table, {"PK": "USER#1", "SK": "PROFILE"}),
-        _query(table, Key("GSI1PK").eq("EMAIL#ben@example.com"), IndexName="GSI1"),
-        _query(table, Key("PK").eq("USER#2") & Key("SK").begins_with("ORDER#"), ScanIndexForward=False),
-        _query(table, Key("PK").eq("ORDER#4")),
-        _query(table, Key("GSI2PK").eq("STATUS#PENDING"), IndexName="GSI2"),
-        _query(
-            table, Key("PK").eq("PRODUCT#1") & Key("SK").begins_with("REVIEW#"), FilterExpression=Attr("stars").gte(3)
+def ask(db: Db) -> None:
+    answers = Table(title="asked through the typed data layer", title_justify="left", show_header=False)
+    answers.add_row("user_by_email", str(db.first(user_by_email("u7@example.com"))))
+    answers.add_row(
+        "orders_of_user, 2 a page",
+        "\n".join(f"{each.order_id} {each.total}" for each in db.page(orders_of_user("u7"), limit=2)),
+    )
+    answers.add_row(
+        "order_with_lines",
+        "\n".join(
+            f"{type(each).__name__}: {getattr(each, 'name', each)}"
+            for each in list(db.fetch(order_with_lines("o7")))[:3]
         ),
     )
-    for (asked, operation, keys), (answer, units) in zip(ACCESS_PATTERNS, answers):
-        shown.add_row(f"{asked}\n[dim]{keys}[/]", operation, answer, f"{units:g}")
-    return shown
+    answers.add_row("reviews_of, counted", str(db.count(reviews_of("p7"))))
+    answers.add_row("product", str(db.first(product("p7"))))
+    console.print(answers)
 
 
-def _get(table: Any, key: dict[str, str]) -> tuple[str, float]:
-    reply = table.get_item(Key=key, ReturnConsumedCapacity="TOTAL")
-    return _line(reply["Item"]), reply["ConsumedCapacity"]["CapacityUnits"]
+def sell_out(db: Db) -> None:
+    """Ten are there; who wants the eleventh is refused, and nothing of that order is written."""
+    sold = 0
+    try:
+        while True:
+            buy(db, f"sale{sold}", "u1", {"p1": 1})
+            sold += 1
+    except TransactionFailed as failed:
+        console.print(f"{sold} sold; then refused: [yellow]{failed}[/]")
+    try:
+        db.create(User(user_id="impostor", email="u1@example.com", name="Not u1"))
+    except UniqueTaken as taken:
+        console.print(f"refused: [yellow]{taken}[/]")
 
 
-def _query(table: Any, condition: Any, **options: Any) -> tuple[str, float]:
-    reply = table.query(KeyConditionExpression=condition, ReturnConsumedCapacity="TOTAL", **options)
-    lines = [_line(item) for item in reply["Items"]]
-    return "\n".join(lines), reply["ConsumedCapacity"]["CapacityUnits"]
+def state(db: Db) -> tuple[int, int | None, int]:
+    left = db.get(Product, product_id="p1", consistent=True)
+    return sum(1 for _ in db.scan(Order, allow=True, segments=4)), left and left.stock, Counter(db, "sales").value()
 
 
-def _line(item: dict[str, Any]) -> str:
-    hidden = ("GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK")
-    return " ".join(f"[cyan]{name}[/]={value}" for name, value in sorted(item.items()) if name not in hidden)
-
-
-def everything(table: Any) -> list[dict[str, Any]]:
-    found = table.scan()["Items"]
-    return sorted(found, key=lambda item: (item["PK"], item["SK"]))
+def boto3_count(address: str) -> int:
+    session = boto3.Session(aws_access_key_id="demo", aws_secret_access_key="demo", region_name="us-east-1")
+    table: Any = session.resource("dynamodb", endpoint_url=address).Table("shop")
+    return int(table.item_count)
 
 
 def main() -> None:
-    console.print(Panel("A shop in one DynamoDB table, with no AWS account", style="bold"))
+    console.print(Panel("A shop on DynamoDB, from its access patterns, with no AWS account", style="bold"))
+    show_plan()
     folder = Path(tempfile.mkdtemp(prefix="stator-demo-"))
     try:
-        with stator_server(folder / "data") as (process, dynamodb):
-            table = create_table(dynamodb)
-            console.print(f"table [bold]shop[/] created; {fill(table)} items written")
-            for number in (1, 2):
-                console.print(f"transaction: {buy(dynamodb, number, product=1)}")
-            console.print(ask_everything(table))
-            before = everything(table)
+        with stator_server(folder / "data") as (process, address), connect(shop, address, **CREDENTIALS) as db:  # type: ignore[arg-type]
+            console.print(", ".join(db.ensure()))
+            fill(db)
+            ask(db)
+            sell_out(db)
+            Counter(db, "sales").add(10)
+            before = state(db)
             process.send_signal(signal.SIGKILL)
             process.wait()
-            console.print(f"[bold red]kill -9[/] on process {process.pid}, which held {len(before)} items")
-        with stator_server(folder / "data") as (_, dynamodb):
-            after = everything(dynamodb.Table("shop"))
-            if after != before:
+            console.print(f"[bold red]kill -9[/] on process {process.pid}, which held {before[0]:,} orders")
+        with stator_server(folder / "data") as (_, address), connect(shop, address, **CREDENTIALS) as db:  # type: ignore[arg-type]
+            if state(db) != before:
                 console.print("[bold red]the data changed across the restart[/]")
                 sys.exit(1)
-            described = dynamodb.meta.client.describe_table(TableName="shop")["Table"]
             console.print(
-                f"[bold green]all {len(after)} items are there again[/]; DescribeTable counts {described['ItemCount']} items, "
-                f"{described['TableSizeBytes']} bytes, indexes "
-                + ", ".join(f"{i['IndexName']} {i['ItemCount']}" for i in described["GlobalSecondaryIndexes"])
+                f"[bold green]everything is there again[/]: {before[0]:,} orders, stock of p1 {before[1]}, sales counter {before[2]}; "
+                f"boto3 counts {boto3_count(address):,} items in the table"
             )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     console.print(
-        "\ntry it: [bold].venv/bin/stator serve[/], then [bold]aws dynamodb list-tables --endpoint-url http://localhost:8000[/]"
+        "\nnext: [bold].venv/bin/stator new shop[/], [bold].venv/bin/stator serve[/], and docs/guides/data.md"
     )
 
 

@@ -85,3 +85,36 @@ def test_status_lasts_as_long_as_asked() -> None:
         clock.advance(10)
         with pytest.raises(client.exceptions.ResourceNotFoundException):
             client.describe_table(TableName="tests")
+
+
+def test_a_design_is_connected_to_the_engine(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import asyncio
+        from datetime import datetime
+        from stator import Design, Entity, connect, ident, ttl
+
+
+        class Session(Entity):
+            session_id: str = ident()
+            expires: datetime | None = ttl(hours=1, default=None)
+
+
+        DESIGN = Design("sessions", [Session])
+
+
+        def test_time_is_virtual(stator_connect, stator_clock):
+            db = stator_connect(DESIGN)
+            db.create(Session(session_id="s1"))
+            assert db.exists(Session, session_id="s1")
+            stator_clock.advance(3601)
+            assert not db.exists(Session, session_id="s1")
+
+
+        def test_awaited(stator_connect_async):
+            db = stator_connect_async(DESIGN)
+            asyncio.run(db.create(Session(session_id="s1")))
+            assert asyncio.run(db.get(Session, session_id="s1")) is not None
+        """
+    )
+    pytester.runpytest("-p", "no:cacheprovider").assert_outcomes(passed=2)

@@ -192,8 +192,7 @@ class AsyncDb:
         prepare = lambda: self._prepare.delete(  # noqa: E731 - prepared anew after each race
             of, values, entity=given, when=when, must_exist=must_exist, keep_blobs=keep_blobs
         )
-        old = await self.runner.run(write_entity(self.context, of, prepare, f"delete {of.name}", returns))
-        return old
+        return await self.runner.run(write_entity(self.context, of, prepare, f"delete {of.name}", returns))
 
     # -- patterns
 

@@ -124,7 +124,9 @@ def meaning_of(
                 )
                 conflict.entity = entity
                 return conflict
-        failed = ConditionFailed(f"the condition of {shown} does not hold", item=item)
+        there = repr(entity) if entity is not None else "not there"
+        there = there if len(there) <= 160 else f"{there[:157]}..."
+        failed = ConditionFailed(f"the condition of {shown} does not hold: it is {there}", item=item)
         failed.entity = entity
         return failed
 

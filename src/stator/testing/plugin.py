@@ -3,20 +3,27 @@
 Fixtures:
     stator_clock        a virtual clock; ``stator_clock.advance(60)`` moves the engine's time
     stator_engine       an engine in memory on that clock
+    stator_connect      ``stator_connect(design)`` is a Db on that engine, with its tables made; ``stator_connect_async`` an AsyncDb
     dynamodb_client     a boto3 client wired into the engine
     dynamodb_resource   a boto3 resource wired into the engine
+
+Every pytest of an environment loads this module, so what the fixtures need is imported when one is used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from stator.clock import VirtualClock
-from stator.engine import Engine
-from stator.testing.boto import boto3_client, boto3_resource
+
+if TYPE_CHECKING:
+    from stator.design.design import Design
+    from stator.engine import Engine
+    from stator.tables.async_db import AsyncDb
+    from stator.tables.db import Db
 
 
 @pytest.fixture
@@ -26,15 +33,41 @@ def stator_clock() -> VirtualClock:
 
 @pytest.fixture
 def stator_engine(stator_clock: VirtualClock) -> Iterator[Engine]:
+    from stator.engine import Engine
+
     with Engine.open(clock=stator_clock) as engine:
         yield engine
 
 
 @pytest.fixture
+def stator_connect(stator_engine: Engine, stator_clock: VirtualClock) -> Callable[..., Db]:
+    from stator.tables.connecting import connect
+
+    def make(design: Design, **options: Any) -> Db:
+        return connect(design, stator_engine, **({"clock": stator_clock} | options))
+
+    return make
+
+
+@pytest.fixture
+def stator_connect_async(stator_engine: Engine, stator_clock: VirtualClock) -> Callable[..., AsyncDb]:
+    from stator.tables.connecting import connect_async
+
+    def make(design: Design, **options: Any) -> AsyncDb:
+        return connect_async(design, stator_engine, **({"clock": stator_clock} | options))
+
+    return make
+
+
+@pytest.fixture
 def dynamodb_client(stator_engine: Engine) -> Any:
+    from stator.testing.boto import boto3_client
+
     return boto3_client(stator_engine)
 
 
 @pytest.fixture
 def dynamodb_resource(stator_engine: Engine) -> Any:
+    from stator.testing.boto import boto3_resource
+
     return boto3_resource(stator_engine)
