@@ -117,6 +117,30 @@ def test_awaited(target: Target) -> None:
     asyncio.run(main())
 
 
+def test_as_a_block(target: Target) -> None:
+    db = target.connect(shop())
+    once = Once(db, "jobs")
+    for _ in range(2):
+        with once.attempt("k", {"n": 1}) as attempt:
+            if not attempt.is_done:
+                attempt.result = [1, 2]
+        assert attempt.result == [1, 2]
+    with pytest.raises(ZeroDivisionError), once.attempt("other") as attempt:
+        raise ZeroDivisionError
+    with once.attempt("other") as attempt:
+        assert not attempt.is_done
+
+    async def main() -> None:
+        async with target.connect_async(shop()) as other:
+            async with Once(other, "jobs").attempt("k", {"n": 1}) as attempt:
+                assert attempt.is_done and attempt.result == [1, 2]
+            async with Once(other, "jobs").attempt("third") as attempt:
+                attempt.result = 3
+            assert (await Once(other, "jobs").begin("third")).result == 3
+
+    asyncio.run(main())
+
+
 def test_a_result_that_cannot_be_kept_says_so() -> None:
     once = Once(connect(shop()), "jobs")
     with pytest.raises(StatorError, match="cannot be stored"):

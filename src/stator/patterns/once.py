@@ -20,6 +20,7 @@ import hashlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, TypeVar, cast
 
 import orjson
@@ -29,6 +30,7 @@ from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.operation import D, OnDb, operation
 from stator.tables.async_db import AsyncDb
+from stator.tables.db import Db
 from stator.tables.expressions import Expressions
 from stator.tables.work import Call, Pause, Work
 
@@ -185,6 +187,11 @@ class Once(OnDb[D]):
         await me.finish(attempt, result)
         return result
 
+    def attempt(self, key: str, payload: Any = None) -> Attempting[D]:
+        """``with once.attempt(key) as attempt:``, or ``async with``. If ``attempt.is_done``, its result is there; otherwise do the work and
+        set ``attempt.result``. It is stored when the block ends, and forgotten if it raises."""
+        return Attempting(self, key, payload)
+
     def decorate(self, key: Callable[..., str]) -> Callable[[F], F]:
         """``@once.decorate(key=lambda order: order.order_id)``: the function runs once for each key."""
 
@@ -241,6 +248,51 @@ class Once(OnDb[D]):
             ),
             ("results are kept with the record: at most 400 KB",),
         )
+
+
+class Attempting(OnDb[D]):
+    """One attempt for the length of a block."""
+
+    def __init__(self, once: Once[D], key: str, payload: Any) -> None:
+        super().__init__(once.db)
+        self._once: Any = once
+        self._asked = (key, payload)
+        self._was_done = False
+        self._attempt: Attempt | None = None
+
+    def __enter__(self: Attempting[Db]) -> Attempt:
+        return self._began(self._once.begin(*self._asked))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        end = self._end(kind)
+        if end is not None:
+            self._once.db.run(end)
+
+    async def __aenter__(self: Attempting[AsyncDb]) -> Attempt:
+        return self._began(await self._once.begin(*self._asked))
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        end = self._end(kind)
+        if end is not None:
+            await self._once.db.run(end)
+
+    def _began(self, attempt: Attempt) -> Attempt:
+        self._attempt, self._was_done = attempt, attempt.is_done
+        return attempt
+
+    def _end(self, kind: type[BaseException] | None) -> Work[None] | None:
+        """What is left to do: nothing, where it was done before."""
+        attempt = self._attempt
+        if attempt is None or self._was_done:
+            return None
+        work: Work[None] = (
+            self._once.finish.work(attempt, attempt.result) if kind is None else self._once.fail.work(attempt)
+        )
+        return work
 
 
 def _json(result: Any) -> str:
