@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 import threading
@@ -28,13 +29,17 @@ from stator.storage.protocol import after_prefix
 from stator.storage.rocks import RocksStorage
 
 
-@pytest.fixture(params=["memory", "disk", "disk without fsync"])
+@pytest.fixture(params=["memory", "disk", "disk without fsync", "disk with prefixes"])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]:
     opened: Storage
     if request.param == "memory":
         opened = MemoryStorage()
     else:
-        opened = RocksStorage(str(tmp_path / "data"), durability="disk" if request.param == "disk" else "process")
+        opened = RocksStorage(
+            str(tmp_path / "data"),
+            durability="process" if request.param == "disk without fsync" else "disk",
+            prefix_bytes=1 if request.param == "disk with prefixes" else 0,
+        )
     yield opened
     opened.close()
 
@@ -103,6 +108,43 @@ def test_a_closed_storage_refuses_writes(storage: Storage) -> None:
 def test_after_prefix_is_past_every_key_with_the_prefix(prefix: bytes, rest: bytes) -> None:
     if prefix.strip(b"\xff"):
         assert prefix + rest < after_prefix(prefix)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_ranges_in_and_across_prefixes_are_the_same_in_many_files(tmp_path: Path, reverse: bool) -> None:
+    """Files and filters decide where to look; what is found is what a plain dictionary has."""
+    chance = random.Random(5)
+    storage, twin = RocksStorage(str(tmp_path / "data"), durability="process", prefix_bytes=4), MemoryStorage()
+    try:
+        for _ in range(6):
+            changes: dict[bytes, bytes | None] = {}
+            for _ in range(400):
+                key = bytes(chance.choices(b"ab\x00\xff", k=chance.randint(0, 8)))
+                changes[key] = None if chance.random() < 0.1 else chance.randbytes(3)
+            storage.write(changes)
+            twin.write(changes)
+            storage._db.flush()  # a file of its own
+        for _ in range(1500):
+            low, high = (bytes(chance.choices(b"ab\x00\xff", k=chance.randint(0, 7))) for _ in range(2))
+            if chance.random() < 0.5:
+                high = low[:4] + high  # within a prefix, as a rule
+            assert list(storage.scan(low, high, reverse=reverse)) == list(twin.scan(low, high, reverse=reverse))
+            assert list(storage.values(low, high, reverse=reverse)) == list(twin.values(low, high, reverse=reverse))
+    finally:
+        storage.close()
+
+
+def test_a_store_made_without_prefixes_is_read_with_them(tmp_path: Path) -> None:
+    path = str(tmp_path / "data")
+    first = RocksStorage(path)
+    first.write({bytes([a, b]): b"x" for a in range(20) for b in range(20)})
+    first._db.flush()
+    first.close()
+    again = RocksStorage(path, prefix_bytes=1)
+    again.write({b"\x05\xf0": b"y"})
+    assert len(list(again.scan(b"\x05\x00", b"\x05\xff"))) == 21
+    assert len(list(again.scan(b"", b"\xff"))) == 401
+    again.close()
 
 
 # --- on disk ----------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ import orjson
 
 from stator.clock import Clock, SystemClock
 from stator.engine.catalog import Catalog
+from stator.engine.keyspace import PARTITION_BYTES
 from stator.engine.lifecycle import Lifecycle
 from stator.engine.operation import Call, Operation
 from stator.engine.operations import LOADED, OPERATIONS, load_operation
@@ -96,7 +97,7 @@ class Engine:
         else:
             from stator.storage.rocks import RocksStorage  # heavy, and not needed in memory
 
-            storage = RocksStorage(path, durability=durability)
+            storage = RocksStorage(path, durability=durability, prefix_bytes=PARTITION_BYTES)
         try:
             return cls(
                 storage,

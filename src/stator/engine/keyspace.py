@@ -36,6 +36,8 @@ STATS: Final = b"s"
 DATA: Final = b"d"
 HASH_BYTES: Final = 8
 PREFIX_BYTES: Final = 7
+PARTITION_BYTES: Final = PREFIX_BYTES + HASH_BYTES
+"""What all keys of one partition begin with."""
 
 
 def data_prefix(table_number: int, index_number: int) -> bytes:
