@@ -71,4 +71,4 @@ class Signer:
 
 
 _NAMES: Final = "content-type;host;x-amz-date;x-amz-target"
-_NAMES_WITH_TOKEN: Final = "content-type;host;x-amz-date;x-amz-security-token;x-amz-target"
+_NAMES_WITH_TOKEN: Final = "content-type;host;x-amz-date;x-amz-security-token;x-amz-target"  # noqa: S105 - names of headers
