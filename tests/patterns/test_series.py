@@ -130,10 +130,10 @@ def test_growing_leaves_what_was_written_readable(target: Target) -> None:
 def test_a_cursor_outlives_growth() -> None:
     db = connect(shop())
     narrow = series(db, bucket="day", shards=1)
-    narrow.add_many(reading(minutes) for minutes in range(0, 20))
+    narrow.add_many(reading(minutes) for minutes in range(20))
     page = narrow.page("s1", limit=6)
     wide = series(db, bucket="day", shards=7)
-    wide.add_many(reading(minutes + 0.5) for minutes in range(0, 20))
+    wide.add_many(reading(minutes + 0.5) for minutes in range(20))
     rest = wide.page("s1", limit=100, cursor=page.cursor)
     minutes = [(each.at - T0) / timedelta(minutes=1) for each in rest]
     assert minutes == [each / 2 for each in range(27, -1, -1)]
@@ -141,7 +141,7 @@ def test_a_cursor_outlives_growth() -> None:
 
 def test_a_cursor_is_bound_to_what_was_asked() -> None:
     readings = series(connect(shop(), cursor_key=b"secret"))
-    readings.add_many(reading(minutes) for minutes in range(0, 20))
+    readings.add_many(reading(minutes) for minutes in range(20))
     cursor = readings.page("s1", limit=3).cursor
     assert cursor is not None
     with pytest.raises(CursorRefused):

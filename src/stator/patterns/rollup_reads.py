@@ -174,7 +174,7 @@ class RollupReader:
         if tally is None:
             yield Call("DeleteItem", written.into(request | {"Key": rule.stored_key(key)}), self._label)
             return True
-        after = number(1 if stored is None else int(stored["_version"]["N"]) + 1)
+        after = self.book.next_version(None) if stored is None else number(int(stored["_version"]["N"]) + 1)
         item = rule.stored_key(key) | tally.attributes() | rule.expiry(key.period) | {"_version": after}
         yield Call("PutItem", written.into(request | {"Item": item}), self._label)
         return True
@@ -257,7 +257,7 @@ class RollupReader:
         expires = {place.ttl: seconds(self.context.now() + _APPLIED_SECONDS)}
         request = {
             "TableName": place.table,
-            "Item": place.key(f"{self.layout.tables_partition}#APPLIED#{name}", "APPLIED") | expires,
+            "Item": place.key(f"APPLIED#{self.layout.tables_partition}#{name}", "APPLIED") | expires,
             "ConditionExpression": f"attribute_not_exists({written.name(place.partition)})",
         }
         return Statement("Put", written.into(request), f"apply {name}", lambda item: ConditionFailed(item=item))

@@ -59,7 +59,7 @@ class RollupBook:
                     sets.append(f"{name('_last')} = {value(new['_last'])}")
             if stored is not None:
                 terms.append(f"{name(attribute)} {replaces if is_replaced else keeps} {value(new[attribute])}")
-        adds = [(name("_count"), new["_count"]), (name("_sum"), new["_sum"]), (version, number(1))]
+        adds = [(name("_count"), new["_count"]), (name("_sum"), new["_sum"]), (version, self.next_version(stored))]
         request = {
             "TableName": self.layout.place.table,
             "Key": rule.stored_key(key),
@@ -71,6 +71,10 @@ class RollupBook:
         return Statement(
             "Update", written.into(request), f"roll up {key.period}", lambda item: ConditionFailed(item=item)
         )
+
+    def next_version(self, stored: Tally | None) -> dict[str, str]:
+        """What is added to the version: one, or, to an item that is made, anything, so that no two with one key begin alike."""
+        return number(1 if stored is not None else self.context.random.getrandbits(48))
 
     def was_added(self, key: RollupKey, added: Tally) -> None:
         stored = self._stored.get(key)
