@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from stator.design.patterns import updates as updates
     from stator.design.patterns import write as write
     from stator.engine import Engine as Engine
+    from stator.patterns.leaderboard import Leaderboard as Leaderboard
+    from stator.patterns.rollup import Rollup as Rollup
+    from stator.patterns.sequence import Sequence as Sequence
+    from stator.patterns.series import Series as Series
     from stator.tables.async_db import AsyncDb as AsyncDb
     from stator.tables.batches import Delete as Delete
     from stator.tables.connecting import connect as connect
@@ -55,6 +59,10 @@ _HOMES = {
         "write",
     ),
     "stator.engine": ("Engine",),
+    "stator.patterns.leaderboard": ("Leaderboard",),
+    "stator.patterns.rollup": ("Rollup",),
+    "stator.patterns.sequence": ("Sequence",),
+    "stator.patterns.series": ("Series",),
     "stator.tables.async_db": ("AsyncDb",),
     "stator.tables.batches": ("Delete",),
     "stator.tables.connecting": ("connect", "connect_async"),
