@@ -221,6 +221,15 @@ def test_a_throttled_transaction_grows_the_bucket() -> None:
     check(readings, added)
 
 
+def test_readings_of_many_sensors_at_once(target: Target) -> None:
+    readings = series(target.connect(shop()), bucket="day", shards=3)
+    added = [reading(minutes * 10, minutes, f"s{sensor}") for sensor in range(4) for minutes in range(60)]
+    result = readings.add_many(added)
+    assert result.ok and result.written == 240 and result.requests < 30
+    for sensor in range(4):
+        check(readings, [each for each in added if each.sensor_id == f"s{sensor}"], f"s{sensor}")
+
+
 def test_they_outlive_the_readings() -> None:
     clock = VirtualClock(T0.timestamp())
     rollups = [Rollup("hour", of=Reading.value, keep=timedelta(days=3)), Rollup("day", of=Reading.value)]
@@ -244,7 +253,16 @@ def test_tables_of_a_period_are_dropped_and_roll_ups_stay() -> None:
     assert len(check_days.range("s1", T0, T0 + 3 * DAYS)) == 6
     readings.drop_before(T0 + 3 * DAYS, confirm=True)
     assert readings.count("s1") == 0
-    assert len(check_days.range("s1", T0, T0 + 3 * DAYS)) == 6
+    for refused in (
+        lambda: check_days.rebuild("s1", T0, T0 + 3 * DAYS),
+        lambda: readings.replace(added[0]),
+        lambda: readings.remove(added[0]),
+    ):
+        with pytest.raises(RequestRefused, match="dropped"):
+            refused()
+    assert len(check_days.range("s1", T0, T0 + 3 * DAYS)) == 6 and readings.count("s1") == 0
+    readings.add(reading(9999 * 60, 1))
+    assert check_days.rebuild("s1", T0 + 13 * DAYS, T0 + 15 * DAYS) == 0
 
 
 # --- from the stream ----------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from stator.clock import VirtualClock
 from stator.errors import (
     ConfigurationError,
     CursorRefused,
+    DeadlineExceeded,
     RequestRefused,
     ThroughputExceeded,
     ValidationFailed,
@@ -202,6 +203,23 @@ def test_growth_is_for_partitions_only() -> None:
     busy.reasons = [{"reason": "TableWriteKeyRangeThroughputExceeded", "resource": "arn"}]
     with pytest.raises(ThroughputExceeded):
         fixed.add(reading(1))
+
+
+def test_a_deadline_that_ends_in_throttling_is_throttling() -> None:
+    db = connect(shop())
+    readings = series(db, bucket="day", shards="adaptive")
+    left = {"failures": 2}
+
+    def before(number: int, operation: str, request: Mapping[str, Any]) -> None:
+        if operation == "PutItem" and left["failures"]:
+            left["failures"] -= 1
+            raise DeadlineExceeded("late") from (ThroughputExceeded() if left["failures"] else None)
+
+    with_faults(db, before=before)
+    with pytest.raises(DeadlineExceeded):
+        readings.add(reading(1))  # the first was throttled; the second is just late
+    readings.add(reading(1))
+    assert db.run(readings.directory.open("s1", "2026-11-14")).counts == (1, 2)
 
 
 def test_many_at_once_grow_it_too() -> None:

@@ -129,8 +129,8 @@ class RollupRule:
         self.keep = given.keep
 
     def value(self, entity: Any) -> Decimal | None:
-        encoded = self.layout.info.codec.encode(entity).get(self.field)
-        return None if encoded is None or "N" not in encoded else Decimal(encoded["N"])
+        value = getattr(entity, self.field)
+        return None if value is None else Decimal(self.layout.info.codec.encode_field[self.field](value)["N"])
 
     def period_of(self, entity: Any) -> str:
         return period_text(self.period, getattr(entity, self.layout.at.name))

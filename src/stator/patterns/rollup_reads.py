@@ -111,7 +111,7 @@ class RollupReader:
         start = floor(rule.period, start)
         last = floor(rule.period, end)
         end = end if last == end else following(rule.period, last)
-        self._refuse_expired(start)
+        yield from self.check(start)
         written = 0
         for attempt in range(_ATTEMPTS):
             stored = yield from self._stored(rule, by, start, end, consistent=True)
@@ -132,12 +132,19 @@ class RollupReader:
             yield Pause(self.context.backoff(attempt))
         raise TransactionConflict(f"{self._label}: readings are added all the time while they are rebuilt")
 
-    def _refuse_expired(self, start: datetime) -> None:
+    def check(self, start: datetime) -> Work[None]:
+        """Refuse to rebuild what there are no readings of any more."""
         keep = self.layout.keep
         if keep is not None and (start + keep).timestamp() <= self.context.now():
             raise RequestRefused(
                 f"readings from {start.isoformat()} have expired: what they added up to would be lost",
                 hint="rebuild only what is within keep=",
+            )
+        dropped = yield from self.directory.dropped_before()
+        if dropped is not None and start < dropped:
+            raise RequestRefused(
+                f"readings before {dropped.isoformat()} were dropped: what they added up to would be lost",
+                hint="rebuild only what is still there",
             )
 
     def _counted(self, rule: RollupRule, by: str, start: datetime, end: datetime) -> Work[dict[RollupKey, Tally]]:

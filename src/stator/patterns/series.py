@@ -41,6 +41,7 @@ from stator.patterns.rollup_writes import RollupBook
 from stator.patterns.series_directory import MAX_SHARDS, Directory
 from stator.patterns.series_explanation import explain_series
 from stator.patterns.series_layout import SeriesLayout
+from stator.patterns.series_placing import Placing
 from stator.patterns.series_reads import Range, SeriesPages
 from stator.patterns.series_writes import SeriesWriter
 from stator.tables.batches import BatchResult
@@ -93,7 +94,8 @@ class Series(OnDb[D], Generic[D, E]):
         self.directory = Directory(self.context, self.layout, least, adaptive=shards == "adaptive")
         self._book = RollupBook(self.context, self.layout, tuple(rollups))
         counting = self._book if rollups and rollups_from == "write" else None
-        self._writer = SeriesWriter(self.context, self.layout, self.directory, counting)
+        self._placing = Placing(self.context, self.layout, self.directory, counting)
+        self._writer = SeriesWriter(self._placing)
         self._rollups = RollupReader(self.context, self.layout, self.directory, self._book)
 
     # -- writes
@@ -111,19 +113,26 @@ class Series(OnDb[D], Generic[D, E]):
     @operation
     def replace(self, reading: E) -> Work[None]:
         """Write one whether it is there or not, and rebuild the roll-ups it counts in. Called again after a crash, it puts them right."""
+        yield from self._check_rebuilding(reading)
         yield from self._writer.put(reading)
         yield from self._rebuild_around(reading)
 
     @operation
     def remove(self, reading: E) -> Work[None]:
         """Delete one, and rebuild the roll-ups it counted in."""
-        placed = yield from self._writer.place(reading)
+        yield from self._check_rebuilding(reading)
+        placed = yield from self._placing.place(reading)
         bucket = placed.bucket
         for shard in {self.layout.shard(reading, count) for count in bucket.counts}:
             partition = self.layout.partition(bucket.by, bucket.text, shard)
             key = self.layout.place.key(partition, self.layout.sort_of(placed.item))
             yield Call("DeleteItem", {"TableName": self.layout.table(bucket.text), "Key": key}, f"series {self.name}")
         yield from self._rebuild_around(reading)
+
+    def _check_rebuilding(self, reading: E) -> Work[None]:
+        self._placing.check(reading)
+        for rule in self._book.rules:
+            yield from self._rollups.check(period_start(rule.period_of(reading)))
 
     def _rebuild_around(self, reading: E) -> Work[None]:
         for rule in self._book.rules:
@@ -167,8 +176,8 @@ class Series(OnDb[D], Generic[D, E]):
         """Up to ``limit`` of a range, and a cursor that leads to the next."""
         asked = {
             "by": self.layout.by.text(by),
-            "start": start.isoformat(),
-            "end": end.isoformat(),
+            "start": self.layout.at.text(start),
+            "end": self.layout.at.text(end),
             "newest": newest_first,
         }
         about, secret = f"series {self.name}", self.context.cursor_key
@@ -262,6 +271,8 @@ class Series(OnDb[D], Generic[D, E]):
                 f"this would delete {len(names)} tables with all that is in them: {', '.join(names) or 'none'}",
                 hint="say confirm=True if that is meant",
             )
+        if old:
+            yield from self.directory.dropping_before(following(self.layout.table_per, period_start(old[-1])))
         for text in old:
             yield from self.directory.drop_table(text)
         return names

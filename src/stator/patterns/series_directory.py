@@ -3,6 +3,7 @@
     PK  SERIES#readings#s-17    SK  BUCKET#2026-11-16    shards  4    history  [{shards 1, since ...}, {shards 4, since ...}]
     PK  SERIES#readings#s-17    SK  ROLLUPS              shards  4
     PK  SERIES#readings         SK  TABLE#2026-11
+    PK  SERIES#readings         SK  DROPPED              before  2026-10-01T00:00:00.000000Z
 
 A writer *opens* a bucket before it writes into it: it puts the entry there, or learns from it that the bucket has more shards than it thought. It
 remembers that for ``REFRESH_SECONDS``, so opening costs one write for each bucket and process. A reader asks for the entries first, strongly
@@ -25,6 +26,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from stator.design.keys import encode
 from stator.errors import ConditionFailed, ResourceNotFound
 from stator.model.values import Item
 from stator.patterns.periods import following, period_start, period_text
@@ -194,6 +196,29 @@ class Directory:
             if "LastEvaluatedKey" not in reply:
                 return found
             request = request | {"ExclusiveStartKey": reply["LastEvaluatedKey"]}
+
+    def dropping_before(self, moment: datetime) -> Work[None]:
+        """Remember, before any table is deleted, that readings before a moment are gone."""
+        written = Expressions()
+        before, value = written.name("before"), written.value({"S": encode("datetime", moment)})
+        request = {
+            "TableName": self.layout.place.table,
+            "Key": self._dropped_key(),
+            "UpdateExpression": f"SET {before} = {value}",
+            "ConditionExpression": f"attribute_not_exists({before}) OR {before} < {value}",
+        }
+        with suppress(ConditionFailed):  # more was dropped before
+            yield Call("UpdateItem", written.into(request), self._label)
+
+    def dropped_before(self) -> Work[datetime | None]:
+        if self.layout.table_per is None:
+            return None
+        request = {"TableName": self.layout.place.table, "Key": self._dropped_key(), "ConsistentRead": True}
+        reply = yield Call("GetItem", request, self._label)
+        return datetime.fromisoformat(reply["Item"]["before"]["S"]) if reply.get("Item") else None
+
+    def _dropped_key(self) -> Item:
+        return self.layout.place.key(self.layout.tables_partition, "DROPPED")
 
     def drop_table(self, period: str) -> Work[None]:
         """Delete the table of a period with all that is in it; once more after a crash, if need be."""

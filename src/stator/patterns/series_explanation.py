@@ -52,7 +52,7 @@ def _writes(rollups: int) -> tuple[OperationCost, ...]:
     one = OperationCost("add", f"TransactWriteItems of {rollups + 1}", 0, 2.0 * (rollups + 1))
     many = OperationCost(
         "add_many",
-        "TransactWriteItems of up to 25",
+        "TransactWriteItems of up to 100",
         0,
         2.0,
         "per reading, and 2 for each roll-up that it shares with others",
