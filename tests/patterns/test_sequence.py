@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from stator import connect
+from stator import connect, connect_async
 from stator.errors import ConfigurationError, ItemExists, OutcomeUnknown, RequestRefused, UniqueTaken
 from stator.patterns.sequence import Sequence
 from stator.tables.db import Db
@@ -152,6 +152,28 @@ def test_a_lost_answer_costs_a_block_and_nothing_else() -> None:
         others.next()
     lost["left"] = 0
     assert others.next() > 16  # whoever comes next is not kept waiting
+
+
+def test_a_task_that_is_cancelled_keeps_nobody_waiting() -> None:
+    async def main() -> None:
+        db = connect_async(shop())
+        numbers = Sequence(db, "ids", block=10)
+        call, gate = db.runner.transport.call, asyncio.Event()
+
+        async def slow(*args: Any, **options: Any) -> dict[str, Any]:
+            await gate.wait()
+            return await call(*args, **options)
+
+        db.runner.transport.call = slow  # type: ignore[method-assign]
+        first = asyncio.ensure_future(numbers.next())
+        second = asyncio.ensure_future(numbers.next())
+        await asyncio.sleep(0.01)
+        first.cancel()
+        gate.set()
+        assert await asyncio.wait_for(second, 5) == 1
+        await db.close()
+
+    asyncio.run(main())
 
 
 _PROGRAM = """
