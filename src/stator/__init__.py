@@ -36,8 +36,12 @@ if TYPE_CHECKING:
     from stator.engine import Engine as Engine
     from stator.patterns.blob_audit import BlobAudit as BlobAudit
     from stator.patterns.counter import Counter as Counter
+    from stator.patterns.leaderboard import Leaderboard as Leaderboard
     from stator.patterns.lock import Lock as Lock
     from stator.patterns.once import Once as Once
+    from stator.patterns.rollup import Rollup as Rollup
+    from stator.patterns.sequence import Sequence as Sequence
+    from stator.patterns.series import Series as Series
     from stator.tables.async_db import AsyncDb as AsyncDb
     from stator.tables.batches import Delete as Delete
     from stator.tables.connecting import connect as connect
@@ -64,6 +68,10 @@ _HOMES = {
     "stator.patterns.counter": ("Counter",),
     "stator.patterns.lock": ("Lock",),
     "stator.patterns.once": ("Once",),
+    "stator.patterns.leaderboard": ("Leaderboard",),
+    "stator.patterns.rollup": ("Rollup",),
+    "stator.patterns.sequence": ("Sequence",),
+    "stator.patterns.series": ("Series",),
     "stator.tables.async_db": ("AsyncDb",),
     "stator.tables.batches": ("Delete",),
     "stator.tables.connecting": ("connect", "connect_async"),

@@ -12,7 +12,7 @@ one, side by side.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -22,6 +22,7 @@ import orjson
 
 from stator.errors import DesignError, SerializationFailed, ServiceError, StatorError, Throttled
 from stator.model.limits import BATCH_WRITE_BYTES, BATCH_WRITE_ITEMS
+from stator.model.values import Item
 from stator.tables.context import Context
 from stator.tables.schema import EntityMap
 from stator.tables.sending import write
@@ -79,24 +80,28 @@ class BatchResult:
         self.requests += other.requests
 
 
-class _Change:
-    """One change on its way: the last of its key, and how many it stands for."""
+class Change:
+    """One change on its way: the last of its key, and how many it stands for. ``entry`` is its part of RequestItems, as JSON;
+    ``key_of`` gives the key of an item of the table, to be compared with ``key``."""
 
-    __slots__ = ("entry", "key", "of", "source", "stamps", "stands_for")
+    __slots__ = ("entry", "key", "key_of", "source", "stamps", "stands_for", "table")
 
     def __init__(
-        self, source: Any, of: EntityMap, key: Any, entry: bytes, stamps: dict[str, Any] | None = None
+        self,
+        source: Any,
+        table: str,
+        key_of: Callable[[Item], Any],
+        key: Any,
+        entry: bytes,
+        stamps: dict[str, Any] | None = None,
     ) -> None:
         self.source = source
-        self.of = of
-        self.key = (of.table.name, key)
+        self.table = table
+        self.key_of = key_of
+        self.key = (table, key)
         self.entry = entry
         self.stamps = stamps
         self.stands_for = 1
-
-    @property
-    def table(self) -> str:
-        return self.of.table.name
 
 
 class Batch:
@@ -113,7 +118,7 @@ class Batch:
         if not taken:
             return None
         result = BatchResult()
-        plain: dict[Any, _Change] = {}
+        plain: dict[Any, Change] = {}
         single: list[Any] = []
         maps, now = self.context.schema.maps, self.context.now()
         for change in taken:
@@ -126,11 +131,8 @@ class Batch:
             except StatorError as error:
                 result.failures.append(Failure(change, error))
                 continue
-            earlier = plain.pop(made.key, None)
-            if earlier is not None:
-                made.stands_for += earlier.stands_for
-            plain[made.key] = made
-        parts = [self._request(chunk) for chunk in _chunks(plain.values())]
+            last_of_its_key(plain, made)
+        parts = [send_changes(self.context, chunk) for chunk in chunks(plain.values())]
         parts += [self._one_by_one(group) for group in self._groups(single)]
         for each in (yield Gather(parts)):
             if isinstance(each, BaseException):
@@ -144,14 +146,15 @@ class Batch:
 
     # -- many at once
 
-    def _made(self, of: EntityMap, change: Any, now: float) -> _Change:
+    def _made(self, of: EntityMap, change: Any, now: float) -> Change:
         if type(change) is Delete:
             if not of.has_base(change.values):
                 raise DesignError(
                     f"the key of {of.name} needs {', '.join(of.base_fields)}", hint="pass them all to Delete"
                 )
             key = of.key_from(change.values)
-            return _Change(change, of, of.key_values(key), b'{"DeleteRequest":{"Key":%b}}' % orjson.dumps(key))
+            entry = b'{"DeleteRequest":{"Key":%b}}' % orjson.dumps(key)
+            return Change(change, of.table.name, of.key_values, of.key_values(key), entry)
         stamps = None
         made = change
         if of.has_stamps:
@@ -161,39 +164,7 @@ class Batch:
             key, entry = of.bulk_entry(made)
         except TypeError as error:  # text that is not Unicode, such as half of a surrogate pair
             raise SerializationFailed(f"{of.shown_entity(change)} cannot be sent as JSON: {error}") from None
-        return _Change(change, of, key, entry, stamps)
-
-    def _request(self, chunk: list[_Change]) -> Work[BatchResult]:
-        """One BatchWriteItem, until everything in it is written or known not to be."""
-        result = BatchResult()
-        left = chunk
-        for attempt in range(_LEFT_OUT_ATTEMPTS):
-            result.requests += 1
-            try:
-                reply = yield Call("BatchWriteItem", {"RequestItems": _entries(left)}, "batch")
-            except StatorError as error:
-                if not isinstance(error, ServiceError) or error.retryable or len(left) == 1:
-                    result.failures += [Failure(change.source, error) for change in left]
-                else:
-                    yield from self._halves(left, result)
-                return result
-            unprocessed = _unprocessed(reply, left)
-            for change in left:
-                if change.key not in unprocessed:
-                    result.written += change.stands_for
-                    _stamp(change)
-            left = [change for change in left if change.key in unprocessed]
-            if not left:
-                return result
-            yield Pause(self.context.backoff(attempt, base=0.05, cap=5.0))
-        late = Throttled(f"DynamoDB left the item unprocessed {_LEFT_OUT_ATTEMPTS} times")
-        result.failures += [Failure(change.source, late) for change in left]
-        return result
-
-    def _halves(self, chunk: list[_Change], result: BatchResult) -> Work[None]:
-        middle = len(chunk) // 2
-        for half in (chunk[:middle], chunk[middle:]):
-            result.add((yield from self._request(half)))
+        return Change(change, of.table.name, of.key_values, key, entry, stamps)
 
     # -- one by one
 
@@ -223,12 +194,54 @@ class Batch:
         return self.prepare.put(change)
 
 
+def last_of_its_key(changes: dict[Any, Change], change: Change) -> None:
+    """Put a change among others, in place of an earlier one of the same key."""
+    earlier = changes.pop(change.key, None)
+    if earlier is not None:
+        change.stands_for += earlier.stands_for
+    changes[change.key] = change
+
+
+def send_changes(context: Context, chunk: list[Change], label: str = "batch") -> Work[BatchResult]:
+    """One BatchWriteItem, until everything in it is written or known not to be."""
+    result = BatchResult()
+    left = chunk
+    for attempt in range(_LEFT_OUT_ATTEMPTS):
+        result.requests += 1
+        try:
+            reply = yield Call("BatchWriteItem", {"RequestItems": _entries(left)}, label)
+        except StatorError as error:
+            if not isinstance(error, ServiceError) or error.retryable or len(left) == 1:
+                result.failures += [Failure(change.source, error) for change in left]
+            else:
+                yield from _halves(context, left, result, label)
+            return result
+        unprocessed = _unprocessed(reply, left)
+        for change in left:
+            if change.key not in unprocessed:
+                result.written += change.stands_for
+                _stamp(change)
+        left = [change for change in left if change.key in unprocessed]
+        if not left:
+            return result
+        yield Pause(context.backoff(attempt, base=0.05, cap=5.0))
+    late = Throttled(f"DynamoDB left the item unprocessed {_LEFT_OUT_ATTEMPTS} times")
+    result.failures += [Failure(change.source, late) for change in left]
+    return result
+
+
+def _halves(context: Context, chunk: list[Change], result: BatchResult, label: str) -> Work[None]:
+    middle = len(chunk) // 2
+    for half in (chunk[:middle], chunk[middle:]):
+        result.add((yield from send_changes(context, half, label)))
+
+
 def vars_of(entity: Any, of: EntityMap) -> dict[str, Any]:
     return {name: getattr(entity, name) for name in of.identity}
 
 
-def _chunks(changes: Iterable[_Change]) -> Iterator[list[_Change]]:
-    chunk: list[_Change] = []
+def chunks(changes: Iterable[Change]) -> Iterator[list[Change]]:
+    chunk: list[Change] = []
     size = 0
     for change in changes:
         if len(chunk) == BATCH_WRITE_ITEMS or (chunk and size + len(change.entry) > _ROOM_BYTES):
@@ -240,7 +253,7 @@ def _chunks(changes: Iterable[_Change]) -> Iterator[list[_Change]]:
         yield chunk
 
 
-def _entries(changes: list[_Change]) -> dict[str, list[Any]]:
+def _entries(changes: list[Change]) -> dict[str, list[Any]]:
     """RequestItems, with entries that are JSON already."""
     by_table: dict[str, list[Any]] = {}
     for change in changes:
@@ -248,20 +261,20 @@ def _entries(changes: list[_Change]) -> dict[str, list[Any]]:
     return by_table
 
 
-def _unprocessed(reply: dict[str, Any], sent: list[_Change]) -> set[Any]:
+def _unprocessed(reply: dict[str, Any], sent: list[Change]) -> set[Any]:
     left = reply.get("UnprocessedItems") or {}
     if not left:
         return set()
-    entities = {change.table: change.of for change in sent}
+    key_of = {change.table: change.key_of for change in sent}
     found = set()
     for table, entries in left.items():
         for entry in entries:
             [body] = entry.values()
-            found.add((table, entities[table].key_values(body.get("Item") or body["Key"])))
+            found.add((table, key_of[table](body.get("Item") or body["Key"])))
     return found
 
 
-def _stamp(change: _Change) -> None:
+def _stamp(change: Change) -> None:
     if change.stamps is not None:
         for name, value in change.stamps.items():
             setattr(change.source, name, value)

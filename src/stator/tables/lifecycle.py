@@ -14,6 +14,7 @@ from stator.design.drift import Difference, table_drift
 from stator.design.plan import IndexPlan, TablePlan
 from stator.errors import DestructiveChange, ResourceInUse, ResourceNotFound, StatorError
 from stator.tables.context import Context
+from stator.tables.schema import Place
 from stator.tables.work import Call, Pause, Work
 
 StreamView = Literal["NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY"]
@@ -47,7 +48,8 @@ class Ensuring:
         self._refuse(described)
         for table in self.schema.plan.tables:
             yield from self._table(table, described[table.name])
-        yield from self._place()
+        if self.schema.place.own:
+            yield from self.place(self.schema.place)
         return self.done
 
     def describe(self, table: str) -> Work[dict[str, Any] | None]:
@@ -94,10 +96,8 @@ class Ensuring:
         yield from self._recovery(table.name)
         yield from self._tags(table.name)
 
-    def _place(self) -> Work[None]:
-        place = self.schema.place
-        if not place.own:
-            return
+    def place(self, place: Place) -> Work[None]:
+        """A table for items that are nobody's entity."""
         if (yield from self.describe(place.table)) is None:
             yield from self._create(place.create_request(), place.table)
         yield from self._expiry(place.table, place.ttl)

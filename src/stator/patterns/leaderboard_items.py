@@ -1,0 +1,185 @@
+"""The items of a leaderboard: their keys, and the statements that change them. ``leaderboard`` has the layout."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Context as Arithmetic
+from decimal import Decimal
+from typing import Any, Final
+
+from stator.design.keys import AFTER, SEPARATOR, encode, escape
+from stator.errors import ConditionFailed, RequestRefused
+from stator.model.limits import NUMBER_DIGITS
+from stator.model.values import Item
+from stator.patterns.series_layout import seconds
+from stator.tables.expressions import Expressions
+from stator.tables.schema import Place
+from stator.tables.statements import Kind, Statement
+
+Score = int | float | Decimal
+# DynamoDB's numbers go from 1e-130 to 1e126: wide enough for sums of any two of them to be exact.
+EXACT: Final = Arithmetic(prec=300)
+_REMEMBER_SECONDS: Final = 7 * 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A member's place. ``since`` is when the score was reached; ``rank`` counts from 1, and is None where it was not asked for."""
+
+    member: str
+    score: Decimal
+    since: datetime
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What the member's own item says. ``version`` is another with each change."""
+
+    standing: Standing
+    shard: int
+    version: str
+
+
+def exact_score(value: Score) -> Decimal:
+    """A score that DynamoDB keeps as it is."""
+    number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    if not number.is_finite() or len(number.normalize(EXACT).as_tuple().digits) > NUMBER_DIGITS:
+        raise RequestRefused(f"{value} is no score", hint=f"a score is a finite number of up to {NUMBER_DIGITS} digits")
+    return number
+
+
+class BoardItems:
+    def __init__(self, place: Place, name: str, histogram: Decimal | None) -> None:
+        self.place = place
+        self.head = f"BOARD{SEPARATOR}{escape(name)}"
+        self.histogram = histogram
+
+    # -- keys
+
+    def meta_key(self) -> Item:
+        return self.place.key(self.head, "META")
+
+    def member_key(self, member: str) -> Item:
+        return self.place.key(SEPARATOR.join((self.head, "MEMBER", escape(member))), "SCORE")
+
+    def shard(self, member: str, shards: int) -> int:
+        return int.from_bytes(hashlib.blake2b(member.encode(), digest_size=8).digest()) % shards
+
+    def entries(self, shard: int) -> str:
+        return SEPARATOR.join((self.head, "ENTRIES", str(shard)))
+
+    def counts(self, shard: int) -> str:
+        return SEPARATOR.join((self.head, "HISTOGRAM", str(shard)))
+
+    def sort_text(self, standing: Standing) -> str:
+        score = encode("decimal", standing.score, inverted=True)
+        return SEPARATOR.join((score, encode("datetime", standing.since), escape(standing.member)))
+
+    def entry_key(self, entry: Entry) -> Item:
+        return self.place.key(self.entries(entry.shard), self.sort_text(entry.standing))
+
+    def bucket(self, score: Decimal) -> int:
+        """Which stretch of points a score is in."""
+        assert self.histogram is not None
+        found = EXACT.divide_int(score, self.histogram)
+        return int(found) - (1 if score < 0 and EXACT.multiply(found, self.histogram) != score else 0)
+
+    def bucket_text(self, bucket: int) -> str:
+        return encode("int", bucket, inverted=True)
+
+    def bucket_begin(self, bucket: int) -> str:
+        """A sort key before every entry of a stretch, and after those of better ones."""
+        assert self.histogram is not None
+        return encode("decimal", EXACT.multiply(Decimal(bucket + 1), self.histogram), inverted=True) + AFTER
+
+    def count_key(self, entry: Entry) -> Item | None:
+        if self.histogram is None:
+            return None
+        return self.place.key(self.counts(entry.shard), self.bucket_text(self.bucket(entry.standing.score)))
+
+    # -- what is stored
+
+    def read_member(self, item: Item) -> Entry:
+        return Entry(self.read_entry(item), int(item["shard"]["N"]), item["version"]["S"])
+
+    def read_entry(self, item: Item) -> Standing:
+        return Standing(
+            item["member"]["S"], Decimal(item["score"]["N"]), datetime.fromisoformat(item["since"]["S"]).astimezone(UTC)
+        )
+
+    # -- changes
+
+    def change(self, stored: Entry | None, made: Entry) -> list[Statement]:
+        """From one score to another."""
+        statements = [self._member("Put", made, stored)]
+        if stored is not None and self.entry_key(stored) == self.entry_key(made):
+            return statements
+        statements.append(self._entry(made))
+        if stored is not None:
+            statements.append(self._entry_gone(stored))
+        if stored is None or self.count_key(stored) != self.count_key(made):
+            statements += self._counted(made, 1)
+            statements += [] if stored is None else self._counted(stored, -1)
+        return statements
+
+    def removal(self, stored: Entry) -> list[Statement]:
+        return [self._member("Delete", stored, stored), self._entry_gone(stored), *self._counted(stored, -1)]
+
+    def done(self, once: str, now: float) -> Statement:
+        """Remember that something was done; fails if it was before."""
+        written = Expressions()
+        partition, ttl = written.name(self.place.partition), written.name(self.place.ttl)
+        key = self.place.key(SEPARATOR.join((self.head, "ONCE", escape(once))), "ONCE")
+        request = {
+            "Item": key | {self.place.ttl: seconds(now + _REMEMBER_SECONDS)},
+            "ConditionExpression": f"attribute_not_exists({partition}) OR {ttl} <= {written.value({'N': str(int(now))})}",
+        }
+        return self._statement("Put", request, f"add once: {once}", written)
+
+    def _member(self, kind: Kind, made: Entry, stored: Entry | None) -> Statement:
+        written = Expressions()
+        version = written.name("version")
+        if stored is None:
+            condition = f"attribute_not_exists({version})"
+        else:
+            condition = f"{version} = {written.value({'S': stored.version})}"
+        member = made.standing.member
+        request: dict[str, Any] = {"ConditionExpression": condition}
+        if kind == "Delete":
+            request["Key"] = self.member_key(member)
+        else:
+            own = {"shard": {"N": str(made.shard)}, "version": {"S": made.version}}
+            request["Item"] = self.member_key(member) | _attributes(made.standing) | own
+        return self._statement(kind, request, f"the score of {member}", written)
+
+    def _entry(self, made: Entry) -> Statement:
+        item = self.entry_key(made) | _attributes(made.standing)
+        return self._statement("Put", {"Item": item}, f"enter {made.standing.member}")
+
+    def _entry_gone(self, stored: Entry) -> Statement:
+        return self._statement("Delete", {"Key": self.entry_key(stored)}, f"take {stored.standing.member} out")
+
+    def _counted(self, entry: Entry, amount: int) -> list[Statement]:
+        key = self.count_key(entry)
+        if key is None:
+            return []
+        written = Expressions()
+        change = f"ADD {written.name('n')} {written.value({'N': str(amount)})}"
+        return [self._statement("Update", {"Key": key, "UpdateExpression": change}, "count scores", written)]
+
+    def _statement(
+        self, kind: Kind, request: dict[str, Any], shown: str, written: Expressions | None = None
+    ) -> Statement:
+        whole = (written or Expressions()).into({"TableName": self.place.table, **request})
+        return Statement(kind, whole, shown, lambda item: ConditionFailed(item=item))
+
+
+def _attributes(standing: Standing) -> Item:
+    return {
+        "member": {"S": standing.member},
+        "score": {"N": str(standing.score)},
+        "since": {"S": encode("datetime", standing.since)},
+    }

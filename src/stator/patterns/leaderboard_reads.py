@@ -1,0 +1,88 @@
+"""Reads of a leaderboard: the next few entries after a place, and how many there are before one. All shards are asked side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stator.model.values import Item
+from stator.patterns.leaderboard_items import BoardItems, Standing
+from stator.tables.expressions import Expressions
+from stator.tables.work import Call, Gather, Work, gathered
+
+
+class BoardReads:
+    """``shards`` is how many there are."""
+
+    def __init__(self, items: BoardItems, shards: int, label: str, *, consistent: bool) -> None:
+        self.items = items
+        self.shards = shards
+        self.label = label
+        self.consistent = consistent
+
+    def next(self, after: str | None, n: int, *, backwards: bool = False) -> Work[list[Standing]]:
+        """The ``n`` that follow a place, or come before it; the nearest first."""
+        parts = [self._page(shard, after, n, backwards) for shard in range(self.shards)]
+        found = [item for part in gathered((yield Gather(parts))) for item in part]
+        found.sort(key=lambda item: item[self.items.place.sort]["S"].encode(), reverse=backwards)
+        return [self.items.read_entry(item) for item in found[:n]]
+
+    def _page(self, shard: int, after: str | None, n: int, backwards: bool) -> Work[list[Item]]:
+        terms = {} if after is None else {"<" if backwards else ">": after}
+        request = self._query(self.items.entries(shard), terms) | {"ScanIndexForward": not backwards}
+        return (yield from self._all(request, n))
+
+    def count(self, first: str | None = None, last: str | None = None) -> Work[int]:
+        """How many entries there are from one place up to another."""
+        parts = [self._count(shard, first, last) for shard in range(self.shards)]
+        counts: Sequence[int] = gathered((yield Gather(parts)))
+        return sum(counts)
+
+    def _count(self, shard: int, first: str | None, last: str | None) -> Work[int]:
+        terms = {sign: text for sign, text in ((">=", first), ("<=", last)) if text is not None}
+        request = self._query(self.items.entries(shard), terms) | {"Select": "COUNT"}
+        total: int = 0
+        while True:
+            reply = yield Call("Query", request, self.label)
+            total += reply["Count"]
+            if "LastEvaluatedKey" not in reply:
+                return total
+            request["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
+
+    def histogram(self, bucket: int | None = None) -> Work[tuple[int, int]]:
+        """How many scores there are in better stretches than this, and how many in it; without one, in all of them."""
+        terms = {} if bucket is None else {"<=": self.items.bucket_text(bucket)}
+        parts = [self._all(self._query(self.items.counts(shard), terms)) for shard in range(self.shards)]
+        found = [item for part in gathered((yield Gather(parts))) for item in part]
+        within = [item for item in found if bucket is not None and self._is_of(item, bucket)]
+        total, inside = (sum(int(item["n"]["N"]) for item in items) for items in (found, within))
+        return total - inside, inside
+
+    def _is_of(self, item: Item, bucket: int) -> bool:
+        return bool(item[self.items.place.sort]["S"] == self.items.bucket_text(bucket))
+
+    def _all(self, request: dict[str, Any], n: int | None = None) -> Work[list[Item]]:
+        found: list[Item] = []
+        while n is None or len(found) < n:
+            limit = {} if n is None else {"Limit": n - len(found)}
+            reply = yield Call("Query", request | limit, self.label)
+            found += reply["Items"]
+            if "LastEvaluatedKey" not in reply:
+                break
+            request = request | {"ExclusiveStartKey": reply["LastEvaluatedKey"]}
+        return found
+
+    def _query(self, partition: str, terms: dict[str, str]) -> dict[str, Any]:
+        """``terms`` compare the sort key; two of them are the ends of a stretch."""
+        place = self.items.place
+        written = Expressions()
+        condition = f"{written.name(place.partition)} = {written.value({'S': partition})}"
+        values = [written.value({"S": text}) for text in terms.values()]
+        if len(values) == 2:
+            condition += f" AND {written.name(place.sort)} BETWEEN {values[0]} AND {values[1]}"
+        elif values:
+            condition += f" AND {written.name(place.sort)} {next(iter(terms))} {values[0]}"
+        request: dict[str, Any] = {"TableName": place.table, "KeyConditionExpression": condition}
+        if self.consistent:
+            request["ConsistentRead"] = True
+        return written.into(request)

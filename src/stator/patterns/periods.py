@@ -1,0 +1,75 @@
+"""Stretches of time by the calendar, in UTC: minutes, hours, days, months, years, and the text that stands for one.
+
+    period_text("hour", 2026-11-16 10:05)    2026-11-16T10
+
+Text of one period sorts as time does, and begins with the text of the longer periods it lies in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Final, Literal, get_args
+
+from stator.errors import ConfigurationError
+
+Period = Literal["minute", "hour", "day", "month", "year"]
+PERIODS: Final[tuple[Period, ...]] = get_args(Period)
+
+_WIDTHS: Final[dict[Period, int]] = {"minute": 16, "hour": 13, "day": 10, "month": 7, "year": 4}
+_REST: Final = "0001-01-01T00:00"
+
+
+def check_period(period: str, what: str) -> None:
+    if period not in PERIODS:
+        raise ConfigurationError(f"{what} is not {period!r}", hint=f"one of {', '.join(PERIODS)}")
+
+
+def check_moment(moment: datetime, what: str) -> None:
+    """Only a time with a zone is one moment."""
+    if not isinstance(moment, datetime) or moment.tzinfo is None:
+        raise ConfigurationError(
+            f"{what} is {moment!r}, not a datetime with a time zone", hint="say datetime(..., tzinfo=UTC)"
+        )
+
+
+def is_within(shorter: Period, longer: Period) -> bool:
+    """Whether periods of one length lie in those of another."""
+    return PERIODS.index(shorter) <= PERIODS.index(longer)
+
+
+def period_text(period: Period, moment: datetime) -> str:
+    # %Y does not pad the years before 1000 on every platform; isoformat does.
+    return moment.astimezone(UTC).isoformat()[: _WIDTHS[period]]
+
+
+def period_start(text: str) -> datetime:
+    """The first moment of the period that a text stands for."""
+    return datetime.fromisoformat(text + _REST[len(text) :]).replace(tzinfo=UTC)
+
+
+def floor(period: Period, moment: datetime) -> datetime:
+    return period_start(period_text(period, moment))
+
+
+def following(period: Period, start: datetime) -> datetime:
+    """The first moment of the next period; ``start`` is the first of this one."""
+    match period:
+        case "minute":
+            return start + timedelta(minutes=1)
+        case "hour":
+            return start + timedelta(hours=1)
+        case "day":
+            return start + timedelta(days=1)
+        case "month":
+            return start.replace(year=start.year + start.month // 12, month=start.month % 12 + 1)
+        case "year":
+            return start.replace(year=start.year + 1)
+
+
+def periods_between(period: Period, start: datetime, end: datetime) -> Iterator[str]:
+    """The texts of the periods that have a moment at or after ``start`` and before ``end``."""
+    at = floor(period, start)
+    while at < end:
+        yield period_text(period, at)
+        at = following(period, at)

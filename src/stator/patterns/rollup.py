@@ -1,0 +1,180 @@
+"""Roll-ups of a series: count, sum, least, greatest and last of a field, for each minute, hour, day, month or year.
+
+    PK  SERIES#readings#s-17#ROLLUP#value#hour#2026-11#2    SK  2026-11-16T10
+        _count  12   _sum  250.5   _min  19   _max  22.5   _last  21   _last_key  2026-11-16T10:59:...   _version  12
+
+They are sharded as the series is: what is in shard 2 of a bucket is summed in shard 2 of its roll-ups, and whoever reads puts the shards together. So a
+roll-up takes as many writes a second as the series does. This module knows values and keys; ``rollup_writes`` and ``rollup_reads`` know DynamoDB.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Context as Arithmetic
+from decimal import Decimal
+from typing import Any, Final
+
+from stator.design.conditions import FieldRef
+from stator.design.entity import EntityInfo
+from stator.design.keys import SEPARATOR, escape
+from stator.design.types import Maybe, Scalar
+from stator.errors import ConfigurationError
+from stator.model.limits import NUMBER_DIGITS
+from stator.model.values import Item
+from stator.patterns.periods import Period, check_period, following, period_start, period_text
+from stator.patterns.series_layout import SeriesLayout, seconds
+
+_GROUPS: Final[dict[Period, Period | None]] = {
+    "minute": "day",
+    "hour": "month",
+    "day": "year",
+    "month": None,
+    "year": None,
+}
+_ARITHMETIC: Final = Arithmetic(prec=NUMBER_DIGITS)
+
+
+@dataclass(frozen=True)
+class Rollup:
+    """``Rollup("hour", of=Reading.value)``, one of the ``rollups=`` of a Series. ``keep`` is how long each lives after its period; for ever without."""
+
+    period: Period
+    of: Any
+    keep: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a period held. ``last`` is the value at ``last_at``, the latest time."""
+
+    start: datetime
+    count: int
+    sum: Decimal
+    min: Decimal
+    max: Decimal
+    last: Decimal
+    last_at: datetime
+
+    @property
+    def mean(self) -> Decimal:
+        return _ARITHMETIC.divide(self.sum, Decimal(self.count))
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """A summary in the making. ``last_key`` is the sort key of the reading that was last."""
+
+    count: int
+    sum: Decimal
+    min: Decimal
+    max: Decimal
+    last: Decimal
+    last_key: str
+
+    @classmethod
+    def of(cls, value: Decimal, key: str) -> Tally:
+        return cls(1, value, value, value, value, key)
+
+    def __add__(self, other: Tally) -> Tally:
+        latest = self if self.last_key > other.last_key else other
+        return Tally(
+            self.count + other.count,
+            _ARITHMETIC.add(self.sum, other.sum),
+            min(self.min, other.min),
+            max(self.max, other.max),
+            latest.last,
+            latest.last_key,
+        )
+
+    def attributes(self) -> Item:
+        return {
+            "_count": number(self.count), "_sum": number(self.sum), "_min": number(self.min), "_max": number(self.max),
+            "_last": number(self.last), "_last_key": {"S": self.last_key},
+        }  # fmt: skip
+
+    @classmethod
+    def read(cls, item: Item) -> Tally:
+        least, greatest, last = (Decimal(item[name]["N"]) for name in ("_min", "_max", "_last"))
+        return cls(int(item["_count"]["N"]), Decimal(item["_sum"]["N"]), least, greatest, last, item["_last_key"]["S"])
+
+    def summary(self, period: str) -> Summary:
+        at = datetime.fromisoformat(self.last_key.partition(SEPARATOR)[0])
+        return Summary(period_start(period), self.count, self.sum, self.min, self.max, self.last, at)
+
+
+def number(value: int | Decimal) -> dict[str, str]:
+    return {"N": str(value)}
+
+
+@dataclass(frozen=True, slots=True)
+class RollupKey:
+    """One roll-up item. ``rollup`` is the place of its rule among the series' own."""
+
+    rollup: int
+    by: str
+    period: str
+    shard: int
+
+
+class RollupRule:
+    """One of the roll-ups of a series: which item a reading counts in, and with what value."""
+
+    def __init__(self, layout: SeriesLayout, number: int, given: Rollup) -> None:
+        check_period(given.period, "the period of a roll-up")
+        self.layout = layout
+        self.number = number
+        self.period: Period = given.period
+        self.field = numeric_field(layout.info, given.of)
+        self.keep = given.keep
+
+    def value(self, entity: Any) -> Decimal | None:
+        value = getattr(entity, self.field)
+        return None if value is None else Decimal(self.layout.info.codec.encode_field[self.field](value)["N"])
+
+    def period_of(self, entity: Any) -> str:
+        return period_text(self.period, getattr(entity, self.layout.at.name))
+
+    def key_of(self, entity: Any, shard: int) -> RollupKey:
+        return RollupKey(self.number, self.layout.by.of(entity), self.period_of(entity), shard)
+
+    def group(self, period: str) -> str:
+        """The part of the partition that keeps it from growing for ever."""
+        longer = _GROUPS[self.period]
+        return "ALL" if longer is None else period_text(longer, period_start(period))
+
+    def partition(self, by: str, group: str, shard: int) -> str:
+        name = SEPARATOR.join((escape(self.field), self.period, group, str(shard)))
+        return SEPARATOR.join((self.layout.directory(by), "ROLLUP", name))
+
+    def stored_key(self, key: RollupKey) -> Item:
+        return self.layout.place.key(self.partition(key.by, self.group(key.period), key.shard), key.period)
+
+    def expiry(self, period: str) -> Item:
+        if self.keep is None:
+            return {}
+        end = following(self.period, period_start(period))
+        return {self.layout.place.ttl: seconds((end + self.keep).timestamp())}
+
+    def is_of(self, period: str, of: Any) -> bool:
+        return (self.period, self.field) == (period, _name_of(of))
+
+
+def numeric_field(entity: EntityInfo, given: Any) -> str:
+    name = _name_of(given)
+    field = entity.fields.get(name)
+    shape = field.shape if field is not None else None
+    if isinstance(shape, Maybe):
+        shape = shape.inner
+    if not isinstance(shape, Scalar) or shape.kind != "N" or shape.python not in (int, float, Decimal):
+        raise ConfigurationError(
+            f"there is no roll-up of {given!r}: it is not a number of {entity.name}",
+            hint="name a field of int, float or Decimal",
+        )
+    return name
+
+
+def _name_of(given: Any) -> str:
+    if isinstance(given, FieldRef) and len(given.path) == 1:
+        return given.name
+    return given if isinstance(given, str) else repr(given)

@@ -1,0 +1,74 @@
+"""Readings without roll-ups, many at a time: BatchWriteItem, and what it leaves tried again where there is room."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import orjson
+
+from stator.errors import DeadlineExceeded, ResourceNotFound, SlowDown
+from stator.model.values import Item
+from stator.patterns.series_placing import Placed, Placing
+from stator.tables.batches import BatchResult, Change, Failure, chunks, last_of_its_key, send_changes
+from stator.tables.work import Gather, Work, gathered
+
+GROWTHS: Final = 8
+NO_ROOM: Final = (SlowDown, DeadlineExceeded, ResourceNotFound)
+
+
+class Batching:
+    def __init__(self, placing: Placing) -> None:
+        self.placing = placing
+        self.layout = placing.layout
+
+    def write(self, entities: list[Any]) -> Work[BatchResult]:
+        result = BatchResult()
+        for attempt in range(GROWTHS + 1):
+            sent = yield from self._sent(entities)
+            failures, sent.failures = sent.failures, []
+            result.add(sent)
+            if attempt == GROWTHS:
+                result.failures += failures
+                break
+            entities, hopeless = yield from self._worth_another_try(failures)
+            result.failures += hopeless
+            if not entities:
+                break
+        return result
+
+    def _sent(self, entities: list[Any]) -> Work[BatchResult]:
+        changes: dict[Any, Change] = {}
+        for entity in entities:
+            placed = yield from self.placing.place(entity)
+            last_of_its_key(changes, self._change(placed))
+        result = BatchResult()
+        context, label = self.placing.context, self.placing.label
+        parts = [send_changes(context, chunk, label) for chunk in chunks(changes.values())]
+        for part in gathered((yield Gather(parts))):
+            result.add(part)
+        return result
+
+    def _worth_another_try(self, failures: list[Failure]) -> Work[tuple[list[Any], list[Failure]]]:
+        """The readings whose buckets have room now, and the failures of the others."""
+        has_room: dict[tuple[str, str], bool] = {}
+        again, hopeless = [], []
+        for failure in failures:
+            whose = (self.layout.by.of(failure.change), self.layout.bucket_of(failure.change))
+            is_crowded = isinstance(failure.error, NO_ROOM)
+            if is_crowded and whose not in has_room:
+                bucket = yield from self.placing.directory.open(*whose)
+                has_room[whose] = yield from self.placing.make_room(bucket, failure.error)
+            if is_crowded and has_room[whose]:
+                again.append(failure.change)
+            else:
+                hopeless.append(failure)
+        return again, hopeless
+
+    def _change(self, placed: Placed) -> Change:
+        place = self.layout.place
+
+        def key_of(item: Item) -> tuple[str, str]:
+            return item[place.partition]["S"], item[place.sort]["S"]
+
+        entry = b'{"PutRequest":{"Item":%b}}' % orjson.dumps(placed.item)
+        return Change(placed.entity, self.layout.table(placed.bucket.text), key_of, key_of(placed.item), entry)

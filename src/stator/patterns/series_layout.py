@@ -1,0 +1,229 @@
+"""Where the items of a series are: keys, shards, and the entity's fields on the item.
+
+    PK  SERIES#readings#s-17#2026-11-16#2    SK  2026-11-16T10:05:00.000000Z#r-9    the entity's fields, and its time to live
+
+The partition is named by the series, what it is about (``by``), the bucket of time, and the shard; the sort key is the time, and after it what else
+belongs to the identity. A shard is chosen by a hash of the identity, or of a field: writing the same object again finds the same item.
+
+Items lie in the design's own place, among items of other kinds, or in tables of a period. Fields with the name of a key attribute there, of the time
+to live, or of the attribute that tells entities apart, are stored under a name with ``_`` behind it, so that no index takes them for its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from stator.design.conditions import FieldRef
+from stator.design.entity import EntityInfo, info
+from stator.design.keys import AFTER, SEPARATOR, encode, encoding_of, escape
+from stator.errors import ConfigurationError
+from stator.model.values import Item
+from stator.patterns.periods import Period, check_moment, check_period, is_within, period_start, period_text
+from stator.tables.schema import Place, Schema
+
+_PLAIN_ROLES = frozenset({None, "ident", "counter"})
+
+
+@dataclass(frozen=True, slots=True)
+class KeyField:
+    """A field that goes into a key, and how it is written there."""
+
+    name: str
+    encoding: str
+
+    def text(self, value: Any) -> str:
+        return encode(self.encoding, value)
+
+    def of(self, entity: Any) -> str:
+        return self.text(getattr(entity, self.name))
+
+
+class SeriesLayout:
+    def __init__(
+        self,
+        schema: Schema,
+        entity: type[Any],
+        *,
+        name: str | None,
+        by: Any,
+        at: Any,
+        bucket: Period,
+        shard_by: Any,
+        keep: timedelta | None,
+        table_per: Period | None,
+    ) -> None:
+        self.info = info(entity)
+        self.name = name or self.info.name.lower()
+        self.place = schema.place
+        self.by = key_field(self.info, by, "by")
+        self.at = key_field(self.info, at, "at")
+        self.bucket: Period = bucket
+        self.keep = keep
+        self.table_per: Period | None = table_per
+        self._rest = tuple(
+            key_field(self.info, name, "identity")
+            for name in self.info.identity
+            if name not in (self.by.name, self.at.name)
+        )
+        self._sharded = () if shard_by is None else (key_field(self.info, shard_by, "shard_by"),)
+        self._check()
+        self._stored_name = _stored_names(schema, self.info)
+        self._head = f"SERIES{SEPARATOR}{escape(self.name)}"
+
+    def _check(self) -> None:
+        check_period(self.bucket, "a bucket of a series")
+        if self.at.encoding != "datetime":
+            raise ConfigurationError(
+                f"{self.info.name}.{self.at.name} is not a datetime", hint="at= is the field with the time"
+            )
+        special = next((field for field in self.info.fields.values() if field.role not in _PLAIN_ROLES), None)
+        if special is not None:
+            raise ConfigurationError(
+                f"{self.info.name}.{special.name} is {special.role}(), which a series does not keep",
+                hint="say keep=... for a time to live; leave other markers to entities of the design",
+            )
+        if self.keep is not None and self.keep <= timedelta(0):
+            raise ConfigurationError(f"keep={self.keep} keeps nothing", hint="say how long, as timedelta(days=90)")
+        if self.table_per is not None:
+            self._check_tables(self.table_per)
+
+    def _check_tables(self, period: Period) -> None:
+        check_period(period, "table_per of a series")
+        if period not in ("day", "month", "year") or not is_within(self.bucket, period):
+            raise ConfigurationError(
+                f"there cannot be a table for each {period} with buckets of a {self.bucket}",
+                hint="table_per is a day, a month or a year, and no shorter than the bucket",
+            )
+        if not re.fullmatch(r"[a-zA-Z0-9_.-]{1,100}", self.name):
+            raise ConfigurationError(
+                f"{self.name!r} cannot be part of a table's name", hint="use letters, digits, _ . -"
+            )
+
+    # -- keys
+
+    def bucket_of(self, entity: Any) -> str:
+        moment: datetime = getattr(entity, self.at.name)
+        check_moment(moment, f"{self.info.name}.{self.at.name}")
+        return period_text(self.bucket, moment)
+
+    def sort_text(self, entity: Any) -> str:
+        return SEPARATOR.join((self.at.of(entity), *(field.of(entity) for field in self._rest)))
+
+    def shard(self, entity: Any, shards: int) -> int:
+        """The same for the same object, whoever asks."""
+        if shards == 1:
+            return 0
+        fields = self._sharded or (self.at, *self._rest)
+        text = SEPARATOR.join(field.of(entity) for field in fields)
+        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) % shards
+
+    def partition(self, by: str, bucket: str, shard: int) -> str:
+        """``by`` is text as ``self.by`` writes it."""
+        return SEPARATOR.join((self._head, by, bucket, str(shard)))
+
+    def directory(self, by: str) -> str:
+        """The partition in which the buckets are listed."""
+        return SEPARATOR.join((self._head, by))
+
+    @property
+    def tables_partition(self) -> str:
+        return self._head
+
+    def table(self, bucket: str) -> str:
+        if self.table_per is None:
+            return self.place.table
+        return self.period_table(period_text(self.table_per, period_start(bucket)))
+
+    def period_table(self, text: str) -> str:
+        return f"{self.place.table}-{self.name}-{text}"
+
+    def period_place(self, text: str) -> Place:
+        return replace(self.place, table=self.period_table(text), own=True)
+
+    # -- bounds of sort keys
+
+    def bounds(self, start: datetime, end: datetime) -> tuple[str, str]:
+        """The least and the greatest sort key of what is at or after ``start`` and before ``end``."""
+        return self.at.text(start), self.at.text(end - timedelta(microseconds=1)) + AFTER
+
+    # -- items
+
+    def item(self, entity: Any, bucket: str, shards: int) -> Item:
+        """The item as it is stored in a bucket that has so many shards."""
+        item: Item = {
+            self._stored_name.get(name, name): value for name, value in self.info.codec.encode(entity).items()
+        }
+        item |= self.place.key(
+            self.partition(self.by.of(entity), bucket, self.shard(entity, shards)), self.sort_text(entity)
+        )
+        if self.keep is not None:
+            item[self.place.ttl] = seconds((getattr(entity, self.at.name) + self.keep).timestamp())
+        return item
+
+    def key_of(self, item: Item) -> Item:
+        return {name: item[name] for name in (self.place.partition, self.place.sort)}
+
+    def sort_of(self, item: Item) -> str:
+        text: str = item[self.place.sort]["S"]
+        return text
+
+    def decode(self, item: Item) -> Any:
+        if self._stored_name:
+            item = dict(item)
+            for name, stored in self._stored_name.items():
+                item.pop(name, None)
+                if stored in item:
+                    item[name] = item.pop(stored)
+        return self.info.codec.decode(item)
+
+    def is_expired(self, item: Item, now: float) -> bool:
+        value = item.get(self.place.ttl)
+        return value is not None and "N" in value and float(value["N"]) <= now
+
+    def bucket_expiry(self, end: datetime) -> Item:
+        """The time to live of what says that a bucket is there: as long as anything in it can live."""
+        return {} if self.keep is None else {self.place.ttl: seconds((end + self.keep).timestamp())}
+
+
+def seconds(moment: float) -> dict[str, str]:
+    return {"N": str(math.ceil(moment))}
+
+
+def key_field(entity: EntityInfo, given: Any, what: str) -> KeyField:
+    """A field as it was given: ``Reading.sensor_id``, or its name."""
+    if isinstance(given, FieldRef) and len(given.path) > 1:
+        raise ConfigurationError(f"{what}={given!r} is not a field of its own", hint="name a field of the entity")
+    name = given.name if isinstance(given, FieldRef) else given
+    field = entity.fields.get(name) if isinstance(name, str) else None
+    if field is None:
+        raise ConfigurationError(
+            f"{what}={given!r} is not a field of {entity.name}", hint=f"it has {', '.join(entity.fields)}"
+        )
+    encoding = encoding_of(field.shape)
+    if encoding is None:
+        raise ConfigurationError(
+            f"{entity.name}.{name} cannot be part of a key", hint="take a field of one plain value"
+        )
+    return KeyField(field.name, encoding.name)
+
+
+def _stored_names(schema: Schema, entity: EntityInfo) -> dict[str, str]:
+    place = schema.place
+    taken = {place.partition, place.sort, place.ttl}
+    table = schema.tables.get(place.table)
+    if table is not None:
+        taken |= {name for name, _ in table.attributes}
+    taken |= {each.discriminator for each in schema.plan.entities if each.table == place.table and each.discriminator}
+    names: dict[str, str] = {}
+    for name in entity.fields:
+        if name in taken:
+            stored = name + "_"
+            while stored in taken or stored in entity.fields:
+                stored += "_"
+            names[name] = stored
+    return names

@@ -1,0 +1,86 @@
+"""Readings written: one by one, in batches, or each in a transaction with the roll-ups it counts in.
+
+Without roll-ups a reading is one PutItem, and many are BatchWriteItem (``series_batches``). Putting the same reading twice leaves it once. With roll-ups
+it is a transaction (``series_transactions``). ``series_placing`` says where a reading goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any
+
+import orjson
+
+from stator.errors import SerializationFailed, StatorError
+from stator.model.limits import BATCH_WRITE_ITEMS
+from stator.patterns.series_batches import GROWTHS, NO_ROOM, Batching
+from stator.patterns.series_placing import Placing
+from stator.patterns.series_transactions import Counting
+from stator.tables.batches import WINDOW_REQUESTS, BatchResult, Failure
+from stator.tables.work import Call, Gather, Work
+
+
+class SeriesWriter:
+    def __init__(self, placing: Placing) -> None:
+        self.placing = placing
+        self.layout = placing.layout
+        self._batching = Batching(placing)
+        self._counting = None if placing.book is None else Counting(placing, placing.book)
+
+    def add(self, entity: Any) -> Work[None]:
+        if self._counting is None:
+            yield from self.put(entity)
+        else:
+            self.placing.check(entity)
+            result = yield from self._counting.write([entity])
+            result.raise_for_failures()
+
+    def put(self, entity: Any) -> Work[None]:
+        """Whatever roll-ups there are, they are left alone."""
+        for attempt in range(GROWTHS + 1):
+            placed = yield from self.placing.place(entity)
+            request = {"TableName": self.layout.table(placed.bucket.text), "Item": placed.item}
+            try:
+                yield Call("PutItem", request, self.placing.label)
+                return
+            except NO_ROOM as error:
+                if attempt == GROWTHS or not (yield from self.placing.make_room(placed.bucket, error)):
+                    raise
+
+    def add_many(self, entities: Iterable[Any]) -> Work[BatchResult]:
+        result = BatchResult()
+        source = iter(entities)
+        write = self._batching.write if self._counting is None else self._counting.write_many
+        while window := list(islice(source, WINDOW_REQUESTS * BATCH_WRITE_ITEMS)):
+            ready = yield from self._opened(window, result)
+            if ready:
+                result.add((yield from write(ready)))
+        return result
+
+    def _opened(self, entities: Sequence[Any], result: BatchResult) -> Work[list[Any]]:
+        """Open all buckets side by side; what cannot be written at all fails here."""
+        by_bucket: dict[tuple[str, str], list[Any]] = {}
+        for entity in entities:
+            try:
+                by_bucket.setdefault(self._checked(entity), []).append(entity)
+            except StatorError as error:
+                result.failures.append(Failure(entity, error))
+        opened = yield Gather([self.placing.directory.open(by, text) for by, text in by_bucket])
+        ready: list[Any] = []
+        for found, readings in zip(opened, by_bucket.values()):
+            if isinstance(found, StatorError):
+                result.failures += [Failure(reading, found) for reading in readings]
+            else:
+                ready += readings
+        return ready
+
+    def _checked(self, entity: Any) -> tuple[str, str]:
+        """Whose reading it is, and in which bucket; raises if it cannot be written."""
+        self.placing.check(entity)
+        bucket = self.layout.bucket_of(entity)
+        try:
+            orjson.dumps(self.layout.item(entity, bucket, 1))
+        except TypeError as error:  # text that is not Unicode, such as half of a surrogate pair
+            raise SerializationFailed(f"{entity!r} cannot be sent as JSON: {error}") from None
+        return self.layout.by.of(entity), bucket

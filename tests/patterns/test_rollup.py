@@ -1,0 +1,361 @@
+"""Roll-ups are what the readings add up to, whoever writes at the same time, and wherever a writer dies."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stator import connect
+from stator.clock import VirtualClock
+from stator.errors import ConfigurationError, ItemExists, ReplyLost, RequestRefused, ThroughputExceeded
+from stator.patterns.periods import floor
+from stator.patterns.rollup import Rollup, Summary
+from stator.patterns.series import Series
+from stator.tables.db import Db
+from tests.patterns.faults import crash_everywhere, with_faults
+from tests.patterns.meters import T0, Reading, reading
+from tests.tables.shop import shop
+from tests.targets import Target
+
+ROLLUPS = [Rollup("hour", of=Reading.value), Rollup("day", of=Reading.value)]
+DAYS = timedelta(days=30)
+
+
+def series(db: Db, **options: Any) -> Series[Db, Reading]:
+    given: dict[str, Any] = {
+        "by": Reading.sensor_id, "at": Reading.at, "bucket": "hour", "shards": 2, "rollups": ROLLUPS
+    }  # fmt: skip
+    return Series(db, Reading, **(given | options))
+
+
+def expected(readings: Iterable[Reading], period: Any) -> list[Summary]:
+    groups: dict[Any, list[Reading]] = {}
+    for each in sorted(readings, key=lambda each: each.at):
+        groups.setdefault(floor(period, each.at), []).append(each)
+    return [
+        Summary(
+            start, len(group), sum((each.value for each in group), Decimal(0)), min(each.value for each in group),
+            max(each.value for each in group), group[-1].value, group[-1].at,
+        )
+        for start, group in groups.items()
+    ]  # fmt: skip
+
+
+def check(of: Series[Db, Reading], readings: Iterable[Reading], sensor: str = "s1") -> None:
+    mine = list(readings)
+    for period in ("hour", "day"):
+        found = of.rollup(period, of=Reading.value).range(sensor, T0 - DAYS, T0 + DAYS)  # type: ignore[arg-type]
+        assert found == expected(mine, period), period
+
+
+def test_they_are_kept_with_each_write(target: Target) -> None:
+    readings = series(target.connect(shop()))
+    added = [reading(minutes, (minutes * 37) % 19 - 5) for minutes in range(0, 1500, 50)]
+    for each in added[:10]:
+        readings.add(each)
+        readings.add(each)  # once more, and counted once
+    result = readings.add_many(added[5:])
+    assert result.ok and result.written == 25
+    check(readings, added)
+    hours = readings.rollup("hour", of="value")
+    [first, *_] = hours.range("s1", added[0].at, added[0].at + timedelta(minutes=1))
+    assert first.mean == first.sum / first.count
+    assert list(readings.range("s1", newest_first=False)) == added
+    assert hours.rebuild("s1", T0, T0 + DAYS) == 0  # nothing to put right
+
+
+def test_threads_and_records(target: Target) -> None:
+    """Every writer sets records all the time: expectations of least, greatest and last are wrong again and again."""
+    db = target.connect(shop())
+    added = [
+        [reading(minutes + writer / 10, (minutes - 20) * (writer + 1) * (-1) ** minutes) for minutes in range(12)]
+        for writer in range(3)
+    ]
+    mine = [series(db, shards=shards, bucket="day") for shards in (1, 1, 1)]
+
+    def write(writer: int) -> None:
+        for each in added[writer][:8]:
+            mine[writer].add(each)
+        assert mine[writer].add_many(added[writer]).ok
+
+    def rebuild() -> None:
+        for _ in range(3):
+            mine[0].rollup("hour", of=Reading.value).rebuild("s1", T0, T0 + DAYS)
+
+    threads = [threading.Thread(target=write, args=(writer,)) for writer in range(3)]
+    threads.append(threading.Thread(target=rebuild))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    check(mine[0], [each for group in added for each in group])
+
+
+def test_tasks(target: Target) -> None:
+    async def main() -> None:
+        async with target.connect_async(shop()) as db:
+            readings = Series(db, Reading, by=Reading.sensor_id, at=Reading.at, bucket="day", shards=4, rollups=ROLLUPS)
+            added = [reading(minutes, minutes % 7) for minutes in range(20)]
+            await asyncio.gather(*(readings.add(each) for each in added))
+            found = await readings.rollup("day", of=Reading.value).range("s1", T0, T0 + DAYS)
+            assert found == expected(added, "day")
+
+    asyncio.run(main())
+
+
+def test_a_reading_with_other_values_is_refused_and_can_be_replaced(target: Target) -> None:
+    readings = series(target.connect(shop()))
+    added = [reading(minutes, minutes) for minutes in range(5)]
+    assert readings.add_many(added).ok
+    with pytest.raises(ItemExists) as caught:
+        readings.add(reading(4, 99))
+    assert caught.value.entity == added[4] and "replace" in (caught.value.hint or "")
+    result = readings.add_many([reading(4, 99), reading(5, 5), reading(6, 6), reading(6, 7), reading(5, 5)])
+    assert [failure.change for failure in result.failures] == [reading(6, 7), reading(4, 99)]
+    assert result.written == 3
+    readings.replace(reading(4, -1))
+    readings.remove(reading(0))
+    check(readings, [*added[1:4], reading(4, -1), reading(5, 5), reading(6, 6)])
+    for minutes in range(1, 7):
+        readings.remove(reading(minutes))
+    check(readings, [])
+
+
+def test_growing_does_not_count_twice(target: Target) -> None:
+    db = target.connect(shop())
+    added = [reading(minutes, minutes) for minutes in range(30)]
+    assert series(db, bucket="day", shards=1).add_many(added).ok
+    wide = series(db, bucket="day", shards=6)
+    assert wide.add_many([*added, reading(40, 40)]).ok
+    for each in added[:5]:
+        wide.add(each)
+    check(wide, [*added, reading(40, 40)])
+    assert wide.count("s1") == 31
+    assert wide.rollup("day", of=Reading.value).rebuild("s1", T0, T0 + DAYS) == 0
+
+
+def test_a_crash_at_every_call() -> None:
+    db = connect(shop())
+    number = 0
+
+    def add() -> None:
+        mine = series(db, bucket="day", shards=2, name=f"n{number}")
+        mine.add(reading(1, 5))
+        mine.add_many([reading(2, 1), reading(3, 9)])
+
+    def again() -> None:
+        nonlocal number
+        add()
+        check(series(db, bucket="day", name=f"n{number}"), [reading(1, 5), reading(2, 1), reading(3, 9)])
+        number += 1
+
+    assert crash_everywhere(db, add, again) >= 8
+
+
+def test_lost_answers_are_not_counted_twice() -> None:
+    """The answer of every other transaction is lost for good; the caller adds the reading again."""
+    db = connect(shop())
+    readings = series(db)
+
+    def after(number: int, operation: str, request: Mapping[str, Any]) -> None:
+        if operation == "TransactWriteItems" and number % 2:
+            raise ReplyLost("no answer")
+
+    with_faults(db, after=after)
+    added = [reading(minutes, minutes) for minutes in range(20)]
+    for each in added:
+        for _ in range(6):
+            try:
+                readings.add(each)
+            except ReplyLost:
+                continue
+            break
+    result = readings.add_many(added)
+    for failure in result.failures:
+        assert isinstance(failure.error, ReplyLost)
+    check(readings, added)
+
+
+def test_a_crash_while_rebuilding() -> None:
+    db = connect(shop())
+    readings = series(db)
+    added = [reading(minutes, minutes) for minutes in range(0, 300, 20)]
+    readings.add_many(added)
+    days = readings.rollup("day", of=Reading.value)
+
+    def spoil() -> None:
+        days.rebuild("s1", T0, T0 + DAYS)
+        check(readings, added)
+        scanned = db.call("Scan", {"TableName": "shop"})["Items"]
+        for item in scanned:
+            if "ROLLUP#value#day" in item["PK"]["S"]:
+                db.call("PutItem", {"TableName": "shop", "Item": item | {"_count": {"N": "77"}}})
+
+    spoil()
+    assert crash_everywhere(db, lambda: days.rebuild("s1", T0, T0 + DAYS), spoil) >= 4
+
+
+def test_a_throttled_transaction_grows_the_bucket() -> None:
+    db = connect(shop())
+    readings = series(db, bucket="day", shards="adaptive")
+    left = {"failures": 2}
+
+    def before(number: int, operation: str, request: Mapping[str, Any]) -> None:
+        if operation == "TransactWriteItems" and left["failures"]:
+            left["failures"] -= 1
+            raise ThroughputExceeded
+
+    with_faults(db, before=before)
+    added = [reading(minutes, minutes) for minutes in range(30)]
+    readings.add(added[0])
+    assert readings.add_many(added).ok
+    assert db.run(readings.directory.open("s1", "2026-11-14")).shards == 4
+    check(readings, added)
+
+
+def test_readings_of_many_sensors_at_once(target: Target) -> None:
+    readings = series(target.connect(shop()), bucket="day", shards=3)
+    added = [reading(minutes * 10, minutes, f"s{sensor}") for sensor in range(4) for minutes in range(60)]
+    result = readings.add_many(added)
+    assert result.ok and result.written == 240 and result.requests < 30
+    for sensor in range(4):
+        check(readings, [each for each in added if each.sensor_id == f"s{sensor}"], f"s{sensor}")
+
+
+def test_they_outlive_the_readings() -> None:
+    clock = VirtualClock(T0.timestamp())
+    rollups = [Rollup("hour", of=Reading.value, keep=timedelta(days=3)), Rollup("day", of=Reading.value)]
+    readings = series(connect(shop(), clock=clock), keep=timedelta(days=1), rollups=rollups)
+    readings.add(reading(1, 5))
+    clock.advance(2 * 86_400)
+    assert readings.count("s1") == 0
+    check(readings, [reading(1, 5)])
+    with pytest.raises(RequestRefused, match="expired"):
+        readings.rollup("day", of=Reading.value).rebuild("s1", T0, T0 + DAYS)
+    clock.advance(2 * 86_400)
+    assert readings.rollup("hour", of=Reading.value).range("s1", T0, T0 + DAYS) == []
+    assert len(readings.rollup("day", of=Reading.value).range("s1", T0, T0 + DAYS)) == 1
+
+
+def test_tables_of_a_period_are_dropped_and_roll_ups_stay() -> None:
+    readings = series(connect(shop()), bucket="day", table_per="month")
+    added = [reading(minutes * 1440, minutes) for minutes in range(0, 60, 10)]
+    assert readings.add_many(added).ok
+    check_days = readings.rollup("day", of=Reading.value)
+    assert len(check_days.range("s1", T0, T0 + 3 * DAYS)) == 6
+    readings.drop_before(T0 + 3 * DAYS, confirm=True)
+    assert readings.count("s1") == 0
+    for refused in (
+        lambda: check_days.rebuild("s1", T0, T0 + 3 * DAYS),
+        lambda: readings.replace(added[0]),
+        lambda: readings.remove(added[0]),
+    ):
+        with pytest.raises(RequestRefused, match="dropped"):
+            refused()
+    assert len(check_days.range("s1", T0, T0 + 3 * DAYS)) == 6 and readings.count("s1") == 0
+    readings.add(reading(9999 * 60, 1))
+    assert check_days.rebuild("s1", T0 + 13 * DAYS, T0 + 15 * DAYS) == 0
+
+
+# --- from the stream ----------------------------------------------------------------------------------------
+
+
+def stored(of: Series[Db, Reading], each: Reading, shards: int = 2) -> Any:
+    return of.layout.item(each, of.layout.bucket_of(each), shards)
+
+
+def test_changes_are_folded_and_applied_once(target: Target) -> None:
+    readings = series(target.connect(shop()), rollups_from="stream")
+    added = [reading(minutes, minutes % 9) for minutes in range(0, 400, 8)]
+    assert readings.add_many(added).ok
+    check(readings, [])
+    images = [(None, stored(readings, each)) for each in added]
+    strangers = [(None, {"PK": {"S": "USER#1"}, "SK": {"S": "x"}}), (None, {"other": {"N": "1"}})]
+    first, second = readings.fold([*images[:20], *strangers]), readings.fold(images[20:])
+    assert not first.rebuild
+    for _ in range(3):
+        readings.apply(first, batch="shard-1/1-20")
+    readings.apply(second, batch="shard-1/21-50")
+    check(readings, added)
+    changed = reading(0, 77)
+    readings.add(changed)
+    readings.remove(added[1])
+    updates = readings.fold(
+        [(stored(readings, added[0]), stored(readings, changed)), (stored(readings, added[1]), None)]
+    )
+    assert not updates.additions and len(updates.rebuild) == 2
+    readings.apply(updates, batch="shard-1/51-52")
+    check(readings, [changed, *added[2:]])
+
+
+def test_folding_leaves_alone_what_expired_or_did_not_change() -> None:
+    clock = VirtualClock((T0 + timedelta(days=2)).timestamp())
+    readings = series(connect(shop(), clock=clock), keep=timedelta(days=1), rollups_from="stream")
+    old = stored(readings, reading(1, 5))
+    assert readings.fold([(old, None)]) == readings.fold([])
+    assert readings.fold([(old, old | {"note": {"S": "new"}})]) == readings.fold([])
+    with pytest.raises(RequestRefused, match="with each write"):
+        series(connect(shop())).apply(readings.fold([]), batch="b")
+
+
+def test_a_crash_while_applying() -> None:
+    db = connect(shop())
+    number = 0
+    added = [reading(minutes, minutes) for minutes in range(0, 200, 30)]
+
+    def apply() -> None:
+        mine = series(db, rollups_from="stream", name=f"n{number}")
+        mine.apply(mine.fold([(None, stored(mine, each)) for each in added]), batch="b")
+
+    def again() -> None:
+        nonlocal number
+        apply()
+        check(series(db, rollups_from="stream", name=f"n{number}"), added)
+        number += 1
+
+    assert crash_everywhere(db, apply, again) >= 4
+
+
+def test_roll_ups_that_make_no_sense() -> None:
+    db = connect(shop())
+    for wrong in (Rollup("week", of=Reading.value), Rollup("hour", of=Reading.note), Rollup("hour", of="nothing")):  # type: ignore[arg-type]
+        with pytest.raises(ConfigurationError):
+            series(db, rollups=[wrong])
+    with pytest.raises(ConfigurationError, match="no roll-up"):
+        series(db).rollup("minute", of=Reading.value)
+    assert "TransactWriteItems of 3; 6 write units" in str(series(db).explain())
+
+
+# --- against a list -----------------------------------------------------------------------------------------
+
+_steps = st.lists(
+    st.tuples(st.integers(0, 300), st.decimals(-100, 100, places=2), st.sampled_from([1, 2, 5]), st.booleans()),
+    max_size=25,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(_steps)
+def test_they_are_what_the_readings_add_up_to(steps: list[tuple[int, Decimal, int, bool]]) -> None:
+    db = connect(shop())
+    model: dict[int, Reading] = {}
+    for minute, value, shards, is_removed in steps:
+        writer = series(db, shards=shards)
+        if is_removed:
+            writer.remove(reading(minute, value))
+            model.pop(minute, None)
+        elif minute in model:
+            writer.replace(reading(minute, value))
+            model[minute] = reading(minute, value)
+        else:
+            writer.add(reading(minute, value))
+            model[minute] = reading(minute, value)
+        check(writer, model.values())
