@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from stator.design.patterns import updates as updates
     from stator.design.patterns import write as write
     from stator.engine import Engine as Engine
+    from stator.patterns.links import Links as Links
+    from stator.patterns.tree import Tree as Tree
     from stator.tables.async_db import AsyncDb as AsyncDb
     from stator.tables.batches import Delete as Delete
     from stator.tables.connecting import connect as connect
@@ -55,6 +57,8 @@ _HOMES = {
         "write",
     ),
     "stator.engine": ("Engine",),
+    "stator.patterns.links": ("Links",),
+    "stator.patterns.tree": ("Tree",),
     "stator.tables.async_db": ("AsyncDb",),
     "stator.tables.batches": ("Delete",),
     "stator.tables.connecting": ("connect", "connect_async"),
