@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from stator.engine import Engine as Engine
     from stator.patterns.links import Links as Links
     from stator.patterns.tree import Tree as Tree
+    from stator.patterns.unique_audit import UniqueAudit as UniqueAudit
     from stator.tables.async_db import AsyncDb as AsyncDb
     from stator.tables.batches import Delete as Delete
     from stator.tables.connecting import connect as connect
@@ -59,6 +60,7 @@ _HOMES = {
     "stator.engine": ("Engine",),
     "stator.patterns.links": ("Links",),
     "stator.patterns.tree": ("Tree",),
+    "stator.patterns.unique_audit": ("UniqueAudit",),
     "stator.tables.async_db": ("AsyncDb",),
     "stator.tables.batches": ("Delete",),
     "stator.tables.connecting": ("connect", "connect_async"),
