@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from stator.design.patterns import write as write
     from stator.engine import Engine as Engine
     from stator.patterns.links import Links as Links
+    from stator.patterns.outbox import Outbox as Outbox
     from stator.patterns.tree import Tree as Tree
     from stator.patterns.unique_audit import UniqueAudit as UniqueAudit
     from stator.tables.async_db import AsyncDb as AsyncDb
@@ -59,6 +60,7 @@ _HOMES = {
     ),
     "stator.engine": ("Engine",),
     "stator.patterns.links": ("Links",),
+    "stator.patterns.outbox": ("Outbox",),
     "stator.patterns.tree": ("Tree",),
     "stator.patterns.unique_audit": ("UniqueAudit",),
     "stator.tables.async_db": ("AsyncDb",),
