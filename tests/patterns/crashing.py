@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from stator.errors import ServiceError, TransactionCanceled
 from stator.tables.db import Db
 from stator.tables.runner import Runner
 from stator.transport import Transport
@@ -90,3 +91,53 @@ def in_threads(*works: Callable[[], Any]) -> list[BaseException]:
     for thread in threads:
         thread.join()
     return raised
+
+
+class Doubling:
+    """Every call is carried out twice, as when an answer is lost and the client sends the request again."""
+
+    parallel = False
+
+    def __init__(self, inner: Transport) -> None:
+        self.inner = inner
+
+    def call(self, operation: str, request: Mapping[str, Any], *, idempotent: bool = True, **more: Any) -> Any:
+        first = self.inner.call(operation, request, idempotent=idempotent, **more)
+        if not idempotent:
+            return first
+        try:
+            return self.inner.call(operation, request, idempotent=idempotent, **more)
+        except ServiceError as error:
+            error.after_unknown = True
+            raise
+
+    def close(self) -> None: ...
+
+
+def doubling(db: Db) -> Db:
+    return Db(db.context, Runner(Doubling(db.runner.transport), db.context.clock, threads=1))
+
+
+class Conflicting:
+    """Every second transaction is refused, because another has one of its items."""
+
+    parallel = False
+
+    def __init__(self, inner: Transport) -> None:
+        self.inner = inner
+        self.count = 0
+
+    def call(self, operation: str, request: Mapping[str, Any], **more: Any) -> Any:
+        if operation.startswith("Transact"):
+            self.count += 1
+            if self.count % 2:
+                codes = ["None"] * len(request["TransactItems"])
+                codes[-1] = "TransactionConflict"
+                raise TransactionCanceled(reasons=[{"Code": code} for code in codes])
+        return self.inner.call(operation, request, **more)
+
+    def close(self) -> None: ...
+
+
+def conflicting(db: Db) -> Db:
+    return Db(db.context, Runner(Conflicting(db.runner.transport), db.context.clock, threads=1))

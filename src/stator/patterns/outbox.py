@@ -42,6 +42,7 @@ from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.listing import Listing, query_count
 from stator.patterns.lock import Lease, Lock
+from stator.patterns.moment import read_moment
 from stator.patterns.operation import D, OnDb, iteration, operation
 from stator.patterns.outbox_delivery import RelayResult, Send, delivered, delivered_async
 from stator.patterns.outbox_items import PARKED, SENT, Draft, Head, Message, OutboxItems, json_text
@@ -244,9 +245,8 @@ class Outbox(OnDb[D]):
     def _is_waiting(self, message: Message, position: str) -> Work[bool]:
         """Whether a message is there that the Query has not shown: its transaction was being carried out."""
         key = self._items.message_key(replace(message, position=position))
-        gets = [{"Get": {"TableName": self._items.place.table, "Key": key}}]
-        reply = yield Call("TransactGetItems", {"TransactItems": gets}, self._label)
-        return bool(reply["Responses"][0].get("Item"))
+        [found] = yield from read_moment(self.context, [(self._items.place.table, key)], self._label)
+        return found is not None
 
     def _is_held(self, claim: _Claim) -> Work[bool]:
         """Whether the shard is ours for long enough to deliver one more."""

@@ -30,6 +30,7 @@ from stator.errors import ConditionFailed, DesignError, TransactionFailed
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.listing import Listing
+from stator.patterns.moment import read_moment
 from stator.patterns.operation import D, OnDb, operation
 from stator.tables.expressions import Expressions
 from stator.tables.reads import batch_get
@@ -37,7 +38,7 @@ from stator.tables.schema import EntityMap
 from stator.tables.sending import same_item, send_all
 from stator.tables.statements import Statement, Terms
 from stator.tables.uniques import FIELD, GUARD, OWNER, guard_key, guard_put, owner_of, unique_value
-from stator.tables.work import Call, Pause, Work
+from stator.tables.work import Pause, Work
 
 Kind = Literal["orphan", "missing", "foreign", "duplicate", "expiry"]
 _ATTEMPTS = 10
@@ -206,23 +207,19 @@ class UniqueAudit(OnDb[D]):
     def _together(self, guard: Item, item: Item | None) -> Work[_Seen]:
         """A guard, its owner and an item, read in one transaction; twice, for the guard has to be known before its owner is."""
         [known] = yield from self._moment([(self._place.table, guard)])
-        owner = None if known is None else _owner_key(known)
-        for _ in range(_ATTEMPTS):
-            wanted = [(self._place.table, guard)]
-            others = [key for key in (owner, item) if key is not None]
-            unlike = {owner_of(key)["S"]: key for key in others}
-            found = yield from self._moment([*wanted, *((self._of.table.name, key) for key in unlike.values())])
-            by_key = dict(zip(unlike, found[1:]))
-            if owner == (None if found[0] is None else _owner_key(found[0])):
+        while True:
+            owner = None if known is None else _owner_key(known)
+            unlike = {owner_of(key)["S"]: key for key in (owner, item) if key is not None}
+            tables = [(self._of.table.name, key) for key in unlike.values()]
+            known, *found = yield from self._moment([(self._place.table, guard), *tables])
+            if owner == (None if known is None else _owner_key(known)):
                 break
-            owner = None if found[0] is None else _owner_key(found[0])
+        by_key = dict(zip(unlike, found))
         of_owner = None if owner is None else by_key[owner_of(owner)["S"]]
-        return _Seen(found[0], of_owner, None if item is None else by_key[owner_of(item)["S"]])
+        return _Seen(known, of_owner, None if item is None else by_key[owner_of(item)["S"]])
 
     def _moment(self, keys: list[tuple[str, Item]]) -> Work[list[Item | None]]:
-        gets = [{"Get": {"TableName": table, "Key": key}} for table, key in keys]
-        reply = yield Call("TransactGetItems", {"TransactItems": gets}, self._label)
-        return [each.get("Item") or None for each in reply["Responses"]]
+        return read_moment(self.context, keys, self._label)
 
     # -- judging
 
