@@ -37,11 +37,15 @@ if TYPE_CHECKING:
     from stator.patterns.blob_audit import BlobAudit as BlobAudit
     from stator.patterns.counter import Counter as Counter
     from stator.patterns.leaderboard import Leaderboard as Leaderboard
+    from stator.patterns.links import Links as Links
     from stator.patterns.lock import Lock as Lock
     from stator.patterns.once import Once as Once
+    from stator.patterns.outbox import Outbox as Outbox
     from stator.patterns.rollup import Rollup as Rollup
     from stator.patterns.sequence import Sequence as Sequence
     from stator.patterns.series import Series as Series
+    from stator.patterns.tree import Tree as Tree
+    from stator.patterns.unique_audit import UniqueAudit as UniqueAudit
     from stator.tables.async_db import AsyncDb as AsyncDb
     from stator.tables.batches import Delete as Delete
     from stator.tables.connecting import connect as connect
@@ -72,6 +76,10 @@ _HOMES = {
     "stator.patterns.rollup": ("Rollup",),
     "stator.patterns.sequence": ("Sequence",),
     "stator.patterns.series": ("Series",),
+    "stator.patterns.links": ("Links",),
+    "stator.patterns.outbox": ("Outbox",),
+    "stator.patterns.tree": ("Tree",),
+    "stator.patterns.unique_audit": ("UniqueAudit",),
     "stator.tables.async_db": ("AsyncDb",),
     "stator.tables.batches": ("Delete",),
     "stator.tables.connecting": ("connect", "connect_async"),

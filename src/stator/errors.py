@@ -63,6 +63,8 @@ the facts a caller needs stand as attributes.
     |   +-- AlreadyRunning                another is carrying the same request out
     |   +-- PayloadDiffers                the same key came with another payload
     |   +-- TookTooLong                   the work was taken over before its result could be stored
+    |   +-- TreeCycle                     a node was to be moved below itself
+    |   +-- TreeTooDeep                   a tree has no room for one more level
     +-- ConfigurationError                a setting or argument of Stator itself is wrong
     +-- LiveTableUnreachable              a real table that a command looks at cannot be read
     +-- DesignError                       an entity, a pattern or a design does not make sense
@@ -513,6 +515,26 @@ class PayloadDiffers(PatternError):
 
 class TookTooLong(PatternError):
     """The work was taken over by another before its result could be stored."""
+
+
+class TreeCycle(PatternError):
+    """The new parent is the node itself, or below it."""
+
+    def __init__(self, tree: str, node: object, parent: object) -> None:
+        super().__init__(
+            f"{node} cannot be moved under {parent}, which is itself or below it, in the tree {tree}",
+            hint="move what is below it somewhere else first",
+        )
+        self.node = node
+        self.parent = parent
+
+
+class TreeTooDeep(PatternError):
+    """Every ancestor takes part in a move, and a transaction has an end."""
+
+    def __init__(self, levels: int) -> None:
+        super().__init__(f"a tree has at most {levels} levels", hint="put the node higher up")
+        self.levels = levels
 
 
 class ConfigurationError(StatorError):

@@ -81,6 +81,10 @@ class Transaction:
             )
         self._open[-1][1].append(condition)
 
+    def include(self, prepare: Prepare) -> None:
+        """Statements of a pattern's, such as an outbox's. They are made when the transaction is sent, and made anew if one of them fails as ``Raced``."""
+        self._add(prepare)
+
     def _add(self, prepare: Prepare) -> None:
         if self._sent:
             raise RequestRefused("this transaction has been sent already", hint="begin a new one")

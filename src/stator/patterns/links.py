@@ -1,0 +1,383 @@
+"""Links: many-to-many, read from both sides, with copies of chosen fields of the other side.
+
+    PK  LINK#enrolments#L#s1     SK  R#c1     attributes {grade: 2}    copy {title: "Algebra"}     stamp  a17
+    PK  LINK#enrolments#R#c1     SK  L#s1     attributes {grade: 2}    copy {name: "Anna"}         stamp  a13
+
+A link is two items, one with each end, written and deleted in one transaction: the courses of a student are one Query, the students of a course
+another. Each holds a copy of the fields of the *other* end that a list shows, so that a list needs no second read.
+
+Invariants:
+
+- Either both items of a link are there, or none.
+- A link is made only between entities that exist, and copies what is stored: the transaction checks both. So whoever deletes an entity first and then
+  calls ``unlink_all`` leaves no link behind, and whoever changes it first and then calls ``refresh`` leaves no old copy.
+- ``refresh`` copies what is stored at the time. When it is through it looks whether the entity has changed meanwhile, and if so begins again; so of several
+  at once the last to finish leaves the newest copies. Where the entity has a ``version()`` or an ``updated()``, its stamp is kept with the copy, and a
+  copy is never replaced by an older one, also by a process that was asleep.
+
+What fails: ``refresh`` and ``unlink_all`` go through any number of links, and may die on the way. Called again they do the rest: links that are
+fresh are read and left alone, deleted ones are not there any more. Copies are out of date between a change and its refresh. Call it after
+the change, or from a worker that reads the table's stream, for which ``copies_changed`` tells whether there is anything to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from stator.design import keys
+from stator.design.conditions import FieldRef
+from stator.errors import ConditionFailed, DesignError, ItemNotFound, RequestRefused, TransactionFailed
+from stator.model.values import Item, Value
+from stator.patterns.explanation import OperationCost, PatternExplanation
+from stator.patterns.identities import Identities
+from stator.patterns.listing import Listing, prefix_query, query_count
+from stator.patterns.operation import D, OnDb, iteration, operation
+from stator.patterns.plain_values import decode_plain, encode_plain
+from stator.tables.expressions import Expressions
+from stator.tables.reads import batch_get
+from stator.tables.schema import EntityMap
+from stator.tables.sending import same_item, send_all
+from stator.tables.statements import Statement, Terms
+from stator.tables.work import Call, Gather, Work
+
+L = TypeVar("L")
+R = TypeVar("R")
+_PAIRS = 50  # two items each, in a transaction of a hundred
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """``copy`` holds the copied fields of the end that was not asked about; ``attributes`` what was given with the link."""
+
+    left: Any
+    right: Any
+    copy: Mapping[str, Any]
+    attributes: Mapping[str, Any]
+
+
+class Links(OnDb[D], Generic[D, L, R]):
+    """``Links(db, Student, Course, copy_left=[Student.name], copy_right=[Course.title])``. Ends are named by object or by identity."""
+
+    def __init__(
+        self,
+        db: D,
+        left: type[L],
+        right: type[R],
+        *,
+        name: str | None = None,
+        copy_left: Sequence[Any] = (),
+        copy_right: Sequence[Any] = (),
+    ) -> None:
+        super().__init__(db)
+        schema = self.context.schema
+        self.name = name or f"{left.__name__}-{right.__name__}"
+        self._left = _End("L", schema.of(left), copy_left)
+        self._right = _End("R", schema.of(right), copy_right)
+        self._place = schema.place
+        self._label = f"links {self.name}"
+
+    # -- one link
+
+    @operation
+    def link(self, left: L, right: R, /, **attributes: Any) -> Work[None]:
+        """Link two objects, or give their link other attributes. ItemNotFound if one is not stored; ConditionFailed if what is to be
+        copied of it is not what is stored."""
+        for end, given in ((self._left, left), (self._right, right)):
+            if not end.identities.owns(given):
+                raise RequestRefused(
+                    f"{given!r} is no {end.of.name}", hint="pass the objects: parts of them are copied into the link"
+                )
+        given_attributes = encode_plain(attributes)
+
+        if self._left.of is self._right.of and self._left.text(left) == self._right.text(right):
+            checks = [self._left.check(left, {*self._left.copied, *self._right.copied})]
+        else:
+            checks = [self._left.check(left, self._left.copied), self._right.check(right, self._right.copied)]
+        pairs = ((self._left, left, right), (self._right, right, left))
+        puts = [self._put(end, mine, other, given_attributes) for end, mine, other in pairs]
+        try:
+            yield from send_all(self.context, [*puts, *checks], self._label)
+        except TransactionFailed as failed:
+            raise failed.failures[0][2] from None
+
+    def _put(self, end: _End, mine: Any, other: Any, attributes: Value) -> Statement:
+        far = self._far(end)
+        item = self._key(end, end.text(mine), far.text(other)) | {"attributes": attributes, "copy": far.copy(other)}
+        stamp = far.stamp(far.of.codec.encode(other))
+        if stamp is not None:
+            item["stamp"] = stamp
+        return Statement("Put", {"TableName": self._place.table, "Item": item}, f"link {self.name}", _not_written)
+
+    @operation
+    def unlink(self, left: Any, right: Any) -> Work[None]:
+        pair = (self._left.text(left), self._right.text(right))
+        yield from send_all(self.context, self._deletes(*pair), self._label)
+
+    @operation
+    def get(self, left: Any, right: Any) -> Work[Link | None]:
+        """The link of two, as the left end lists it."""
+        text = self._left.text(left)
+        key = self._key(self._left, text, self._right.text(right))
+        request = {"TableName": self._place.table, "Key": key, "ConsistentRead": True}
+        item = (yield Call("GetItem", request, self._label)).get("Item")
+        return None if item is None else self._read(self._left, text, item)
+
+    @operation
+    def exists(self, left: Any, right: Any) -> Work[bool]:
+        return (yield from self.get.work(left, right)) is not None
+
+    # -- lists
+
+    @iteration
+    def of_left(self, left: Any) -> Listing[Link]:
+        """All links of one on the left, by the identity of the other end."""
+        return self._listing(self._left, self._left.text(left))
+
+    @iteration
+    def of_right(self, right: Any) -> Listing[Link]:
+        return self._listing(self._right, self._right.text(right))
+
+    def _listing(self, end: _End, text: str) -> Listing[Link]:
+        return Listing(self._query(end, text), self._label, lambda item: self._read(end, text, item))
+
+    @operation
+    def count(self, *, left: Any = None, right: Any = None) -> Work[int]:
+        """How many links one has: ``count(left="s1")``, or ``count(right="c1")``."""
+        [(end, text)] = self._meant(None, left, right)
+        return (yield from query_count(self._query(end, text), self._label))
+
+    # -- all links of one
+
+    def copies_changed(self, old: L | R | None, new: L | R | None) -> tuple[str, ...]:
+        """The copied fields in which two states of an entity differ; when there are any, ``refresh`` has something to do.
+
+        None stands for an item that is not there: a new one has no links to refresh, and for one that is gone ``unlink_all`` is right.
+        """
+        if old is None or new is None:
+            return ()
+        ends = [end for end in (self._left, self._right) if end.identities.owns(new)]
+        if not ends or not ends[0].identities.owns(old):
+            raise RequestRefused(
+                f"{type(old).__name__} and {type(new).__name__} are not two states of one end of {self.name}",
+                hint=f"pass two of {self._left.of.name}, or two of {self._right.of.name}",
+            )
+        copied = dict.fromkeys(name for end in ends for name in end.copied)
+        return tuple(name for name in copied if getattr(old, name) != getattr(new, name))
+
+    @operation
+    def refresh(self, entity: Any = None, *, left: Any = None, right: Any = None) -> Work[int]:
+        """Copy an entity's fields as they are stored to all its links; gives how many were out of date.
+
+        An object says by itself which end it is; an identity is given as ``left=`` or ``right=``. ItemNotFound if it is not stored.
+        """
+        done = 0
+        for end, text in self._meant(entity, left, right):
+            if end.copied:
+                done += yield from self._refresh(end, text)
+        return done
+
+    def _refresh(self, end: _End, text: str) -> Work[int]:
+        done = 0
+        now = yield from self._stored(end, text)
+        while True:
+            was = now
+            pages = Listing[Item](self._query(end, text), self._label, lambda item: item)
+            while not pages.is_done:
+                done += yield from self._refresh_page(end, text, (yield from pages.page()), was)
+            now = yield from self._stored(end, text)
+            if same_item(end.copied_of(was)["M"], end.copied_of(now)["M"]):
+                return done
+
+    def _refresh_page(self, end: _End, text: str, items: list[Item], source: Item) -> Work[int]:
+        far = self._far(end)
+        others = [self._other(end, item) for item in items]
+        wanted = [self._key(far, other, text) for other in others]
+        done = 0
+        for at in range(0, len(wanted), 100):
+            chunk = wanted[at : at + 100]
+            found = yield from batch_get(self.context, self._place.table, chunk, self._label, consistent=True)
+            copy = end.copied_of(source)
+            stale = [item for item in found if not same_item(item["copy"]["M"], copy["M"])]
+            calls = [Call("UpdateItem", self._recopy(item, copy, end.stamp(source)), self._label) for item in stale]
+            for result in (yield Gather(calls)) if calls else ():
+                if isinstance(result, BaseException) and not isinstance(result, ConditionFailed):
+                    raise result  # a failed condition: it was unlinked, or has a newer copy
+            done += len(stale)
+        return done
+
+    def _recopy(self, item: Item, copy: Value, stamp: Value | None) -> dict[str, Any]:
+        written = Expressions()
+        sets = f"SET {written.name('copy')} = {written.value(copy)}"
+        condition = f"attribute_exists({written.name(self._place.partition)})"
+        if stamp is not None:
+            name, value = written.name("stamp"), written.value(stamp)
+            sets += f", {name} = {value}"
+            condition += f" AND (attribute_not_exists({name}) OR {name} <= {value})"
+        key = {name: item[name] for name in (self._place.partition, self._place.sort)}
+        request = {"TableName": self._place.table, "Key": key, "UpdateExpression": sets}
+        return written.into(request | {"ConditionExpression": condition})
+
+    @operation
+    def unlink_all(self, entity: Any = None, *, left: Any = None, right: Any = None) -> Work[int]:
+        """Delete all links of an entity, after it was deleted itself; gives how many."""
+        done = 0
+        for end, text in self._meant(entity, left, right):
+            while True:
+                reply = yield Call("Query", self._query(end, text) | {"Limit": _PAIRS}, self._label)
+                others = [self._other(end, item) for item in reply["Items"]]
+                if not others:
+                    break
+                pairs = [(text, other) if end is self._left else (other, text) for other in others]
+                pairs = list(dict.fromkeys(pairs))
+                statements = [statement for pair in pairs for statement in self._deletes(*pair)]
+                yield from send_all(self.context, statements, self._label)
+                done += len(pairs)
+        return done
+
+    # -- items
+
+    def _far(self, end: _End) -> _End:
+        return self._right if end is self._left else self._left
+
+    def _partition(self, end: _End, text: str) -> str:
+        return f"LINK#{keys.escape(self.name)}#{end.letter}#{text}"
+
+    def _key(self, end: _End, mine: str, other: str) -> Item:
+        return self._place.key(self._partition(end, mine), f"{self._far(end).letter}#{other}")
+
+    def _query(self, end: _End, text: str) -> dict[str, Any]:
+        return prefix_query(self._place, self._partition(end, text), f"{self._far(end).letter}#")
+
+    def _other(self, end: _End, item: Item) -> str:
+        return str(item[self._place.sort]["S"][2:])
+
+    def _deletes(self, left: str, right: str) -> list[Statement]:
+        wanted = (self._key(self._left, left, right), self._key(self._right, right, left))
+        return [
+            Statement("Delete", {"TableName": self._place.table, "Key": key}, f"unlink {self.name}", _not_written)
+            for key in wanted
+        ]
+
+    def _read(self, end: _End, text: str, item: Item) -> Link:
+        far = self._far(end)
+        mine, other = end.identities.value(text), far.identities.value(self._other(end, item))
+        left, right = (mine, other) if end is self._left else (other, mine)
+        return Link(left, right, far.decode_copy(item["copy"]), decode_plain(item["attributes"]))
+
+    def _stored(self, end: _End, text: str) -> Work[Item]:
+        key = end.key(text)
+        request = {"TableName": end.of.table.name, "Key": key, "ConsistentRead": True}
+        item: Item | None = (yield Call("GetItem", request, self._label)).get("Item")
+        if item is None:
+            raise ItemNotFound(f"{end.of.name} {end.identities.value(text)} does not exist", item=None)
+        return item
+
+    def _meant(self, entity: Any, left: Any, right: Any) -> list[tuple[_End, str]]:
+        if sum(given is not None for given in (entity, left, right)) != 1:
+            raise RequestRefused("whose links?", hint="pass an object, or left=..., or right=...")
+        if entity is None:
+            return [(self._left, self._left.text(left)) if right is None else (self._right, self._right.text(right))]
+        found = [(end, end.text(entity)) for end in (self._left, self._right) if end.identities.owns(entity)]
+        if not found:
+            raise RequestRefused(
+                f"{entity!r} is neither a {self._left.of.name} nor a {self._right.of.name}",
+                hint="pass an object of one of them, or left=..., or right=... with its identity",
+            )
+        return found
+
+    def explain(self) -> PatternExplanation:
+        place, start = self._place, f"LINK#{keys.escape(self.name)}"
+        return PatternExplanation(
+            f"links {self.name} of {self._left.of.name} and {self._right.of.name} in {place.table}",
+            (
+                f"{place.partition} {start}#L#<{self._left.of.name}>  {place.sort} R#<{self._right.of.name}>  attributes, copy",
+                f"{place.partition} {start}#R#<{self._right.of.name}>  {place.sort} L#<{self._left.of.name}>  attributes, copy",
+            ),
+            (
+                OperationCost("link", "TransactWriteItems of 4", 0, 8),
+                OperationCost("unlink", "TransactWriteItems of 2", 0, 4),
+                OperationCost("of_left, of_right", "Query", 1, note="for each 4 KB"),
+                OperationCost("exists", "GetItem", 1),
+                OperationCost("refresh", "Query, BatchGetItem, UpdateItem where it is old", 1, 1, "for each link"),
+                OperationCost("unlink_all", "Query and TransactWriteItems for each 50", 0, 4, "for each link"),
+            ),
+            ("copies are out of date until refresh() is called after a change",),
+        )
+
+
+class _End:
+    """One side: its entity, and which of its fields are copied."""
+
+    def __init__(self, letter: str, of: EntityMap, copied: Sequence[Any]) -> None:
+        self.letter = letter
+        self.of = of
+        self.identities = Identities(of.info)
+        self.copied = tuple(self._copied(each) for each in copied)
+        if set(of.base_fields) - set(of.identity):
+            raise DesignError(
+                f"the key of {of.name} has more in it than its identity: {', '.join(of.base_fields)}",
+                hint="links find an entity by its identity; declare a pattern that reads it by that",
+            )
+
+    def _copied(self, reference: Any) -> str:
+        if (
+            not isinstance(reference, FieldRef)
+            or len(reference.path) != 1
+            or reference.name not in self.of.fields
+            or reference.owner is not self.of.cls
+        ):
+            raise DesignError(
+                f"{reference!r} is not a field of {self.of.name}", hint=f"copy fields of {self.of.name} by reference"
+            )
+        if reference.name in self.of.large:
+            raise DesignError(f"{reference!r} is large(), and not to be copied", hint="copy what lists show")
+        return reference.name
+
+    def text(self, given: Any) -> str:
+        return self.identities.text(given)
+
+    def key(self, text: str) -> Item:
+        value = self.identities.value(text)
+        values = value if isinstance(value, tuple) else (value,)
+        return self.of.key_from(dict(zip(self.of.identity, values, strict=True)))
+
+    def copy(self, entity: Any) -> Value:
+        return self.copied_of(self.of.codec.encode(entity))
+
+    def copied_of(self, item: Item) -> Value:
+        return {"M": {name: item[name] for name in self.copied if name in item}}
+
+    def decode_copy(self, copy: Value) -> dict[str, Any]:
+        found = copy["M"]
+        decode = self.of.codec.decode_field
+        return {name: decode[name](found[name]) if name in found else None for name in self.copied}
+
+    def stamp(self, item: Item) -> Value | None:
+        """What orders two states of an entity, as text that sorts; None where it has nothing of the kind."""
+        for name, kind in ((self.of.version, "int"), (self.of.updated, "datetime")):
+            if name is not None and name in item:
+                return {"S": keys.encode(kind, self.of.codec.decode_field[name](item[name]))}
+        return None
+
+    def check(self, entity: Any, copied: Iterable[str]) -> Statement:
+        """It is stored, with the values that are to be copied."""
+        shown = self.of.shown_entity(entity)
+        terms = Terms(self.of)
+        terms.present()
+        item = self.of.codec.encode(entity)
+        for name in copied:
+            terms.equal(name, item.get(name))
+
+        def means(found: Item | None) -> ConditionFailed:
+            if not found:
+                return ItemNotFound(f"{shown} does not exist", item=None)
+            return ConditionFailed(f"{shown} has changed: what is to be copied is not what is stored", item=found)
+
+        request = terms.into({"TableName": self.of.table.name, "Key": self.of.key_of(entity)})
+        return Statement("ConditionCheck", request, f"check {shown}", means)
+
+
+def _not_written(item: Item | None) -> ConditionFailed:
+    return ConditionFailed("the link was not written", item=item)

@@ -1,0 +1,74 @@
+"""Queries of a pattern's own items: all of it at once, or page by page as an iterator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from stator.model.values import Item
+from stator.tables.expressions import Expressions
+from stator.tables.schema import Place
+from stator.tables.work import Call, Work
+
+T = TypeVar("T")
+
+
+def prefix_query(place: Place, partition: str, prefix: str, limit: int | None = None) -> dict[str, Any]:
+    """A strongly consistent Query for the items of a partition whose sort key begins with ``prefix``."""
+    written = Expressions()
+    condition = f"{written.name(place.partition)} = {written.value({'S': partition})}"
+    if prefix:
+        condition += f" AND begins_with({written.name(place.sort)}, {written.value({'S': prefix})})"
+    request: dict[str, Any] = {
+        "TableName": place.table,
+        "KeyConditionExpression": condition,
+        "ConsistentRead": True,
+    }
+    if limit is not None:
+        request["Limit"] = limit
+    return written.into(request)
+
+
+class Listing(Generic[T]):
+    """The pages of one Query or Scan, each item read by ``read``; items it gives None for are left out."""
+
+    def __init__(
+        self, request: dict[str, Any], label: str, read: Callable[[Item], T | None], operation: str = "Query"
+    ) -> None:
+        self._request = request
+        self._label = label
+        self._read = read
+        self._operation = operation
+        self._start: Item | None = None
+        self.is_done = False
+
+    def page(self) -> Work[list[T]]:
+        request = dict(self._request)
+        if self._start is not None:
+            request["ExclusiveStartKey"] = self._start
+        reply = yield Call(self._operation, request, self._label)
+        self._start = reply.get("LastEvaluatedKey")
+        self.is_done = self._start is None
+        found = (self._read(item) for item in reply["Items"])
+        return [each for each in found if each is not None]
+
+
+def query_all(request: dict[str, Any], label: str) -> Work[list[Item]]:
+    listing = Listing[Item](request, label, lambda item: item)
+    found: list[Item] = []
+    while not listing.is_done:
+        found += yield from listing.page()
+    return found
+
+
+def query_count(request: dict[str, Any], label: str) -> Work[int]:
+    """How many items a Query finds, without sending them."""
+    total: int = 0
+    start: Item | None = None
+    while True:
+        asked = request | {"Select": "COUNT"} | ({} if start is None else {"ExclusiveStartKey": start})
+        reply = yield Call("Query", asked, label)
+        total += int(reply["Count"])
+        start = reply.get("LastEvaluatedKey")
+        if start is None:
+            return total

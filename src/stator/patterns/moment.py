@@ -1,0 +1,26 @@
+"""Several items as they are in one moment: TransactGetItems, asked again while a transaction is writing one of them."""
+
+from __future__ import annotations
+
+from stator.errors import TransactionCanceled
+from stator.model.values import Item
+from stator.tables.context import Context
+from stator.tables.work import Call, Pause, Work
+
+_ATTEMPTS = 12
+_PASSING = frozenset({"None", "TransactionConflict", "ProvisionedThroughputExceeded", "ThrottlingError"})
+
+
+def read_moment(context: Context, keys: list[tuple[str, Item]], label: str) -> Work[list[Item | None]]:
+    """Items by table and key, None for those that are not there."""
+    gets = [{"Get": {"TableName": table, "Key": key}} for table, key in keys]
+    for attempt in range(_ATTEMPTS):
+        try:
+            reply = yield Call("TransactGetItems", {"TransactItems": gets}, label)
+        except TransactionCanceled as canceled:
+            if attempt == _ATTEMPTS - 1 or not {reason["Code"] for reason in canceled.reasons} <= _PASSING:
+                raise
+            yield Pause(context.backoff(attempt))
+        else:
+            return [each.get("Item") or None for each in reply["Responses"]]
+    raise AssertionError("the last attempt returns or raises")

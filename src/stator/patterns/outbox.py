@@ -1,0 +1,385 @@
+"""The outbox: a message is written in the transaction of the item it is about, and delivered afterwards, at least once, in order.
+
+A program that writes an item and then sends a message can die in between: the order is there and nobody hears of it; the other way round, everybody hears of
+an order that is not there. So the message is written with the item, all or nothing, and a *relay* delivers what it finds:
+
+    PK  OUTBOX#orders#3             SK  01763251200123456#5be1...    topic, body, key, attempts, due, previous      waiting
+    PK  OUTBOX#orders#3#SENT        SK  01763251200123456#5be1...    <ttl>                                          delivered
+    PK  OUTBOX#orders#3#PARKED      SK  01763251200123456#5be1...    attempts, error                                given up
+    PK  OUTBOX#orders#KEY#o-17      SK  HEAD      last, shard                                   the last message of a key
+    PK  OUTBOX#orders               SK  SHARDS    shards                                        how many there ever were
+
+Waiting messages are spread over shards, by a hash of their key or by chance, so that no partition is hot. A relay takes a shard by a lease (``Lock``), reads from its beginning,
+delivers, and moves what is delivered away: what waits stays short.
+
+Order of one key: messages sort by the microsecond they were written, and a message with a key is written on condition that the key's ``HEAD`` is still the one that was
+read, with a later microsecond, in the same shard. So their order is the order of the transactions, whatever the clocks of the writers say. A Query may see a transaction
+half done; so each message names the one ``previous`` to it, and the relay makes sure, by a transactional read, that this one is not still waiting. A
+message that failed holds back the later ones of its key, and no others.
+
+What fails:
+
+- ``send`` raises: the message is tried again after a pause that doubles each time, and is *parked* after ``max_attempts``; then its key goes on.
+- The relay dies: its lease ends, and another takes the shard. A message that was delivered but not yet moved is delivered again. Receivers
+  recognise it by ``message.id``: ``Once.seen(message.id)``.
+- ``send`` takes longer than the lease: another relay may deliver the same message. Give ``lease_seconds`` more than a delivery takes.
+
+In normal operation no two relays deliver the same message, however many there are. The number of shards can be changed: keys in use stay in their shard, and relays
+read as many shards as there ever were.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, cast, overload
+from weakref import WeakKeyDictionary
+
+from stator.errors import ConditionFailed, ConfigurationError, LeaseLost, LockBusy, RequestRefused, TransactionFailed
+from stator.model.values import Item
+from stator.patterns.explanation import OperationCost, PatternExplanation
+from stator.patterns.listing import Listing, query_count
+from stator.patterns.lock import Lease, Lock
+from stator.patterns.moment import read_moment
+from stator.patterns.operation import D, OnDb, iteration, operation
+from stator.patterns.outbox_delivery import RelayResult, Send, delivered, delivered_async
+from stator.patterns.outbox_items import PARKED, SENT, Draft, Head, Message, OutboxItems, json_text
+from stator.tables.async_db import AsyncDb
+from stator.tables.db import Db
+from stator.tables.sending import send_all
+from stator.tables.statements import Statement
+from stator.tables.transactions import Transaction
+from stator.tables.work import Call, Work
+
+_PAGE = 100
+
+
+@dataclass(slots=True)
+class _Claim:
+    """A shard that is ours for a while: what was read of it, and the keys that have to wait."""
+
+    lock: Lock[Any]
+    lease: Lease
+    pages: Listing[Message]
+    read: deque[Message] = field(default_factory=deque)
+    passed: set[str] = field(default_factory=set)
+    held_back: set[str] = field(default_factory=set)
+
+
+class Outbox(OnDb[D]):
+    """``outbox.add(tx, topic=..., body=..., key=...)`` inside ``with db.transaction() as tx``; ``outbox.relay(send)`` in a worker."""
+
+    def __init__(
+        self,
+        db: D,
+        name: str,
+        *,
+        shards: int = 8,
+        lease_seconds: float = 30.0,
+        max_attempts: int = 10,
+        retry_seconds: float = 1.0,
+        longest_retry_seconds: float = 300.0,
+        keep_seconds: float = 86_400.0,
+    ) -> None:
+        super().__init__(db)
+        if not 1 <= shards <= 1000:
+            raise ConfigurationError(
+                f"an outbox has 1 to 1,000 shards, not {shards}", hint="8 take 4,000 messages a second"
+            )
+        if max_attempts < 1:
+            raise ConfigurationError("a message is attempted once at least", hint="give max_attempts=1 or more")
+        self.name = name
+        self.lease_seconds = lease_seconds
+        self.max_attempts = max_attempts
+        self.retry_seconds = retry_seconds
+        self.longest_retry_seconds = longest_retry_seconds
+        self.keep_seconds = keep_seconds
+        self._items = OutboxItems(self.context.schema.place, name, shards)
+        self._label = f"outbox {name}"
+        self._drafts: WeakKeyDictionary[Transaction, list[Draft]] = WeakKeyDictionary()
+        self._is_registered = False
+
+    # -- writing
+
+    def add(self, tx: Transaction, *, topic: str, body: Any, key: str | None = None) -> str:
+        """Write a message with the transaction; gives its id. Messages of one ``key`` are delivered in the order of their transactions."""
+        draft = Draft(self.context.token(), topic, json_text(body), key)
+        drafts = self._drafts.get(tx)
+        if drafts is None:
+            drafts = self._drafts[tx] = []
+            of_tx = drafts
+            tx.include(lambda: self._prepare(of_tx))
+        drafts.append(draft)
+        return draft.id
+
+    def _prepare(self, drafts: list[Draft]) -> Work[list[Statement]]:
+        yield from self._register()
+        now = self.context.now()
+        statements: list[Statement] = []
+        was: dict[str, Head | None] = {}
+        heads: dict[str, Head] = {}
+        for draft in drafts:
+            if draft.key is None:
+                head = Head(self.context.random.randrange(self._items.shards), None)
+            else:
+                if draft.key not in heads:
+                    found = was[draft.key] = yield from self._head(draft.key)
+                    heads[draft.key] = found or Head(self._items.shard_of(draft.key), None)
+                head = heads[draft.key]
+            message = self._items.drafted(draft, head, now)
+            statements.append(self._items.put(message))
+            if draft.key is not None:
+                heads[draft.key] = Head(head.shard, message.position)
+        return [*statements, *(self._items.put_head(key, was[key], head, now) for key, head in heads.items())]
+
+    def _head(self, key: str) -> Work[Head | None]:
+        item = yield from self._get(self._items.head_key(key))
+        return None if item is None else Head(int(item["shard"]["N"]), item["last"]["S"])
+
+    def _register(self) -> Work[None]:
+        """Once in the life of an object: relays that know of fewer shards have to learn of ours."""
+        if self._is_registered:
+            return
+        with contextlib.suppress(ConditionFailed):  # there are as many, or more
+            yield Call("UpdateItem", self._items.register(), self._label)
+        self._is_registered = True
+
+    # -- delivering
+
+    @overload
+    def relay(self: Outbox[Db], send: Send, *, limit: int = ...) -> RelayResult: ...
+    @overload
+    def relay(self: Outbox[AsyncDb], send: Send, *, limit: int = ...) -> Awaitable[RelayResult]: ...
+    def relay(self, send: Send, *, limit: int = 1000) -> Any:
+        """Deliver up to ``limit`` messages that are due, and give a ``RelayResult``. With an AsyncDb it is awaited, and so is what ``send`` gives."""
+        if limit < 1:
+            raise RequestRefused(f"a limit of {limit} delivers nothing", hint="give 1 or more")
+        return self._relay_async(send, limit) if isinstance(self.db, AsyncDb) else self._relay(send, limit)
+
+    def _relay(self, send: Send, limit: int) -> RelayResult:
+        me = cast("Any", self)
+        result = RelayResult()
+        for shard in me._order_of_shards():
+            claim: _Claim | None = me._claim(shard)
+            if claim is None:
+                result.busy += 1
+                continue
+            try:
+                while result.attempted < limit and (message := me._next(claim)) is not None:
+                    me._settle(claim, message, delivered(send, message), result)
+            finally:
+                me._release(claim)
+            if result.attempted >= limit:
+                break
+        return result
+
+    async def _relay_async(self, send: Send, limit: int) -> RelayResult:
+        me = cast("Any", self)
+        result = RelayResult()
+        for shard in await me._order_of_shards():
+            claim: _Claim | None = await me._claim(shard)
+            if claim is None:
+                result.busy += 1
+                continue
+            try:
+                while result.attempted < limit and (message := await me._next(claim)) is not None:
+                    await me._settle(claim, message, await delivered_async(send, message), result)
+            finally:
+                await me._release(claim)
+            if result.attempted >= limit:
+                break
+        return result
+
+    @operation
+    def _order_of_shards(self) -> Work[list[int]]:
+        """All there are, by chance, so that relays side by side do not all begin with the same."""
+        known = yield from self._shards()
+        return self.context.random.sample(range(known), known)
+
+    def _shards(self) -> Work[int]:
+        item = yield from self._get(self._items.registry_key())
+        return max(self._items.shards, int(item["shards"]["N"]) if item is not None else 0)
+
+    @operation
+    def _claim(self, shard: int) -> Work[_Claim | None]:
+        # A lock of its own each time: two relays of one object are two owners.
+        lock: Lock[Any] = Lock(self.db, f"outbox/{self.name}/{shard}", lease_seconds=self.lease_seconds)
+        try:
+            lease = yield from lock.acquire.work()
+        except LockBusy:
+            return None
+        return _Claim(lock, lease, Listing(self._items.listing(shard, limit=_PAGE), self._label, self._items.message))
+
+    @operation
+    def _release(self, claim: _Claim) -> Work[None]:
+        yield from claim.lock.release.work(claim.lease)
+
+    @operation
+    def _next(self, claim: _Claim) -> Work[Message | None]:
+        """The next message that may be delivered now; None at the end, or when the lease is lost."""
+        while True:
+            if not (yield from self._is_held(claim)):
+                return None
+            if not claim.read:
+                if claim.pages.is_done:
+                    return None
+                claim.read.extend((yield from claim.pages.page()))
+                continue
+            message = claim.read.popleft()
+            if (yield from self._may_go(claim, message)):
+                return message
+
+    def _may_go(self, claim: _Claim, message: Message) -> Work[bool]:
+        claim.passed.add(message.position)
+        if message.key in claim.held_back:
+            return False
+        is_early = message.due > self.context.now()
+        if not is_early and message.previous is not None and message.previous not in claim.passed:
+            is_early = yield from self._is_waiting(message, message.previous)
+        if is_early and message.key is not None:
+            claim.held_back.add(message.key)
+        return not is_early
+
+    def _is_waiting(self, message: Message, position: str) -> Work[bool]:
+        """Whether a message is there that the Query has not shown: its transaction was being carried out."""
+        key = self._items.message_key(replace(message, position=position))
+        [found] = yield from read_moment(self.context, [(self._items.place.table, key)], self._label)
+        return found is not None
+
+    def _is_held(self, claim: _Claim) -> Work[bool]:
+        """Whether the shard is ours for long enough to deliver one more."""
+        if claim.lease.until - self.context.now() > self.lease_seconds / 2:
+            return True
+        try:
+            yield from claim.lock.renew.work(claim.lease)
+        except LeaseLost:
+            return False
+        return True
+
+    @operation
+    def _settle(self, claim: _Claim, message: Message, error: str | None, result: RelayResult) -> Work[None]:
+        """Write down how a delivery went."""
+        if error is None:
+            result.sent += 1
+            yield from self._sent(message)
+            return
+        attempts = message.attempts + 1
+        if attempts >= self.max_attempts:
+            result.parked += 1
+            yield from self._park(replace(message, attempts=attempts, error=error))
+            return
+        result.failed += 1
+        if message.key is not None:
+            claim.held_back.add(message.key)
+        pause = min(self.longest_retry_seconds, self.retry_seconds * 2 ** (attempts - 1))
+        due = self.context.now() + pause / 2 + self.context.random.uniform(0.0, pause / 2)
+        try:
+            yield Call("UpdateItem", self._items.failed(message, due, error), self._label)
+        except ConditionFailed:
+            return  # another relay has taken over and written down its own attempt
+
+    def _sent(self, message: Message) -> Work[None]:
+        statements = [self._items.delete(message)]
+        if self.keep_seconds > 0:
+            statements.append(self._items.put(message, SENT, int(self.context.now() + self.keep_seconds)))
+        yield from send_all(self.context, statements, self._label)
+
+    def _park(self, message: Message) -> Work[None]:
+        statements = [self._items.delete(message, must_exist=True), self._items.put(message, PARKED)]
+        try:
+            yield from send_all(self.context, statements, self._label)
+        except TransactionFailed as failed:
+            _only_gone(failed)  # another relay has delivered it, or parked it
+
+    # -- looking after it
+
+    @operation
+    def count(self) -> Work[int]:
+        """How many messages are waiting."""
+        total = 0
+        for shard in range((yield from self._shards())):
+            total += yield from query_count(self._items.listing(shard), self._label)
+        return total
+
+    @iteration
+    def parked(self) -> _Parked:
+        """The messages that were given up."""
+        return _Parked(self._items, self._label, self._shards)
+
+    @operation
+    def retry(self, message: Message) -> Work[bool]:
+        """Put a parked message back, to be delivered at once; the later ones of its key may have gone before it. False if it is not parked."""
+        again = replace(message, attempts=0, due=0.0)
+        return (yield from self._unpark(message, [self._items.put(again)]))
+
+    @operation
+    def discard(self, message: Message) -> Work[bool]:
+        """Delete a parked message. False if it is not parked."""
+        return (yield from self._unpark(message, []))
+
+    def _unpark(self, message: Message, more: list[Statement]) -> Work[bool]:
+        statements = [self._items.delete(message, PARKED, must_exist=True), *more]
+        try:
+            yield from send_all(self.context, statements, self._label)
+        except TransactionFailed as failed:
+            _only_gone(failed)
+            return False
+        return True
+
+    def _get(self, key: Item) -> Work[Item | None]:
+        request = {"TableName": self._items.place.table, "Key": key, "ConsistentRead": True}
+        item: Item | None = (yield Call("GetItem", request, self._label)).get("Item")
+        return item
+
+    def explain(self) -> PatternExplanation:
+        place, start, shards = self._items.place, self._items.start, self._items.shards
+        return PatternExplanation(
+            f"outbox {self.name}, {shards} shards in {place.table}",
+            (
+                f"{place.partition} {start}#0..{shards - 1}  {place.sort} <microsecond>#<id>  topic, body, key, attempts, due",
+                f"{place.partition} {start}#<shard>#SENT, {start}#<shard>#PARKED  {place.sort} the same",
+                f"{place.partition} {start}#KEY#<key>  {place.sort} HEAD  last, shard",
+            ),
+            (
+                OperationCost("add", "one Put more in the transaction", 0, 2),
+                OperationCost("add with a key", "GetItem, and two Puts more in the transaction", 1, 4),
+                OperationCost(
+                    "relay, a message", "TransactWriteItems of 2, and TransactGetItems if it has a key", 2, 4
+                ),
+                OperationCost("relay, a shard", "two UpdateItem for the lease, and a Query", 1, 2),
+            ),
+            (
+                "messages are delivered at least once: receivers recognise repetitions by message.id",
+                f"a delivery that takes longer than {self.lease_seconds:g} seconds may be made by another relay too",
+            ),
+        )
+
+
+class _Parked:
+    """Parked messages, shard after shard."""
+
+    def __init__(self, items: OutboxItems, label: str, shards: Callable[[], Work[int]]) -> None:
+        self._items = items
+        self._label = label
+        self._shards = shards
+        self._left: list[Listing[Message]] | None = None
+        self.is_done = False
+
+    def page(self) -> Work[list[Message]]:
+        if self._left is None:
+            known = yield from self._shards()
+            requests = [self._items.listing(shard, PARKED) for shard in range(known)]
+            self._left = [Listing(request, self._label, self._items.message) for request in requests]
+        found = yield from self._left[0].page()
+        if self._left[0].is_done:
+            self._left.pop(0)
+        self.is_done = not self._left
+        return found
+
+
+def _only_gone(failed: TransactionFailed) -> None:
+    for _, _, error in failed.failures:
+        if not isinstance(error, ConditionFailed):
+            raise error

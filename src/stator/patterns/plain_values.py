@@ -1,0 +1,52 @@
+"""Values without a declared type, such as the attributes of a link: what DynamoDB knows, and nothing it would change on the way."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from stator.errors import RequestRefused
+from stator.model.values import Value
+
+
+def encode_plain(value: Any) -> Value:
+    """None, bool, int, Decimal, str, bytes, and lists and dictionaries of them."""
+    match value:
+        case None:
+            return {"NULL": True}
+        case bool():
+            return {"BOOL": value}
+        case int() | Decimal():
+            return {"N": str(value)}
+        case str():
+            return {"S": value}
+        case bytes():
+            return {"B": b64encode(value).decode()}
+        case list() | tuple():
+            return {"L": [encode_plain(each) for each in value]}
+        case Mapping():
+            return {"M": {str(name): encode_plain(each) for name, each in value.items()}}
+    raise RequestRefused(
+        f"{value!r} cannot be stored without a declared type",
+        hint="use text, an int, a Decimal, bytes, or lists and dictionaries of them; a time as value.isoformat()",
+    )
+
+
+def decode_plain(value: Value) -> Any:
+    """Numbers come back as int where they are whole, else as Decimal."""
+    [(kind, content)] = value.items()
+    match kind:
+        case "NULL":
+            return None
+        case "N":
+            number = Decimal(content)
+            return int(number) if number == number.to_integral_value() else number
+        case "B":
+            return b64decode(content)
+        case "L":
+            return [decode_plain(each) for each in content]
+        case "M":
+            return {name: decode_plain(each) for name, each in content.items()}
+    return content

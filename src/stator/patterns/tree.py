@@ -1,0 +1,350 @@
+"""Trees: folders, categories, organisations. A node is an entity with a parent; subtrees of any size are moved and deleted safely.
+
+    PK  TREE#files#docs      SK  NODE             parent  home    path  [root, home]    data {...}   revision  3
+    PK  TREE#files#home      SK  CHILD#Documents#docs     node  docs                    data {...}
+    PK  TREE#files           SK  CHILD#Root#root  node  root                            the roots
+    PK  TREE#files           SK  JOB#5be1...      kind  move | delete    node  docs     what is not finished
+
+A node is two items, always written in one transaction: the *node item*, found by identity, and the *child item*, which lies with its parent and
+sorts by the field the tree is ordered by. So the children of a node are one Query, and descendants are read level by level, with a Query for
+each node of the level above, side by side. Keys hold no path, and that is the point: the place of a node is its parent, said in one item, and
+a subtree of a million nodes moves in one transaction of a few items. A path in the keys would make descendants one Query for each
+level, but a move would have to rewrite every item below, and readers would meet the tree half here, half there.
+
+``path`` holds the ancestors, so that they are read in one BatchGetItem. It is a hint: what it says is compared with the parents of the nodes that
+come back, and where it is out of date the ancestors above are asked for from there. After a move it is brought up to date by a *job*
+(``tree_jobs``), which ``resume()`` finishes if the process dies; reads are right before, and take one batch more.
+
+Invariants:
+
+- Every node has one parent, or is a root; it is listed under that parent and nowhere else. This holds at every moment, also during a move.
+- No cycles: a move is one transaction with a condition on each ancestor of the new parent, that its parent is the one that was read. Of two
+  moves that would make a cycle together, one fails, reads again, and is refused. No lock is needed, and none can be left behind.
+- A deleted subtree is gone from its parent's children at once. Its nodes disappear one by one while the job runs: ``get`` may still find a deep one until
+  then, but nothing can be moved under a node that the job has reached, and ``add`` under one fails. A node moved out before the job reaches it lives on.
+
+What fails: a process that dies in a move or a deletion leaves a job item. ``resume()``, run at start or on a schedule, does the rest, from wherever it
+stopped; several may run at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from stator.errors import ItemExists, ItemNotFound, RequestRefused, TransactionConflict, TreeCycle, TreeTooDeep
+from stator.model.values import Item
+from stator.patterns.explanation import OperationCost, PatternExplanation
+from stator.patterns.listing import Listing, query_all
+from stator.patterns.operation import D, OnDb, iteration, operation
+from stator.patterns.tree_items import Stored, TreeItems
+from stator.patterns.tree_jobs import TreeJobs
+from stator.tables.sending import write
+from stator.tables.statements import Statement
+from stator.tables.work import Gather, Pause, Work, gathered
+
+E = TypeVar("E")
+MOST_LEVELS = 90  # a move has a condition for each ancestor, and a transaction takes a hundred items
+_AT_ONCE = 16
+_ATTEMPTS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Node(Generic[E]):
+    """``parent`` is the identity of the node above, None for a root; ``level`` counts down from the node that was asked about."""
+
+    entity: E
+    parent: Any
+    level: int
+
+
+class Tree(OnDb[D], Generic[D, E]):
+    """``Tree(db, Folder, name="files", order=Folder.name, unique_siblings=True)``.
+
+    Children are sorted by ``order``, or by identity; with ``unique_siblings`` no two of one parent have the same value there.
+    Nodes are named by identity, or by an object.
+    """
+
+    def __init__(
+        self, db: D, entity: type[E], *, name: str | None = None, order: Any = None, unique_siblings: bool = False
+    ) -> None:
+        super().__init__(db)
+        self.entity = entity
+        self.name = name or entity.__name__
+        self._items = TreeItems(self.context.schema.place, self.name, entity, order, unique_siblings)
+        self._jobs = TreeJobs(self.context, self._items)
+        self._label = f"tree {self.name}"
+
+    # -- one node
+
+    @operation
+    def add(self, entity: E, parent: Any = None) -> Work[None]:
+        """ItemExists if its identity is in the tree, UniqueTaken if a sibling has its name, ItemNotFound if there is no such parent."""
+        text, shown = self._text(entity), self._shown(entity)
+        above = None if parent is None else self._text(parent)
+
+        def prepare() -> Work[list[Statement]]:
+            path: tuple[str, ...] = ()
+            checks = []
+            if above is not None:
+                found = yield from self._present(above)
+                if above == text:
+                    raise ItemExists(f"{shown} is in the tree already")
+                path = found.path_below
+                checks.append(self._items.check(found, path=True))
+            _check_depth(len(path))
+            node = Stored(text, above, path, self._items.child_text(entity, text), self._items.data(entity), 1)
+            return [self._items.create_node(node, shown), self._items.put_child(node), *checks]
+
+        yield from write(self.context, prepare, self._label, once=True)
+
+    @operation
+    def update(self, entity: E) -> Work[None]:
+        """Store what a node holds; its place stays, except among its siblings."""
+        text = self._text(entity)
+
+        def prepare() -> Work[list[Statement]]:
+            was = yield from self._present(text)
+            child = self._items.child_text(entity, text)
+            node = Stored(text, was.parent, was.path, child, self._items.data(entity), was.revision + 1)
+            statements = [self._items.replace_node(node, was)]
+            if child == was.child:
+                return [*statements, self._items.put_child(node, new=False)]
+            return [*statements, self._items.put_child(node), self._items.delete_child(was)]
+
+        yield from write(self.context, prepare, self._label, once=True)
+
+    @operation
+    def get(self, id: Any) -> Work[Node[E] | None]:
+        found = yield from self._jobs.read(self._text(id))
+        return None if found is None or found.job is not None else self._node(found, 0)
+
+    # -- below
+
+    @iteration
+    def children(self, id: Any = None) -> Listing[Node[E]]:
+        """In order; those of None are the roots."""
+        text = None if id is None else self._text(id)
+        return Listing(self._items.children(text), self._label, lambda item: self._child(item, text, 1))
+
+    @iteration
+    def descendants(self, id: Any = None, levels: int | None = None) -> Descent[E]:
+        """Children, then theirs, and so on, ``levels`` deep; level by level, each in the order of the parents. Those of None are all nodes."""
+        if levels is not None and levels < 1:
+            raise RequestRefused(f"{levels} levels hold nothing", hint="ask for 1 or more")
+        text = None if id is None else self._text(id)
+        return Descent(self._items, self._label, self._child, text, levels)
+
+    @operation
+    def count(self, id: Any = None) -> Work[int]:
+        """How many descendants a node has; without one, how many nodes the tree has. It reads them all."""
+        total = 0
+        pages = self.descendants.pages(id)
+        while not pages.is_done:
+            total += len((yield from pages.page()))
+        return total
+
+    # -- above
+
+    @operation
+    def path(self, id: Any) -> Work[list[Node[E]]]:
+        """From the root down to the node itself; empty if there is no such node."""
+        line = yield from self._line(self._text(id))
+        return [self._node(each, -level) for level, each in reversed(list(enumerate(line)))]
+
+    @operation
+    def ancestors(self, id: Any) -> Work[list[Node[E]]]:
+        """From the root down to the parent, in one BatchGetItem."""
+        return (yield from self.path.work(id))[:-1]
+
+    # -- whole subtrees
+
+    @operation
+    def move(self, id: Any, parent: Any = None) -> Work[None]:
+        """Put a node, with all that is below it, under another; without ``parent`` it becomes a root. TreeCycle if it is below itself."""
+        text = self._text(id)
+        above = None if parent is None else self._text(parent)
+        job = self.context.token()
+        has_moved = False
+
+        def prepare() -> Work[list[Statement]]:
+            nonlocal has_moved
+            was = yield from self._present(text)
+            has_moved = was.parent != above
+            if not has_moved:
+                return []
+            line = [] if above is None else (yield from self._line(above))
+            if above is not None and not line:
+                raise self._missing(above)
+            if any(each.text == text for each in line):
+                raise TreeCycle(self.name, self._items.identities.value(text), parent)
+            _check_depth(len(line))
+            path = tuple(each.text for each in reversed(line))
+            node = Stored(text, above, path, was.child, was.data, was.revision + 1)
+            return [
+                self._items.replace_node(node, was),
+                self._items.put_child(node),
+                self._items.delete_child(was),
+                self._items.put_job(job, "move", text, self.context.now()),
+                *(self._items.check(each, path=False) for each in line),
+            ]
+
+        yield from write(self.context, prepare, self._label, once=True)
+        if has_moved:
+            yield from self._jobs.run(job, "move", text)
+
+    @operation
+    def delete(self, id: Any) -> Work[int]:
+        """Delete a node and all that is below it; gives how many nodes that were, 0 if there is no such node."""
+        text = self._text(id)
+        job = self.context.token()
+        is_there = False
+
+        def prepare() -> Work[list[Statement]]:
+            nonlocal is_there
+            was = yield from self._jobs.read(text)
+            is_there = was is not None and was.job is None
+            if was is None or not is_there:
+                return []
+            return [
+                self._items.mark(job, text, was.parent, was.child),
+                self._items.delete_child(was),
+                self._items.put_job(job, "delete", text, self.context.now()),
+            ]
+
+        yield from write(self.context, prepare, self._label, once=True)
+        return (yield from self._jobs.run(job, "delete", text)) if is_there else 0
+
+    @operation
+    def resume(self) -> Work[int]:
+        """Finish the moves and deletions that others began and did not finish; gives how many."""
+        found = yield from self._jobs.unfinished()
+        for item in found:
+            job = item[self._items.place.sort]["S"].partition("#")[2]
+            yield from self._jobs.run(job, item["kind"]["S"], item["node"]["S"])
+        return len(found)
+
+    # -- reading
+
+    def _text(self, id: Any) -> str:
+        return self._items.identities.text(id)
+
+    def _shown(self, id: Any) -> str:
+        values = self._items.identities.values(id)
+        return f"{self._items.info.name} {', '.join(map(str, values))}"
+
+    def _missing(self, text: str) -> ItemNotFound:
+        value = self._items.identities.value(text)
+        return ItemNotFound(f"{self._items.info.name} {value} is not in the tree {self.name}", item=None)
+
+    def _present(self, text: str) -> Work[Stored]:
+        found = yield from self._jobs.read(text)
+        if found is None or found.job is not None:
+            raise self._missing(text)
+        return found
+
+    def _line(self, text: str) -> Work[list[Stored]]:
+        """A node, its parent, and so on up to the root; begun anew when the tree changes under the reader's hands."""
+        for attempt in range(_ATTEMPTS):
+            found = yield from self._line_once(text)
+            if found is not None:
+                return found
+            yield Pause(self.context.backoff(attempt))
+        raise TransactionConflict(f"the nodes above {text} are moved by others all the time")
+
+    def _line_once(self, text: str) -> Work[list[Stored] | None]:
+        first = yield from self._jobs.read(text)
+        if first is None or first.job is not None:
+            return []
+        line = [first]
+        seen = {text}
+        while line[-1].parent is not None:
+            known = yield from self._jobs.read_many(list(line[-1].path))
+            before = len(line)
+            while (above := line[-1].parent) in known:
+                if above in seen:
+                    return None
+                seen.add(above)
+                line.append(known[above])
+            if len(line) == before:
+                return None
+        return line
+
+    def _node(self, found: Stored, level: int) -> Node[E]:
+        return Node(self._items.entity(found.data), self._value(found.parent), level)
+
+    def _child(self, item: Item, parent: str | None, level: int) -> Node[E]:
+        return Node(self._items.entity(item["data"]), self._value(parent), level)
+
+    def _value(self, text: str | None) -> Any:
+        return None if text is None else self._items.identities.value(text)
+
+    def explain(self) -> PatternExplanation:
+        place, start = self._items.place, self._items.partition
+        return PatternExplanation(
+            f"tree {self.name} of {self._items.info.name} in {place.table}",
+            (
+                f"{place.partition} {start}#<id>  {place.sort} NODE  parent, path, data",
+                f"{place.partition} {start}#<parent>  {place.sort} CHILD#<order>  node, data",
+                f"{place.partition} {start}  {place.sort} CHILD#<order> (the roots), JOB#<job>",
+            ),
+            (
+                OperationCost("add", "GetItem and TransactWriteItems of 3", 1, 6),
+                OperationCost("get", "GetItem", 1),
+                OperationCost("children", "Query", 1, note="for each 4 KB"),
+                OperationCost("descendants", "a Query for each node above the last level", 1, note="for each node"),
+                OperationCost("ancestors", "GetItem and BatchGetItem", 2, note="1 for each ancestor"),
+                OperationCost(
+                    "move",
+                    "TransactWriteItems of 4 and one for each ancestor",
+                    4,
+                    10,
+                    "and 1 write for each node below",
+                ),
+                OperationCost("delete", "two TransactWriteItems for each 40 nodes", 1, 6, "for each node"),
+            ),
+            (
+                f"at most {MOST_LEVELS} levels",
+                "additions to one parent, and moves under one ancestor, touch the same item: many at once are retried",
+            ),
+        )
+
+
+class Descent(Generic[E]):
+    """Descendants, a few parents at a time."""
+
+    def __init__(
+        self,
+        items: TreeItems,
+        label: str,
+        read: Callable[[Item, str | None, int], Node[E]],
+        text: str | None,
+        levels: int | None,
+    ) -> None:
+        self._items = items
+        self._label = label
+        self._read = read
+        self._levels = levels
+        self._level = 1
+        self._parents: list[str | None] = [text]
+        self._below: list[str | None] = []
+        self.is_done = False
+
+    def page(self) -> Work[list[Node[E]]]:
+        parents, self._parents = self._parents[:_AT_ONCE], self._parents[_AT_ONCE:]
+        queries = [query_all(self._items.children(parent), self._label) for parent in parents]
+        found: list[Node[E]] = []
+        for parent, items in zip(parents, gathered((yield Gather(queries)))):
+            found += [self._read(item, parent, self._level) for item in items]
+            self._below += [item["node"]["S"] for item in items]
+        if not self._parents:
+            self._parents, self._below = self._below, []
+            self.is_done = not self._parents or self._level == self._levels
+            self._level += 1
+        return found
+
+
+def _check_depth(levels: int) -> None:
+    if levels >= MOST_LEVELS:
+        raise TreeTooDeep(MOST_LEVELS)

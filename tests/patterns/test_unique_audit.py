@@ -1,0 +1,286 @@
+"""Guards agree with their items whatever is written through a Db; where something was written past it, the audit finds and repairs it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stator import Design, Entity, Query, UniqueAudit, connect, find, ident, read, ttl, unique
+from stator.clock import VirtualClock
+from stator.errors import ConditionFailed, DesignError, UniqueTaken
+from stator.tables.db import Db
+from tests.patterns.crashing import every_crash, every_item, in_threads
+from tests.tables.shop import Product, User, shop, user
+from tests.targets import Target
+
+
+class Invite(Entity):
+    invite_id: str = ident()
+    code: str = unique()
+    alias: str | None = unique(default=None)
+    expires: datetime | None = ttl(hours=1, default=None)
+
+
+@read(rps=10)
+def invite_by_id(invite_id: str) -> Query[Invite]:
+    return find(Invite).where(Invite.invite_id == invite_id)
+
+
+def invites(layout: str = "single-table") -> Design:
+    return Design("invites", [Invite], [invite_by_id], volumes={Invite: 100}, layout=layout)  # type: ignore[arg-type]
+
+
+def present() -> VirtualClock:
+    """It begins today: DynamoDB Local deletes what has expired by its own clock."""
+    return VirtualClock(float(int(time.time())))
+
+
+def guards(db: Db) -> dict[str, Any]:
+    return {item["PK"]["S"]: item for item in every_item(db) if item.get("SK") == {"S": "GUARD"}}
+
+
+def put_past(db: Db, entity: Any) -> None:
+    """Write an item as a program does that knows nothing of guards."""
+    of = db.context.schema.of_object(entity)
+    db.call("PutItem", {"TableName": of.table.name, "Item": of.item(entity)})
+
+
+def delete_past(db: Db, entity: Any) -> None:
+    of = db.context.schema.of_object(entity)
+    db.call("DeleteItem", {"TableName": of.table.name, "Key": of.key_of(entity)})
+
+
+def drop_guard(db: Db, email: str) -> None:
+    place = db.context.schema.place
+    db.call("DeleteItem", {"TableName": place.table, "Key": place.key(f"UNIQUE#User#email#{email}", "GUARD")})
+
+
+def kinds(findings: Any) -> list[str]:
+    return sorted(finding.kind for finding in findings)
+
+
+# --- guards follow their items ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("layout", ["single-table", "table-per-entity"])
+def test_guards_survive_update_and_delete(target: Target, layout: str) -> None:
+    db = target.connect(shop(layout))
+    audit = UniqueAudit(db, User)
+    db.create(user(1))
+    db.create(user(2))
+    with db.update(User, user_id="u1") as change:
+        change.email = "new@example.com"
+    with db.update(User, user_id="u2") as change:
+        change.name = "Another"
+    report = audit.audit()
+    assert (report.items, report.guards, report.ok) == (2, 2, True)
+    with pytest.raises(UniqueTaken):
+        db.create(User(user_id="u3", email="new@example.com", name="x"))
+    db.create(User(user_id="u3", email="u1@example.com", name="x"))
+    db.delete(User, user_id="u1")
+    report = audit.audit()
+    assert (report.items, report.guards, report.ok) == (2, 2, True)
+
+
+def test_a_guard_expires_with_its_item(target: Target) -> None:
+    clock = present()
+    db = target.connect(invites(), clock=clock)
+    audit = UniqueAudit(db, Invite)
+    first = Invite(invite_id="i1", code="c")
+    db.create(first)
+    assert first.expires is not None
+    ends = {"N": str(int(first.expires.timestamp()))}
+    [guard] = guards(db).values()
+    assert guard[db.context.schema.place.ttl] == ends
+    clock.advance(1800)
+    later = datetime.fromtimestamp(int(clock.now()) + 7200, UTC)
+    with db.update(Invite, invite_id="i1") as change:
+        change.expires = later
+    [guard] = guards(db).values()
+    assert guard[db.context.schema.place.ttl] == {"N": str(int(later.timestamp()))}
+    assert audit.audit().ok
+    clock.advance(3600)
+    with pytest.raises(UniqueTaken):
+        db.create(Invite(invite_id="i2", code="c"))
+    clock.advance(3601)
+    assert audit.audit().ok  # both are over, and wait for the service to delete them
+    db.create(Invite(invite_id="i2", code="c"))
+    assert audit.audit().ok
+    delete_past(db, first)  # as the service does, sooner or later
+    assert audit.audit().ok
+    assert audit.repair().repaired == []
+
+
+def test_a_service_that_deletes_one_of_the_two_first_does_no_harm(target: Target) -> None:
+    clock = present()
+    db = target.connect(invites(), clock=clock)
+    audit = UniqueAudit(db, Invite)
+    one, other = Invite(invite_id="i1", code="c1"), Invite(invite_id="i2", code="c2")
+    db.create(one)
+    db.create(other)
+    clock.advance(3601)
+    delete_past(db, one)
+    place = db.context.schema.place
+    db.call("DeleteItem", {"TableName": place.table, "Key": place.key("UNIQUE#Invite#code#c2", "GUARD")})
+    assert audit.audit().ok
+    db.create(Invite(invite_id="i3", code="c1"))
+    db.create(Invite(invite_id="i4", code="c2"))
+    assert audit.audit().ok
+
+
+# --- what comes apart is found ------------------------------------------------------------------------------
+
+
+def test_every_kind_is_found_and_repaired(target: Target) -> None:
+    db = target.connect(shop())
+    for number in range(1, 8):
+        db.create(user(number))
+    audit = UniqueAudit(db, User)
+    assert audit.audit().ok
+    delete_past(db, user(1))  # orphan
+    drop_guard(db, "u2@example.com")  # missing
+    put_past(db, User(user_id="u3", email="changed@example.com", name="x"))  # orphan and missing
+    put_past(db, User(user_id="u8", email="u4@example.com", name="x"))  # duplicate
+    delete_past(db, user(5))
+    put_past(db, User(user_id="u9", email="u5@example.com", name="x"))  # orphan and foreign
+    report = audit.audit()
+    assert kinds(report.findings) == ["duplicate", "foreign", "missing", "missing", "orphan", "orphan", "orphan"]
+    assert (report.items, report.guards) == (7, 6)
+    repaired = audit.repair()
+    assert kinds(repaired.repaired) == ["foreign", "missing", "missing", "orphan", "orphan"]
+    [left] = repaired.left
+    assert left.kind == "duplicate" and "u4@example.com" in str(left)
+    assert left.item == {"PK": {"S": "USER#u8"}, "SK": left.item["SK"]} if left.item else False
+    assert kinds(audit.audit().findings) == ["duplicate"]
+    db.delete(User, user_id="u4")  # somebody decides; the guard goes with it
+    assert kinds(audit.repair().repaired) == ["missing"]
+    assert audit.audit().ok
+    for email in ("u2@example.com", "u5@example.com", "changed@example.com", "u4@example.com"):
+        with pytest.raises(UniqueTaken):
+            db.create(User(user_id="new", email=email, name="x"))
+    db.create(User(user_id="new", email="u1@example.com", name="x"))
+
+
+def test_two_without_a_guard_and_the_same_value(target: Target) -> None:
+    db = target.connect(shop())
+    for number in (1, 2):
+        put_past(db, User(user_id=f"u{number}", email="same@example.com", name="x"))
+    report = UniqueAudit(db, User).repair()
+    assert (kinds(report.repaired), kinds(report.left)) == (["missing"], ["duplicate"])
+
+
+def test_an_expiry_that_differs_is_repaired(target: Target) -> None:
+    clock = present()
+    db = target.connect(invites("table-per-entity"), clock=clock)
+    audit = UniqueAudit(db, Invite)
+    db.create(Invite(invite_id="i1", code="c", alias="a"))
+    put_past(db, Invite(invite_id="i1", code="c", alias="a", expires=datetime.fromtimestamp(clock.now() + 9000, UTC)))
+    assert kinds(audit.audit().findings) == ["expiry", "expiry"]
+    assert kinds(audit.repair().repaired) == ["expiry", "expiry"]
+    assert audit.audit().ok
+    clock.advance(8000)
+    with pytest.raises(UniqueTaken):
+        db.create(Invite(invite_id="i2", code="c"))
+
+
+def test_a_repair_that_dies_at_any_call_is_finished_by_the_next(target: Target) -> None:
+    db = target.connect(shop())
+    audit = UniqueAudit(db, User)
+
+    def break_it() -> None:
+        put_past(db, user(1))
+        put_past(db, user(2))
+        drop_guard(db, "u1@example.com")
+        db.put(user(3))
+        delete_past(db, user(3))
+
+    break_it()
+    for _ in every_crash(db, lambda dying: UniqueAudit(dying, User).repair(), step=3):
+        audit.repair()
+        assert audit.audit().ok
+        break_it()
+    assert audit.audit().ok
+
+
+def test_writers_go_on_while_it_repairs(target: Target) -> None:
+    """Nothing that is right is ever found wrong, and no repair takes a value from its item."""
+    db = target.connect(shop())
+    for number in range(6):
+        db.create(user(number))
+    delete_past(db, user(5))
+
+    def writer(seed: int) -> None:
+        chance = random.Random(seed)
+        for turn in range(10):
+            with db.update(User, user_id=f"u{seed}") as change:
+                change.email = f"{seed}-{turn}-{chance.random()}@example.com"
+
+    def auditor() -> None:
+        for _ in range(4):
+            report = UniqueAudit(db, User).repair()
+            assert kinds(report.repaired) in ([], ["orphan"]) and report.left == []
+
+    assert in_threads(lambda: writer(0), lambda: writer(1), auditor, auditor) == []
+    assert UniqueAudit(db, User).audit().ok
+    assert len(guards(db)) == 5
+
+
+def test_tasks(target: Target) -> None:
+    async def main() -> None:
+        async with target.connect_async(shop()) as db:
+            await db.create(user(1))
+            assert (await UniqueAudit(db, User).audit()).guards == 1
+            assert (await UniqueAudit(db, User).repair()).repaired == []
+
+    asyncio.run(main())
+
+
+PEOPLE, EMAILS = st.sampled_from("pqr"), st.sampled_from("abc")
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["put", "delete", "put past", "delete past", "drop guard"]), PEOPLE, EMAILS), max_size=20
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(STEPS)
+def test_after_a_repair_only_duplicates_are_left(steps: list[tuple[str, str, str]]) -> None:
+    with connect(shop()) as db:
+        for what, who, email in steps:
+            entity = User(user_id=who, email=email, name="x")
+            known = db.get(User, user_id=who, consistent=True)
+            entity.rev = 0 if known is None else known.rev
+            try:
+                match what:
+                    case "put":
+                        db.put(entity)
+                    case "delete":
+                        db.delete(User, user_id=who)
+                    case "put past":
+                        put_past(db, entity)
+                    case "delete past":
+                        delete_past(db, entity)
+                    case _:
+                        drop_guard(db, email)
+            except ConditionFailed:
+                continue  # the value, or its guard, is another's
+        UniqueAudit(db, User).repair()
+        left = UniqueAudit(db, User).audit().findings
+        assert {finding.kind for finding in left} <= {"duplicate"}
+        stored = [item for item in every_item(db) if "user_id" in item]
+        emails = {item["email"]["S"] for item in stored}
+        assert len(left) == len(stored) - len(emails)
+        assert len(guards(db)) == len(emails)
+
+
+def test_it_says_what_it_costs_and_refuses_what_has_no_unique_field() -> None:
+    db = connect(shop())
+    assert "UNIQUE#User#<field>#<value>" in str(UniqueAudit(db, User).explain())
+    with pytest.raises(DesignError):
+        UniqueAudit(db, Product)
