@@ -25,6 +25,16 @@ class SystemClock:
         time.sleep(seconds)
 
 
+async def pause(clock: Clock, seconds: float) -> None:
+    """Sleep on a clock without holding up the event loop."""
+    import asyncio  # heavy, and whoever awaits this has it already
+
+    if not isinstance(clock, SystemClock):
+        clock.sleep(seconds)
+        seconds = 0.0
+    await asyncio.sleep(seconds)
+
+
 class VirtualClock:
     """A clock for tests and simulations: ``advance`` moves it, and ``sleep`` advances it."""
 

@@ -62,6 +62,7 @@ the facts a caller needs stand as attributes.
     |   +-- LeaseLost                     the lease ended before it was renewed or given back
     |   +-- AlreadyRunning                another is carrying the same request out
     |   +-- PayloadDiffers                the same key came with another payload
+    |   +-- Unstorable                    a result that cannot be kept, of work that is done
     |   +-- TookTooLong                   the work was taken over before its result could be stored
     |   +-- TreeCycle                     a node was to be moved below itself
     |   +-- TreeTooDeep                   a tree has no room for one more level
@@ -511,6 +512,10 @@ class PayloadDiffers(PatternError):
 
     def __init__(self, key: str) -> None:
         super().__init__(f"{key} was used with another payload before", hint="use a key of its own for each request")
+
+
+class Unstorable(PatternError):
+    """The work is done; what it gave cannot be given again."""
 
 
 class TookTooLong(PatternError):

@@ -20,7 +20,7 @@ def test_one_holder_at_a_time(target: Target) -> None:
     lease = one.acquire()
     with pytest.raises(LockBusy) as caught:
         other.acquire()
-    assert caught.value.owner == one.owner
+    assert caught.value.owner == lease.owner
     assert other.holder() == lease
     assert one.release(lease)
     assert other.holder() is None
@@ -48,6 +48,23 @@ def test_a_lease_that_is_over_is_taken_and_fences_the_first_off() -> None:
         one.renew(first)
     other.renew(second)
     assert second.until == clock.now() + 10
+
+
+def test_threads_that_share_a_lock_object_exclude_each_other_too() -> None:
+    lock = Lock(connect(shop()), "job", owner="me")
+    with lock.held() as lease:
+        assert lease.owner.startswith("me ")
+        with pytest.raises(LockBusy):
+            lock.acquire()
+
+
+def test_a_lease_whose_time_is_over_does_not_pass() -> None:
+    clock = VirtualClock()
+    lease = Lock(connect(shop(), clock=clock), "job", lease_seconds=10).acquire()
+    lease.check()
+    clock.advance(11)
+    with pytest.raises(LeaseLost):
+        lease.check()
 
 
 def test_waiting_for_it() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from stator import connect
 from stator.clock import VirtualClock
-from stator.errors import AlreadyRunning, PayloadDiffers, StatorError, TookTooLong
+from stator.errors import AlreadyRunning, PayloadDiffers, TookTooLong, Unstorable
 from stator.patterns.once import Once
 from tests.tables.shop import shop
 from tests.targets import Target
@@ -143,5 +143,14 @@ def test_as_a_block(target: Target) -> None:
 
 def test_a_result_that_cannot_be_kept_says_so() -> None:
     once = Once(connect(shop()), "jobs")
-    with pytest.raises(StatorError, match="cannot be stored"):
-        once.run("k", lambda: object())
+    done: list[int] = []
+
+    def work() -> object:
+        done.append(1)
+        return object()
+
+    with pytest.raises(Unstorable, match="cannot be stored"):
+        once.run("k", work)
+    with pytest.raises(Unstorable, match="carried out before"):
+        once.run("k", work)
+    assert done == [1]  # not done again for want of a result

@@ -209,7 +209,7 @@ def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
         str(tmp_path / "data"),
         "--json",
     ]
-    stop = threading.Event()
+    stop, ready = threading.Event(), threading.Event()
     up = threading.Event()
 
     def serve() -> None:
@@ -219,6 +219,7 @@ def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
                 assert process.stdout is not None
                 process.stdout.readline()
                 up.set()
+                ready.wait()
                 stop.wait(0.15 + chance.random() * 0.3)
                 process.kill()
 
@@ -230,6 +231,7 @@ def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
         db = connect(shop(), f"http://127.0.0.1:{port}", **options)
         db.ensure()
         db.upsert(Product(sku="s1", stock=0))
+        ready.set()
         acknowledged: list[str] = []
         added = unknown = 0
         until = time.monotonic() + 6
@@ -264,5 +266,6 @@ def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
         assert added > 20 and unknown < 20
         assert users >= set(acknowledged)
     finally:
+        ready.set()
         stop.set()
         keeper.join()

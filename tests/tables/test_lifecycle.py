@@ -127,7 +127,8 @@ def test_a_prefix_keeps_environments_apart() -> None:
     design = shop()
     for prefix in ("dev-", "test-"):
         connect(design, engine, prefix=prefix)
-    assert engine.call("ListTables", {})["TableNames"] == ["dev-shop", "test-shop"]
+    names = ["dev-shop", "dev-shop-stator", "test-shop", "test-shop-stator"]
+    assert engine.call("ListTables", {})["TableNames"] == names
     dev, test = (connect(design, engine, prefix=prefix) for prefix in ("dev-", "test-"))
     from .shop import user
 

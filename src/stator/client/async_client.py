@@ -13,11 +13,11 @@ from typing import Any, cast
 
 from stator.client.credentials import Credentials, CredentialSource
 from stator.client.endpoint import Endpoint, connect_request
-from stator.client.exchange import Exchange, timeout_left
+from stator.client.exchange import Exchange, not_sent, timeout_left
 from stator.client.replies import HttpReply, ReplyParser
 from stator.client.retry import RetryPolicy
-from stator.clock import Clock
-from stator.errors import ConnectionTrouble, DeadlineExceeded, ReplyLost, ServiceError, Unreachable
+from stator.clock import Clock, pause
+from stator.errors import ConnectionTrouble, ReplyLost, ServiceError, Unreachable
 
 _DROP_AFTER_SECONDS = 20.0
 
@@ -59,7 +59,7 @@ class AsyncClient:
                 message = exchange.message(operation, body, credentials)
                 answer = exchange.judged(await self._pool.send(message, self._read_timeout, until))
             except (ServiceError, ConnectionTrouble) as error:
-                await asyncio.sleep(exchange.before_retry(operation, attempts, error))
+                await pause(exchange.clock, exchange.before_retry(operation, attempts, error))
             else:
                 attempts.succeeded()
                 return answer
@@ -89,7 +89,7 @@ class _Pool:
             await self._turn(until)
         self._used += 1
         try:
-            connection = self._taken() or await self._opened()
+            connection = self._taken() or await self._opened(until)
             try:
                 reply = await connection.send(message, timeout_left(timeout_seconds, until, time.monotonic()))
             except (
@@ -125,11 +125,11 @@ class _Pool:
             try:
                 left = None if until is None else max(0.0, until - time.monotonic())
                 await asyncio.wait_for(turn, left)
-            except TimeoutError:
-                raise DeadlineExceeded("no connection became free within the time given") from None
-            except BaseException:
+            except BaseException as error:
                 if turn.done() and not turn.cancelled():
                     self._wake_next()  # the turn was given to one who is no longer there
+                if isinstance(error, TimeoutError):
+                    raise not_sent("no connection became free within the time given") from None
                 raise
             finally:
                 if turn in self._waiting:
@@ -150,15 +150,14 @@ class _Pool:
             connection.close()
         return None
 
-    async def _opened(self) -> _Connection:
+    async def _opened(self, until: float | None) -> _Connection:
         endpoint = self._endpoint
+        allowed = timeout_left(self._connect_timeout, until, time.monotonic())
         try:
-            async with asyncio.timeout(self._connect_timeout):
+            async with asyncio.timeout(allowed):
                 return await _open(endpoint)
         except TimeoutError:
-            raise Unreachable(
-                f"no connection to {endpoint.authority} within {self._connect_timeout:g} seconds"
-            ) from None
+            raise Unreachable(f"no connection to {endpoint.authority} within {allowed:g} seconds") from None
         except ssl.SSLCertVerificationError as error:
             trouble = Unreachable(f"{endpoint.authority} has a certificate that is not trusted: {error.verify_message}")
             trouble.hint = "give its authority with ca_bundle=..., or AWS_CA_BUNDLE"
@@ -187,11 +186,14 @@ async def _open(endpoint: Endpoint) -> _Connection:
         return made
     transport, made = await loop.create_connection(_Connection, endpoint.proxy.host, endpoint.proxy.port)
     if endpoint.tls is not None:
-        answer = await made.tunnel(connect_request(endpoint))
-        if answer[9:12] != b"200":
+        try:
+            answer = await made.tunnel(connect_request(endpoint))
+            if answer[9:12] != b"200":
+                raise OSError(f"the proxy answered {answer.split(bytes([13]), 1)[0].decode(errors='replace')}")
+            inner = await loop.start_tls(transport, made, endpoint.tls, server_hostname=endpoint.host)
+        except BaseException:
             transport.close()
-            raise OSError(f"the proxy answered {answer.split(bytes([13]), 1)[0].decode(errors='replace')}")
-        inner = await loop.start_tls(transport, made, endpoint.tls, server_hostname=endpoint.host)
+            raise
         assert inner is not None
         made.connection_made(inner)
     return made

@@ -77,7 +77,10 @@ class Exchange:
         if checksum is not None and int(checksum) != zlib.crc32(body):
             raise ReplyDamaged("the answer's checksum differs from what came")
         if reply.status == 200:
-            answer: dict[str, Any] = orjson.loads(body) if body else {}
+            try:
+                answer: dict[str, Any] = orjson.loads(body) if body else {}
+            except orjson.JSONDecodeError:
+                raise ReplyDamaged(f"the answer is not JSON: {body[:60]!r}") from None
             return answer
         raise self._refusal(reply)
 
@@ -129,5 +132,12 @@ def timeout_left(read_timeout_seconds: float, deadline: float | None, now: float
         return read_timeout_seconds
     left = deadline - now
     if left <= 0:
-        raise DeadlineExceeded("no answer within the time given")
+        raise not_sent("no answer within the time given")
     return min(read_timeout_seconds, left)
+
+
+def not_sent(message: str) -> DeadlineExceeded:
+    """The time is over before anything was sent."""
+    error = DeadlineExceeded(message)
+    error.sent = False
+    return error

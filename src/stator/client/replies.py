@@ -76,6 +76,8 @@ class ReplyParser:
         )
         length = header(self._head, b"content-length")
         if length is not None:
+            if not length.isdigit():
+                raise ReplyDamaged(f"the answer's length is {length[:20]!r}")
             self._end = int(length)
         elif not self._is_chunked:
             self.until_closed = self._status not in (204, 304)
@@ -100,5 +102,5 @@ class ReplyParser:
 
     def _reply(self, body: bytes, *, keeps_alive: bool = True) -> HttpReply:
         assert self._head is not None
-        stays = keeps_alive and b"\r\nconnection: close" not in self._head and self._head.startswith(b"http/1.1")
+        stays = keeps_alive and header(self._head, b"connection") != b"close" and self._head.startswith(b"http/1.1")
         return HttpReply(self._status, self._head, body, stays)

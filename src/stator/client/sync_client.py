@@ -15,11 +15,11 @@ from typing import Any
 
 from stator.client.credentials import CredentialSource
 from stator.client.endpoint import Endpoint, connect_request
-from stator.client.exchange import Exchange, timeout_left
+from stator.client.exchange import Exchange, not_sent, timeout_left
 from stator.client.replies import HttpReply, ReplyParser
 from stator.client.retry import RetryPolicy
 from stator.clock import Clock
-from stator.errors import ConnectionTrouble, DeadlineExceeded, ReplyLost, ServiceError, Unreachable
+from stator.errors import ConnectionTrouble, ReplyLost, ServiceError, Unreachable
 
 _RECEIVE_BYTES = 65_536
 # A connection that has been idle for this long is looked at before it is used again, and after this much longer not used at all.
@@ -88,9 +88,12 @@ class _Pool:
     def send(self, message: bytes, timeout_seconds: float, until: float | None) -> HttpReply:
         left = None if until is None else max(0.0, until - time.monotonic())
         if not self._free.acquire(timeout=left):
-            raise DeadlineExceeded("no connection became free within the time given")
+            raise not_sent("no connection became free within the time given")
         try:
-            connection = self._taken() or _Connection(self._endpoint, self._connect_timeout)
+            connection = self._taken()
+            if connection is None:
+                allowed = timeout_left(self._connect_timeout, until, time.monotonic())
+                connection = _Connection(self._endpoint, allowed)
             try:
                 reply = connection.send(message, timeout_left(timeout_seconds, until, time.monotonic()))
             except BaseException:
@@ -133,10 +136,9 @@ class _Connection:
 
     def send(self, message: bytes, timeout_seconds: float) -> HttpReply:
         connection = self._socket
-        if timeout_seconds != self._timeout:
-            connection.settimeout(timeout_seconds)
-            self._timeout = timeout_seconds
+        self._set_timeout(timeout_seconds)
         parser = ReplyParser()
+        started = time.monotonic()
         try:
             connection.sendall(message)
             while True:
@@ -146,14 +148,26 @@ class _Connection:
                     return reply
                 if not data:
                     raise ReplyLost("the connection was closed before the answer was there")
+                # The time is for the whole answer, not for each part of it.
+                left = timeout_seconds - (time.monotonic() - started)
+                if left <= 0:
+                    raise TimeoutError
+                self._set_timeout(left)
         except TimeoutError:
             raise ReplyLost(f"no answer within {timeout_seconds:g} seconds") from None
         except OSError as error:
             raise ReplyLost(f"the connection broke: {error}") from None
 
+    def _set_timeout(self, seconds: float) -> None:
+        if seconds != self._timeout:
+            self._socket.settimeout(seconds)
+            self._timeout = seconds
+
     def is_quiet(self) -> bool:
         """An idle connection has nothing to read: if it does, the other side has closed it."""
-        return not select.select([self._socket], [], [], 0)[0]
+        watching = select.poll()
+        watching.register(self._socket, select.POLLIN)
+        return not watching.poll(0)
 
     def close(self) -> None:
         self._socket.close()

@@ -148,6 +148,16 @@ class AdaptedInfo(EntityInfo):
             raise DesignError(f"{self.name} has no identity", hint='name the fields, as in ident="order_id"')
         return names
 
+    def default_maker(self, field: str) -> Callable[[], Any] | None:
+        return self._declared[field].default
+
+    @property
+    def is_frozen(self) -> bool:
+        return self.library.is_frozen(self.model)
+
+    def replaced(self, made: Any, changes: Mapping[str, Any]) -> Any:
+        return self.library.replaced(made, changes)
+
     @cached_property
     def codec(self) -> Codec:
         absent = {
@@ -203,9 +213,15 @@ class NestedModel(Nested):
 
 @dataclass(frozen=True, slots=True)
 class ModelField:
+    """``default`` makes the value of a field that is not given; None where one has to be."""
+
     name: str
     type: Any
-    has_default: bool
+    default: Callable[[], Any] | None
+
+    @property
+    def has_default(self) -> bool:
+        return self.default is not None
 
 
 class Library(Protocol):
@@ -222,6 +238,10 @@ class Library(Protocol):
     def maker(self, model: type, entity: str | None) -> Callable[[dict[str, Any]], Any]:
         """Makes a model of values by field name; those that have a default may be left out. Nested ones have no entity."""
         ...
+
+    def is_frozen(self, model: type) -> bool: ...
+
+    def replaced(self, made: Any, changes: Mapping[str, Any]) -> Any: ...
 
 
 class _Pydantic:
@@ -240,7 +260,16 @@ class _Pydantic:
 
     def fields(self, model: type) -> list[ModelField]:
         declared: dict[str, Any] = cast("Any", model).model_fields
-        return [ModelField(name, field.annotation, not field.is_required()) for name, field in declared.items()]
+        return [ModelField(name, field.annotation, self._default(field)) for name, field in declared.items()]
+
+    def _default(self, field: Any) -> Callable[[], Any] | None:
+        return None if field.is_required() else lambda: field.get_default(call_default_factory=True)
+
+    def is_frozen(self, model: type) -> bool:
+        return bool(cast("Any", model).model_config.get("frozen"))
+
+    def replaced(self, made: Any, changes: Mapping[str, Any]) -> Any:
+        return made.model_copy(update=dict(changes))
 
     def plain(self, annotation: Any) -> type | None:
         ours = getattr(annotation, "__module__", "").startswith("pydantic.")
@@ -288,7 +317,19 @@ class _Msgspec:
         return isinstance(annotation, type) and issubclass(annotation, self.module.Struct)
 
     def fields(self, model: type) -> list[ModelField]:
-        return [ModelField(field.name, field.type, not field.required) for field in self.module.structs.fields(model)]
+        return [ModelField(field.name, field.type, self._default(field)) for field in self.module.structs.fields(model)]
+
+    def _default(self, field: Any) -> Callable[[], Any] | None:
+        if field.required:
+            return None
+        no_default = self.module.NODEFAULT
+        return field.default_factory if field.default is no_default else lambda: field.default
+
+    def is_frozen(self, model: type) -> bool:
+        return bool(cast("Any", model).__struct_config__.frozen)
+
+    def replaced(self, made: Any, changes: Mapping[str, Any]) -> Any:
+        return self.module.structs.replace(made, **changes)
 
     def plain(self, annotation: Any) -> type | None:
         return None

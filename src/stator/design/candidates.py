@@ -19,7 +19,6 @@ holds are in the index at all, which is called sparse.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -313,5 +312,5 @@ def can_be_native(path: Path) -> bool:
 
 def _may_be_empty(known: EntityInfo, name: str) -> bool:
     """DynamoDB refuses an item with an empty string in a key: a field that is empty by default must not be one."""
-    declared = next(each for each in dataclasses.fields(known.cls) if each.name == name)
-    return declared.default in ("", b"")
+    default = known.default_maker(name)
+    return default is not None and default() in ("", b"")

@@ -13,8 +13,10 @@ classes that come later in the module.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
@@ -34,7 +36,7 @@ from stator.design.markers import (
     updated,
     version,
 )
-from stator.design.types import Shape, as_epoch, field_shapes
+from stator.design.types import Maybe, Shape, as_epoch, field_shapes
 from stator.errors import DesignError
 
 if TYPE_CHECKING:
@@ -141,6 +143,27 @@ class EntityInfo:
         from stator.design.codec import make_codec  # the codec needs this module's classes
 
         return make_codec(self)
+
+    def default_maker(self, field: str) -> Callable[[], Any] | None:
+        """What makes the value of a field that is not given; None where one has to be."""
+        declared = next(each for each in dataclasses.fields(self.cls) if each.name == field)
+        if declared.default_factory is not dataclasses.MISSING:
+            return declared.default_factory
+        if declared.default is not dataclasses.MISSING:
+            return lambda: declared.default
+        return (lambda: None) if isinstance(self.fields[field].shape, Maybe) else None
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether its objects cannot be changed."""
+        return False
+
+    def replaced(self, made: Any, changes: Mapping[str, Any]) -> Any:
+        """A copy of an object with some fields changed."""
+        copied = copy.copy(made)
+        for name, value in changes.items():
+            setattr(copied, name, value)
+        return copied
 
 
 def check_roles(entity: str, fields: dict[str, EntityField]) -> None:

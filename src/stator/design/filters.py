@@ -66,6 +66,19 @@ class FilterWriter:
     def add(self, condition: Condition, known: EntityInfo) -> None:
         self._terms.append(self._write(condition, known))
 
+    def term(self, condition: Condition, known: EntityInfo) -> str:
+        """One condition written down, with placeholders that no other condition of this writer has for other things."""
+        return self._write(condition, known)
+
+    @property
+    def names(self) -> dict[str, str]:
+        return {placeholder: name for name, placeholder in self._names.items()}
+
+    @property
+    def values(self) -> dict[str, Value]:
+        """Those of conditions that have no parameters."""
+        return {value.placeholder: value.fill({}) for value in self._values}
+
     def add_type(self, attribute: str, types: Iterable[str]) -> None:
         """Only items of these entities."""
         self._terms.append(self._is_type(attribute, sorted(types)))

@@ -7,7 +7,7 @@ from typing import Any
 
 from stator.errors import ConfigurationError
 from stator.patterns.operation import D, OnDb, operation
-from stator.tables.blobs import blob_keys
+from stator.tables.blobs import blob_keys, blob_prefix
 from stator.tables.work import Call, Outside, Work
 
 
@@ -27,7 +27,7 @@ class BlobAudit(OnDb[D]):
     def unnamed(self, *, older_than_seconds: float = 3600.0) -> Work[list[str]]:
         """Blobs that no item names and that are not just being written: the age keeps those under way out."""
         # The store first, then the table: a blob listed here and named by an item there is never missed.
-        listed = yield Outside(partial(lambda: list(self._store.keys(f"{self._of.name}/"))))
+        listed = yield Outside(partial(lambda: list(self._store.keys(blob_prefix(self._of)))))
         oldest = self.context.now() - older_than_seconds
         candidates = {key for key, written in listed if written <= oldest}
         named = yield from self._named() if candidates else _nothing()

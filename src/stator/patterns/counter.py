@@ -25,7 +25,7 @@ from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.operation import D, OnDb, operation
 from stator.tables.expressions import Expressions
-from stator.tables.sending import send_all
+from stator.tables.sending import read_together, send_all
 from stator.tables.statements import Statement
 from stator.tables.work import Call, Work
 
@@ -102,9 +102,8 @@ class Counter(OnDb[D]):
         return self._place.key(f"COUNTER#{self.name}", "TOTAL")
 
     def _read(self, keys: list[Item]) -> Work[list[Item]]:
-        gets = [{"Get": {"TableName": self._place.table, "Key": key}} for key in keys]
-        reply = yield Call("TransactGetItems", {"TransactItems": gets}, f"counter {self.name}")
-        return [each["Item"] for each in reply["Responses"] if each.get("Item")]
+        found = yield from read_together(self.context, self._place.table, keys, f"counter {self.name}")
+        return [item for item in found if item is not None]
 
     def _addition(self, key: Item, amount: int, **more: Any) -> Statement:
         return Statement("Update", self._add_request(key, amount) | more, f"add to {self.name}", _moved)
@@ -130,6 +129,8 @@ class Counter(OnDb[D]):
         request = {
             "TableName": self._place.table,
             "Key": self._total(),
+            # A process that knows of fewer shards does not make others forget theirs.
+            "ConditionExpression": f"attribute_not_exists({shards}) OR {shards} <= {written.value({'N': str(known)})}",
             "UpdateExpression": f"SET {shards} = {written.value({'N': str(known)})} ADD {n} {written.value({'N': str(amount)})}",
         }
         return Statement("Update", written.into(request), f"gather {self.name}", _moved)

@@ -4,8 +4,9 @@
 
 Taking the lease is one conditional update: it succeeds when nobody has it or the last holder's time is over, and counts ``fence`` up. The fence
 is what makes a lease safe: a holder that was stopped for longer than its lease wakes up and still believes it has the lock, so whatever the lock
-protects should be told the fence and refuse one that is lower than the highest it has seen (``tx.check`` with ``lease.condition()`` does that in
-a transaction on the same table). The holder renews the lease while it works; ``lost`` tells when that failed.
+protects should be told the fence and refuse one that is lower than the highest it has seen. The holder renews the lease while it works;
+``lease.check()`` raises when that failed, or when the lease's time is over. Each acquisition has an owner's token of its own: the threads of a
+process exclude each other as processes do.
 
 Times are the callers' own. A lease is taken over only when the time it was given, plus ``drift_seconds`` for clocks that differ, has passed.
 """
@@ -13,13 +14,15 @@ Times are the callers' own. A lease is taken over only when the time it was give
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from stator.errors import ConditionFailed, LeaseLost, LockBusy, StatorError
+from stator.clock import Clock, SystemClock
+from stator.errors import ConditionFailed, LeaseLost, LockBusy
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.operation import D, OnDb, operation
@@ -27,6 +30,8 @@ from stator.tables.async_db import AsyncDb
 from stator.tables.db import Db
 from stator.tables.expressions import Expressions
 from stator.tables.work import Call, Pause, Work
+
+log = logging.getLogger("stator.patterns")
 
 
 @dataclass(slots=True)
@@ -38,10 +43,11 @@ class Lease:
     fence: int
     until: float
     is_lost: bool = False
+    clock: Clock = field(default_factory=SystemClock, repr=False, compare=False)
 
     def check(self) -> None:
-        """Raise LeaseLost if it is."""
-        if self.is_lost:
+        """Raise LeaseLost if it is, or if its time is over."""
+        if self.is_lost or self.clock.now() >= self.until:
             raise LeaseLost(f"the lease on {self.name} was lost", hint="stop: another may be at the same work")
 
 
@@ -55,7 +61,7 @@ class Lock(OnDb[D]):
         self.name = name
         self.lease_seconds = lease_seconds
         self.drift_seconds = drift_seconds
-        self.owner = owner or self.context.token()
+        self.owner = owner
         self._place = self.context.schema.place
         self._key = self._place.key(f"LOCK#{name}", "LEASE")
 
@@ -64,10 +70,14 @@ class Lock(OnDb[D]):
         """Take the lease; LockBusy if another has it and goes on having it for ``wait_seconds``."""
         deadline = self.context.now() + wait_seconds
         attempt = 0
+        token = self.context.token()
+        owner = f"{self.owner} {token}" if self.owner else token
         while True:
             try:
-                return (yield from self._take())
+                return (yield from self._take(owner))
             except ConditionFailed as busy:
+                if busy.after_unknown and busy.item and busy.item.get("owner") == {"S": owner}:
+                    return self._lease(busy.item)
                 now = self.context.now()
                 if now >= deadline:
                     raise self._busy(busy.item) from None
@@ -75,7 +85,7 @@ class Lock(OnDb[D]):
             attempt += 1
             yield Pause(pause)
 
-    def _take(self) -> Work[Lease]:
+    def _take(self, me: str) -> Work[Lease]:
         now = self.context.now()
         until = now + self.lease_seconds
         written = Expressions()
@@ -84,16 +94,19 @@ class Lock(OnDb[D]):
         request = {
             "TableName": self._place.table,
             "Key": self._key,
-            "UpdateExpression": f"SET {owner} = {written.value({'S': self.owner})}, {ends} = {written.value(_seconds(until))}, "
+            "UpdateExpression": f"SET {owner} = {written.value({'S': me})}, {ends} = {written.value(_seconds(until))}, "
             f"{fence} = if_not_exists({fence}, {zero}) + {one}",
-            "ConditionExpression": f"attribute_not_exists({owner}) OR {ends} < {written.value(_seconds(now - self.drift_seconds))}"
-            f" OR {owner} = {written.value({'S': self.owner})}",
+            "ConditionExpression": f"attribute_not_exists({owner}) OR {ends} < {written.value(_seconds(now - self.drift_seconds))}",
             "ReturnValues": "ALL_NEW",
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
-        # Taking it twice only counts the fence up once more: harmless, so it may be sent again.
         reply = yield Call("UpdateItem", written.into(request), f"lock {self.name}")
-        return Lease(self.name, self.owner, int(reply["Attributes"]["fence"]["N"]), until)
+        return self._lease(reply["Attributes"])
+
+    def _lease(self, item: Item) -> Lease:
+        return Lease(
+            self.name, item["owner"]["S"], int(item["fence"]["N"]), float(item["until"]["N"]), clock=self.context.clock
+        )
 
     def _busy(self, item: Item | None) -> LockBusy:
         if not item or "owner" not in item:
@@ -143,7 +156,7 @@ class Lock(OnDb[D]):
         item = (yield Call("GetItem", request, f"lock {self.name}")).get("Item", {})
         if "owner" not in item or float(item["until"]["N"]) < self.context.now():
             return None
-        return Lease(self.name, item["owner"]["S"], int(item["fence"]["N"]), float(item["until"]["N"]))
+        return self._lease(item)
 
     def _still(self, lease: Lease, written: Expressions) -> str:
         owner, fence = written.value({"S": lease.owner}), written.value({"N": str(lease.fence)})
@@ -207,8 +220,8 @@ def _held(lock: Lock[Db], wait_seconds: float) -> Iterator[Lease]:
                 lock.renew(lease)
             except LeaseLost:
                 return
-            except StatorError:
-                lease.is_lost = lock.context.now() >= lease.until
+            except Exception:  # whatever it is, such as credentials that cannot be refreshed: the lease's end decides
+                log.exception("the lease on %s could not be renewed", lock.name)
 
     keeper = threading.Thread(target=renew, name=f"lease on {lock.name}", daemon=True)
     keeper.start()
@@ -231,8 +244,8 @@ async def _held_async(lock: Lock[AsyncDb], wait_seconds: float) -> AsyncIterator
                 await lock.renew(lease)
             except LeaseLost:
                 return
-            except StatorError:
-                lease.is_lost = lock.context.now() >= lease.until
+            except Exception:  # whatever it is, such as credentials that cannot be refreshed: the lease's end decides
+                log.exception("the lease on %s could not be renewed", lock.name)
 
     keeper = asyncio.create_task(renew())
     try:

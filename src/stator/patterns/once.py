@@ -10,7 +10,7 @@ its time is over, with a new owner, so that a late first cannot store its result
 A request that has the same key and another payload is a mistake of the caller's and refused: the checksum says so. Records expire: after
 ``remember_seconds`` (a day) the same key is new again, even before DynamoDB has deleted the record.
 
-``seen`` is the short form for messages: True the first time within the window, False for duplicates.
+``seen`` is the short form for messages: False the first time within the window, True for duplicates.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ import hashlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
 import orjson
 
-from stator.errors import AlreadyRunning, ConditionFailed, PayloadDiffers, StatorError, TookTooLong
+from stator.errors import AlreadyRunning, ConditionFailed, PayloadDiffers, TookTooLong, Unstorable, ValidationFailed
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.operation import D, OnDb, operation
@@ -118,18 +119,32 @@ class Once(OnDb[D]):
             raise PayloadDiffers(key)
         if record.get("state") != {"S": "done"}:
             return None
+        if "unstorable" in record:
+            raise Unstorable(
+                f"{key} was carried out before, but its result could not be kept: {record['unstorable']['S']}"
+            )
         return Attempt(key, record["owner"]["S"], is_done=True, result=orjson.loads(record["result"]["S"]))
 
     @operation
     def finish(self, attempt: Attempt, result: Any = None) -> Work[None]:
         """Store the result, which must be JSON. TookTooLong if another has taken over meanwhile."""
+        try:
+            yield from self._finish(attempt, {"result": {"S": _json(result)}})
+        except (Unstorable, ValidationFailed) as error:
+            # The work is done, and must not be done again because its result cannot be kept.
+            yield from self._finish(attempt, {"unstorable": {"S": str(error)[:1000]}})
+            raise
+        attempt.is_done, attempt.result = True, result
+
+    def _finish(self, attempt: Attempt, outcome: Item) -> Work[None]:
         now = self.context.now()
+        [(name, value)] = outcome.items()
         written = Expressions()
-        state, kept, expires = (written.name(name) for name in ("state", "result", self._place.ttl))
+        state, kept, expires = (written.name(each) for each in ("state", name, self._place.ttl))
         request = {
             "TableName": self._place.table,
             "Key": self._key(attempt.key),
-            "UpdateExpression": f"SET {state} = {written.value({'S': 'done'})}, {kept} = {written.value({'S': _json(result)})}, "
+            "UpdateExpression": f"SET {state} = {written.value({'S': 'done'})}, {kept} = {written.value(value)}, "
             f"{expires} = {written.value({'N': str(int(now + self.remember_seconds) + 1)})}",
             "ConditionExpression": f"{written.name('owner')} = {written.value({'S': attempt.owner})}",
         }
@@ -140,7 +155,6 @@ class Once(OnDb[D]):
                 f"{attempt.key} took longer than {self.running_seconds:g} seconds and was taken over",
                 hint="give running_seconds more than the work takes",
             ) from None
-        attempt.is_done, attempt.result = True, result
 
     @operation
     def fail(self, attempt: Attempt) -> Work[None]:
@@ -198,10 +212,7 @@ class Once(OnDb[D]):
         def wrap(function: F) -> F:
             @functools.wraps(function)
             def wrapped(*args: Any, **kwargs: Any) -> Any:
-                payload = {
-                    "args": [repr(each) for each in args],
-                    "kwargs": {name: repr(kwargs[name]) for name in kwargs},
-                }
+                payload = {"args": args, "kwargs": kwargs}
                 return self.run(key(*args, **kwargs), lambda: function(*args, **kwargs), payload)
 
             return cast("F", wrapped)
@@ -299,10 +310,19 @@ def _json(result: Any) -> str:
     try:
         return orjson.dumps(result).decode()
     except TypeError as error:
-        raise StatorError(
+        raise Unstorable(
             f"the result cannot be stored: {error}", hint="return JSON, such as an id or a dictionary"
         ) from None
 
 
 def _checksum(payload: Any) -> str:
-    return hashlib.sha256(orjson.dumps(payload, default=repr, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return hashlib.sha256(orjson.dumps(payload, default=_plain, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """Something that is the same each time for equal values, which the usual repr, with its address, is not."""
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(repr, value))
+    if isinstance(value, (bytes, bytearray, Decimal)):
+        return repr(value)
+    return {"type": type(value).__qualname__, "fields": getattr(value, "__dict__", None)}

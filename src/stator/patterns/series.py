@@ -183,7 +183,7 @@ class Series(OnDb[D], Generic[D, E]):
         about, secret = f"series {self.name}", self.context.cursor_key
         after: str | None = None
         if cursor is not None:
-            [position] = read_cursor(cursor, about, asked, secret)
+            [position], _ = read_cursor(cursor, about, asked, secret)
             assert isinstance(position, dict)
             after = position["after"]["S"]
         pages = self._pages(

@@ -143,7 +143,7 @@ class SeriesLayout:
         return f"{self.place.table}-{self.name}-{text}"
 
     def period_place(self, text: str) -> Place:
-        return replace(self.place, table=self.period_table(text), own=True)
+        return replace(self.place, table=self.period_table(text))
 
     # -- bounds of sort keys
 

@@ -63,9 +63,12 @@ class AsyncDb:
         """Carry out work of your own, or of a pattern object."""
         return await self.runner.run(work)
 
-    async def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The raw way out: an operation of DynamoDB by name, in DynamoDB JSON."""
-        return await self.runner.run(one_call(operation, request))
+    async def call(
+        self, operation: str, request: Mapping[str, Any], *, idempotent: bool | None = None
+    ) -> dict[str, Any]:
+        """The raw way out: an operation of DynamoDB by name, in DynamoDB JSON. ``idempotent`` says whether it may be sent again when its answer
+        is lost; by default, updates and statements may not, and a transaction gets a token."""
+        return await self.runner.run(one_call(self.context, operation, request, idempotent))
 
     async def ensure(self, settings: TableSettings | None = None) -> list[str]:
         """Make the tables, or bring them to the design; says what it changed."""

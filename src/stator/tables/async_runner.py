@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Generator, Sequence
 from typing import Any, TypeVar
 
+from stator.clock import Clock, pause
 from stator.errors import StatorError
 from stator.tables.observing import Observer
 from stator.tables.runner import Observed
@@ -17,14 +18,20 @@ T = TypeVar("T")
 
 class AsyncRunner:
     def __init__(
-        self, transport: AsyncTransport, *, observers: Sequence[Observer] = (), deadline_seconds: float | None = None
+        self,
+        transport: AsyncTransport,
+        clock: Clock,
+        *,
+        observers: Sequence[Observer] = (),
+        deadline_seconds: float | None = None,
     ) -> None:
         self.transport = transport
+        self.clock = clock
         self.observers = tuple(observers)
         self.deadline_seconds = deadline_seconds
 
     def within(self, seconds: float) -> AsyncRunner:
-        return AsyncRunner(self.transport, observers=self.observers, deadline_seconds=seconds)
+        return AsyncRunner(self.transport, self.clock, observers=self.observers, deadline_seconds=seconds)
 
     async def close(self) -> None:
         await self.transport.close()
@@ -51,7 +58,7 @@ class AsyncRunner:
         if type(wish) is Gather:
             return await self._gather(wish)
         if type(wish) is Pause:
-            return await asyncio.sleep(wish.seconds)
+            return await pause(self.clock, wish.seconds)
         assert type(wish) is Outside
         return await asyncio.to_thread(wish.function)
 
@@ -72,10 +79,15 @@ class AsyncRunner:
         return reply
 
     async def _gather(self, wish: Gather) -> list[Any]:
-        """Cancelling one who waits here cancels all the parts."""
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._part(part)) for part in wish.parts]
-        return [task.result() for task in tasks]
+        """Cancelling one who waits here cancels all the parts; so does a part that fails with more than an error of ours."""
+        tasks = [asyncio.ensure_future(self._part(part)) for part in wish.parts]
+        try:
+            return await asyncio.gather(*tasks)
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            raise
 
     async def _part(self, part: Call | Generator[Any, Any, Any]) -> Any:
         try:

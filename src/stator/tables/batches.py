@@ -82,9 +82,9 @@ class BatchResult:
 
 class Change:
     """One change on its way: the last of its key, and how many it stands for. ``entry`` is its part of RequestItems, as JSON;
-    ``key_of`` gives the key of an item of the table, to be compared with ``key``."""
+    ``key_of`` gives the key of an item of the table, to be compared with ``key``; ``done`` is called once it is written."""
 
-    __slots__ = ("entry", "key", "key_of", "source", "stamps", "stands_for", "table")
+    __slots__ = ("done", "entry", "key", "key_of", "source", "stands_for", "table")
 
     def __init__(
         self,
@@ -93,14 +93,14 @@ class Change:
         key_of: Callable[[Item], Any],
         key: Any,
         entry: bytes,
-        stamps: dict[str, Any] | None = None,
+        done: Callable[[], None] | None = None,
     ) -> None:
         self.source = source
         self.table = table
         self.key_of = key_of
         self.key = (table, key)
         self.entry = entry
-        self.stamps = stamps
+        self.done = done
         self.stands_for = 1
 
 
@@ -164,7 +164,8 @@ class Batch:
             key, entry = of.bulk_entry(made)
         except TypeError as error:  # text that is not Unicode, such as half of a surrogate pair
             raise SerializationFailed(f"{of.shown_entity(change)} cannot be sent as JSON: {error}") from None
-        return Change(change, of.table.name, of.key_values, key, entry, stamps)
+        done = None if stamps is None else partial(of.write_back, change, stamps)
+        return Change(change, of.table.name, of.key_values, key, entry, done)
 
     # -- one by one
 
@@ -220,7 +221,8 @@ def send_changes(context: Context, chunk: list[Change], label: str = "batch") ->
         for change in left:
             if change.key not in unprocessed:
                 result.written += change.stands_for
-                _stamp(change)
+                if change.done is not None:
+                    change.done()
         left = [change for change in left if change.key in unprocessed]
         if not left:
             return result
@@ -272,9 +274,3 @@ def _unprocessed(reply: dict[str, Any], sent: list[Change]) -> set[Any]:
             [body] = entry.values()
             found.add((table, key_of[table](body.get("Item") or body["Key"])))
     return found
-
-
-def _stamp(change: Change) -> None:
-    if change.stamps is not None:
-        for name, value in change.stamps.items():
-            setattr(change.source, name, value)

@@ -2,15 +2,15 @@
 
 A value under a kilobyte is stored as it is. A larger one is compressed, when that makes it smaller, and stored as a map that says how:
 
-    note  {"M": {"stator": {"S": "zstd"}, "kind": {"S": "S"}, "size": {"N": "20480"}, "data": {"B": "..."}}}
+    note  {"M": {"stator:packed": {"S": "zstd"}, "kind": {"S": "S"}, "size": {"N": "20480"}, "data": {"B": "..."}}}
 
 One that is still larger than the field's ``offload_over_bytes`` goes to the blob store, and the map holds its name and hash instead of data:
 
-    note  {"M": {"stator": {"S": "zstd"}, "kind": ..., "size": ..., "at": {"S": "Order/5a.../note/9f...-3c"}, "sha256": {"S": "9f..."}}}
+    note  {"M": {"stator:packed": {"S": "zstd"}, "kind": ..., "size": ..., "at": {"S": "Order/5a.../note/9f...-3c"}, "sha256": {"S": "9f..."}}}
 
 The blob is written before the item, under a name that no other write ever uses, and an old blob is deleted after the item has stopped to name it.
 So at every moment an item names a blob that is there; a crash, or a write that fails, leaves at worst a blob that nobody names. ``unnamed_blobs``
-finds those, and ``keep=True`` on a delete leaves the blobs of an item in place.
+finds those. ``keep_blobs=True`` on a delete moves the blobs of an item aside, under ``kept/``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from stator.tables.schema import EntityMap
 from stator.tables.work import Gather, Outside, Work, gathered
 
 SMALL_BYTES = 1024
-MARK = "stator"
+MARK = "stator:packed"
 
 
 def packed(of: EntityMap, item: Item, store: BlobStore | None, nonce: str) -> Work[Item]:
@@ -77,12 +77,17 @@ def _packed_value(
             )
         digest = hashlib.sha256(made).hexdigest()
         owner = hashlib.sha256(orjson.dumps(of.stored_key(item), option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
-        key = f"{of.name}/{owner}/{name}/{digest}-{nonce}"
+        key = f"{blob_prefix(of)}{owner}/{name}/{digest}-{nonce}"
         uploads.append((key, made))
         return {"M": told | {"at": {"S": key}, "sha256": {"S": digest}}}
     if method == "none":
         return value
     return {"M": told | {"data": {"B": b64encode(made).decode()}}}
+
+
+def blob_prefix(of: EntityMap) -> str:
+    """What the names of all blobs of an entity begin with; environments that share a store have tables of other names."""
+    return f"{of.table.name}/{of.name}/"
 
 
 def _content(value: Value) -> tuple[str, bytes]:
@@ -150,6 +155,15 @@ def blob_keys(of: EntityMap, item: Item | None) -> list[str]:
         return []
     packed_values = [item[name]["M"] for name in of.large if _is_packed(item.get(name))]
     return [told["at"]["S"] for told in packed_values if "at" in told]
+
+
+def kept(store: BlobStore | None, keys: Iterable[str]) -> Work[None]:
+    """Move blobs to where no audit looks."""
+    for key in keys:
+        assert store is not None
+        content = yield Outside(partial(store.get, key))
+        yield Outside(partial(store.put, f"kept/{key}", content))
+        yield Outside(partial(store.delete, [key]))
 
 
 def removed(store: BlobStore | None, keys: Iterable[str]) -> Work[None]:

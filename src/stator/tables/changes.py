@@ -65,7 +65,7 @@ class Change(Generic[E]):
 
     def _took(self, item: Item | None) -> Work[None]:
         of = self._of
-        if item is None and self._wanted_returns() is not None:  # it went out as a transaction, which returns nothing
+        if item is None and self._wanted_returns() == "new":  # it went out as a transaction, which returns nothing
             preparation = Preparation(self._context)
             key = yield from preparation.key(of, self._values)
             item = yield from preparation.stored(of, key)
@@ -75,8 +75,7 @@ class Change(Generic[E]):
         if self._returns is not None:
             self.result = fresh
         if self._entity is not None and self._wanted_returns() == "new":
-            for name in of.fields:
-                setattr(self._entity, name, getattr(fresh, name))
+            of.write_back(self._entity, {name: getattr(fresh, name) for name in of.fields})
 
     def _wanted_returns(self) -> Returns | None:
         """An object that was updated is brought up to date with what the update made of it."""

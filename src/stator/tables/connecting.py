@@ -77,7 +77,9 @@ def connect_async(design: Design, address: str | Engine | None = None, **options
     where, context = Address.parse(address), make_context(design, options)
     transport = open_async_transport(where, options.get("clock"), _for_transport(options))
     meter, observers = _observers(options)
-    runner = AsyncRunner(transport, observers=observers, deadline_seconds=options.get("deadline_seconds"))
+    runner = AsyncRunner(
+        transport, context.clock, observers=observers, deadline_seconds=options.get("deadline_seconds")
+    )
     if isinstance(transport, AsyncEngineTransport):
         _make_tables(context, EngineTransport(transport.engine, owned=False, region=transport.region))
     return AsyncDb(context, runner, meter)

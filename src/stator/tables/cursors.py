@@ -22,12 +22,15 @@ _MAC_BYTES = 16
 _OPEN_KEY = b"stator cursor"
 
 
-def make_cursor(positions: list[Position], pattern: str, arguments: dict[str, Any], key: bytes | None) -> str:
-    body = orjson.dumps(positions)
+def make_cursor(
+    positions: list[Position], pattern: str, arguments: dict[str, Any], key: bytes | None, given: int = 0
+) -> str:
+    """``given`` is how many items the pages up to here had: a pattern may have a limit of its own."""
+    body = orjson.dumps([given, *positions])
     return urlsafe_b64encode(_mac(body, pattern, arguments, key) + body).rstrip(b"=").decode()
 
 
-def read_cursor(cursor: str, pattern: str, arguments: dict[str, Any], key: bytes | None) -> list[Position]:
+def read_cursor(cursor: str, pattern: str, arguments: dict[str, Any], key: bytes | None) -> tuple[list[Position], int]:
     try:
         raw = urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
     except (ValueError, AttributeError):
@@ -35,8 +38,8 @@ def read_cursor(cursor: str, pattern: str, arguments: dict[str, Any], key: bytes
     mac, body = raw[:_MAC_BYTES], raw[_MAC_BYTES:]
     if not hmac.compare_digest(mac, _mac(body, pattern, arguments, key)):
         raise CursorRefused(f"the cursor is not one of {pattern} with these arguments, or it was changed")
-    found: list[Position] = orjson.loads(body)
-    return found
+    given, *positions = orjson.loads(body)
+    return positions, given
 
 
 def _mac(body: bytes, pattern: str, arguments: dict[str, Any], key: bytes | None) -> bytes:

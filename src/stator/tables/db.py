@@ -62,9 +62,10 @@ class Db:
         """Carry out work of your own, or of a pattern object."""
         return self.runner.run(work)
 
-    def call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The raw way out: an operation of DynamoDB by name, in DynamoDB JSON."""
-        return self.runner.run(one_call(operation, request))
+    def call(self, operation: str, request: Mapping[str, Any], *, idempotent: bool | None = None) -> dict[str, Any]:
+        """The raw way out: an operation of DynamoDB by name, in DynamoDB JSON. ``idempotent`` says whether it may be sent again when its answer
+        is lost; by default, updates and statements may not, and a transaction gets a token."""
+        return self.runner.run(one_call(self.context, operation, request, idempotent))
 
     def ensure(self, settings: TableSettings | None = None) -> list[str]:
         """Make the tables, or bring them to the design; says what it changed."""
@@ -397,12 +398,22 @@ def upserted(context: Context, preparation: Preparation, entity: Any, when: Any)
     if item is None:
         return None
     [made] = yield from reads.decoded(context, of, [item])
-    for name in (of.version, of.created, of.updated, of.ttl):
-        if name is not None:
-            setattr(entity, name, getattr(made, name))
+    stamps = [name for name in (of.version, of.created, of.updated, of.ttl) if name is not None]
+    of.write_back(entity, {name: getattr(made, name) for name in stamps})
     return made
 
 
-def one_call(operation: str, request: Mapping[str, Any]) -> Work[dict[str, Any]]:
-    reply: dict[str, Any] = yield Call(operation, dict(request), operation)
+_MAY_COUNT_TWICE = frozenset({"UpdateItem", "ExecuteStatement", "BatchExecuteStatement"})
+_TAKE_A_TOKEN = frozenset({"TransactWriteItems", "ExecuteTransaction"})
+
+
+def one_call(
+    context: Context, operation: str, request: Mapping[str, Any], idempotent: bool | None
+) -> Work[dict[str, Any]]:
+    asked = dict(request)
+    if operation in _TAKE_A_TOKEN:
+        asked.setdefault("ClientRequestToken", context.token())
+    if idempotent is None:
+        idempotent = operation not in _MAY_COUNT_TWICE
+    reply: dict[str, Any] = yield Call(operation, asked, operation, idempotent)
     return reply

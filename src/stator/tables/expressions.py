@@ -18,8 +18,9 @@ class Expressions:
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
-        self._more_names: dict[str, str] = {}
         self._values: dict[str, Value] = {}
+        # Its placeholders (#f, :f) are told apart from ours (#n, :v) by their letter.
+        self._conditions = FilterWriter()
 
     def name(self, attribute: str) -> str:
         return self._names.setdefault(attribute, f"#n{len(self._names)}")
@@ -45,21 +46,15 @@ class Expressions:
                 raise DesignError(
                     f"{reference!r} is large(), and stored packed", hint="keep what you compare in a field of its own"
                 )
-        writer = FilterWriter()
-        writer.add(condition, of.info)
-        written = writer.done()
-        assert written is not None
-        # Read once per request: the writer's placeholders (#f, :f) are told apart from ours by their letter.
-        self._more_names |= dict(written.names)
-        self._values |= {value.placeholder: value.fill({}) for value in written.values}
-        return written.expression
+        return self._conditions.term(condition, of.info)
 
     def into(self, request: dict[str, Any]) -> dict[str, Any]:
-        names = {placeholder: name for name, placeholder in self._names.items()} | self._more_names
+        names = {placeholder: name for name, placeholder in self._names.items()} | self._conditions.names
+        values = self._values | self._conditions.values
         if names:
             request["ExpressionAttributeNames"] = names
-        if self._values:
-            request["ExpressionAttributeValues"] = self._values
+        if values:
+            request["ExpressionAttributeValues"] = values
         return request
 
 

@@ -57,6 +57,22 @@ def key_writer(known: EntityInfo, attributes: Iterable[KeyAttribute]) -> KeyWrit
     return source.compiled("keys")  # type: ignore[return-value]
 
 
+def fields_of(key: KeyAttribute) -> set[str]:
+    """The fields that a key attribute is made of, or depends on."""
+    found: set[str] = set()
+
+    def walk(parts: tuple[Part, ...]) -> None:
+        for part in parts:
+            if part.kind == "field":
+                found.add(part.value)
+            walk(part.of)
+
+    walk(key.template.parts)
+    for test, _ in key.when:
+        walk(test.parts)
+    return found
+
+
 def is_the_field(key: KeyAttribute) -> bool:
     """Whether a key attribute is a field as it is: changing the field changes the key."""
     return key.template.native and not key.when and key.template.parts[0].value == key.name

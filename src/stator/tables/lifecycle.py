@@ -48,8 +48,7 @@ class Ensuring:
         self._refuse(described)
         for table in self.schema.plan.tables:
             yield from self._table(table, described[table.name])
-        if self.schema.place.own:
-            yield from self.place(self.schema.place)
+        yield from self.place(self.schema.place)
         return self.done
 
     def describe(self, table: str) -> Work[dict[str, Any] | None]:
@@ -88,9 +87,8 @@ class Ensuring:
             for index in _missing(table, found):
                 yield from self._add_index(table, index)
             yield from self._stream(table.name, found)
+            yield from self._protection(table.name, found)
         ttl = self.schema.ttl_of(table.name)
-        if ttl is None and self.schema.place.table == table.name:
-            ttl = self.schema.place.ttl
         if ttl is not None:
             yield from self._expiry(table.name, ttl)
         yield from self._recovery(table.name)
@@ -164,6 +162,14 @@ class Ensuring:
         request = {"TableName": table, "TimeToLiveSpecification": {"Enabled": True, "AttributeName": attribute}}
         yield Call("UpdateTimeToLive", request, "ensure")
         self.done.append(f"items of {table} expire by {attribute}")
+
+    def _protection(self, table: str, found: Mapping[str, Any]) -> Work[None]:
+        wanted = self.settings.deletion_protection
+        if wanted is None or bool(found.get("DeletionProtectionEnabled")) == wanted:
+            return
+        yield Call("UpdateTable", {"TableName": table, "DeletionProtectionEnabled": wanted}, "ensure")
+        self.done.append(f"{table} is {'now' if wanted else 'no longer'} protected against deletion")
+        yield from self._wait(table)
 
     def _stream(self, table: str, found: Mapping[str, Any]) -> Work[None]:
         wanted = self.settings.stream

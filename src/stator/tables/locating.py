@@ -13,6 +13,7 @@ from stator.design.plan import IndexPlan, KeyAttribute
 from stator.errors import DesignError
 from stator.model.values import Item
 from stator.tables.expressions import Expressions
+from stator.tables.key_source import base_keys, fields_of
 from stator.tables.schema import EntityMap
 from stator.tables.work import Call, Work
 
@@ -35,11 +36,12 @@ def locate(of: EntityMap, values: Mapping[str, Any]) -> Work[Item | None]:
             hint=f"pass it, or declare a pattern that gets {of.name} by {', '.join(of.identity)}, so that there is an index for it",
         )
     index, keys = found
+    is_whole = set().union(*map(fields_of, keys)) == set(of.identity)
     start: Item | None = None
     while True:
         reply = yield Call("Query", _request(of, index, keys, values, start), f"locate {of.name}")
         for item in reply["Items"]:
-            if _is_it(of, item, values):
+            if _is_it(of, item, values, is_whole):
                 return of.stored_key(item)
         start = reply.get("LastEvaluatedKey")
         if start is None:
@@ -82,10 +84,21 @@ def _request(
     return written.into(request)
 
 
-def _is_it(of: EntityMap, item: Item, values: Mapping[str, Any]) -> bool:
-    """An index may hold other entities, and others of the same partition. It may not hold the identity's own attributes:
-    then the keys, which are made of it, are all there is to go by."""
+def _looks_like(of: EntityMap, item: Item) -> bool:
+    """Whether an item's own key begins as those of the entity do."""
+    for key in base_keys(of.plan):
+        first = key.template.parts[0]
+        if first.kind == "text" and not str(item[key.name].get("S", "")).startswith(first.value):
+            return False
+    return True
+
+
+def _is_it(of: EntityMap, item: Item, values: Mapping[str, Any], is_whole: bool) -> bool:
+    """An index may hold other entities, and others of the same partition. It may not hold the identity's own attributes: then the keys
+    are all there is to go by, and they tell only where the partition is made of the whole identity."""
     discriminator = of.plan.discriminator
     if discriminator is not None and discriminator in item and item[discriminator] != {"S": of.name}:
         return False
-    return all(name not in item or of.codec.decode_field[name](item[name]) == values[name] for name in of.identity)
+    if not all(name in item for name in of.identity):
+        return is_whole and _looks_like(of, item)
+    return all(of.codec.decode_field[name](item[name]) == values[name] for name in of.identity)

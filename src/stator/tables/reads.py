@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from stator.design.explain import Explanation
 from stator.design.patterns import Question
 from stator.design.plan import IndexPlan, PatternPlan, Step
-from stator.errors import DesignError, RequestRefused
+from stator.errors import BlobMissing, CursorRefused, DesignError, RequestRefused
 from stator.model.limits import BATCH_GET_KEYS
 from stator.model.values import Item
 from stator.tables.blobs import unpacked
@@ -55,12 +55,23 @@ def get(
     request: dict[str, Any] = {"TableName": of.table.name, "Key": key}
     if consistent:
         request["ConsistentRead"] = True
-    reply = yield Call("GetItem", request, f"get {of.name}")
-    item = reply.get("Item")
-    if item is None or (not include_expired and of.ttl is not None and of.is_expired(item, context.now())):
-        return None
-    [entity] = yield from decoded(context, of, [item])
-    return entity
+    for is_last in (False, True):
+        reply = yield Call("GetItem", request, f"get {of.name}")
+        item = reply.get("Item")
+        if item is None or (not include_expired and of.ttl is not None and of.is_expired(item, context.now())):
+            return None
+        try:
+            [entity] = yield from decoded(context, of, [item])
+        except BlobMissing:
+            if is_last:
+                raise
+            continue  # a writer replaced the value between reading the item and reading its blob
+        return entity if _has(entity, of.beside_the_key(values)) else None
+    return None
+
+
+def _has(entity: Any, values: Mapping[str, Any]) -> bool:
+    return all(getattr(entity, name) == value for name, value in values.items())
 
 
 def decoded(context: Context, of: EntityMap, items: list[Item]) -> Work[list[Any]]:
@@ -86,7 +97,11 @@ def get_many(
     found = [item for item in found if include_expired or not of.is_expired(item, now)]
     entities = yield from decoded(context, of, found)
     by_key = {_key_text(of.stored_key(item)): entity for item, entity in zip(found, entities)}
-    return [None if key is None else by_key.get(_key_text(key)) for key in keys]
+    read = [None if key is None else by_key.get(_key_text(key)) for key in keys]
+    return [
+        entity if entity is not None and _has(entity, of.beside_the_key(values)) else None
+        for entity, values in zip(read, identities)
+    ]
 
 
 def batch_get(context: Context, table: str, keys: list[Item], label: str, consistent: bool = False) -> Work[list[Item]]:
@@ -143,6 +158,7 @@ class Reading:
         self.arguments = query.arguments
         self._shown_arguments = {name: repr(value) for name, value in self.arguments.items()}
         self.limit = self._limit()
+        self.given = 0
         self.streams = self._streams(cursor)
 
     def _limit(self) -> int | None:
@@ -154,7 +170,9 @@ class Reading:
         if cursor is None:
             positions: list[Any] = ["start"] * len(requests)
         else:
-            positions = read_cursor(cursor, self.plan.name, self._shown_arguments, self.context.cursor_key)
+            positions, self.given = read_cursor(cursor, self.plan.name, self._shown_arguments, self.context.cursor_key)
+            if len(positions) != len(requests):
+                raise CursorRefused(f"the cursor is of {self.plan.name} as it was planned before")
         return [
             Stream(self.context.schema, step, self._consistent(step, request), self.plan.name, position)
             for (step, request), position in zip(requests, positions, strict=True)
@@ -186,9 +204,9 @@ class Reading:
 
     def cursor(self) -> str | None:
         positions: list[Position] = [stream.position for stream in self.streams]
-        if all(position == "end" for position in positions):
+        if all(position == "end" for position in positions) or self.given == self.limit:
             return None
-        return make_cursor(positions, self.plan.name, self._shown_arguments, self.context.cursor_key)
+        return make_cursor(positions, self.plan.name, self._shown_arguments, self.context.cursor_key, self.given)
 
     # -- items
 
@@ -266,10 +284,13 @@ class Reading:
 
     def _fetched(self, step: Step, items: list[Item]) -> Work[list[Item]]:
         """Whole items for those of which an index held only the keys, in the index's order."""
-        keys = [{name: item[name] for name in step.fetch} for item in items]
-        found = yield from batch_get(self.context, step.table, keys, self.plan.name)
+        # An item whose index key changes between two requests is in both answers.
+        keys = {_key_text(key): key for item in items if (key := {name: item[name] for name in step.fetch})}
+        found = yield from batch_get(
+            self.context, step.table, list(keys.values()), self.plan.name, bool(self.options.consistent)
+        )
         by_key = {_key_text({name: item[name] for name in step.fetch}): item for item in found}
-        return [by_key[text] for key in keys if (text := _key_text(key)) in by_key]
+        return [by_key[text] for text in keys if text in by_key]
 
     # -- numbers
 
@@ -279,14 +300,18 @@ class Reading:
             while not stream.is_done:
                 call = stream.next_call(None)
                 if stream.step.operation == "GetItem":
-                    total += "Item" in (yield call)
+                    stream.took((yield call))
+                    total += yield from self._how_many([(stream.step, item) for item in stream.drained()])
                     break
                 call.request["Select"] = "COUNT"
                 self._only_live(stream.step, call)
                 reply = yield call
                 total += reply["Count"]
                 stream.took({"LastEvaluatedKey": reply.get("LastEvaluatedKey")} if "LastEvaluatedKey" in reply else {})
-        return total
+        return total if self.limit is None else min(total, self.limit)
+
+    def _how_many(self, items: list[tuple[Step, Item]]) -> Work[int]:
+        return len((yield from self._entities(items))) if items else 0
 
     def _only_live(self, step: Step, call: Call) -> None:
         """Nothing comes back that could be looked at: what has expired is left out by a filter, where the index has its time."""
@@ -381,7 +406,9 @@ class Scanning:
 def page(context: Context, query: Question, limit: int, cursor: str | None, options: ReadOptions) -> Work[Page[Any]]:
     check_limit(limit)
     reading = Reading(context, query, options, cursor)
-    items = yield from reading.page(limit)
+    left = None if reading.limit is None else reading.limit - reading.given
+    items = yield from reading.page(limit if left is None else min(limit, left))
+    reading.given += len(items)
     return Page(items, reading.cursor())
 
 

@@ -14,17 +14,15 @@ the traceback points at the line that is wrong.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Literal, TypeVar
 
 from stator.design.conditions import FieldRef
 from stator.design.filters import shape_at
-from stator.design.source import default_of
 from stator.design.types import ListOf, Maybe, SetOf, Shape
-from stator.design.wire import REQUIRED, WrongValue, encode_anything, encoder, omits
+from stator.design.wire import WrongValue, encode_anything, encoder, omits
 from stator.errors import ItemMismatch, RequestRefused
 from stator.model.values import Value
 from stator.tables.expressions import Expressions
@@ -94,7 +92,10 @@ class Recording:
     @property
     def relative(self) -> bool:
         """Whether doing it twice is not the same as doing it once."""
-        return any(isinstance(action.value, (Sum, Joined)) for action in self.actions.values())
+        return any(
+            isinstance(action.value, (Sum, Joined)) or any(isinstance(step, int) for step in path)
+            for path, action in self.actions.items()
+        )
 
     def known(self) -> dict[str, Any]:
         """Fields whose value after the update is known, with that value."""
@@ -123,12 +124,17 @@ class Recording:
             self._keep(Action(path, self.encoded(path, given), given))
 
     def remove(self, path: Path) -> None:
-        if len(path) == 1 and not isinstance(self.shape(path), Maybe) and self.default(str(path[0])) is REQUIRED:
+        if len(path) == 1 and not isinstance(self.shape(path), Maybe) and self.default(str(path[0])) is None:
             raise RequestRefused(
                 f"{self.shown(path)} cannot be removed: every {self.of.name} has one",
                 hint="give it a default, or make it optional",
             )
-        self._keep(Action(path, None))
+        default = self.default(str(path[0])) if len(path) == 1 else None
+        value = None if default is None else default()
+        if value is None:
+            self._keep(Action(path, None))
+        else:
+            self.set(path, value)  # what is read where there is nothing, and what index keys are made of
 
     def _is_omitted(self, path: Path, given: Any) -> bool:
         shape = self.shape(path)
@@ -167,15 +173,12 @@ class Recording:
         if len(path) != 1:
             return None
         default = self.default(str(path[0]))
-        value = None if default is REQUIRED else default()
+        value = None if default is None else default()
         return None if value is None else self.encoded(path, value)
 
-    def default(self, field: str) -> Any:
-        """What makes the value of a field that is not given; REQUIRED where nothing does."""
-        shape = self.shape((field,))
-        if shape is None or not dataclasses.is_dataclass(self.of.cls):
-            return REQUIRED
-        return default_of(self.of.cls, field, shape)
+    def default(self, field: str) -> Callable[[], Any] | None:
+        """What makes the value of a field that is not given; None where one has to be."""
+        return self.of.info.default_maker(field)
 
     # -- as an expression
 

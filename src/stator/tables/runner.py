@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Generator, Sequence
@@ -135,13 +136,17 @@ class _Pool:
         self._made: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
         self._here = threading.local()
+        self._process = os.getpid()
 
     def is_inside(self) -> bool:
         return getattr(self._here, "inside", False)
 
     def map(self, function: Any, parts: Sequence[Any]) -> list[Any]:
         with self._lock:
-            if self._made is None:
+            if (
+                self._made is None or self._process != os.getpid()
+            ):  # a fork has its parent's pool, and none of its threads
+                self._process = os.getpid()
                 self._made = ThreadPoolExecutor(self._threads, "stator", initializer=self._enter)
         return list(self._made.map(function, parts))
 
@@ -149,5 +154,5 @@ class _Pool:
         self._here.inside = True
 
     def close(self) -> None:
-        if self._made is not None:
+        if self._made is not None and self._process == os.getpid():
             self._made.shutdown(wait=True)

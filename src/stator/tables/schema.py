@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from stator.design.types import Epoch
 from stator.errors import DesignError
 from stator.model.values import Item, Value
 from stator.tables.bulk_source import BulkEntry, bulk_writer
-from stator.tables.key_source import base_keys, key_writer
+from stator.tables.key_source import base_keys, fields_of, is_the_field, key_writer
 
 OWN_TTL: Final = "_expires"
 
@@ -55,6 +54,12 @@ class EntityMap:
         self.created = self._role("created")
         self.updated = self._role("updated")
         self.ttl = self._role("ttl")
+        secret = self._role("encrypted")
+        if secret is not None:
+            raise DesignError(
+                f"{self.name}.{secret} is to be encrypted, which the data layer does not do yet",
+                hint="encrypt it before it is stored, or leave the marker out",
+            )
         self.unique = tuple(field.name for field in self.fields.values() if field.role == "unique")
         self._after = None if self.ttl is None else _marker_after(self.fields[self.ttl])
         self.large = {
@@ -111,12 +116,16 @@ class EntityMap:
     def stored_key(self, item: Item) -> Item:
         return {name: item[name] for name in self.key_names}
 
+    def beside_the_key(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Fields that were given and that the key does not tell: the item has to have them."""
+        return {name: value for name, value in values.items() if name not in self.base_fields}
+
     def has_base(self, values: Mapping[str, Any]) -> bool:
         """Whether these are all the fields the table's key is made of."""
         for name in values:
             if name not in self.fields:
                 raise DesignError(
-                    f"{self.name} has no field {name!r}", hint=f"its identity is {', '.join(self.identity)}"
+                    f"{self.name} has no field {name!r}", hint=f"it is identified by {', '.join(self.identity)}"
                 )
         return all(name in values for name in self.base_fields)
 
@@ -134,12 +143,22 @@ class EntityMap:
             changes[self.created] = moment
         if self.updated is not None:
             changes[self.updated] = moment
-        if self.ttl is not None and self._after is not None and getattr(entity, self.ttl) is None:
+        if (
+            self.ttl is not None
+            and self._after is not None
+            and getattr(entity, self.ttl) is None
+            and not self._was_read(entity, fresh)
+        ):
             changes[self.ttl] = self.expiry(now)
-        made = self._copied(entity)
-        for name, value in changes.items():
-            setattr(made, name, value)
+        made = self.copied(entity, changes)
         return Stamped(made, changes)
+
+    def _was_read(self, entity: Any, fresh: bool) -> bool:
+        """Whether an object is one that is stored, as far as its version or its time of creation tells: then it is without expiry on purpose."""
+        if fresh:
+            return False
+        version = 0 if self.version is None else int(getattr(entity, self.version))
+        return version > 0 or (self.created is not None and getattr(entity, self.created) != NOT_YET)
 
     def expiry(self, now: float) -> Any:
         """When an item written at ``now`` expires, as the field holds it; None where it does not by itself."""
@@ -150,12 +169,24 @@ class EntityMap:
         is_time = encoding is not None and encoding.python is Epoch
         return datetime.fromtimestamp(moment, UTC) if is_time else int(moment)
 
-    def _copied(self, entity: Any) -> Any:
+    def is_keyed_by(self, field: str) -> bool:
+        """Whether a key is made of a field, other than by being it."""
+        return any(field in fields_of(key) and not is_the_field(key) for key in self.plan.keys)
+
+    def copied(self, entity: Any, changes: Mapping[str, Any]) -> Any:
+        """The object with some fields changed; itself, it stays as it is."""
         if not self._is_plain or type(entity) is not self.cls:
-            return copy.copy(entity)
+            return self.info.replaced(entity, changes)
         made = object.__new__(self.cls)
         made.__dict__.update(entity.__dict__)
+        made.__dict__.update(changes)
         return made
+
+    def write_back(self, entity: Any, changes: Mapping[str, Any]) -> None:
+        """Set on the caller's object what a write has set on the item; one that cannot be changed stays as it is."""
+        if not self.info.is_frozen:
+            for name, value in changes.items():
+                setattr(entity, name, value)
 
     def is_expired(self, item: Item, now: float) -> bool:
         if self.ttl is None:
@@ -201,8 +232,6 @@ class Place:
     partition: str
     sort: str
     ttl: str
-    own: bool
-    """Whether it is a table of its own, beside those of the plan."""
 
     def key(self, partition: str, sort: str) -> Item:
         return {self.partition: {"S": partition}, self.sort: {"S": sort}}
@@ -239,15 +268,8 @@ class Schema:
             if model is not None:
                 self.maps[model] = made
         self._patterns = {pattern.name: pattern for pattern in plan.patterns}
-        self.place = self._place(prefix)
-
-    def _place(self, prefix: str) -> Place:
-        """The table of the plan that can hold such items, or one of its own."""
-        for table in self.plan.tables:
-            types = dict(table.attributes)
-            if table.sort is not None and types[table.partition] == types[table.sort] == "S":
-                return Place(table.name, table.partition, table.sort, self.ttl_of(table.name) or OWN_TTL, own=False)
-        return Place(f"{prefix}{self.design.name}-stator", "PK", "SK", OWN_TTL, own=True)
+        # A table beside those of the plan: its items would be strangers in theirs, and the plan may change under them.
+        self.place = Place(f"{prefix}{design.name}-stator", "PK", "SK", OWN_TTL)
 
     def ttl_of(self, table: str) -> str | None:
         """The attribute by which items of a table expire."""

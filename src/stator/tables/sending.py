@@ -29,7 +29,7 @@ from stator.errors import (
 )
 from stator.model.limits import TRANSACTION_ITEMS
 from stator.model.values import Item
-from stator.tables.blobs import removed, unpacked
+from stator.tables.blobs import kept, removed, unpacked
 from stator.tables.context import Context
 from stator.tables.schema import EntityMap
 from stator.tables.statements import Statement
@@ -61,7 +61,7 @@ def write(
         except ServiceError as failed:
             error = failed.failures[0][2] if isinstance(failed, TransactionFailed) else failed
             if not isinstance(error, Raced):
-                if error.status < 500:
+                if surely_not(error):
                     yield from forget_blobs(context, statements, has_happened=False)
                 raise error from None
             yield Pause(context.backoff(attempt))
@@ -75,6 +75,8 @@ def write(
 def _sent(
     context: Context, statements: list[Statement], label: str, returns: Returns | None, once: bool
 ) -> Work[Item | None]:
+    if not statements:
+        return None
     if len(statements) == 1 and not once:
         return (yield from send_one(statements[0], label, returns))
     if once and returns == "old" and not statements[0].old:
@@ -106,7 +108,9 @@ def send_one(statement: Statement, label: str, returns: Returns | None) -> Work[
         reply = yield Call(statement.operation, request, label, idempotent=not statement.relative)
     except ConditionFailed as failed:
         if not (failed.after_unknown and _has_happened(statement, failed)):
-            raise statement.meaning(failed.item) from None
+            error = statement.meaning(failed.item)
+            error.after_unknown = failed.after_unknown
+            raise error from None
         reply = {}
     if statement.done is not None:
         statement.done()
@@ -179,11 +183,33 @@ def send_all(
             statement.done()
 
 
+def surely_not(error: ServiceError) -> bool:
+    """Whether a write that failed so has not happened: no fault of the service, and no answer lost before."""
+    return error.status < 500 and not error.after_unknown
+
+
 def forget_blobs(context: Context, statements: list[Statement], *, has_happened: bool) -> Work[None]:
     """Delete the blobs that no item names, now that it is known what has become of the statements."""
     keys = [key for each in statements for key in (each.obsolete_blobs if has_happened else each.new_blobs)]
     if keys:
         yield from removed(context.blobs, keys)
+    if has_happened:
+        yield from kept(context.blobs, [key for each in statements for key in each.kept_blobs])
+
+
+def read_together(context: Context, table: str, keys: list[Item], label: str) -> Work[list[Item | None]]:
+    """Items as they are at one moment. A read that meets a transaction under way is tried again."""
+    gets = [{"Get": {"TableName": table, "Key": key}} for key in keys]
+    for attempt in range(_CONFLICTS + 1):
+        try:
+            reply = yield Call("TransactGetItems", {"TransactItems": gets}, label)
+        except TransactionCanceled as canceled:
+            if attempt == _CONFLICTS or not _may_pass(canceled):
+                raise
+            yield Pause(context.backoff(attempt))
+        else:
+            return [each.get("Item") for each in reply["Responses"]]
+    raise AssertionError("the last attempt returns or raises")
 
 
 def _may_pass(canceled: TransactionCanceled) -> bool:
@@ -206,7 +232,11 @@ def failed_transaction(canceled: TransactionCanceled, statements: list[Statement
     if not failures:
         failures.append((0, "the transaction", canceled))
     told = "; ".join(f"{shown}: {error.message}" for _, shown, error in failures)
-    return TransactionFailed(f"nothing was written: {told}", reasons=canceled.reasons, failures=failures)
+    failed = TransactionFailed(f"nothing was written: {told}", reasons=canceled.reasons, failures=failures)
+    failed.after_unknown = canceled.after_unknown
+    for _, _, error in failures:
+        error.after_unknown = canceled.after_unknown
+    return failed
 
 
 def reason_error(code: str, message: str | None) -> ServiceError:

@@ -7,18 +7,28 @@ there already, somebody else has changed it, the value is taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from stator.errors import ConditionFailed, ItemExists, ItemNotFound, VersionConflict
-from stator.model.values import Item
+from stator.model.values import Item, Value
 from stator.tables.blobs import blob_keys, plain
 from stator.tables.expressions import Expressions, joined
 from stator.tables.schema import EntityMap
 
 Kind = Literal["Put", "Update", "Delete", "ConditionCheck"]
 Meaning = Callable[[Item | None], ConditionFailed]
+
+
+@dataclass(slots=True)
+class Guard:
+    """What a statement about a guard of a unique value is about. ``taking`` makes it anew for a value that the given owner gives free; None
+    where the statement gives it free itself."""
+
+    key: bytes
+    owner: Value
+    taking: Callable[[Value], Statement] | None
 
 
 @dataclass(slots=True)
@@ -36,6 +46,8 @@ class Statement:
     old: Item | None = None
     obsolete_blobs: tuple[str, ...] = ()
     new_blobs: tuple[str, ...] = ()
+    kept_blobs: tuple[str, ...] = ()
+    guard: Guard | None = None
     relative: bool = False
     """Whether doing it twice is not the same as doing it once."""
 
@@ -70,11 +82,14 @@ class Terms:
     def present(self) -> None:
         self.terms.append(f"attribute_exists({self.expressions.name(self.of.table.partition)})")
 
-    def version(self, expected: int) -> None:
-        """The stored version is ``expected``; 0 stands for an item that was never stored, or has none yet."""
+    def version(self, expected: int, now: float | None = None) -> None:
+        """The stored version is ``expected``; 0 stands for an item that was never stored, has none yet, or has expired by ``now``."""
         assert self.of.version is not None
         name = self.expressions.name(self.of.version)
-        if expected == 0:
+        if expected == 0 and self.of.ttl is not None and now is not None:
+            late = self.expressions.value({"N": str(int(now))})
+            self.terms.append(f"(attribute_not_exists({name}) OR {self.expressions.name(self.of.ttl)} <= {late})")
+        elif expected == 0:
             self.terms.append(f"attribute_not_exists({name})")
         else:
             self.terms.append(f"{name} = {self.expressions.value({'N': str(expected)})}")
@@ -86,6 +101,21 @@ class Terms:
             self.terms.append(f"attribute_not_exists({name})")
         else:
             self.terms.append(f"{name} = {self.expressions.value(value)}")
+
+    def stored(self, values: Mapping[str, Value | None]) -> None:
+        """The item has these attributes."""
+        for name, value in values.items():
+            self.equal(name, value)
+
+    def absent_or_stored(self, values: Mapping[str, Value | None]) -> None:
+        """There is no item, or it has these attributes."""
+        if values:
+            inner = Terms(self.of, self.expressions)
+            inner.stored(values)
+            absent = f"attribute_not_exists({self.expressions.name(self.of.table.partition)})"
+            self.terms.append(
+                f"({absent} OR ({joined(inner.terms)}))" if len(values) > 1 else f"({absent} OR {inner.terms[0]})"
+            )
 
     def into(self, request: dict[str, Any]) -> dict[str, Any]:
         if self.terms:

@@ -79,6 +79,12 @@ class Stream:
         self.position = "end" if self.is_done else {name: item[name] for name in self._key if name in item}
         return item
 
+    def drained(self) -> list[Item]:
+        """All that has been read and not taken."""
+        items = list(self._buffer)
+        self._buffer.clear()
+        return items
+
     def buffered(self) -> bool:
         return bool(self._buffer)
 

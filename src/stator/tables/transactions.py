@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar, overload
 
@@ -10,8 +10,10 @@ from stator.errors import RequestRefused, TransactionConflict, TransactionFailed
 from stator.tables.context import Context
 from stator.tables.recording import Recorder, Recording
 from stator.tables.schema import EntityMap
-from stator.tables.sending import forget_blobs, send_all
+from stator.tables.sending import forget_blobs, send_all, surely_not
 from stator.tables.statements import Statement
+from stator.tables.tokens import is_done_before, token_statement
+from stator.tables.uniques import handed_over
 from stator.tables.work import Pause, Work
 from stator.tables.writes import Preparation, Prepare, Raced
 
@@ -20,34 +22,41 @@ _RACES = 20
 
 
 class Transaction:
-    """Up to 100 writes and checks, all or nothing. ``token`` makes it idempotent for ten minutes: the same token does it once."""
+    """Up to 100 writes and checks, all or nothing. ``token`` makes it idempotent for a day: the same token does it once."""
 
     def __init__(self, context: Context, token: str | None = None) -> None:
         self._context = context
         self._token = token
         self._preparation = Preparation(context)
         self._prepared: list[Prepare] = []
+        self._intents: list[str] = []
         self._open: list[tuple[EntityMap, list[Any]]] = []
         self._sent = False
 
     def create(self, entity: Any, *, when: Any = None) -> None:
         """Write a new item; the transaction fails if there is one."""
-        self._add(lambda: self._preparation.create(entity, when))
+        self._add(lambda: self._preparation.create(entity, when), lambda: f"create {self._given(entity)} {when!r}")
 
     def put(self, entity: Any, *, when: Any = None) -> None:
-        self._add(lambda: self._preparation.put(entity, when))
+        self._add(lambda: self._preparation.put(entity, when), lambda: f"put {self._given(entity)} {when!r}")
 
     def delete(self, entity: Any, /, *, when: Any = None, must_exist: bool = False, **identity: Any) -> None:
         """By class and identity, or an object as it was read."""
         of, values, given = target(self._context, entity, identity)
-        self._add(lambda: self._preparation.delete(of, values, entity=given, when=when, must_exist=must_exist))
+        self._add(
+            lambda: self._preparation.delete(of, values, entity=given, when=when, must_exist=must_exist),
+            lambda: f"delete {of.name} {sorted(values.items())} {when!r}",
+        )
 
     def check(self, entity: Any, /, *, when: Any = None, must_exist: bool = True, **identity: Any) -> None:
         """Write nothing, but fail the transaction unless this holds."""
         of, values, _ = target(self._context, entity, identity)
         if when is None and not must_exist:
             raise RequestRefused("this check always holds", hint="say when=..., or must_exist=True")
-        self._add(lambda: self._preparation.check(of, values, when, must_exist))
+        self._add(
+            lambda: self._preparation.check(of, values, when, must_exist),
+            lambda: f"check {of.name} {sorted(values.items())} {when!r}",
+        )
 
     @overload
     def update(
@@ -69,7 +78,8 @@ class Transaction:
         finally:
             self._open.pop()
         self._add(
-            lambda: self._preparation.update(of, recording, values, entity=given, when=conditions, or_create=or_create)
+            lambda: self._preparation.update(of, recording, values, entity=given, when=conditions, or_create=or_create),
+            lambda: f"update {of.name} {sorted(values.items())} {list(recording.actions.values())!r} {conditions!r}",
         )
 
     def require(self, condition: Any) -> None:
@@ -83,31 +93,49 @@ class Transaction:
 
     def include(self, prepare: Prepare) -> None:
         """Statements of a pattern's, such as an outbox's. They are made when the transaction is sent, and made anew if one of them fails as ``Raced``."""
-        self._add(prepare)
+        self._add(prepare, lambda: "a pattern's")
 
-    def _add(self, prepare: Prepare) -> None:
+    def _add(self, prepare: Prepare, intent: Callable[[], str]) -> None:
         if self._sent:
             raise RequestRefused("this transaction has been sent already", hint="begin a new one")
         self._prepared.append(prepare)
+        self._intents.append(intent() if self._token is not None else "")
+
+    def _given(self, entity: Any) -> str:
+        """An object as the caller gave it, without what writes set."""
+        of = self._context.schema.of_object(entity)
+        stamps = {of.version, of.created, of.updated, of.ttl}
+        return f"{of.name} { {name: getattr(entity, name) for name in of.fields if name not in stamps} }"
 
     # -- the end of it
 
     def commit(self) -> Work[None]:
         self._sent = True
         for attempt in range(_RACES):
-            statements: list[Statement] = []
-            for prepare in self._prepared:
-                statements += yield from prepare()
+            statements = yield from self._statements()
             try:
-                yield from send_all(self._context, statements, "transaction", token=self._token)
+                yield from send_all(self._context, statements, "transaction")
                 yield from forget_blobs(self._context, statements, has_happened=True)
                 return
             except TransactionFailed as failed:
-                if not all(isinstance(error, Raced) for _, _, error in failed.failures):
+                if self._token is not None and is_done_before(failed, len(statements) - 1, self._intents):
                     yield from forget_blobs(self._context, statements, has_happened=False)
+                    return
+                if not all(isinstance(error, Raced) for _, _, error in failed.failures):
+                    if surely_not(failed):
+                        yield from forget_blobs(self._context, statements, has_happened=False)
                     raise
                 yield Pause(self._context.backoff(attempt))
         raise TransactionConflict("the unique values in this transaction are changed by others all the time")
+
+    def _statements(self) -> Work[list[Statement]]:
+        statements: list[Statement] = []
+        for prepare in self._prepared:
+            statements += yield from prepare()
+        statements = handed_over(statements)
+        if statements and self._token is not None:
+            statements.append(token_statement(self._context, self._token, self._intents))
+        return statements
 
 
 def target(context: Context, entity: Any, identity: dict[str, Any]) -> tuple[EntityMap, dict[str, Any], Any]:

@@ -23,7 +23,7 @@ from stator.errors import ConditionFailed, DesignError, UniqueTaken
 from stator.model.values import Item, Value
 from stator.tables.expressions import Expressions
 from stator.tables.schema import EntityMap, Place
-from stator.tables.statements import Statement
+from stator.tables.statements import Guard, Statement
 
 GUARD = "GUARD"
 OWNER = "owner"
@@ -50,9 +50,16 @@ def owner_of(key: Item) -> Value:
 
 
 def guard_put(
-    place: Place, of: EntityMap, field: str, value: Any, owner: Item, expires: Value | None, now: float
+    place: Place,
+    of: EntityMap,
+    field: str,
+    value: Any,
+    owner: Item,
+    expires: Value | None,
+    now: float,
+    freed_by: Value | None = None,
 ) -> Statement:
-    """Take a value, if nobody has it."""
+    """Take a value, if nobody has it, or if it belongs to one who gives it free in the same transaction."""
     item: Item = guard_key(place, of, field, value) | {
         OWNER: owner_of(owner),
         ENTITY: {"S": of.name},
@@ -65,13 +72,21 @@ def guard_put(
         f"attribute_not_exists({written.name(place.partition)}) OR {written.name(OWNER)} = {written.value(owner_of(owner))}"
         f" OR {written.name(place.ttl)} <= {written.value({'N': str(int(now))})}"
     )
+    if freed_by is not None:
+        condition += f" OR {written.name(OWNER)} = {written.value(freed_by)}"
     request = written.into({"TableName": place.table, "Item": item, "ConditionExpression": condition})
     request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
 
     def taken(item: Item | None) -> ConditionFailed:
         return UniqueTaken(f"another {of.name} has the {field} {value!r} already", item=item, field=field, value=value)
 
-    return Statement("Put", request, f"guard {of.name}.{field}", taken)
+    made = Statement("Put", request, f"guard {of.name}.{field}", taken)
+    made.guard = Guard(
+        orjson.dumps(guard_key(place, of, field, value)),
+        owner_of(owner),
+        lambda freed: guard_put(place, of, field, value, owner, expires, now, freed),
+    )
+    return made
 
 
 def guard_delete(place: Place, of: EntityMap, field: str, value: Any, owner: Item) -> Statement:
@@ -85,12 +100,32 @@ def guard_delete(place: Place, of: EntityMap, field: str, value: Any, owner: Ite
     def not_ours(item: Item | None) -> ConditionFailed:
         return ConditionFailed(f"the guard of {of.name}.{field} {value!r} belongs to another item", item=item)
 
-    return Statement("Delete", request, f"free {of.name}.{field}", not_ours)
+    made = Statement("Delete", request, f"free {of.name}.{field}", not_ours)
+    made.guard = Guard(orjson.dumps(guard_key(place, of, field, value)), owner_of(owner), None)
+    return made
+
+
+def handed_over(statements: list[Statement]) -> list[Statement]:
+    """A value that one item gives free and another takes, in the same transaction, is one write of its guard, not two."""
+    freed = {each.guard.key: each for each in statements if each.guard is not None and each.guard.taking is None}
+    taken = {each.guard.key for each in statements if each.guard is not None and each.guard.taking is not None}
+    found: list[Statement] = []
+    for each in statements:
+        guard = each.guard
+        if guard is None or guard.key not in freed or guard.key not in taken:
+            found.append(each)
+        elif guard.taking is not None:
+            giver = freed[guard.key].guard
+            assert giver is not None
+            found.append(guard.taking(giver.owner))
+    return found
 
 
 def guards(place: Place, of: EntityMap, old: Item | None, new: Item | None, key: Item, now: float) -> list[Statement]:
     """What has to be done to guards when ``old`` becomes ``new``. A guard whose value stays is written again only if its expiry changes."""
     found = []
+    if old is not None and of.is_expired(old, now):
+        old = None  # its guards have expired with it, and may be another's by now
     expires_before, expires_after = (
         None if item is None or of.ttl is None else item.get(of.ttl) for item in (old, new)
     )

@@ -12,32 +12,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from stator.design.plan import KeyAttribute
-from stator.design.templates import Part
 from stator.design.types import Maybe
-from stator.design.wire import REQUIRED
+from stator.design.wire import omits
 from stator.errors import RequestRefused, UpdateRefused
 from stator.model.values import Item, Value
 from stator.tables.expressions import Expressions
-from stator.tables.key_source import is_the_field
+from stator.tables.key_source import fields_of, is_the_field
 from stator.tables.recording import Recording
 from stator.tables.schema import EntityMap
 from stator.tables.statements import Statement, Terms, meaning_of
-
-
-def fields_of(key: KeyAttribute) -> set[str]:
-    """The fields that a key attribute is made of, or depends on."""
-    found: set[str] = set()
-
-    def walk(parts: tuple[Part, ...]) -> None:
-        for part in parts:
-            if part.kind == "field":
-                found.add(part.value)
-            walk(part.of)
-
-    walk(key.template.parts)
-    for test, _ in key.when:
-        walk(test.parts)
-    return found
 
 
 def update_statement(
@@ -50,7 +33,7 @@ def update_statement(
     when: list[Any],
     or_create: bool = False,
     now: float,
-    old_unique: Mapping[str, Value | None] | None = None,
+    as_stored: Mapping[str, Value | None] | None = None,
 ) -> Statement:
     """``values`` are fields known to be so because the key is made of them; ``entity`` an object as it was read, if there is one."""
     shown = of.shown(values)
@@ -69,8 +52,7 @@ def update_statement(
     if entity is not None and of.version is not None:
         expected = int(getattr(entity, of.version))
         terms.version(expected)
-    for name, value in (old_unique or {}).items():
-        terms.equal(name, value)
+    terms.stored(as_stored or {})
     for condition in when:
         terms.user(condition)
     own = _own_changes(of, key_changes, now, written)
@@ -84,6 +66,7 @@ def update_statement(
         f"update {shown}",
         meaning_of(of, shown, must_exist=not or_create, expected=expected),
         relative=recording.relative and expected is None,
+        done=None if entity is None else lambda: of.write_back(entity, known | _counted(of, expected)),
     )
 
 
@@ -102,6 +85,10 @@ def _refuse_fixed(of: EntityMap, recording: Recording) -> None:
 
 def _stored(of: EntityMap, name: str, value: Any) -> Value | None:
     return None if value is None else of.codec.encode_field[name](value)
+
+
+def _counted(of: EntityMap, expected: int | None) -> dict[str, Any]:
+    return {} if of.version is None or expected is None else {of.version: expected + 1}
 
 
 def _stamps(of: EntityMap, now: float) -> dict[str, Any]:
@@ -173,7 +160,13 @@ def _of_a_new_item(
 ) -> list[str]:
     """What an item needs beside the changes when the update creates it, and has already when it does not."""
     known = _defaults(of, recording) | dict(values) | recording.known()
-    stored: dict[str, Value] = {name: of.codec.encode_field[name](values[name]) for name in values}
+    stored: dict[str, Value] = {
+        name: of.codec.encode_field[name](value)
+        for name, value in known.items()
+        if name not in recording.fields and not omits(of.fields[name].shape)(value)
+    }
+    for name in (of.version, of.updated):
+        stored.pop(name or "", None)  # every update sets those itself
     if of.plan.discriminator is not None:
         stored[of.plan.discriminator] = {"S": of.name}
     if of.created is not None:
@@ -202,7 +195,7 @@ def _defaults(of: EntityMap, recording: Recording) -> dict[str, Any]:
     missing = []
     for name in needed:
         default = recording.default(name)
-        if default is REQUIRED:
+        if default is None:
             missing.append(name)
         else:
             found[name] = default()

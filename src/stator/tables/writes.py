@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from stator.design.markers import NOT_YET
 from stator.errors import ConditionFailed, UpdateRefused
 from stator.model.values import Item, Value
 from stator.tables.blobs import blob_keys, packed
@@ -55,7 +56,7 @@ class Preparation:
         shown = of.shown_entity(entity)
         terms = Terms(of)
         if expected is not None:
-            terms.version(expected)
+            terms.version(expected, now)
         terms.user(when)
         key = of.key_of(stamped.made)
         meaning = meaning_of(of, shown, expected=expected)
@@ -77,7 +78,7 @@ class Preparation:
             terms.into({"TableName": of.table.name, "Item": item}),
             shown,
             meaning,
-            done=lambda: _set(entity, stamped.changes),
+            done=lambda: of.write_back(entity, stamped.changes),
             wanted=item,
             new_blobs=tuple(blob_keys(of, item)),
         )
@@ -89,7 +90,13 @@ class Preparation:
         """Every field set as it is on the object; what the item has beside them stays, and so does the time it was created."""
         of = self.context.schema.of_object(entity)
         now = self.context.now()
-        stamped = of.stamped(entity, now, fresh=True)
+        old = None
+        if of.created is not None and of.is_keyed_by(of.created) and getattr(entity, of.created) == NOT_YET:
+            old = yield from self.stored(of, of.key_of(entity))  # the time of creation stays, and keys are made of it
+        if old is not None and of.created in old:
+            assert of.created is not None
+            entity = of.copied(entity, {of.created: of.codec.decode_field[of.created](old[of.created])})
+        stamped = of.stamped(entity, now, fresh=False)
         item, key = of.item(stamped.made), of.key_of(stamped.made)
         if of.large:
             item = yield from self._packed(of, item)
@@ -97,7 +104,8 @@ class Preparation:
         terms = Terms(of)
         terms.user(when)
         meaning = meaning_of(of, shown)
-        old = (yield from self.stored(of, key)) if of.unique or of.offloads else None
+        if old is None and (of.unique or of.offloads):
+            old = yield from self.stored(of, key)
         if of.unique:
             meaning = _watched(of, old, terms, meaning)
         request = {"TableName": of.table.name, "Key": key, "UpdateExpression": _set_all(of, item, terms)}
@@ -125,22 +133,54 @@ class Preparation:
     ) -> Work[list[Statement]]:
         key = yield from self.key(of, values)
         now = self.context.now()
+        if or_create and of.ttl is not None:
+            yield from self._clear_expired(of, key, now)
         known = {name: values[name] for name in {*of.identity, *of.base_fields} & values.keys()}
+        beside = _wire(of, of.beside_the_key(values)) if entity is None and not or_create else {}
         touched = [name for name in of.unique if name in recording.fields]
+        _refuse_unseen(of, recording)
         expires = of.ttl is not None and of.unique and of.ttl in recording.fields
         large = [name for name in of.large if name in recording.fields]
         new_blobs = (yield from self._pack_changes(of, recording, key, large)) if large else ()
         if not touched and not expires and not (large and of.offloads):
-            return [update_statement(of, recording, key, known, entity=entity, when=when, or_create=or_create, now=now)]
+            return [
+                update_statement(
+                    of, recording, key, known, entity=entity, when=when, or_create=or_create, now=now, as_stored=beside
+                )
+            ]
         old = yield from self.stored(of, key)
-        watched = {name: None if old is None else old.get(name) for name in of.unique}
+        watched = {name: None if old is None else old.get(name) for name in (*of.unique, *([of.ttl] if of.ttl else []))}
         statement = update_statement(
-            of, recording, key, known, entity=entity, when=when, or_create=or_create, now=now, old_unique=watched
+            of,
+            recording,
+            key,
+            known,
+            entity=entity,
+            when=when,
+            or_create=or_create,
+            now=now,
+            as_stored=watched | beside,
         )
         statement.meaning, statement.old = _raced_or(of, old, statement.meaning), old
         replaced = {name: (old or {})[name] for name in large if name in (old or {})}
         statement.obsolete_blobs, statement.new_blobs = tuple(blob_keys(of, replaced)), new_blobs
-        return [statement, *guards(self.place, of, old, _after(of, old, recording), key, now)]
+        after = _after(of, old, recording, now if or_create else None)
+        return [statement, *guards(self.place, of, old, after, key, now)]
+
+    def _clear_expired(self, of: EntityMap, key: Item, now: float) -> Work[None]:
+        """Delete an item that has expired, so that an update that may create one does not go on from it."""
+        old = yield from self.stored(of, key)
+        if old is None or not of.is_expired(old, now):
+            return
+        assert of.ttl is not None
+        terms = Terms(of)
+        terms.equal(of.ttl, old[of.ttl])
+        try:
+            yield Call(
+                "DeleteItem", terms.into({"TableName": of.table.name, "Key": key}), f"clear an expired {of.name}"
+            )
+        except ConditionFailed:
+            return  # somebody else has written it meanwhile
 
     def _pack_changes(self, of: EntityMap, recording: Recording, key: Item, names: list[str]) -> Work[tuple[str, ...]]:
         """Pack the large values that an update sets; gives the names of their blobs."""
@@ -170,8 +210,12 @@ class Preparation:
         must_exist: bool = False,
         keep_blobs: bool = False,
     ) -> Work[list[Statement]]:
-        key = yield from self.key(of, values)
+        key = yield from locate(of, values)
+        if key is None and not must_exist:
+            return []
         shown = of.shown(values)
+        if key is None:
+            raise meaning_of(of, shown, must_exist=True)(None)
         terms = Terms(of)
         expected: int | None = None
         if entity is not None and of.version is not None:
@@ -179,6 +223,8 @@ class Preparation:
             terms.version(expected)
         if must_exist:
             terms.present()
+        if entity is None:
+            terms.absent_or_stored(_wire(of, of.beside_the_key(values)))
         terms.user(when)
         meaning = meaning_of(of, shown, must_exist=must_exist, expected=expected)
         request = {"TableName": of.table.name, "Key": key}
@@ -186,7 +232,8 @@ class Preparation:
         if of.unique:
             meaning = _watched(of, old, terms, meaning)
         statement = Statement("Delete", terms.into(request), f"delete {shown}", meaning, old=old)
-        statement.obsolete_blobs = () if keep_blobs else tuple(blob_keys(of, old))
+        named = tuple(blob_keys(of, old))
+        statement.obsolete_blobs, statement.kept_blobs = ((), named) if keep_blobs else (named, ())
         return [statement, *guards(self.place, of, old, None, key, self.context.now())]
 
     def check(self, of: EntityMap, values: Mapping[str, Any], when: Any, must_exist: bool) -> Work[list[Statement]]:
@@ -195,6 +242,7 @@ class Preparation:
         terms = Terms(of)
         if must_exist:
             terms.present()
+        terms.stored(_wire(of, of.beside_the_key(values)))
         terms.user(when)
         request = terms.into({"TableName": of.table.name, "Key": key})
         return [Statement("ConditionCheck", request, f"check {shown}", meaning_of(of, shown, must_exist=must_exist))]
@@ -214,9 +262,8 @@ class Preparation:
         return found
 
 
-def _set(entity: Any, changes: Mapping[str, Any]) -> None:
-    for name, value in changes.items():
-        setattr(entity, name, value)
+def _wire(of: EntityMap, values: Mapping[str, Any]) -> dict[str, Value | None]:
+    return {name: None if value is None else of.codec.encode_field[name](value) for name, value in values.items()}
 
 
 def _set_all(of: EntityMap, item: Item, terms: Terms) -> str:
@@ -256,9 +303,26 @@ def _raced_or(of: EntityMap, old: Item | None, otherwise: Meaning) -> Meaning:
     return means
 
 
-def _after(of: EntityMap, old: Item | None, recording: Recording) -> Item:
-    """The unique values, and the expiry, that an item has after an update."""
+def _refuse_unseen(of: EntityMap, recording: Recording) -> None:
+    """A guard is made for a value; one that only DynamoDB computes cannot be guarded, and a guard's expiry has to be known, too."""
+    guarded = {*of.unique, *([of.ttl] if of.unique and of.ttl else [])}
+    unseen = (guarded & recording.fields) - recording.known().keys()
+    if unseen:
+        name = min(unseen)
+        raise UpdateRefused(
+            f"{of.name}.{name} {'is unique' if name in of.unique else 'is when unique values become free'}: it can only be set to a value",
+            missing=(name,),
+            hint="read the item and set the field, instead of computing it in the update",
+        )
+
+
+def _after(of: EntityMap, old: Item | None, recording: Recording, created_at: float | None) -> Item:
+    """The unique values, and the expiry, that an item has after an update; ``created_at`` when that may have created it."""
     after: Item = dict(old or {})
+    if old is None and created_at is not None and of.ttl is not None:
+        expiry = of.expiry(created_at)
+        if expiry is not None:
+            after[of.ttl] = of.codec.encode_field[of.ttl](expiry)
     for name, value in recording.known().items():
         stored: Value | None = None if value is None else of.codec.encode_field[name](value)
         if stored is None:
