@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from stator import connect
 from stator.clock import VirtualClock
-from stator.errors import ConfigurationError, ItemExists, ReplyLost, RequestRefused, ThroughputExceeded
+from stator.errors import ConfigurationError, ItemExists, ReplyLost, RequestRefused, StatorError, ThroughputExceeded
 from stator.patterns.periods import floor
 from stator.patterns.rollup import Rollup, Summary
 from stator.patterns.series import Series
@@ -182,6 +182,17 @@ def test_lost_answers_are_not_counted_twice() -> None:
     for failure in result.failures:
         assert isinstance(failure.error, ReplyLost)
     check(readings, added)
+
+
+def test_a_sum_of_too_many_digits_is_refused_with_its_reading(target: Target) -> None:
+    readings = series(target.connect(shop()), shards=1)
+    readings.add(reading(1, "1e30"))
+    with pytest.raises(StatorError):
+        readings.add(reading(2, "1e-20"))
+    result = readings.add_many([reading(3, "1e-20"), reading(4, "1e30")])
+    assert [failure.change for failure in result.failures] == [reading(3, "1e-20")]
+    check(readings, [reading(1, "1e30"), reading(4, "1e30")])
+    assert readings.count("s1") == 2
 
 
 def test_a_crash_while_rebuilding() -> None:

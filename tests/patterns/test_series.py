@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
+import time
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -14,16 +16,19 @@ from hypothesis import strategies as st
 
 from stator import Entity, connect, ident, version
 from stator.clock import VirtualClock
+from stator.engine import Engine
 from stator.errors import (
     ConfigurationError,
     CursorRefused,
     DeadlineExceeded,
     RequestRefused,
+    ServiceError,
     ThroughputExceeded,
     ValidationFailed,
 )
 from stator.patterns.series import Series
 from stator.tables.db import Db
+from tests.client.scripted import Connection, ok, refuse, scripted
 from tests.patterns.faults import crash_everywhere, with_faults
 from tests.patterns.meters import T0, Event, Reading, reading
 from tests.tables.shop import shop
@@ -220,6 +225,34 @@ def test_a_deadline_that_ends_in_throttling_is_throttling() -> None:
         readings.add(reading(1))  # the first was throttled; the second is just late
     readings.add(reading(1))
     assert db.run(readings.directory.open("s1", "2026-11-14")).counts == (1, 2)
+
+
+def test_the_client_s_own_retries_end_with_the_deadline() -> None:
+    """Over HTTP: one partition takes nothing. Without a deadline the client would go on trying for seconds."""
+    engine = Engine.open()
+
+    def answer(to: Connection) -> None:
+        operation = to.head.partition("DynamoDB_20120810.")[2].split()[0]
+        request = json.loads(to.body)
+        if operation == "PutItem" and request["Item"]["PK"]["S"].endswith("2026-11-14#0"):
+            reasons = [{"reason": "TableWriteKeyRangeThroughputExceeded", "resource": "arn"}]
+            refuse("ProvisionedThroughputExceededException", ThrottlingReasons=reasons)(to)
+            return
+        try:
+            ok(engine.call(operation, request))(to)
+        except ServiceError as error:
+            to.send(error.status, json.dumps(error.wire()).encode())
+
+    options = {"access_key_id": "x", "secret_access_key": "x", "region": "us-east-1"}
+    with scripted(answer) as server, connect(shop(), server.url, **options) as db:  # type: ignore[arg-type]
+        db.ensure()
+        readings = series(db.within(0.2), bucket="day", shards="adaptive")
+        moved = next(each for each in map(reading, range(100)) if readings.layout.shard(each, 2) == 1)
+        started = time.monotonic()
+        readings.add(moved)
+        assert time.monotonic() - started < 2
+        assert readings.latest("s1") == [moved]
+        assert db.run(readings.directory.open("s1", "2026-11-14")).counts == (1, 2)
 
 
 def test_many_at_once_grow_it_too() -> None:

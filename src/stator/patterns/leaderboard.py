@@ -1,9 +1,9 @@
 """Leaderboards: members in the order of their scores, the highest first; of equal ones, who reached it first.
 
-    PK  BOARD#weekly#MEMBER#anna    SK  SCORE                               score  120   since  ...   shard  2   version  3f2a...
-    PK  BOARD#weekly#ENTRIES#2      SK  <120, turned round>#<since>#anna    score  120   member  anna
-    PK  BOARD#weekly#HISTOGRAM#2    SK  <stretch 1, turned round>           n  48
-    PK  BOARD#weekly                SK  META                                shards  4   histogram  100
+    PK  BOARD#weekly#MEMBER#anna    SK  SCORE                               _score  120   _since  ...   _shard  2   _version  3f2a...
+    PK  BOARD#weekly#ENTRIES#2      SK  <120, turned round>#<since>#anna    _score  120   _member  anna
+    PK  BOARD#weekly#HISTOGRAM#2    SK  <stretch 1, turned round>           _n  48
+    PK  BOARD#weekly                SK  META                                _shards  4   _histogram  100
 
 The entry of a member is where its score puts it; a query from the start of a shard gives its best. Shards are chosen by a hash of the member, so that a
 board takes more than the thousand writes a second of one partition; ``top`` asks all of them and merges.
@@ -215,8 +215,8 @@ class Leaderboard(OnDb[D]):
         if self._is_open:
             return
         written = Expressions()
-        shards, wanted = written.name("shards"), written.value({"N": str(self.shards)})
-        histogram, width = written.name("histogram"), written.value(self._width())
+        shards, wanted = written.name("_shards"), written.value({"N": str(self.shards)})
+        histogram, width = written.name("_histogram"), written.value(self._width())
         request: dict[str, Any] = {
             "TableName": self.items.place.table,
             "Key": self.items.meta_key(),
@@ -235,13 +235,13 @@ class Leaderboard(OnDb[D]):
 
     def _checked(self, meta: Item) -> int:
         """How many shards META says there are; it must be of a board like this one."""
-        if meta["histogram"] != self._width():
-            there = meta["histogram"]["S"] or None
+        if meta["_histogram"] != self._width():
+            there = meta["_histogram"]["S"] or None
             raise ConfigurationError(
                 f"{self.name} was begun with histogram={there}, and that cannot be changed",
                 hint="say the same here, or begin a board of another name",
             )
-        return int(meta["shards"]["N"])
+        return int(meta["_shards"]["N"])
 
     def _reads(self, consistent: bool) -> Work[BoardReads]:
         request = {"TableName": self.items.place.table, "Key": self.items.meta_key(), "ConsistentRead": True}
@@ -272,9 +272,13 @@ class Leaderboard(OnDb[D]):
         return PatternExplanation(
             f"leaderboard {self.name}, {shards} shard{'' if shards == 1 else 's'} in {place.table}",
             (
-                f"{place.partition} {head}#MEMBER#<member>  {place.sort} SCORE  score, since, shard, version",
+                f"{place.partition} {head}#MEMBER#<member>  {place.sort} SCORE  _score, _since, _shard, _version",
                 f"{place.partition} {head}#ENTRIES#<shard>  {place.sort} <score>#<since>#<member>",
-                *(() if width is None else (f"{place.partition} {head}#HISTOGRAM#<shard>  {place.sort} <stretch>  n",)),
+                *(
+                    ()
+                    if width is None
+                    else (f"{place.partition} {head}#HISTOGRAM#<shard>  {place.sort} <stretch>  _n",)
+                ),
             ),
             tuple(costs),
             ()

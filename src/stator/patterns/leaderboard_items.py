@@ -1,4 +1,7 @@
-"""The items of a leaderboard: their keys, and the statements that change them. ``leaderboard`` has the layout."""
+"""The items of a leaderboard: their keys, and the statements that change them. ``leaderboard`` has the layout.
+
+Attributes begin with ``_``, so that no index of the table they are in takes them for its own.
+"""
 
 from __future__ import annotations
 
@@ -103,11 +106,13 @@ class BoardItems:
     # -- what is stored
 
     def read_member(self, item: Item) -> Entry:
-        return Entry(self.read_entry(item), int(item["shard"]["N"]), item["version"]["S"])
+        return Entry(self.read_entry(item), int(item["_shard"]["N"]), item["_version"]["S"])
 
     def read_entry(self, item: Item) -> Standing:
         return Standing(
-            item["member"]["S"], Decimal(item["score"]["N"]), datetime.fromisoformat(item["since"]["S"]).astimezone(UTC)
+            item["_member"]["S"],
+            Decimal(item["_score"]["N"]),
+            datetime.fromisoformat(item["_since"]["S"]).astimezone(UTC),
         )
 
     # -- changes
@@ -141,7 +146,7 @@ class BoardItems:
 
     def _member(self, kind: Kind, made: Entry, stored: Entry | None) -> Statement:
         written = Expressions()
-        version = written.name("version")
+        version = written.name("_version")
         if stored is None:
             condition = f"attribute_not_exists({version})"
         else:
@@ -151,7 +156,7 @@ class BoardItems:
         if kind == "Delete":
             request["Key"] = self.member_key(member)
         else:
-            own = {"shard": {"N": str(made.shard)}, "version": {"S": made.version}}
+            own = {"_shard": {"N": str(made.shard)}, "_version": {"S": made.version}}
             request["Item"] = self.member_key(member) | _attributes(made.standing) | own
         return self._statement(kind, request, f"the score of {member}", written)
 
@@ -167,7 +172,7 @@ class BoardItems:
         if key is None:
             return []
         written = Expressions()
-        change = f"ADD {written.name('n')} {written.value({'N': str(amount)})}"
+        change = f"ADD {written.name('_n')} {written.value({'N': str(amount)})}"
         return [self._statement("Update", {"Key": key, "UpdateExpression": change}, "count scores", written)]
 
     def _statement(
@@ -179,7 +184,7 @@ class BoardItems:
 
 def _attributes(standing: Standing) -> Item:
     return {
-        "member": {"S": standing.member},
-        "score": {"N": str(standing.score)},
-        "since": {"S": encode("datetime", standing.since)},
+        "_member": {"S": standing.member},
+        "_score": {"N": str(standing.score)},
+        "_since": {"S": encode("datetime", standing.since)},
     }

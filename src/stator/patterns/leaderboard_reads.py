@@ -55,7 +55,7 @@ class BoardReads:
         parts = [self._all(self._query(self.items.counts(shard), terms)) for shard in range(self.shards)]
         found = [item for part in gathered((yield Gather(parts))) for item in part]
         within = [item for item in found if bucket is not None and self._is_of(item, bucket)]
-        total, inside = (sum(int(item["n"]["N"]) for item in items) for items in (found, within))
+        total, inside = (sum(int(item["_n"]["N"]) for item in items) for items in (found, within))
         return total - inside, inside
 
     def _is_of(self, item: Item, bucket: int) -> bool:

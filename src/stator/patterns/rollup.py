@@ -32,7 +32,9 @@ _GROUPS: Final[dict[Period, Period | None]] = {
     "month": None,
     "year": None,
 }
-_ARITHMETIC: Final = Arithmetic(prec=NUMBER_DIGITS)
+_DIVISION: Final = Arithmetic(prec=NUMBER_DIGITS)
+# DynamoDB's numbers go from 1e-130 to 1e126: wide enough for sums of them to be exact. One of more than 38 digits is for DynamoDB to refuse.
+_EXACT: Final = Arithmetic(prec=300)
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Summary:
 
     @property
     def mean(self) -> Decimal:
-        return _ARITHMETIC.divide(self.sum, Decimal(self.count))
+        return _DIVISION.divide(self.sum, Decimal(self.count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class Tally:
         latest = self if self.last_key > other.last_key else other
         return Tally(
             self.count + other.count,
-            _ARITHMETIC.add(self.sum, other.sum),
+            _EXACT.add(self.sum, other.sum),
             min(self.min, other.min),
             max(self.max, other.max),
             latest.last,

@@ -96,7 +96,7 @@ class RollupBook:
         if self._shards.get(by, 0) >= shards:
             return
         written = Expressions()
-        count, wanted = written.name("shards"), written.value(number(shards))
+        count, wanted = written.name("_shards"), written.value(number(shards))
         request = {
             "TableName": self.layout.place.table,
             "Key": self._shards_key(by),
@@ -112,7 +112,7 @@ class RollupBook:
     def shards(self, by: str) -> Work[int]:
         request = {"TableName": self.layout.place.table, "Key": self._shards_key(by), "ConsistentRead": True}
         reply = yield Call("GetItem", request, f"series {self.layout.name}")
-        return int(reply["Item"]["shards"]["N"]) if reply.get("Item") else 0
+        return int(reply["Item"]["_shards"]["N"]) if reply.get("Item") else 0
 
     def _shards_key(self, by: str) -> Item:
         return self.layout.place.key(self.layout.directory(by), "ROLLUPS")

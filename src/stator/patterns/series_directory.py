@@ -1,9 +1,9 @@
 """Which buckets a series has, and over how many shards each is spread.
 
-    PK  SERIES#readings#s-17    SK  BUCKET#2026-11-16    shards  4    history  [{shards 1, since ...}, {shards 4, since ...}]
-    PK  SERIES#readings#s-17    SK  ROLLUPS              shards  4
+    PK  SERIES#readings#s-17    SK  BUCKET#2026-11-16    _shards  4    _history  [{shards 1, since ...}, {shards 4, since ...}]
+    PK  SERIES#readings#s-17    SK  ROLLUPS              _shards  4
     PK  SERIES#readings         SK  TABLE#2026-11
-    PK  SERIES#readings         SK  DROPPED              before  2026-10-01T00:00:00.000000Z
+    PK  SERIES#readings         SK  DROPPED              _before  2026-10-01T00:00:00.000000Z
 
 A writer *opens* a bucket before it writes into it: it puts the entry there, or learns from it that the bucket has more shards than it thought. It
 remembers that for ``REFRESH_SECONDS``, so opening costs one write for each bucket and process. A reader asks for the entries first, strongly
@@ -11,8 +11,8 @@ consistent, and so reads only buckets that are there, each with all the shards t
 
 Invariants:
 
-- No item is in a bucket without an entry, nor in a shard at or above the entry's ``shards``: the entry is written first, and ``shards`` only grows.
-- ``history`` has every number of shards that the bucket had, with the time since when: an item may be where any of them puts it.
+- No item is in a bucket without an entry, nor in a shard at or above the entry's ``_shards``: the entry is written first, and ``_shards`` only grows.
+- ``_history`` has every number of shards that the bucket had, with the time since when: an item may be where any of them puts it.
 - An entry lives at least as long as what is in its bucket.
 
 A process that dies between the entry and the item leaves an entry of an empty bucket, which costs readers one request and nothing else. The same holds
@@ -104,7 +104,7 @@ class Directory:
 
     def _entry(self, by: str, text: str, shards: int, expires: Item) -> dict[str, Any]:
         written = Expressions()
-        number, history = written.name("shards"), written.name("history")
+        number, history = written.name("_shards"), written.name("_history")
         since = {"M": {"shards": _number(shards), "since": {"N": f"{self.context.now():.6f}"}}}
         sets = [
             f"{number} = {(wanted := written.value(_number(shards)))}",
@@ -200,7 +200,7 @@ class Directory:
     def dropping_before(self, moment: datetime) -> Work[None]:
         """Remember, before any table is deleted, that readings before a moment are gone."""
         written = Expressions()
-        before, value = written.name("before"), written.value({"S": encode("datetime", moment)})
+        before, value = written.name("_before"), written.value({"S": encode("datetime", moment)})
         request = {
             "TableName": self.layout.place.table,
             "Key": self._dropped_key(),
@@ -215,7 +215,7 @@ class Directory:
             return None
         request = {"TableName": self.layout.place.table, "Key": self._dropped_key(), "ConsistentRead": True}
         reply = yield Call("GetItem", request, self._label)
-        return datetime.fromisoformat(reply["Item"]["before"]["S"]) if reply.get("Item") else None
+        return datetime.fromisoformat(reply["Item"]["_before"]["S"]) if reply.get("Item") else None
 
     def _dropped_key(self) -> Item:
         return self.layout.place.key(self.layout.tables_partition, "DROPPED")
@@ -258,7 +258,7 @@ class Listing:
 
 
 def _counts(item: Item) -> tuple[int, ...]:
-    counts = {int(each["M"]["shards"]["N"]) for each in item["history"]["L"]}
+    counts = {int(each["M"]["shards"]["N"]) for each in item["_history"]["L"]}
     return tuple(sorted(counts))
 
 

@@ -20,7 +20,7 @@ def explain_series(
     head = layout.tables_partition
     items = [
         f"{place.partition} {head}#<{layout.by.name}>#<{layout.bucket}>#<shard>  {place.sort} <{layout.at.name}>#<identity>",
-        f"{place.partition} {head}#<{layout.by.name}>  {place.sort} BUCKET#<{layout.bucket}>  shards, history",
+        f"{place.partition} {head}#<{layout.by.name}>  {place.sort} BUCKET#<{layout.bucket}>  _shards, _history",
         *(
             f"{place.partition} {head}#<{layout.by.name}>#ROLLUP#{rule.field}#{rule.period}#...#<shard>  {place.sort} <{rule.period}>"
             for rule in rules

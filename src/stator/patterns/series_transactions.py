@@ -122,6 +122,8 @@ class Counting:
         try:
             yield from send_all(self.context, sending.statements, self.placing.label)
         except TransactionFailed as failed:
+            if len(placed) > 1 and any(isinstance(error, ValidationFailed) for _, _, error in failed.failures):
+                return (yield from self._in_halves(entities, result))
             if not any(isinstance(error, ConditionFailed) for _, _, error in failed.failures):
                 yield Pause(self.context.backoff(attempt))
             return (yield from self._sorted_out(sending, failed, result))
