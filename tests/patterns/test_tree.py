@@ -23,7 +23,7 @@ from stator.errors import (
     UniqueTaken,
 )
 from stator.tables.db import Db
-from tests.patterns.crashing import every_crash, every_item, in_threads
+from tests.patterns.crashing import Crash, crashing, every_crash, every_item, in_threads
 from tests.tables.shop import shop
 from tests.targets import Target
 
@@ -230,6 +230,35 @@ def test_a_deletion_that_dies_at_any_call_is_finished_later(target: Target) -> N
     assert parents(db) == left
 
 
+@pytest.mark.parametrize("what", ["move", "delete"])
+def test_large_subtrees_come_to_an_end_however_often_the_process_dies(what: str) -> None:
+    """Each life is too short for the whole job; some parents have more children than a page, some jobs are put off."""
+    db = connect(shop())
+    tree = files(db)
+    grow(tree, SHAPE)
+    for number in range(130):
+        tree.add(folder(f"leaf{number}"), "a1")
+        tree.add(folder(f"twig{number}"), f"leaf{number}" if number % 3 == 0 else "x")
+    before = parents(db)
+    dying = crashing(db, 8, reply_lost=True)
+    with pytest.raises(Crash):
+        files(dying).delete("a") if what == "delete" else files(dying).move("a", "b1")
+    lives = 0
+    for lives in range(100):
+        mine = files(crashing(db, 150, reply_lost=lives % 2 == 0))
+        mine._jobs.nodes_in_a_job = 10
+        try:
+            if mine.resume() == 0:
+                break
+        except Crash:
+            assert names(tree.children("b")) == ["b1"]
+    assert 3 < lives < 100
+    if what == "move":
+        assert parents(db) == before | {"a": "b1"}
+    else:
+        assert parents(db) == {"root": None, "b": "root", "b1": "b", "other": None}
+
+
 def test_a_job_taken_up_by_two_is_done_once(target: Target) -> None:
     db = target.connect(shop())
     tree = files(db)
@@ -254,11 +283,11 @@ def test_a_late_worker_does_not_delete_what_was_added_since() -> None:
     next(crash)
     next(crash)
     [job] = db.run(jobs.unfinished())
-    name = job["SK"]["S"].removeprefix("JOB#")
+    name = job.name
     tree.resume()
     grow(tree, {"a": SHAPE["root"]["a"]}, "root")
     whole = parents(db)
-    assert db.run(jobs.run(name, "delete", "a")) == 0
+    assert db.run(jobs.run(job)) == 0
     assert db.run(jobs._delete_below(name, "a")) == 0
     assert db.run(jobs._delete_marked(name, "a", [("a2", "CHILD#a2")])) == 0
     tree.delete("a2")

@@ -38,7 +38,7 @@ from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.listing import Listing, query_all
 from stator.patterns.operation import D, OnDb, iteration, operation
-from stator.patterns.tree_items import Stored, TreeItems
+from stator.patterns.tree_items import Job, Stored, TreeItems
 from stator.patterns.tree_jobs import TreeJobs
 from stator.tables.sending import write
 from stator.tables.statements import Statement
@@ -165,7 +165,7 @@ class Tree(OnDb[D], Generic[D, E]):
         """Put a node, with all that is below it, under another; without ``parent`` it becomes a root. TreeCycle if it is below itself."""
         text = self._text(id)
         above = None if parent is None else self._text(parent)
-        job = self.context.token()
+        job = Job(self.context.token(), "move", text)
         has_moved = False
 
         def prepare() -> Work[list[Statement]]:
@@ -186,19 +186,19 @@ class Tree(OnDb[D], Generic[D, E]):
                 self._items.replace_node(node, was),
                 self._items.put_child(node),
                 self._items.delete_child(was),
-                self._items.put_job(job, "move", text, self.context.now()),
+                self._items.put_job(job, self.context.now()),
                 *(self._items.check(each, path=False) for each in line),
             ]
 
         yield from write(self.context, prepare, self._label, once=True)
         if has_moved:
-            yield from self._jobs.run(job, "move", text)
+            yield from self._jobs.run(job)
 
     @operation
     def delete(self, id: Any) -> Work[int]:
         """Delete a node and all that is below it; gives how many nodes that were, 0 if there is no such node."""
         text = self._text(id)
-        job = self.context.token()
+        job = Job(self.context.token(), "delete", text)
         is_there = False
 
         def prepare() -> Work[list[Statement]]:
@@ -208,21 +208,20 @@ class Tree(OnDb[D], Generic[D, E]):
             if was is None or not is_there:
                 return []
             return [
-                self._items.mark(job, text, was.parent, was.child),
+                self._items.mark(job.name, text, was.parent, was.child),
                 self._items.delete_child(was),
-                self._items.put_job(job, "delete", text, self.context.now()),
+                self._items.put_job(job, self.context.now()),
             ]
 
         yield from write(self.context, prepare, self._label, once=True)
-        return (yield from self._jobs.run(job, "delete", text)) if is_there else 0
+        return (yield from self._jobs.run(job)) if is_there else 0
 
     @operation
     def resume(self) -> Work[int]:
         """Finish the moves and deletions that others began and did not finish; gives how many."""
         found = yield from self._jobs.unfinished()
-        for item in found:
-            job = item[self._items.place.sort]["S"].partition("#")[2]
-            yield from self._jobs.run(job, item["kind"]["S"], item["node"]["S"])
+        for job in found:
+            yield from self._jobs.run(job)
         return len(found)
 
     # -- reading

@@ -40,6 +40,16 @@ class Stored:
         return (*self.path, self.text)
 
 
+@dataclass(frozen=True, slots=True)
+class Job:
+    """``kind`` is delete or move; ``after`` the child item of ``node`` up to which the paths below a move are written."""
+
+    name: str
+    kind: str
+    node: str
+    after: str | None = None
+
+
 class TreeItems:
     """Where the items of one tree are."""
 
@@ -164,13 +174,29 @@ class TreeItems:
         }
         return Statement("ConditionCheck", written.into(request), f"check {node.text}", raced)
 
-    def put_job(self, job: str, kind: str, text: str, now: float) -> Statement:
-        item: Item = self.job_key(job) | {
-            "kind": {"S": kind},
-            "node": {"S": text},
+    def put_job(self, job: Job, now: float) -> Statement:
+        item: Item = self.job_key(job.name) | {
+            "kind": {"S": job.kind},
+            "node": {"S": job.node},
             "started": {"N": f"{now:.6f}"},
         }
-        return Statement("Put", self._put(item, new=False), f"{kind} {text}", raced)
+        if job.after is not None:
+            item["after"] = {"S": job.after}
+        return Statement("Put", self._put(item, new=False), f"{job.kind} {job.node}", raced)
+
+    def job(self, item: Item) -> Job:
+        name = item[self.place.sort]["S"].removeprefix(JOB)
+        return Job(name, item["kind"]["S"], item["node"]["S"], item["after"]["S"] if "after" in item else None)
+
+    def job_progress(self, name: str, after: str) -> dict[str, Any]:
+        written = Expressions()
+        request = {
+            "TableName": self.place.table,
+            "Key": self.job_key(name),
+            "UpdateExpression": f"SET {written.name('after')} = {written.value({'S': after})}",
+            "ConditionExpression": f"attribute_exists({written.name(self.place.partition)})",
+        }
+        return written.into(request)
 
     def delete_job(self, job: str) -> Statement:
         return Statement("Delete", {"TableName": self.place.table, "Key": self.job_key(job)}, "end of the job", raced)
