@@ -368,6 +368,34 @@ def test_sending_asynchronously(target: Target) -> None:
     asyncio.run(main())
 
 
+def test_a_relay_that_is_cancelled_anywhere(target: Target) -> None:
+    async def main() -> None:
+        got: list[int] = []
+
+        async def send(message: Message) -> None:
+            await asyncio.sleep(0.001)
+            got.append(message.body)
+
+        async with target.connect_async(shop()) as db:
+            outbox = Outbox(db, "numbers", shards=1, lease_seconds=0.2)
+            for turn in range(8):
+                got.clear()
+                async with db.transaction() as tx:
+                    for number in range(5):
+                        outbox.add(tx, topic="numbers", body=number, key="k")
+                task = asyncio.ensure_future(outbox.relay(send))
+                await asyncio.sleep(turn * 0.003)
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+                while await outbox.count():
+                    await outbox.relay(send)
+                    await asyncio.sleep(0.05)
+                assert list(dict.fromkeys(got)) == list(range(5))
+                assert len(got) <= 6
+
+    asyncio.run(main())
+
+
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("write"), st.sampled_from("ab"), st.integers(1, 3)),

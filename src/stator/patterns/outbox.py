@@ -51,7 +51,7 @@ from stator.tables.db import Db
 from stator.tables.sending import send_all
 from stator.tables.statements import Statement
 from stator.tables.transactions import Transaction
-from stator.tables.work import Call, Work
+from stator.tables.work import Call, Gather, Work, gathered
 
 _PAGE = 100
 
@@ -194,9 +194,12 @@ class Outbox(OnDb[D]):
 
     @operation
     def _order_of_shards(self) -> Work[list[int]]:
-        """All there are, by chance, so that relays side by side do not all begin with the same."""
+        """Those with messages, by chance, so that relays side by side do not all begin with the same."""
         known = yield from self._shards()
-        return self.context.random.sample(range(known), known)
+        order = self.context.random.sample(range(known), known)
+        peeks = [Call("Query", self._items.listing(shard, limit=1), self._label) for shard in order]
+        replies = gathered((yield Gather(peeks)))
+        return [shard for shard, reply in zip(order, replies) if reply["Items"]]
 
     def _shards(self) -> Work[int]:
         item = yield from self._get(self._items.registry_key())
@@ -348,7 +351,8 @@ class Outbox(OnDb[D]):
                 OperationCost(
                     "relay, a message", "TransactWriteItems of 2, and TransactGetItems if it has a key", 2, 4
                 ),
-                OperationCost("relay, a shard", "two UpdateItem for the lease, and a Query", 1, 2),
+                OperationCost("relay, an empty shard", "Query", 1),
+                OperationCost("relay, a shard", "two Query, and two UpdateItem for the lease", 2, 2),
             ),
             (
                 "messages are delivered at least once: receivers recognise repetitions by message.id",

@@ -175,8 +175,8 @@ class Tree(OnDb[D], Generic[D, E]):
             if not has_moved:
                 return []
             line = [] if above is None else (yield from self._line(above))
-            if above is not None and not line:
-                raise self._missing(above)
+            if above is not None and (not line or any(each.job is not None for each in line)):
+                raise self._missing(above)  # or on its way to be deleted, with one above it
             if any(each.text == text for each in line):
                 raise TreeCycle(self.name, self._items.identities.value(text), parent)
             _check_depth(len(line))
