@@ -65,13 +65,13 @@ def parents(db: Db) -> dict[str, str | None]:
         sort = item["SK"]["S"]
         assert not sort.startswith("JOB#"), "a job was left"
         if sort == "NODE":
-            nodes[item["node"]["S"]] = item
+            nodes[item["_node"]["S"]] = item
         else:
-            places.setdefault(item["node"]["S"], []).append(above)
+            places.setdefault(item["_node"]["S"], []).append(above)
     assert places.keys() == nodes.keys()
-    above_of = {name: item["parent"]["S"] if "parent" in item else None for name, item in nodes.items()}
+    above_of = {name: item["_parent"]["S"] if "_parent" in item else None for name, item in nodes.items()}
     for name, item in nodes.items():
-        assert "job" not in item
+        assert "_job" not in item
         assert places[name] == [above_of[name]]
         line: list[str] = []
         at = above_of[name]
@@ -79,7 +79,7 @@ def parents(db: Db) -> dict[str, str | None]:
             assert at not in line, "a cycle"
             line.insert(0, at)
             at = above_of[at]
-        assert [each["S"] for each in item["path"]["L"]] == line
+        assert [each["S"] for each in item["_path"]["L"]] == line
     return above_of
 
 

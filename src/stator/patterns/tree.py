@@ -1,9 +1,11 @@
 """Trees: folders, categories, organisations. A node is an entity with a parent; subtrees of any size are moved and deleted safely.
 
-    PK  TREE#files#docs      SK  NODE             parent  home    path  [root, home]    data {...}   revision  3
-    PK  TREE#files#home      SK  CHILD#Documents#docs     node  docs                    data {...}
-    PK  TREE#files           SK  CHILD#Root#root  node  root                            the roots
-    PK  TREE#files           SK  JOB#5be1...      kind  move | delete    node  docs     what is not finished
+    PK  TREE#files#docs      SK  NODE             _parent  home    _path  [root, home]    _data {...}   _revision  3
+    PK  TREE#files#home      SK  CHILD#Documents#docs     _node  docs                     _data {...}
+    PK  TREE#files           SK  CHILD#Root#root  _node  root                             the roots
+    PK  TREE#files           SK  JOB#5be1...      _kind  move | delete    _node  docs     what is not finished
+
+Attributes have an underscore, and the entity's own lie in a map: indexes of the design's are keyed by its fields, and would take such items in.
 
 A node is two items, always written in one transaction: the *node item*, found by identity, and the *child item*, which lies with its parent and
 sorts by the field the tree is ordered by. So the children of a node are one Query, and descendants are read level by level, with a Query for
@@ -11,7 +13,7 @@ each node of the level above, side by side. Keys hold no path, and that is the p
 a subtree of a million nodes moves in one transaction of a few items. A path in the keys would make descendants one Query for each
 level, but a move would have to rewrite every item below, and readers would meet the tree half here, half there.
 
-``path`` holds the ancestors, so that they are read in one BatchGetItem. It is a hint: what it says is compared with the parents of the nodes that
+``_path`` holds the ancestors, so that they are read in one BatchGetItem. It is a hint: what it says is compared with the parents of the nodes that
 come back, and where it is out of date the ancestors above are asked for from there. After a move it is brought up to date by a *job*
 (``tree_jobs``), which ``resume()`` finishes if the process dies; reads are right before, and take one batch more.
 
@@ -274,7 +276,7 @@ class Tree(OnDb[D], Generic[D, E]):
         return Node(self._items.entity(found.data), self._value(found.parent), level)
 
     def _child(self, item: Item, parent: str | None, level: int) -> Node[E]:
-        return Node(self._items.entity(item["data"]), self._value(parent), level)
+        return Node(self._items.entity(item["_data"]), self._value(parent), level)
 
     def _value(self, text: str | None) -> Any:
         return None if text is None else self._items.identities.value(text)
@@ -284,8 +286,8 @@ class Tree(OnDb[D], Generic[D, E]):
         return PatternExplanation(
             f"tree {self.name} of {self._items.info.name} in {place.table}",
             (
-                f"{place.partition} {start}#<id>  {place.sort} NODE  parent, path, data",
-                f"{place.partition} {start}#<parent>  {place.sort} CHILD#<order>  node, data",
+                f"{place.partition} {start}#<id>  {place.sort} NODE  _parent, _path, _data",
+                f"{place.partition} {start}#<parent>  {place.sort} CHILD#<order>  _node, _data",
                 f"{place.partition} {start}  {place.sort} CHILD#<order> (the roots), JOB#<job>",
             ),
             (
@@ -336,7 +338,7 @@ class Descent(Generic[E]):
         found: list[Node[E]] = []
         for parent, items in zip(parents, gathered((yield Gather(queries)))):
             found += [self._read(item, parent, self._level) for item in items]
-            self._below += [item["node"]["S"] for item in items]
+            self._below += [item["_node"]["S"] for item in items]
         if not self._parents:
             self._parents, self._below = self._below, []
             self.is_done = not self._parents or self._level == self._levels

@@ -105,7 +105,7 @@ class TreeJobs:
     def _first_children(self, text: str, limit: int = _PAGE) -> Work[list[tuple[str, str]]]:
         """The first children of a node: identity, and sort key of the child item."""
         reply = yield Call("Query", self.items.children(text, limit), self.label)
-        return [(item["node"]["S"], item[self.items.place.sort]["S"]) for item in reply["Items"]]
+        return [(item["_node"]["S"], item[self.items.place.sort]["S"]) for item in reply["Items"]]
 
     def _mark(self, job: str, parent: str, children: list[tuple[str, str]]) -> Work[list[tuple[str, str]] | None]:
         """Mark children; gives those that are. One that was moved away or taken by another job meanwhile is not.
@@ -183,7 +183,7 @@ class TreeJobs:
     def _pages(self, text: str, after: str | None) -> Listing[str]:
         start = None if after is None else self.items.child_key(text, after)
         request = self.items.children(text, _PATHS_PAGE)
-        return Listing(request, self.label, lambda item: str(item["node"]["S"]), start=start)
+        return Listing(request, self.label, lambda item: str(item["_node"]["S"]), start=start)
 
     def _children(self, text: str, pages: Listing[str]) -> Work[list[Stored]]:
         texts = yield from pages.page()
