@@ -23,7 +23,7 @@ from stator.errors import (
     UniqueTaken,
 )
 from stator.tables.db import Db
-from tests.patterns.crashing import every_crash, every_item, in_threads
+from tests.patterns.crashing import Crash, crashing, every_crash, every_item, in_threads
 from tests.tables.shop import shop
 from tests.targets import Target
 
@@ -65,13 +65,13 @@ def parents(db: Db) -> dict[str, str | None]:
         sort = item["SK"]["S"]
         assert not sort.startswith("JOB#"), "a job was left"
         if sort == "NODE":
-            nodes[item["node"]["S"]] = item
+            nodes[item["_node"]["S"]] = item
         else:
-            places.setdefault(item["node"]["S"], []).append(above)
+            places.setdefault(item["_node"]["S"], []).append(above)
     assert places.keys() == nodes.keys()
-    above_of = {name: item["parent"]["S"] if "parent" in item else None for name, item in nodes.items()}
+    above_of = {name: item["_parent"]["S"] if "_parent" in item else None for name, item in nodes.items()}
     for name, item in nodes.items():
-        assert "job" not in item
+        assert "_job" not in item
         assert places[name] == [above_of[name]]
         line: list[str] = []
         at = above_of[name]
@@ -79,7 +79,7 @@ def parents(db: Db) -> dict[str, str | None]:
             assert at not in line, "a cycle"
             line.insert(0, at)
             at = above_of[at]
-        assert [each["S"] for each in item["path"]["L"]] == line
+        assert [each["S"] for each in item["_path"]["L"]] == line
     return above_of
 
 
@@ -220,14 +220,44 @@ def test_a_deletion_that_dies_at_any_call_is_finished_later(target: Target) -> N
             assert tree.get("a") is None
             with pytest.raises(ItemNotFound):
                 tree.add(folder("late"), "a")
-            with pytest.raises(ItemNotFound):
-                tree.move("other", "a")
+            for gone in ("a", "a1", "x"):
+                with pytest.raises(ItemNotFound):
+                    tree.move("other", gone)
         tree.resume()
         now = parents(db)
         assert now in (whole, left)
         if now == left:
             grow(tree, {"a": SHAPE["root"]["a"]}, "root")
     assert parents(db) == left
+
+
+@pytest.mark.parametrize("what", ["move", "delete"])
+def test_large_subtrees_come_to_an_end_however_often_the_process_dies(what: str) -> None:
+    """Each life is too short for the whole job; some parents have more children than a page, some jobs are put off."""
+    db = connect(shop())
+    tree = files(db)
+    grow(tree, SHAPE)
+    for number in range(130):
+        tree.add(folder(f"leaf{number}"), "a1")
+        tree.add(folder(f"twig{number}"), f"leaf{number}" if number % 3 == 0 else "x")
+    before = parents(db)
+    dying = crashing(db, 8, reply_lost=True)
+    with pytest.raises(Crash):
+        files(dying).delete("a") if what == "delete" else files(dying).move("a", "b1")
+    lives = 0
+    for lives in range(100):
+        mine = files(crashing(db, 150, reply_lost=lives % 2 == 0))
+        mine._jobs.nodes_in_a_job = 10
+        try:
+            if mine.resume() == 0:
+                break
+        except Crash:
+            assert names(tree.children("b")) == ["b1"]
+    assert 3 < lives < 100
+    if what == "move":
+        assert parents(db) == before | {"a": "b1"}
+    else:
+        assert parents(db) == {"root": None, "b": "root", "b1": "b", "other": None}
 
 
 def test_a_job_taken_up_by_two_is_done_once(target: Target) -> None:
@@ -254,11 +284,11 @@ def test_a_late_worker_does_not_delete_what_was_added_since() -> None:
     next(crash)
     next(crash)
     [job] = db.run(jobs.unfinished())
-    name = job["SK"]["S"].removeprefix("JOB#")
+    name = job.name
     tree.resume()
     grow(tree, {"a": SHAPE["root"]["a"]}, "root")
     whole = parents(db)
-    assert db.run(jobs.run(name, "delete", "a")) == 0
+    assert db.run(jobs.run(job)) == 0
     assert db.run(jobs._delete_below(name, "a")) == 0
     assert db.run(jobs._delete_marked(name, "a", [("a2", "CHILD#a2")])) == 0
     tree.delete("a2")
@@ -330,6 +360,32 @@ def test_tasks(target: Target) -> None:
             assert await tree.delete("root") == 7
             assert await tree.resume() == 0
 
+    asyncio.run(main())
+
+
+def test_tasks_that_are_cancelled_anywhere(target: Target) -> None:
+    async def main() -> None:
+        async with target.connect_async(shop()) as db:
+            tree = Tree(db, Folder, name="files", order=Folder.name, unique_siblings=True)
+            for turn in range(8):
+                await tree.add(folder("root"))
+                await tree.add(folder("a"), "root")
+                await tree.add(folder("b"), "root")
+                for number in range(5):
+                    await tree.add(folder(f"n{number}"), "a")
+                for work in (tree.move("a", "b"), tree.delete("root")):
+                    task = asyncio.ensure_future(work)
+                    await asyncio.sleep(turn * 0.002)
+                    task.cancel()
+                    await asyncio.gather(task, return_exceptions=True)
+                    await asyncio.sleep(pause)  # a server may still be at a request whose sender has gone
+                    await tree.resume()
+                    parents(plain)
+                await tree.delete("root")
+                assert parents(plain) == {}
+
+    plain = target.connect(shop())
+    pause = 0.0 if target.kind in ("memory", "disk") else 0.3
     asyncio.run(main())
 
 

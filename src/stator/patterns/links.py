@@ -1,7 +1,7 @@
 """Links: many-to-many, read from both sides, with copies of chosen fields of the other side.
 
-    PK  LINK#enrolments#L#s1     SK  R#c1     attributes {grade: 2}    copy {title: "Algebra"}     stamp  a17
-    PK  LINK#enrolments#R#c1     SK  L#s1     attributes {grade: 2}    copy {name: "Anna"}         stamp  a13
+    PK  LINK#enrolments#L#s1     SK  R#c1     _attributes {grade: 2}    _copy {title: "Algebra"}     _stamp  a17
+    PK  LINK#enrolments#R#c1     SK  L#s1     _attributes {grade: 2}    _copy {name: "Anna"}         _stamp  a13
 
 A link is two items, one with each end, written and deleted in one transaction: the courses of a student are one Query, the students of a course
 another. Each holds a copy of the fields of the *other* end that a list shows, so that a list needs no second read.
@@ -104,10 +104,10 @@ class Links(OnDb[D], Generic[D, L, R]):
 
     def _put(self, end: _End, mine: Any, other: Any, attributes: Value) -> Statement:
         far = self._far(end)
-        item = self._key(end, end.text(mine), far.text(other)) | {"attributes": attributes, "copy": far.copy(other)}
+        item = self._key(end, end.text(mine), far.text(other)) | {"_attributes": attributes, "_copy": far.copy(other)}
         stamp = far.stamp(far.of.codec.encode(other))
         if stamp is not None:
-            item["stamp"] = stamp
+            item["_stamp"] = stamp
         return Statement("Put", {"TableName": self._place.table, "Item": item}, f"link {self.name}", _not_written)
 
     @operation
@@ -199,7 +199,7 @@ class Links(OnDb[D], Generic[D, L, R]):
             chunk = wanted[at : at + 100]
             found = yield from batch_get(self.context, self._place.table, chunk, self._label, consistent=True)
             copy = end.copied_of(source)
-            stale = [item for item in found if not same_item(item["copy"]["M"], copy["M"])]
+            stale = [item for item in found if not same_item(item["_copy"]["M"], copy["M"])]
             calls = [Call("UpdateItem", self._recopy(item, copy, end.stamp(source)), self._label) for item in stale]
             for result in (yield Gather(calls)) if calls else ():
                 if isinstance(result, BaseException) and not isinstance(result, ConditionFailed):
@@ -209,10 +209,10 @@ class Links(OnDb[D], Generic[D, L, R]):
 
     def _recopy(self, item: Item, copy: Value, stamp: Value | None) -> dict[str, Any]:
         written = Expressions()
-        sets = f"SET {written.name('copy')} = {written.value(copy)}"
+        sets = f"SET {written.name('_copy')} = {written.value(copy)}"
         condition = f"attribute_exists({written.name(self._place.partition)})"
         if stamp is not None:
-            name, value = written.name("stamp"), written.value(stamp)
+            name, value = written.name("_stamp"), written.value(stamp)
             sets += f", {name} = {value}"
             condition += f" AND (attribute_not_exists({name}) OR {name} <= {value})"
         key = {name: item[name] for name in (self._place.partition, self._place.sort)}
@@ -264,7 +264,7 @@ class Links(OnDb[D], Generic[D, L, R]):
         far = self._far(end)
         mine, other = end.identities.value(text), far.identities.value(self._other(end, item))
         left, right = (mine, other) if end is self._left else (other, mine)
-        return Link(left, right, far.decode_copy(item["copy"]), decode_plain(item["attributes"]))
+        return Link(left, right, far.decode_copy(item["_copy"]), decode_plain(item["_attributes"]))
 
     def _stored(self, end: _End, text: str) -> Work[Item]:
         key = end.key(text)
@@ -292,8 +292,8 @@ class Links(OnDb[D], Generic[D, L, R]):
         return PatternExplanation(
             f"links {self.name} of {self._left.of.name} and {self._right.of.name} in {place.table}",
             (
-                f"{place.partition} {start}#L#<{self._left.of.name}>  {place.sort} R#<{self._right.of.name}>  attributes, copy",
-                f"{place.partition} {start}#R#<{self._right.of.name}>  {place.sort} L#<{self._left.of.name}>  attributes, copy",
+                f"{place.partition} {start}#L#<{self._left.of.name}>  {place.sort} R#<{self._right.of.name}>  _attributes, _copy",
+                f"{place.partition} {start}#R#<{self._right.of.name}>  {place.sort} L#<{self._left.of.name}>  _attributes, _copy",
             ),
             (
                 OperationCost("link", "TransactWriteItems of 4", 0, 8),

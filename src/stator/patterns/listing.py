@@ -30,25 +30,30 @@ def prefix_query(place: Place, partition: str, prefix: str, limit: int | None = 
 
 
 class Listing(Generic[T]):
-    """The pages of one Query or Scan, each item read by ``read``; items it gives None for are left out."""
+    """The pages of one Query or Scan, from ``start`` on, each item read by ``read``; items it gives None for are left out."""
 
     def __init__(
-        self, request: dict[str, Any], label: str, read: Callable[[Item], T | None], operation: str = "Query"
+        self,
+        request: dict[str, Any],
+        label: str,
+        read: Callable[[Item], T | None],
+        operation: str = "Query",
+        start: Item | None = None,
     ) -> None:
         self._request = request
         self._label = label
         self._read = read
         self._operation = operation
-        self._start: Item | None = None
+        self.position = start
         self.is_done = False
 
     def page(self) -> Work[list[T]]:
         request = dict(self._request)
-        if self._start is not None:
-            request["ExclusiveStartKey"] = self._start
+        if self.position is not None:
+            request["ExclusiveStartKey"] = self.position
         reply = yield Call(self._operation, request, self._label)
-        self._start = reply.get("LastEvaluatedKey")
-        self.is_done = self._start is None
+        self.position = reply.get("LastEvaluatedKey")
+        self.is_done = self.position is None
         found = (self._read(item) for item in reply["Items"])
         return [each for each in found if each is not None]
 

@@ -3,18 +3,18 @@
 A program that writes an item and then sends a message can die in between: the order is there and nobody hears of it; the other way round, everybody hears of
 an order that is not there. So the message is written with the item, all or nothing, and a *relay* delivers what it finds:
 
-    PK  OUTBOX#orders#3             SK  01763251200123456#5be1...    topic, body, key, attempts, due, previous      waiting
-    PK  OUTBOX#orders#3#SENT        SK  01763251200123456#5be1...    <ttl>                                          delivered
-    PK  OUTBOX#orders#3#PARKED      SK  01763251200123456#5be1...    attempts, error                                given up
-    PK  OUTBOX#orders#KEY#o-17      SK  HEAD      last, shard                                   the last message of a key
-    PK  OUTBOX#orders               SK  SHARDS    shards                                        how many there ever were
+    PK  OUTBOX#orders#3             SK  01763251200123456#5be1...    _topic, _body, _key, _attempts, _due, _previous      waiting
+    PK  OUTBOX#orders#3#SENT        SK  01763251200123456#5be1...    <ttl>                                                delivered
+    PK  OUTBOX#orders#3#PARKED      SK  01763251200123456#5be1...    _attempts, _error                                    given up
+    PK  OUTBOX#orders#KEY#o-17      SK  HEAD      _last, _shard                                 the last message of a key
+    PK  OUTBOX#orders               SK  SHARDS    _shards                                       how many there ever were
 
 Waiting messages are spread over shards, by a hash of their key or by chance, so that no partition is hot. A relay takes a shard by a lease (``Lock``), reads from its beginning,
 delivers, and moves what is delivered away: what waits stays short.
 
 Order of one key: messages sort by the microsecond they were written, and a message with a key is written on condition that the key's ``HEAD`` is still the one that was
 read, with a later microsecond, in the same shard. So their order is the order of the transactions, whatever the clocks of the writers say. A Query may see a transaction
-half done; so each message names the one ``previous`` to it, and the relay makes sure, by a transactional read, that this one is not still waiting. A
+half done; so each message names the one ``_previous`` to it, and the relay makes sure, by a transactional read, that this one is not still waiting. A
 message that failed holds back the later ones of its key, and no others.
 
 What fails:
@@ -51,7 +51,7 @@ from stator.tables.db import Db
 from stator.tables.sending import send_all
 from stator.tables.statements import Statement
 from stator.tables.transactions import Transaction
-from stator.tables.work import Call, Work
+from stator.tables.work import Call, Gather, Work, gathered
 
 _PAGE = 100
 
@@ -136,7 +136,7 @@ class Outbox(OnDb[D]):
 
     def _head(self, key: str) -> Work[Head | None]:
         item = yield from self._get(self._items.head_key(key))
-        return None if item is None else Head(int(item["shard"]["N"]), item["last"]["S"])
+        return None if item is None else Head(int(item["_shard"]["N"]), item["_last"]["S"])
 
     def _register(self) -> Work[None]:
         """Once in the life of an object: relays that know of fewer shards have to learn of ours."""
@@ -194,13 +194,16 @@ class Outbox(OnDb[D]):
 
     @operation
     def _order_of_shards(self) -> Work[list[int]]:
-        """All there are, by chance, so that relays side by side do not all begin with the same."""
+        """Those with messages, by chance, so that relays side by side do not all begin with the same."""
         known = yield from self._shards()
-        return self.context.random.sample(range(known), known)
+        order = self.context.random.sample(range(known), known)
+        peeks = [Call("Query", self._items.listing(shard, limit=1), self._label) for shard in order]
+        replies = gathered((yield Gather(peeks)))
+        return [shard for shard, reply in zip(order, replies) if reply["Items"]]
 
     def _shards(self) -> Work[int]:
         item = yield from self._get(self._items.registry_key())
-        return max(self._items.shards, int(item["shards"]["N"]) if item is not None else 0)
+        return max(self._items.shards, int(item["_shards"]["N"]) if item is not None else 0)
 
     @operation
     def _claim(self, shard: int) -> Work[_Claim | None]:
@@ -338,9 +341,9 @@ class Outbox(OnDb[D]):
         return PatternExplanation(
             f"outbox {self.name}, {shards} shards in {place.table}",
             (
-                f"{place.partition} {start}#0..{shards - 1}  {place.sort} <microsecond>#<id>  topic, body, key, attempts, due",
+                f"{place.partition} {start}#0..{shards - 1}  {place.sort} <microsecond>#<id>  _topic, _body, _key, _attempts, _due",
                 f"{place.partition} {start}#<shard>#SENT, {start}#<shard>#PARKED  {place.sort} the same",
-                f"{place.partition} {start}#KEY#<key>  {place.sort} HEAD  last, shard",
+                f"{place.partition} {start}#KEY#<key>  {place.sort} HEAD  _last, _shard",
             ),
             (
                 OperationCost("add", "one Put more in the transaction", 0, 2),
@@ -348,7 +351,8 @@ class Outbox(OnDb[D]):
                 OperationCost(
                     "relay, a message", "TransactWriteItems of 2, and TransactGetItems if it has a key", 2, 4
                 ),
-                OperationCost("relay, a shard", "two UpdateItem for the lease, and a Query", 1, 2),
+                OperationCost("relay, an empty shard", "Query", 1),
+                OperationCost("relay, a shard", "two Query, and two UpdateItem for the lease", 2, 2),
             ),
             (
                 "messages are delivered at least once: receivers recognise repetitions by message.id",

@@ -16,7 +16,7 @@ _ERROR_LENGTH = 1000
 
 @dataclass(slots=True)
 class RelayResult:
-    """``failed`` messages are tried again later; ``busy`` counts the shards that other relays had."""
+    """``failed`` messages are tried again later; ``busy`` counts the shards with messages that other relays had."""
 
     sent: int = 0
     failed: int = 0

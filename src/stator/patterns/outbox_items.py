@@ -90,13 +90,13 @@ class OutboxItems:
 
     def item(self, message: Message, state: str = "") -> Item:
         item: Item = self.message_key(message, state) | {
-            "topic": {"S": message.topic},
-            "body": {"S": orjson.dumps(message.body).decode()},
-            "attempts": {"N": str(message.attempts)},
-            "due": {"N": f"{message.due:.6f}"},
-            "shard": {"N": str(message.shard)},
+            "_topic": {"S": message.topic},
+            "_body": {"S": orjson.dumps(message.body).decode()},
+            "_attempts": {"N": str(message.attempts)},
+            "_due": {"N": f"{message.due:.6f}"},
+            "_shard": {"N": str(message.shard)},
         }
-        for name, value in (("key", message.key), ("error", message.error), ("previous", message.previous)):
+        for name, value in (("_key", message.key), ("_error", message.error), ("_previous", message.previous)):
             if value is not None:
                 item[name] = {"S": value}
         return item
@@ -104,19 +104,19 @@ class OutboxItems:
     def message(self, item: Item) -> Message:
         position = item[self.place.sort]["S"]
         moment, _, id = position.partition("#")
-        key, error, previous = (item.get(name, {}).get("S") for name in ("key", "error", "previous"))
+        key, error, previous = (item.get(name, {}).get("S") for name in ("_key", "_error", "_previous"))
         return Message(
             id,
-            item["topic"]["S"],
-            orjson.loads(item["body"]["S"]),
+            item["_topic"]["S"],
+            orjson.loads(item["_body"]["S"]),
             key,
             int(moment) / 1_000_000,
-            int(item["attempts"]["N"]),
+            int(item["_attempts"]["N"]),
             error,
-            int(item["shard"]["N"]),
+            int(item["_shard"]["N"]),
             position,
             previous,
-            float(item["due"]["N"]),
+            float(item["_due"]["N"]),
         )
 
     def drafted(self, draft: Draft, head: Head, now: float) -> Message:
@@ -154,11 +154,11 @@ class OutboxItems:
         """The key has a new last message, if nobody else has added one since."""
         written = Expressions()
         item: Item = self.head_key(key) | {
-            "last": {"S": now_is.last},
-            "shard": {"N": str(now_is.shard)},
+            "_last": {"S": now_is.last},
+            "_shard": {"N": str(now_is.shard)},
             self.place.ttl: {"N": str(int(now) + _HEAD_SECONDS)},
         }
-        last = written.name("last")
+        last = written.name("_last")
         condition = f"attribute_not_exists({last})" if was is None else f"{last} = {written.value({'S': was.last})}"
         request = {"TableName": self.place.table, "Item": item, "ConditionExpression": condition}
         return Statement("Put", written.into(request), f"order of {key}", raced)
@@ -166,13 +166,13 @@ class OutboxItems:
     def failed(self, message: Message, due: float, error: str) -> dict[str, Any]:
         """One attempt more; only if it is still waiting, and nobody else has counted the same attempt."""
         written = Expressions()
-        attempts = written.name("attempts")
+        attempts = written.name("_attempts")
         request = {
             "TableName": self.place.table,
             "Key": self.message_key(message),
             "UpdateExpression": f"SET {attempts} = {written.value({'N': str(message.attempts + 1)})}, "
-            f"{written.name('due')} = {written.value({'N': f'{due:.6f}'})}, "
-            f"{written.name('error')} = {written.value({'S': error})}",
+            f"{written.name('_due')} = {written.value({'N': f'{due:.6f}'})}, "
+            f"{written.name('_error')} = {written.value({'S': error})}",
             "ConditionExpression": f"{attempts} = {written.value({'N': str(message.attempts)})}",
         }
         return written.into(request)
@@ -180,7 +180,7 @@ class OutboxItems:
     def register(self) -> dict[str, Any]:
         """Make it known that there are this many shards, or more."""
         written = Expressions()
-        name, value = written.name("shards"), written.value({"N": str(self.shards)})
+        name, value = written.name("_shards"), written.value({"N": str(self.shards)})
         request = {
             "TableName": self.place.table,
             "Key": self.registry_key(),

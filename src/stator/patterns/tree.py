@@ -1,9 +1,11 @@
 """Trees: folders, categories, organisations. A node is an entity with a parent; subtrees of any size are moved and deleted safely.
 
-    PK  TREE#files#docs      SK  NODE             parent  home    path  [root, home]    data {...}   revision  3
-    PK  TREE#files#home      SK  CHILD#Documents#docs     node  docs                    data {...}
-    PK  TREE#files           SK  CHILD#Root#root  node  root                            the roots
-    PK  TREE#files           SK  JOB#5be1...      kind  move | delete    node  docs     what is not finished
+    PK  TREE#files#docs      SK  NODE             _parent  home    _path  [root, home]    _data {...}   _revision  3
+    PK  TREE#files#home      SK  CHILD#Documents#docs     _node  docs                     _data {...}
+    PK  TREE#files           SK  CHILD#Root#root  _node  root                             the roots
+    PK  TREE#files           SK  JOB#5be1...      _kind  move | delete    _node  docs     what is not finished
+
+Attributes have an underscore, and the entity's own lie in a map: indexes of the design's are keyed by its fields, and would take such items in.
 
 A node is two items, always written in one transaction: the *node item*, found by identity, and the *child item*, which lies with its parent and
 sorts by the field the tree is ordered by. So the children of a node are one Query, and descendants are read level by level, with a Query for
@@ -11,7 +13,7 @@ each node of the level above, side by side. Keys hold no path, and that is the p
 a subtree of a million nodes moves in one transaction of a few items. A path in the keys would make descendants one Query for each
 level, but a move would have to rewrite every item below, and readers would meet the tree half here, half there.
 
-``path`` holds the ancestors, so that they are read in one BatchGetItem. It is a hint: what it says is compared with the parents of the nodes that
+``_path`` holds the ancestors, so that they are read in one BatchGetItem. It is a hint: what it says is compared with the parents of the nodes that
 come back, and where it is out of date the ancestors above are asked for from there. After a move it is brought up to date by a *job*
 (``tree_jobs``), which ``resume()`` finishes if the process dies; reads are right before, and take one batch more.
 
@@ -38,7 +40,7 @@ from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.listing import Listing, query_all
 from stator.patterns.operation import D, OnDb, iteration, operation
-from stator.patterns.tree_items import Stored, TreeItems
+from stator.patterns.tree_items import Job, Stored, TreeItems
 from stator.patterns.tree_jobs import TreeJobs
 from stator.tables.sending import write
 from stator.tables.statements import Statement
@@ -165,7 +167,7 @@ class Tree(OnDb[D], Generic[D, E]):
         """Put a node, with all that is below it, under another; without ``parent`` it becomes a root. TreeCycle if it is below itself."""
         text = self._text(id)
         above = None if parent is None else self._text(parent)
-        job = self.context.token()
+        job = Job(self.context.token(), "move", text)
         has_moved = False
 
         def prepare() -> Work[list[Statement]]:
@@ -175,8 +177,8 @@ class Tree(OnDb[D], Generic[D, E]):
             if not has_moved:
                 return []
             line = [] if above is None else (yield from self._line(above))
-            if above is not None and not line:
-                raise self._missing(above)
+            if above is not None and (not line or any(each.job is not None for each in line)):
+                raise self._missing(above)  # or on its way to be deleted, with one above it
             if any(each.text == text for each in line):
                 raise TreeCycle(self.name, self._items.identities.value(text), parent)
             _check_depth(len(line))
@@ -186,19 +188,19 @@ class Tree(OnDb[D], Generic[D, E]):
                 self._items.replace_node(node, was),
                 self._items.put_child(node),
                 self._items.delete_child(was),
-                self._items.put_job(job, "move", text, self.context.now()),
+                self._items.put_job(job, self.context.now()),
                 *(self._items.check(each, path=False) for each in line),
             ]
 
         yield from write(self.context, prepare, self._label, once=True)
         if has_moved:
-            yield from self._jobs.run(job, "move", text)
+            yield from self._jobs.run(job)
 
     @operation
     def delete(self, id: Any) -> Work[int]:
         """Delete a node and all that is below it; gives how many nodes that were, 0 if there is no such node."""
         text = self._text(id)
-        job = self.context.token()
+        job = Job(self.context.token(), "delete", text)
         is_there = False
 
         def prepare() -> Work[list[Statement]]:
@@ -208,21 +210,20 @@ class Tree(OnDb[D], Generic[D, E]):
             if was is None or not is_there:
                 return []
             return [
-                self._items.mark(job, text, was.parent, was.child),
+                self._items.mark(job.name, text, was.parent, was.child),
                 self._items.delete_child(was),
-                self._items.put_job(job, "delete", text, self.context.now()),
+                self._items.put_job(job, self.context.now()),
             ]
 
         yield from write(self.context, prepare, self._label, once=True)
-        return (yield from self._jobs.run(job, "delete", text)) if is_there else 0
+        return (yield from self._jobs.run(job)) if is_there else 0
 
     @operation
     def resume(self) -> Work[int]:
         """Finish the moves and deletions that others began and did not finish; gives how many."""
         found = yield from self._jobs.unfinished()
-        for item in found:
-            job = item[self._items.place.sort]["S"].partition("#")[2]
-            yield from self._jobs.run(job, item["kind"]["S"], item["node"]["S"])
+        for job in found:
+            yield from self._jobs.run(job)
         return len(found)
 
     # -- reading
@@ -275,7 +276,7 @@ class Tree(OnDb[D], Generic[D, E]):
         return Node(self._items.entity(found.data), self._value(found.parent), level)
 
     def _child(self, item: Item, parent: str | None, level: int) -> Node[E]:
-        return Node(self._items.entity(item["data"]), self._value(parent), level)
+        return Node(self._items.entity(item["_data"]), self._value(parent), level)
 
     def _value(self, text: str | None) -> Any:
         return None if text is None else self._items.identities.value(text)
@@ -285,8 +286,8 @@ class Tree(OnDb[D], Generic[D, E]):
         return PatternExplanation(
             f"tree {self.name} of {self._items.info.name} in {place.table}",
             (
-                f"{place.partition} {start}#<id>  {place.sort} NODE  parent, path, data",
-                f"{place.partition} {start}#<parent>  {place.sort} CHILD#<order>  node, data",
+                f"{place.partition} {start}#<id>  {place.sort} NODE  _parent, _path, _data",
+                f"{place.partition} {start}#<parent>  {place.sort} CHILD#<order>  _node, _data",
                 f"{place.partition} {start}  {place.sort} CHILD#<order> (the roots), JOB#<job>",
             ),
             (
@@ -337,7 +338,7 @@ class Descent(Generic[E]):
         found: list[Node[E]] = []
         for parent, items in zip(parents, gathered((yield Gather(queries)))):
             found += [self._read(item, parent, self._level) for item in items]
-            self._below += [item["node"]["S"] for item in items]
+            self._below += [item["_node"]["S"] for item in items]
         if not self._parents:
             self._parents, self._below = self._below, []
             self.is_done = not self._parents or self._level == self._levels

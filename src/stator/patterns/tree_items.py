@@ -40,6 +40,16 @@ class Stored:
         return (*self.path, self.text)
 
 
+@dataclass(frozen=True, slots=True)
+class Job:
+    """``kind`` is delete or move; ``after`` the child item of ``node`` up to which the paths below a move are written."""
+
+    name: str
+    kind: str
+    node: str
+    after: str | None = None
+
+
 class TreeItems:
     """Where the items of one tree are."""
 
@@ -98,14 +108,14 @@ class TreeItems:
 
     def node_item(self, node: Stored) -> Item:
         item: Item = self.node_key(node.text) | {
-            "node": {"S": node.text},
-            "path": path_value(node.path),
-            "child": {"S": node.child},
-            "data": node.data,
-            "revision": {"N": str(node.revision)},
+            "_node": {"S": node.text},
+            "_path": path_value(node.path),
+            "_child": {"S": node.child},
+            "_data": node.data,
+            "_revision": {"N": str(node.revision)},
         }
         if node.parent is not None:
-            item["parent"] = {"S": node.parent}
+            item["_parent"] = {"S": node.parent}
         return item
 
     # -- statements
@@ -123,15 +133,15 @@ class TreeItems:
         request = {
             "TableName": self.place.table,
             "Item": self.node_item(node),
-            "ConditionExpression": f"{written.name('revision')} = {written.value({'N': str(was.revision)})}"
-            f" AND {written.name('path')} = {written.value(path_value(was.path))}"
-            f" AND {written.name('child')} = {written.value({'S': was.child})}"
-            f" AND {_equal(written, 'parent', was.parent)} AND attribute_not_exists({written.name('job')})",
+            "ConditionExpression": f"{written.name('_revision')} = {written.value({'N': str(was.revision)})}"
+            f" AND {written.name('_path')} = {written.value(path_value(was.path))}"
+            f" AND {written.name('_child')} = {written.value({'S': was.child})}"
+            f" AND {_equal(written, '_parent', was.parent)} AND attribute_not_exists({written.name('_job')})",
         }
         return Statement("Put", written.into(request), f"change {node.text}", raced)
 
     def put_child(self, node: Stored, *, new: bool = True) -> Statement:
-        item = self.child_key(node.parent, node.child) | {"node": {"S": node.text}, "data": node.data}
+        item = self.child_key(node.parent, node.child) | {"_node": {"S": node.text}, "_data": node.data}
         return Statement("Put", self._put(item, new=new), f"place {node.text}", self._sibling(node))
 
     def _sibling(self, node: Stored) -> Any:
@@ -152,11 +162,11 @@ class TreeItems:
         written = Expressions()
         terms = [
             f"attribute_exists({written.name(self.place.partition)})",
-            f"attribute_not_exists({written.name('job')})",
-            _equal(written, "parent", node.parent),
+            f"attribute_not_exists({written.name('_job')})",
+            _equal(written, "_parent", node.parent),
         ]
         if path:
-            terms.append(f"{written.name('path')} = {written.value(path_value(node.path))}")
+            terms.append(f"{written.name('_path')} = {written.value(path_value(node.path))}")
         request = {
             "TableName": self.place.table,
             "Key": self.node_key(node.text),
@@ -164,13 +174,29 @@ class TreeItems:
         }
         return Statement("ConditionCheck", written.into(request), f"check {node.text}", raced)
 
-    def put_job(self, job: str, kind: str, text: str, now: float) -> Statement:
-        item: Item = self.job_key(job) | {
-            "kind": {"S": kind},
-            "node": {"S": text},
-            "started": {"N": f"{now:.6f}"},
+    def put_job(self, job: Job, now: float) -> Statement:
+        item: Item = self.job_key(job.name) | {
+            "_kind": {"S": job.kind},
+            "_node": {"S": job.node},
+            "_started": {"N": f"{now:.6f}"},
         }
-        return Statement("Put", self._put(item, new=False), f"{kind} {text}", raced)
+        if job.after is not None:
+            item["_after"] = {"S": job.after}
+        return Statement("Put", self._put(item, new=False), f"{job.kind} {job.node}", raced)
+
+    def job(self, item: Item) -> Job:
+        name = item[self.place.sort]["S"].removeprefix(JOB)
+        return Job(name, item["_kind"]["S"], item["_node"]["S"], item["_after"]["S"] if "_after" in item else None)
+
+    def job_progress(self, name: str, after: str) -> dict[str, Any]:
+        written = Expressions()
+        request = {
+            "TableName": self.place.table,
+            "Key": self.job_key(name),
+            "UpdateExpression": f"SET {written.name('_after')} = {written.value({'S': after})}",
+            "ConditionExpression": f"attribute_exists({written.name(self.place.partition)})",
+        }
+        return written.into(request)
 
     def delete_job(self, job: str) -> Statement:
         return Statement("Delete", {"TableName": self.place.table, "Key": self.job_key(job)}, "end of the job", raced)
@@ -182,10 +208,10 @@ class TreeItems:
         request = {
             "TableName": self.place.table,
             "Key": self.node_key(text),
-            "UpdateExpression": f"SET {written.name('job')} = {mine}",
+            "UpdateExpression": f"SET {written.name('_job')} = {mine}",
             "ConditionExpression": f"attribute_exists({written.name(self.place.partition)})"
-            f" AND {_equal(written, 'parent', parent)} AND {_equal(written, 'child', child)}"
-            f" AND (attribute_not_exists({written.name('job')}) OR {written.name('job')} = {mine})",
+            f" AND {_equal(written, '_parent', parent)} AND {_equal(written, '_child', child)}"
+            f" AND (attribute_not_exists({written.name('_job')}) OR {written.name('_job')} = {mine})",
         }
         return Statement("Update", written.into(request), f"mark {text}", raced)
 
@@ -195,7 +221,7 @@ class TreeItems:
         request = {
             "TableName": self.place.table,
             "Key": self.node_key(text),
-            "ConditionExpression": f"{written.name('job')} = {written.value({'S': job})}",
+            "ConditionExpression": f"{written.name('_job')} = {written.value({'S': job})}",
         }
         return Statement("ConditionCheck", written.into(request), f"check {text}", raced)
 
@@ -204,7 +230,7 @@ class TreeItems:
         written = Expressions()
         condition = (
             f"attribute_not_exists({written.name(self.place.partition)})"
-            f" OR {written.name('job')} = {written.value({'S': job})}"
+            f" OR {written.name('_job')} = {written.value({'S': job})}"
         )
         request = {"TableName": self.place.table, "Key": self.node_key(text), "ConditionExpression": condition}
         return Statement("Delete", written.into(request), f"delete {text}", raced)
@@ -214,7 +240,7 @@ class TreeItems:
         written = Expressions()
         condition = (
             f"attribute_not_exists({written.name(self.place.partition)})"
-            f" OR {written.name('node')} = {written.value({'S': text})}"
+            f" OR {written.name('_node')} = {written.value({'S': text})}"
         )
         request = {
             "TableName": self.place.table,
@@ -228,8 +254,8 @@ class TreeItems:
         request = {
             "TableName": self.place.table,
             "Key": self.node_key(child.text),
-            "UpdateExpression": f"SET {written.name('path')} = {written.value(path_value(path))}",
-            "ConditionExpression": _equal(written, "parent", child.parent),
+            "UpdateExpression": f"SET {written.name('_path')} = {written.value(path_value(path))}",
+            "ConditionExpression": _equal(written, "_parent", child.parent),
         }
         return written.into(request)
 
@@ -245,13 +271,13 @@ class TreeItems:
 
 def stored(item: Item) -> Stored:
     return Stored(
-        item["node"]["S"],
-        item["parent"]["S"] if "parent" in item else None,
-        tuple(each["S"] for each in item["path"]["L"]),
-        item["child"]["S"],
-        item["data"],
-        int(item["revision"]["N"]),
-        item["job"]["S"] if "job" in item else None,
+        item["_node"]["S"],
+        item["_parent"]["S"] if "_parent" in item else None,
+        tuple(each["S"] for each in item["_path"]["L"]),
+        item["_child"]["S"],
+        item["_data"],
+        int(item["_revision"]["N"]),
+        item["_job"]["S"] if "_job" in item else None,
     )
 
 

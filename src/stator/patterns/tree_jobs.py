@@ -1,7 +1,7 @@
 """What a change of a whole subtree leaves to be done, in steps that may stop anywhere and be taken again.
 
 A job is an item written in the transaction that begins it; it goes when everything is done. Its steps are conditional writes that do
-nothing when done twice, so a job needs no cursor: what is left to do is found by looking. Two processes may work at the same job.
+nothing when done twice, and what is left to do is found by looking. Two processes may work at the same job.
 
 **Deleting** goes from the top down and back up. A node is *marked* with the job's name, after which nobody adds to it or moves it; then its
 children are marked, and theirs; a marked node without children is deleted together with its child item. Marking asks for the mark of the parent,
@@ -9,40 +9,53 @@ and deleting for that of the node, so that a process which was asleep cannot tou
 
 **Paths** below a node that has moved are written anew: from each node to its children, ``path`` of the node plus the node. After the children of a
 node are written the node is read again; if its own path changed meanwhile, by the job of another move, they are written once more. So when
-no job is left every path is right, in whatever order jobs ran.
+no job is left every path is right, in whatever order jobs ran. The job remembers how far it has come among the children of its node, twenty-five at a
+time, and after a thousand nodes puts off what is left to jobs of their own: however large the subtree, and however often the process dies, it comes to
+an end.
 """
 
 from __future__ import annotations
 
+import contextlib
+from dataclasses import dataclass, field
+
 from stator.errors import ConditionFailed, TransactionFailed
 from stator.model.values import Item
 from stator.patterns.listing import Listing, query_all
-from stator.patterns.tree_items import Stored, TreeItems, stored
+from stator.patterns.tree_items import Job, Stored, TreeItems, stored
 from stator.tables.context import Context
 from stator.tables.reads import batch_get
 from stator.tables.sending import send_all
 from stator.tables.work import Call, Gather, Work, gathered
 from stator.tables.writes import Raced
 
+NODES_IN_A_JOB = 1000
+_PATHS_PAGE = 25
 _PAGE = 40  # two statements for each child, in a transaction of at most a hundred
 
 
+@dataclass(slots=True)
+class _Budget:
+    """How many nodes a job still takes on, and the jobs that were made of the rest."""
+
+    left: int
+    jobs: list[Job] = field(default_factory=list)
+
+
 class TreeJobs:
-    def __init__(self, context: Context, items: TreeItems) -> None:
+    def __init__(self, context: Context, items: TreeItems, nodes_in_a_job: int = NODES_IN_A_JOB) -> None:
         self.context = context
         self.items = items
+        self.nodes_in_a_job = nodes_in_a_job
         self.label = f"tree {items.name}"
 
-    def unfinished(self) -> Work[list[Item]]:
-        return query_all(self.items.jobs(), self.label)
+    def unfinished(self) -> Work[list[Job]]:
+        found = yield from query_all(self.items.jobs(), self.label)
+        return [self.items.job(item) for item in found]
 
-    def run(self, job: str, kind: str, text: str) -> Work[int]:
+    def run(self, job: Job) -> Work[int]:
         """Gives how many nodes were deleted, or paths written."""
-        if kind == "delete":
-            return (yield from self._delete(job, text))
-        done = yield from self._paths_below_moved(text)
-        yield Call("DeleteItem", self.items.delete_job(job).request, self.label)
-        return done
+        return (yield from self._delete(job.name, job.node)) if job.kind == "delete" else (yield from self._paths(job))
 
     # -- reading
 
@@ -92,7 +105,7 @@ class TreeJobs:
     def _first_children(self, text: str, limit: int = _PAGE) -> Work[list[tuple[str, str]]]:
         """The first children of a node: identity, and sort key of the child item."""
         reply = yield Call("Query", self.items.children(text, limit), self.label)
-        return [(item["node"]["S"], item[self.items.place.sort]["S"]) for item in reply["Items"]]
+        return [(item["_node"]["S"], item[self.items.place.sort]["S"]) for item in reply["Items"]]
 
     def _mark(self, job: str, parent: str, children: list[tuple[str, str]]) -> Work[list[tuple[str, str]] | None]:
         """Mark children; gives those that are. One that was moved away or taken by another job meanwhile is not.
@@ -130,37 +143,68 @@ class TreeJobs:
 
     # -- paths
 
-    def _paths_below_moved(self, text: str) -> Work[int]:
-        node = yield from self.read(text)
-        return 0 if node is None else (yield from self._paths_below(node))
-
-    def _paths_below(self, node: Stored) -> Work[int]:
-        while True:
-            done, is_stable = yield from self._write_paths(node)
-            if is_stable:
-                return done
-            again = yield from self.read(node.text)
-            if again is None:
-                return done
-            node = again
-
-    def _write_paths(self, node: Stored) -> Work[tuple[int, bool]]:
-        """Once through the children; False as soon as the node's own path is found to have changed."""
+    def _paths(self, job: Job) -> Work[int]:
         done = 0
-        pages = Listing[str](self.items.children(node.text, 100), self.label, lambda item: str(item["node"]["S"]))
+        left = [job]
+        while left:
+            job = left.pop()
+            budget = _Budget(self.nodes_in_a_job)
+            done += yield from self._paths_below(job.node, budget, job)
+            yield Call("DeleteItem", self.items.delete_job(job.name).request, self.label)
+            left += budget.jobs
+        return done
+
+    def _paths_below(self, text: str, budget: _Budget, job: Job | None = None) -> Work[int]:
+        """``job`` is the one that is about this node; None further down, where what exceeds the budget becomes a job of its own."""
+        node = yield from self.read(text)
+        if node is None:
+            return 0
+        done = 0
+        pages = self._pages(text, None if job is None else job.after)
         while not pages.is_done:
-            texts = yield from pages.page()
-            if not texts:
-                continue
-            found = yield from self.read_many(texts)
-            children = [found[text] for text in texts if text in found and found[text].parent == node.text]
+            if job is None and budget.left <= 0:
+                yield from self._put_off(text, pages.position, budget)
+                break
+            children = yield from self._children(text, pages)
+            budget.left -= len(children)
             done += yield from self._correct(children, node.path_below)
-            again = (yield from self.read_many([node.text])).get(node.text)
-            if again is not None and again.path != node.path:
-                return done, False
-            for count in gathered((yield Gather([self._paths_below_moved(child.text) for child in children]))):
-                done += count
-        return done, True
+            again = yield from self.read(text)
+            if again is None:
+                break
+            if again.path != node.path:
+                node, pages = again, self._pages(text, None)
+                continue
+            inner = yield from self._with_children(children)
+            done += sum(gathered((yield Gather([self._paths_below(child, budget) for child in inner]))))
+            if job is not None and pages.position is not None:
+                yield from self._remember(job, pages.position)
+        return done
+
+    def _pages(self, text: str, after: str | None) -> Listing[str]:
+        start = None if after is None else self.items.child_key(text, after)
+        request = self.items.children(text, _PATHS_PAGE)
+        return Listing(request, self.label, lambda item: str(item["_node"]["S"]), start=start)
+
+    def _children(self, text: str, pages: Listing[str]) -> Work[list[Stored]]:
+        texts = yield from pages.page()
+        found = yield from self.read_many(texts)
+        return [found[each] for each in texts if each in found and found[each].parent == text]
+
+    def _with_children(self, nodes: list[Stored]) -> Work[list[str]]:
+        below = gathered((yield Gather([self._first_children(node.text, 1) for node in nodes])))
+        return [node.text for node, found in zip(nodes, below) if found]
+
+    def _put_off(self, text: str, position: Item | None, budget: _Budget) -> Work[None]:
+        after = None if position is None else position[self.items.place.sort]["S"]
+        job = Job(self.context.token(), "move", text, after)
+        yield Call("PutItem", self.items.put_job(job, self.context.now()).request, self.label)
+        budget.jobs.append(job)
+
+    def _remember(self, job: Job, position: Item) -> Work[None]:
+        """So that whoever resumes the job goes on from here."""
+        request = self.items.job_progress(job.name, position[self.items.place.sort]["S"])
+        with contextlib.suppress(ConditionFailed):  # another has finished it
+            yield Call("UpdateItem", request, self.label)
 
     def _correct(self, children: list[Stored], path: tuple[str, ...]) -> Work[int]:
         stale = [child for child in children if child.path != path]
