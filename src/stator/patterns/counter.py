@@ -23,9 +23,10 @@ from stator.errors import ConditionFailed, ConfigurationError, TransactionFailed
 from stator.model.limits import TRANSACTION_ITEMS
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
+from stator.patterns.moment import read_moment
 from stator.patterns.operation import D, OnDb, operation
 from stator.tables.expressions import Expressions
-from stator.tables.sending import read_together, send_all
+from stator.tables.sending import send_all
 from stator.tables.statements import Statement
 from stator.tables.work import Call, Work
 
@@ -102,7 +103,7 @@ class Counter(OnDb[D]):
         return self._place.key(f"COUNTER#{self.name}", "TOTAL")
 
     def _read(self, keys: list[Item]) -> Work[list[Item]]:
-        found = yield from read_together(self.context, self._place.table, keys, f"counter {self.name}")
+        found = yield from read_moment(self.context, [(self._place.table, key) for key in keys], f"counter {self.name}")
         return [item for item in found if item is not None]
 
     def _addition(self, key: Item, amount: int, **more: Any) -> Statement:

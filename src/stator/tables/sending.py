@@ -197,21 +197,6 @@ def forget_blobs(context: Context, statements: list[Statement], *, has_happened:
         yield from kept(context.blobs, [key for each in statements for key in each.kept_blobs])
 
 
-def read_together(context: Context, table: str, keys: list[Item], label: str) -> Work[list[Item | None]]:
-    """Items as they are at one moment. A read that meets a transaction under way is tried again."""
-    gets = [{"Get": {"TableName": table, "Key": key}} for key in keys]
-    for attempt in range(_CONFLICTS + 1):
-        try:
-            reply = yield Call("TransactGetItems", {"TransactItems": gets}, label)
-        except TransactionCanceled as canceled:
-            if attempt == _CONFLICTS or not _may_pass(canceled):
-                raise
-            yield Pause(context.backoff(attempt))
-        else:
-            return [each.get("Item") for each in reply["Responses"]]
-    raise AssertionError("the last attempt returns or raises")
-
-
 def _may_pass(canceled: TransactionCanceled) -> bool:
     codes = {reason["Code"] for reason in canceled.reasons}
     return codes <= _PASSING and codes != {"None"}
