@@ -44,7 +44,8 @@ def stator_connect(stator_engine: Engine, stator_clock: VirtualClock) -> Callabl
     from stator.tables.connecting import connect
 
     def make(design: Design, **options: Any) -> Db:
-        return connect(design, stator_engine, **({"clock": stator_clock} | options))
+        options.setdefault("clock", stator_clock)
+        return connect(design, stator_engine, **options)
 
     return make
 
@@ -54,7 +55,8 @@ def stator_connect_async(stator_engine: Engine, stator_clock: VirtualClock) -> C
     from stator.tables.connecting import connect_async
 
     def make(design: Design, **options: Any) -> AsyncDb:
-        return connect_async(design, stator_engine, **({"clock": stator_clock} | options))
+        options.setdefault("clock", stator_clock)
+        return connect_async(design, stator_engine, **options)
 
     return make
 
