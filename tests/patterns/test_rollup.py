@@ -205,10 +205,10 @@ def test_a_crash_while_rebuilding() -> None:
     def spoil() -> None:
         days.rebuild("s1", T0, T0 + DAYS)
         check(readings, added)
-        scanned = db.call("Scan", {"TableName": "shop"})["Items"]
+        scanned = db.call("Scan", {"TableName": "shop-stator"})["Items"]
         for item in scanned:
             if "ROLLUP#value#day" in item["PK"]["S"]:
-                db.call("PutItem", {"TableName": "shop", "Item": item | {"_count": {"N": "77"}}})
+                db.call("PutItem", {"TableName": "shop-stator", "Item": item | {"_count": {"N": "77"}}})
 
     spoil()
     assert crash_everywhere(db, lambda: days.rebuild("s1", T0, T0 + DAYS), spoil) >= 4

@@ -191,7 +191,7 @@ def test_processes(target: Target) -> None:
     if target.kind in ("memory", "disk"):
         pytest.skip("an embedded engine belongs to one process")
     db = target.connect(shop())
-    prefix = db.context.schema.place.table.removesuffix("shop")
+    prefix = db.context.schema.place.table.removesuffix("shop-stator")
     command = [sys.executable, "-c", _PROGRAM, target.address, prefix]
     root = Path(__file__).parent.parent.parent
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) for _ in range(3)]

@@ -294,11 +294,11 @@ def test_a_series_that_is_kept_longer_from_now_on() -> None:
     series(db, keep=timedelta(minutes=30)).add(reading(1))
     key = {"PK": {"S": "SERIES#reading#s1"}, "SK": {"S": "BUCKET#2026-11-14T12"}}
     ttl = db.context.schema.place.ttl
-    before = int(db.call("GetItem", {"TableName": "shop", "Key": key})["Item"][ttl]["N"])
+    before = int(db.call("GetItem", {"TableName": "shop-stator", "Key": key})["Item"][ttl]["N"])
     series(db, keep=timedelta(hours=5)).add(reading(2))
-    assert int(db.call("GetItem", {"TableName": "shop", "Key": key})["Item"][ttl]["N"]) == before + 4.5 * 3600
+    assert int(db.call("GetItem", {"TableName": "shop-stator", "Key": key})["Item"][ttl]["N"]) == before + 4.5 * 3600
     series(db).add(reading(3))
-    assert ttl not in db.call("GetItem", {"TableName": "shop", "Key": key})["Item"]
+    assert ttl not in db.call("GetItem", {"TableName": "shop-stator", "Key": key})["Item"]
 
 
 def test_a_table_for_each_month(target: Target) -> None:
