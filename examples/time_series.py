@@ -1,0 +1,65 @@
+"""Measurements of many sensors: spread over buckets and shards as they come, read back in order, summed up by the hour, forgotten after a while.
+
+python examples/time_series.py [ADDRESS]
+"""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime, timedelta
+
+from stator import Design, Entity, Query, Rollup, Series, connect, find, ident, read
+
+
+class Sensor(Entity):
+    sensor_id: str = ident()
+    room: str
+
+
+class Reading(Entity):
+    sensor_id: str = ident()
+    at: datetime = ident()
+    celsius: float
+
+
+@read(rps=10)
+def sensor(sensor_id: str) -> Query[Sensor]:
+    return find(Sensor).where(Sensor.sensor_id == sensor_id)
+
+
+plant = Design("plant", [Sensor], [sensor])
+
+
+def main(address: str | None = None) -> None:
+    with connect(plant, address) as db:
+        db.ensure()
+        readings = Series(
+            db,
+            Reading,
+            by=Reading.sensor_id,
+            at=Reading.at,
+            bucket="hour",
+            shards=4,
+            rollups=[Rollup("hour", of=Reading.celsius)],
+        )
+        start = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=3)
+        result = readings.add_many(
+            Reading(sensor_id="s1", at=start + timedelta(seconds=30 * n), celsius=20 + (n % 40) / 10)
+            for n in range(360)
+        )
+        print(f"{result.written} readings written")
+        hour = list(readings.range("s1", start + timedelta(hours=1), start + timedelta(hours=2), newest_first=False))
+        print(f"{len(hour)} in the second hour, from {hour[0].celsius} to {hour[-1].celsius}")
+        page = readings.page("s1", limit=100)
+        following = readings.page("s1", limit=100, cursor=page.cursor)
+        assert page.items[-1].at > following.items[0].at
+        for summary in readings.rollup("hour", of=Reading.celsius).range("s1", start, start + timedelta(hours=3)):
+            print(
+                f"{summary.start:%H:%M}: {summary.count} readings, {summary.min} to {summary.max}, mean {summary.mean:.2f}"
+            )
+        print(readings.latest("s1", 1))
+        assert (result.written, len(hour)) == (360, 120)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])
