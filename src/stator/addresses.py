@@ -58,7 +58,7 @@ class AsyncEngineTransport:
 
     def __init__(self, engine: Engine, *, owned: bool = True, region: str = DEFAULT_REGION) -> None:
         self.engine = engine
-        self._owned = owned
+        self.owned = owned
         self.region = region
         self._scope = Scope(DEFAULT_ACCOUNT, region)
 
@@ -97,7 +97,7 @@ class AsyncEngineTransport:
         await written
 
     async def close(self) -> None:
-        if self._owned:
+        if self.owned:
             self.engine.close()
 
 

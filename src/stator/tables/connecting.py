@@ -81,7 +81,7 @@ def connect_async(design: Design, address: str | Engine | None = None, **options
         transport, context.clock, observers=observers, deadline_seconds=options.get("deadline_seconds")
     )
     if isinstance(transport, AsyncEngineTransport):
-        _make_tables(context, EngineTransport(transport.engine, owned=False, region=transport.region))
+        _make_tables(context, EngineTransport(transport.engine, owned=transport.owned, region=transport.region))
     return AsyncDb(context, runner, meter)
 
 
