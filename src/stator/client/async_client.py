@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import socket
 import ssl
 import time
@@ -13,9 +12,8 @@ from typing import Any, cast
 
 from stator.client.credentials import Credentials, CredentialSource
 from stator.client.endpoint import Endpoint, connect_request
-from stator.client.exchange import Exchange, not_sent, timeout_left
+from stator.client.exchange import Exchange, Limits, not_sent, timeout_left
 from stator.client.replies import HttpReply, ReplyParser
-from stator.client.retry import RetryPolicy
 from stator.clock import Clock, pause
 from stator.errors import ConnectionTrouble, ReplyLost, ServiceError, Unreachable
 
@@ -29,17 +27,12 @@ class AsyncClient:
         region: str,
         credentials: CredentialSource,
         clock: Clock,
-        *,
-        policy: RetryPolicy | None = None,
-        connect_timeout_seconds: float = 3.0,
-        read_timeout_seconds: float = 30.0,
-        max_connections: int = 50,
-        chance: random.Random | None = None,
+        limits: Limits,
     ) -> None:
-        self.exchange = Exchange(endpoint, region, policy or RetryPolicy(), clock, chance or random.SystemRandom())
+        self.exchange = Exchange(endpoint, region, limits, clock)
         self.credentials = credentials
-        self._read_timeout = read_timeout_seconds
-        self._pool = _Pool(endpoint, connect_timeout_seconds, max_connections)
+        self._read_timeout = limits.read_timeout_seconds
+        self._pool = _Pool(endpoint, limits.connect_timeout_seconds, limits.max_connections)
 
     async def call(
         self,

@@ -6,6 +6,7 @@ import logging
 import random
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -36,16 +37,24 @@ _STREAMS_TARGET = "DynamoDBStreams_20120810."
 _SKEWED = ("Signature expired", "Signature not yet current", "RequestTimeTooSkewed", "RequestExpired")
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a client allows itself: times are for one attempt."""
+
+    policy: RetryPolicy = field(default_factory=RetryPolicy)
+    connect_timeout_seconds: float = 3.0
+    read_timeout_seconds: float = 30.0
+    max_connections: int = 50
+
+
 class Exchange:
-    def __init__(
-        self, endpoint: Endpoint, region: str, policy: RetryPolicy, clock: Clock, chance: random.Random
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, region: str, limits: Limits, clock: Clock) -> None:
         self.endpoint = endpoint
         self.signer = Signer(endpoint.authority, endpoint.path, region)
-        self.policy = policy
+        self.policy = limits.policy
         self.quota = RetryQuota()
         self.clock = clock
-        self.chance = chance
+        self.chance = random.SystemRandom()
 
     def attempts(self, idempotent: bool, deadline_seconds: float | None) -> Attempts:
         deadline = None if deadline_seconds is None else self.clock.now() + deadline_seconds

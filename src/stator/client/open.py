@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any, Literal
 
 from stator.client.async_client import AsyncClient
 from stator.client.credentials import Credentials, CredentialSource, Fixed, find_credentials
 from stator.client.endpoint import Endpoint, aws_url
+from stator.client.exchange import Limits
 from stator.client.retry import RetryPolicy
 from stator.client.sync_client import Client
 from stator.clock import Clock, SystemClock
@@ -19,12 +21,12 @@ Kind = Literal["http", "aws"]
 
 def open_client(kind: Kind, where: str, clock: Clock | None, options: dict[str, Any]) -> Client:
     target = _Target(kind, where, options)
-    return Client(target.endpoint, target.region, target.credentials, clock or SystemClock(), **target.limits)
+    return Client(target.endpoint, target.region, target.credentials, clock or SystemClock(), target.limits)
 
 
 def open_async_client(kind: Kind, where: str, clock: Clock | None, options: dict[str, Any]) -> AsyncClient:
     target = _Target(kind, where, options)
-    return AsyncClient(target.endpoint, target.region, target.credentials, clock or SystemClock(), **target.limits)
+    return AsyncClient(target.endpoint, target.region, target.credentials, clock or SystemClock(), target.limits)
 
 
 class _Target:
@@ -83,18 +85,17 @@ class _Target:
         """AWS_ENDPOINT_URL_DYNAMODB, AWS_ENDPOINT_URL and profiles are read by botocore itself."""
         return aws_url(session, self.region)
 
-    def _limits(self) -> dict[str, Any]:
-        options = self._options
+    def _limits(self) -> Limits:
+        options, usual = self._options, Limits()
         policy = RetryPolicy(
-            max_attempts=options.pop("max_attempts", RetryPolicy().max_attempts),
-            max_backoff_seconds=options.pop("max_backoff_seconds", RetryPolicy().max_backoff_seconds),
+            max_attempts=options.pop("max_attempts", usual.policy.max_attempts),
+            max_backoff_seconds=options.pop("max_backoff_seconds", usual.policy.max_backoff_seconds),
         )
         if policy.max_attempts < 1:
             raise ConfigurationError("max_attempts is at least 1", hint="1 means no retries")
-        limits: dict[str, Any] = {"policy": policy}
-        for name in ("connect_timeout_seconds", "read_timeout_seconds", "max_connections"):
-            if name in options:
-                limits[name] = options.pop(name)
-                if limits[name] <= 0:
-                    raise ConfigurationError(f"{name} is more than 0", hint=f"not {limits[name]}")
-        return limits
+        names = ("connect_timeout_seconds", "read_timeout_seconds", "max_connections")
+        given = {name: options.pop(name) for name in names if name in options}
+        for name, value in given.items():
+            if value <= 0:
+                raise ConfigurationError(f"{name} is more than 0", hint=f"not {value}")
+        return replace(usual, policy=policy, **given)

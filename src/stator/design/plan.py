@@ -122,7 +122,7 @@ class KeyAttribute:
         return self.template.fill(values)
 
 
-class _Attributes(dict[str, Any]):
+class Attributes(dict[str, Any]):
     """The attributes of an object as a mapping, each looked up when it is asked for."""
 
     def __init__(self, of: Any) -> None:
@@ -150,7 +150,7 @@ class EntityPlan:
 
     def item_keys(self, entity: Any) -> Item:
         """The key attributes of an instance, of the table and of every index it belongs to."""
-        return self._filled(self.keys, _Attributes(entity))
+        return self._filled(self.keys, Attributes(entity))
 
     def base_key(self, **values: Any) -> Item:
         """The table's key, from the fields it is made of."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from stator.errors import TransactionCanceled
 from stator.model.values import Item
 from stator.tables.context import Context
+from stator.tables.sending import may_pass
 from stator.tables.work import Call, Pause, Work
 
 _ATTEMPTS = 12
-_PASSING = frozenset({"None", "TransactionConflict", "ProvisionedThroughputExceeded", "ThrottlingError"})
 
 
 def read_moment(context: Context, keys: list[tuple[str, Item]], label: str) -> Work[list[Item | None]]:
@@ -18,7 +18,7 @@ def read_moment(context: Context, keys: list[tuple[str, Item]], label: str) -> W
         try:
             reply = yield Call("TransactGetItems", {"TransactItems": gets}, label)
         except TransactionCanceled as canceled:
-            if attempt == _ATTEMPTS - 1 or not {reason["Code"] for reason in canceled.reasons} <= _PASSING:
+            if attempt == _ATTEMPTS - 1 or not may_pass(canceled):
                 raise
             yield Pause(context.backoff(attempt))
         else:

@@ -32,7 +32,7 @@ def delivered(send: Send, message: Message) -> str | None:
     """How a delivery failed; None if it did not."""
     try:
         result = send(message)
-    except Exception as error:
+    except Exception as error:  # send is the user's, and whatever it raises is a delivery that failed
         return _told(error)
     if inspect.iscoroutine(result):
         result.close()
@@ -45,7 +45,7 @@ async def delivered_async(send: Send, message: Message) -> str | None:
         result = send(message)
         if inspect.isawaitable(result):
             await result
-    except Exception as error:
+    except Exception as error:  # send is the user's, and whatever it raises is a delivery that failed
         return _told(error)
     return None
 

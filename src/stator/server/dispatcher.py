@@ -47,7 +47,7 @@ class Dispatcher:
             return self._route(request)
         except ServiceError as error:
             return self._refusal(request, error)
-        except Exception:
+        except Exception:  # one request must not end the server
             log.exception("a request for %s failed unexpectedly", request.headers.get(b"x-amz-target"))
             return self._refusal(request, InternalServerError())
 

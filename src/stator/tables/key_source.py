@@ -18,24 +18,13 @@ from typing import Any
 
 from stator.design import keys
 from stator.design.entity import EntityInfo
-from stator.design.plan import EntityPlan, KeyAttribute
+from stator.design.plan import Attributes, EntityPlan, KeyAttribute
 from stator.design.source import Source, attribute
 from stator.design.templates import Part
 from stator.design.types import Choice, Maybe, Scalar
 from stator.model.values import Item
 
 KeyWriter = Callable[[Any, Item], None]
-
-
-class Attributes(dict[str, Any]):
-    """The attributes of an object as a mapping, each looked up when it is asked for."""
-
-    def __init__(self, of: Any) -> None:
-        super().__init__()
-        self._of = of
-
-    def __missing__(self, name: str) -> Any:
-        return getattr(self._of, name)
 
 
 def key_writer(known: EntityInfo, attributes: Iterable[KeyAttribute]) -> KeyWriter:

@@ -156,7 +156,6 @@ class Reading:
         self.options = options
         self.plan: PatternPlan = context.schema.pattern(query.pattern.name)
         self.arguments = query.arguments
-        self._shown_arguments = {name: repr(value) for name, value in self.arguments.items()}
         self.limit = self._limit()
         self.given = 0
         self.streams = self._streams(cursor)
@@ -170,7 +169,9 @@ class Reading:
         if cursor is None:
             positions: list[Any] = ["start"] * len(requests)
         else:
-            positions, self.given = read_cursor(cursor, self.plan.name, self._shown_arguments, self.context.cursor_key)
+            positions, self.given = read_cursor(
+                cursor, self.plan.name, self._shown_arguments(), self.context.cursor_key
+            )
             if len(positions) != len(requests):
                 raise CursorRefused(f"the cursor is of {self.plan.name} as it was planned before")
         return [
@@ -202,11 +203,15 @@ class Reading:
             return True
         return attribute in (*index.included, *index.partition, *index.sort)
 
+    def _shown_arguments(self) -> dict[str, str]:
+        """What a cursor is bound to."""
+        return {name: repr(value) for name, value in self.arguments.items()}
+
     def cursor(self) -> str | None:
         positions: list[Position] = [stream.position for stream in self.streams]
         if all(position == "end" for position in positions) or self.given == self.limit:
             return None
-        return make_cursor(positions, self.plan.name, self._shown_arguments, self.context.cursor_key, self.given)
+        return make_cursor(positions, self.plan.name, self._shown_arguments(), self.context.cursor_key, self.given)
 
     # -- items
 

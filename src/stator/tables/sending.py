@@ -173,7 +173,7 @@ def send_all(
         try:
             yield Call("TransactWriteItems", request, label)
         except TransactionCanceled as canceled:
-            if attempt == on_conflict or not _may_pass(canceled):
+            if attempt == on_conflict or not may_pass(canceled):
                 raise failed_transaction(canceled, statements) from None
             yield Pause(context.backoff(attempt))
         else:
@@ -197,7 +197,8 @@ def forget_blobs(context: Context, statements: list[Statement], *, has_happened:
         yield from kept(context.blobs, [key for each in statements for key in each.kept_blobs])
 
 
-def _may_pass(canceled: TransactionCanceled) -> bool:
+def may_pass(canceled: TransactionCanceled) -> bool:
+    """Whether a transaction was cancelled only for what passes by itself: another that held an item, or throttling."""
     codes = {reason["Code"] for reason in canceled.reasons}
     return codes <= _PASSING and codes != {"None"}
 
