@@ -175,6 +175,16 @@ def test_one_of_several_values_is_merged_in_order(target: Target) -> None:
     assert numbers(db.fetch(in_either(Status.PENDING, Status.PENDING))) == [*range(39, -1, -3)]
 
 
+def test_what_is_no_query_for_items_is_refused() -> None:
+    db = connect(shop())
+    with pytest.raises(RequestRefused, match="only declared patterns"):
+        db.fetch("orders")  # type: ignore[call-overload]
+    with pytest.raises(RequestRefused, match="counts"):
+        list(db.fetch(count_in_status(Status.PENDING)))  # type: ignore[call-overload]
+    with pytest.raises(RequestRefused, match="counts"):
+        db.first(count_in_status(Status.PENDING))
+
+
 # --- shards -------------------------------------------------------------------------------------------------
 
 

@@ -103,7 +103,7 @@ def _make_tables(context: Context, transport: Transport) -> None:
 def make_context(design: Design, options: ConnectOptions) -> Context:
     unknown = sorted(options.keys() - ConnectOptions.__annotations__.keys() - _TRANSPORT_OPTIONS)
     if unknown:
-        raise ConfigurationError(f"connect() has no option {unknown[0]!r}", hint="see help(stator.addresses)")
+        raise ConfigurationError(f"connect() has no option {unknown[0]!r}", hint="see help(stator.connect)")
     schema = Schema(design, _plan(design, options.get("plan")), options.get("prefix", ""))
     chance = options.get("random") or random.SystemRandom()
     clock = options.get("clock") or SystemClock()

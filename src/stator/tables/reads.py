@@ -147,7 +147,7 @@ class Reading:
     """One call of a pattern, read from the start or from a cursor."""
 
     def __init__(self, context: Context, query: Question, options: ReadOptions, cursor: str | None = None) -> None:
-        if query.pattern is None:
+        if not isinstance(query, Question) or query.pattern is None:
             raise RequestRefused(
                 "only declared patterns are read",
                 hint="put the query into a function decorated with @read and add it to the design; db.scan() reads everything",
@@ -217,6 +217,8 @@ class Reading:
 
     def page(self, limit: int | None) -> Work[list[Any]]:
         """Up to ``limit`` entities, or one page of DynamoDB's when there is none."""
+        if self.plan.steps[0].is_count:
+            raise RequestRefused(f"{self.plan.name} counts, and finds no items", hint="use db.count(...)")
         found: list[Any] = []
         while limit is None or len(found) < limit:
             want = None if limit is None else limit - len(found)
