@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import orjson
 
@@ -57,6 +57,14 @@ class Reply:
         self.commit = commit
 
 
+class Follower(Protocol):
+    """Somebody who keeps a trace of changes of items."""
+
+    def follow(self, writer: Writer, changes: Changes) -> None:
+        """Add to the batch what is to be kept of ``writer.followed``. Called under the lock, right before the write."""
+        ...
+
+
 class Engine:
     def __init__(
         self,
@@ -73,6 +81,7 @@ class Engine:
         self.tokens = Tokens(storage, self.clock)
         self.transaction_locks = TransactionLocks(self.clock, transaction_seconds)
         self.lifecycle = Lifecycle(self, status_delay_seconds)
+        self.followers: list[Follower] = []
         self._closed = False
         self.lifecycle.resume()
 
@@ -182,6 +191,9 @@ class Engine:
         if not writer.changes:
             return
         changes = writer.finish()
+        if writer.followed:
+            for follower in self.followers:
+                follower.follow(writer, changes)
         try:
             call.commit = self.storage.write(changes)
         except BaseException:

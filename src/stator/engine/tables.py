@@ -179,6 +179,7 @@ class Table:
         "global_indexes",
         "index_key_names",
         "indexes",
+        "is_followed",
         "local_indexes",
         "name",
         "prefix",
@@ -195,6 +196,8 @@ class Table:
         self.prefix = keyspace.data_prefix(definition.number, 0)
         self.stats_key = keyspace.stats_key(definition.number)
         self.encode_key: Callable[[Item], bytes] = key_encoder(self.schema, self.prefix)
+        # Whether somebody keeps a trace of every change: the table's stream.
+        self.is_followed = definition.stream is not None
         self.counts = Counts()
         self._pack_stats = Struct(f">{2 + 3 * len(definition.indexes)}Q").pack
         # AWS names the alphabetically first index when a value fits none of several.

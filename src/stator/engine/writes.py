@@ -10,6 +10,8 @@ Invariants.
   being filled, that is true of the items below ``backfilled_to``, and the index holds nothing of those above.
 - Counts are those of the entries that are there: they change in the same batch.
 - An entry whose key and content stay the same is not written and not charged.
+- Of a table that is followed, every mutation is also noted, record before and record after, for the followers
+  (streams, recovery) to add what they keep of it to the same batch.
 """
 
 from __future__ import annotations
@@ -52,13 +54,34 @@ class Mutation:
         self.new_size = new_size
 
 
+@dataclass(slots=True, init=False)
+class Followed:
+    """A change of an item of a followed table: its records (see records.py) before and after, None where there is none."""
+
+    table: Table
+    key: bytes
+    old: bytes | None
+    new: bytes | None
+
+    def __init__(self, table: Table, key: bytes, old: bytes | None, new: bytes | None) -> None:
+        self.table = table
+        self.key = key
+        self.old = old
+        self.new = new
+
+
 class Writer:
-    """Gathers the changes of one request. Nothing is visible until they are handed to storage."""
+    """Gathers the changes of one request. Nothing is visible until they are handed to storage.
 
-    __slots__ = ("_counts", "_tables", "changes")
+    ``by_service`` says that the service itself writes, as it does when an item's time to live is over.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_counts", "_tables", "by_service", "changes", "followed")
+
+    def __init__(self, *, by_service: bool = False) -> None:
         self.changes: Changes = {}
+        self.followed: list[Followed] = []
+        self.by_service = by_service
         self._counts: list[tuple[Any, int, int]] = []
         self._tables: dict[bytes, Table] = {}
 
@@ -78,6 +101,8 @@ class Writer:
         consumed = Consumed(write_units(max(old_size, new_size)))
         if old is not None or record is not None:
             self._tables[table.stats_key] = table
+            if table.is_followed:
+                self.followed.append(Followed(table, mutation.key, old, record))
             if table.indexes:
                 self._index(mutation, record, consumed)
         return consumed
