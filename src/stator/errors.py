@@ -30,6 +30,8 @@ the facts a caller needs stand as attributes.
     |   +-- ResourceInUse                 ResourceInUseException
     |   +-- TableNotFound                 TableNotFoundException
     |   +-- LimitExceeded                 LimitExceededException
+    |   +-- ExpiredIterator               ExpiredIteratorException
+    |   +-- TrimmedDataAccess             TrimmedDataAccessException
     |   +-- ItemCollectionTooLarge        ItemCollectionSizeLimitExceededException
     |   +-- SlowDown                      any of the ways to be told so
     |   |   +-- ThroughputExceeded        ProvisionedThroughputExceededException
@@ -297,6 +299,16 @@ class TableNotFound(ServiceError):
 
 class LimitExceeded(ServiceError):
     code = "LimitExceededException"
+
+
+class ExpiredIterator(ServiceError):
+    code = "ExpiredIteratorException"
+    default_message = "The shard iterator has expired. Shard iterator has expired 15 minutes after it was retrieved."
+
+
+class TrimmedDataAccess(ServiceError):
+    code = "TrimmedDataAccessException"
+    default_message = "The operation attempted to read past the oldest stream record in a shard."
 
 
 class ItemCollectionTooLarge(ServiceError):

@@ -21,6 +21,7 @@ from stator.engine.lifecycle import Lifecycle
 from stator.engine.operation import Call, Operation
 from stator.engine.operations import LOADED, OPERATIONS, load_operation
 from stator.engine.shapes import check_request, is_deep
+from stator.engine.streams.streams import Streams
 from stator.engine.tokens import Tokens
 from stator.engine.transaction_locks import TransactionLocks
 from stator.engine.writes import Writer
@@ -81,7 +82,10 @@ class Engine:
         self.tokens = Tokens(storage, self.clock)
         self.transaction_locks = TransactionLocks(self.clock, transaction_seconds)
         self.lifecycle = Lifecycle(self, status_delay_seconds)
-        self.followers: list[Follower] = []
+        self.streams = Streams(self)
+        self.followers: list[Follower] = [self.streams]
+        # The last commit of items: who reads a stream waits for it, for what is read there leaves the engine for good.
+        self.last_commit: int | None = None
         self._closed = False
         self.lifecycle.resume()
 
@@ -186,7 +190,7 @@ class Engine:
 
     # -- what operations use
 
-    def commit(self, call: Call, writer: Writer) -> None:
+    def commit(self, call: Call | None, writer: Writer) -> None:
         """Write what a request has gathered, as one batch."""
         if not writer.changes:
             return
@@ -195,10 +199,12 @@ class Engine:
             for follower in self.followers:
                 follower.follow(writer, changes)
         try:
-            call.commit = self.storage.write(changes)
+            self.last_commit = self.storage.write(changes)
         except BaseException:
             writer.undo()
             raise
+        if call is not None:
+            call.commit = self.last_commit
 
     def commit_changes(self, call: Call | None, changes: Changes) -> None:
         commit = self.storage.write(changes)

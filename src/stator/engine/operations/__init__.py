@@ -37,6 +37,10 @@ OPERATIONS = frozenset(
         "BatchExecuteStatement",
         "ExecuteStatement",
         "ExecuteTransaction",
+        "DescribeStream",
+        "GetRecords",
+        "GetShardIterator",
+        "ListStreams",
     }
 )
 LOADED: dict[str, Operation] = {}

@@ -24,6 +24,7 @@ def run(call: Call, table_name: str) -> dict[str, Any]:
     definition = copy.deepcopy(table.definition)
     engine.lifecycle.begin(definition, "DELETING")
     changes: Changes = {}
+    engine.streams.end(definition.number, changes)
     table = engine.catalog.put(definition, changes)
     engine.commit_changes(call, changes)
     return {"TableDescription": describe(table, engine.clock.now())}

@@ -163,6 +163,7 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     check_account_quota(engine.catalog, definition)
     _begin(call, definition, request)
     changes: Changes = {}
+    engine.streams.follow_definition(definition, changes)
     table = engine.catalog.put(definition, changes)
     engine.commit_changes(call, changes)
     description = _as_answered(describe(table, now), before, options)
