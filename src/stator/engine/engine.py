@@ -16,6 +16,8 @@ import orjson
 
 from stator.clock import Clock, SystemClock
 from stator.engine.catalog import Catalog
+from stator.engine.expiry import Expiry
+from stator.engine.housekeeping import Housekeeping
 from stator.engine.keyspace import PARTITION_BYTES
 from stator.engine.lifecycle import Lifecycle
 from stator.engine.operation import Call, Operation
@@ -83,11 +85,14 @@ class Engine:
         self.transaction_locks = TransactionLocks(self.clock, transaction_seconds)
         self.lifecycle = Lifecycle(self, status_delay_seconds)
         self.streams = Streams(self)
-        self.followers: list[Follower] = [self.streams]
+        self.expiry = Expiry(self)
+        self.followers: list[Follower] = [self.streams, self.expiry]
+        self.housekeeping = Housekeeping(self)
         # The last commit of items: who reads a stream waits for it, for what is read there leaves the engine for good.
         self.last_commit: int | None = None
         self._closed = False
         self.lifecycle.resume()
+        self.housekeeping.wake()
 
     @classmethod
     def open(
@@ -133,6 +138,7 @@ class Engine:
             if self._closed:
                 return
             self._closed = True
+        self.housekeeping.stop()
         self.lifecycle.stop()
         self.storage.close()
 
@@ -165,6 +171,13 @@ class Engine:
         except ServiceError as error:
             return Reply(error.status, orjson.dumps(error.wire()), None)
         return Reply(200, b"" if operation in _WITHOUT_OUTPUT else orjson.dumps(response), commit)
+
+    def sweep(self) -> int:
+        """Delete every expired item, and roll and trim streams, now: what happens by itself on the system's clock.
+
+        Gives the number of items looked at. For tests and simulations under a virtual clock.
+        """
+        return self.housekeeping.sweep()
 
     def when_durable(self, commit: int, callback: Callable[[BaseException | None], None]) -> None:
         self.storage.when_durable(commit, callback)

@@ -36,6 +36,11 @@ class Lifecycle:
         definition.status = status
         definition.status_until = self._engine.clock.now() + self.delay_seconds
 
+    def changes_time_to_live(self, definition: TableDefinition) -> bool:
+        """Whether a change of the setting is still on its way."""
+        changed = definition.ttl_changed
+        return changed is not None and self._engine.clock.now() < changed + self.delay_seconds
+
     def settle(self, table: Table) -> None:
         """Let a status that has lasted long enough end. Called under the engine's lock."""
         definition = table.definition
@@ -65,6 +70,7 @@ class Lifecycle:
         self._engine.catalog.remove(table, changes)
         self._engine.storage.write(changes)
         self._remove_data(keyspace.table_prefix(table.definition.number))
+        self._engine.expiry.forget(table.definition.number)
 
     def _remove_data(self, prefix: bytes) -> None:
         self._engine.storage.delete_range(prefix, after_prefix(prefix))

@@ -127,6 +127,7 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     engine.streams.follow_definition(definition, changes)
     table = engine.catalog.put(definition, changes)
     engine.commit_changes(call, changes)
+    engine.housekeeping.wake()
     return {"TableDescription": describe(table, engine.clock.now())}
 
 

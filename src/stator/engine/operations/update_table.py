@@ -166,6 +166,7 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     engine.streams.follow_definition(definition, changes)
     table = engine.catalog.put(definition, changes)
     engine.commit_changes(call, changes)
+    engine.housekeeping.wake()
     description = _as_answered(describe(table, now), before, options)
     if created is not None:
         engine.lifecycle.fill(table)

@@ -56,6 +56,9 @@ class Streams:
             if live is not None and live.stream.number == stream.number:
                 del self._live[stream.table_number]
 
+    def any(self) -> bool:
+        return bool(self._streams)
+
     # -- writing
 
     def follow(self, writer: Writer, changes: Changes) -> None:
