@@ -137,6 +137,7 @@ class Expiry:
             return True
         item = records.unpack(record)
         seconds = time_of(item, attribute)
-        if seconds == int.from_bytes(line[len(LINES) + 4 : len(LINES) + 12], "big") and is_over(seconds, now):
+        listed = int.from_bytes(line[len(LINES) + 4 : len(LINES) + 12], "big")
+        if seconds == listed and is_over(listed, now):
             writer.add(Mutation(table, key, record, item, None))
         return True
