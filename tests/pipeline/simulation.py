@@ -6,8 +6,9 @@ Everything is chosen by one seed, so a schedule that goes wrong goes wrong again
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from stator import Design, Engine, Entity, Query, find, ident, read
@@ -15,13 +16,15 @@ from stator.addresses import EngineTransport
 from stator.clock import VirtualClock
 from stator.errors import ConditionFailed, OutcomeUnknown, StatorError, Throttled
 from stator.pipeline.workers.app import StreamApp
-from stator.pipeline.workers.change import Change
+from stator.pipeline.workers.change import Record
 from stator.pipeline.workers.options import WorkerOptions
+from stator.pipeline.workers.subscribers import Failure, Scope, lanes
 from stator.pipeline.workers.worker import Worker
 from stator.tables.connecting import make_context
+from stator.tables.context import Context
 from stator.tables.lifecycle import Ensuring, TableSettings
 from stator.tables.runner import Runner
-from stator.tables.work import Call, Gather, Outside, Pause
+from stator.tables.work import Call, Gather, Outside, Pause, Work
 
 DAY = 24 * 3600.0
 
@@ -68,9 +71,11 @@ class Applied:
     """What handlers have seen, by key, in the order they saw it."""
 
     by_key: dict[str, list[int]] = field(default_factory=dict)
+    by_shard: dict[str, list[tuple[int, str, int]]] = field(default_factory=dict)
 
-    def add(self, key: str, sequence: int) -> None:
+    def add(self, key: str, sequence: int, shard: str, fence: int) -> None:
         self.by_key.setdefault(key, []).append(sequence)
+        self.by_shard.setdefault(shard, []).append((fence, key, sequence))
 
 
 class Simulation:
@@ -99,19 +104,21 @@ class Simulation:
 
     def app(self) -> StreamApp:
         app = StreamApp(fleet, "group")
-
-        @app.on.any
-        def apply(change: Change[Any]) -> None:
-            key = change.record.keys[next(iter(change.record.keys))]["S"]
-            if not self.calm and self.chance.random() < self.faults.crash_in_handler / 2:
-                raise WorkerCrash
-            if key in self.poison:
-                raise ValueError(f"{key} is poison")
-            self.applied.add(key, int(change.sequence_number or 0))
-            if not self.calm and self.chance.random() < self.faults.crash_in_handler / 2:
-                raise WorkerCrash
-
+        app.add(Applying(self))
         return app
+
+    def apply(self, record: Record, scope: Scope) -> None:
+        key = key_of(record.keys)
+        scope.check()
+        self._may_crash()
+        if key in self.poison:
+            raise Poisoned(f"{key} is poison")
+        self.applied.add(key, int(record.sequence or 0), scope.shard, scope.fence)
+        self._may_crash()
+
+    def _may_crash(self) -> None:
+        if not self.calm and self.chance.random() < self.faults.crash_in_handler / 2:
+            raise WorkerCrash
 
     def start_worker(self) -> str:
         self._number += 1
@@ -259,7 +266,7 @@ class Simulation:
 
         found: dict[str, list[int]] = {}
         for record in read_all(self.engine, self.arn):
-            key = record["dynamodb"]["Keys"][next(iter(record["dynamodb"]["Keys"]))]["S"]
+            key = key_of(record["dynamodb"]["Keys"])
             found.setdefault(key, []).append(int(record["dynamodb"]["SequenceNumber"]))
         return found
 
@@ -277,6 +284,48 @@ class Simulation:
 
     def close(self) -> None:
         self.engine.close()
+
+
+class Applying:
+    """The subscriber under test: it takes one record at a time, and others may go on in between."""
+
+    name = "applying"
+
+    def __init__(self, world: Simulation) -> None:
+        self._world = world
+
+    def wants(self, record: Record, context: Context) -> bool:
+        return True
+
+    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
+        failures = []
+        for lane in lanes(records):
+            for record in lane:
+                try:
+                    yield Outside(partial(self._world.apply, record, scope))
+                except Poisoned as error:
+                    failures.append(Failure(record, error))
+                    break
+        return failures
+
+
+class Poisoned(StatorError):
+    """What a handler raises, as a runner gives it to work."""
+
+
+def key_of(keys: dict[str, Any]) -> str:
+    return str(next(iter(keys.values()))["S"])
+
+
+def check_fences(by_shard: dict[str, list[tuple[int, str, int]]]) -> None:
+    """Nobody handles anything of a shard after a later holder of its lease has, and a holder never goes back."""
+    for shard, entries in by_shard.items():
+        fences = [fence for fence, _, _ in entries]
+        assert fences == sorted(fences), f"{shard}: {entries}"
+        places: dict[tuple[int, str], int] = {}
+        for fence, key, sequence in entries:
+            assert sequence > places.get((fence, key), -1)
+            places[fence, key] = sequence
 
 
 def check_order(applied: dict[str, list[int]], written: dict[str, list[int]]) -> None:

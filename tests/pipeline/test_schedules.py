@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from .simulation import Faults, Simulation, check_order, is_complete
+from .simulation import Faults, Simulation, check_fences, check_order, is_complete
 
 logging.getLogger("stator.workers").setLevel(logging.CRITICAL)
 
@@ -41,6 +41,7 @@ def finish(world: Simulation) -> None:
     written = world.written()
     world.settle(lambda: is_complete(world.applied.by_key, written))
     check_order(world.applied.by_key, written)
+    check_fences(world.applied.by_shard)
 
 
 @pytest.mark.parametrize("seed", range(100))
@@ -72,4 +73,5 @@ def test_a_poisoned_key_holds_up_no_other_and_comes_back_in_order(seed: int) -> 
     world.start_worker()
     world.settle(lambda: is_complete(world.applied.by_key, others))
     check_order(world.applied.by_key, written)
+    check_fences(world.applied.by_shard)
     world.close()

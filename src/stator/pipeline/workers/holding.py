@@ -13,7 +13,7 @@ from stator.pipeline.workers.options import RETENTION_SECONDS, WorkerOptions
 from stator.pipeline.workers.parking import Parking
 from stator.pipeline.workers.subscribers import Scope, Subscriber
 from stator.tables.context import Context
-from stator.tables.work import Work
+from stator.tables.work import Pause, Work
 
 log = logging.getLogger("stator.workers")
 
@@ -67,16 +67,20 @@ class Tools:
 class Holder:
     """``stop`` ends it after the batch at hand; ``when_done`` is told when it is over, however it ended."""
 
-    def __init__(self, tools: Tools, lease: Lease, when_done: Callable[[Holder], None]) -> None:
+    def __init__(
+        self, tools: Tools, lease: Lease, when_done: Callable[[Holder], None], not_before: float = 0.0
+    ) -> None:
+        """``not_before`` is when the former holder's time is over: it may be at work until then."""
         self.tools = tools
         self.context = tools.context
         self.lease = lease
         self.progress = Progress()
         self.is_done = False
         self._when_done = when_done
+        self._not_before = not_before
         self._is_lost = False
         self._is_stopping = False
-        scope = Scope(tools.context, tools.group, lease.shard, lease.fence)
+        scope = Scope(tools.context, tools.group, lease.shard, lease.fence, self.held)
         self.handling = Handling(tools.subscribers, tools.parking, tools.options, scope, self.held)
 
     # -- from outside
@@ -106,6 +110,8 @@ class Holder:
 
     def run(self) -> Work[None]:
         try:
+            while (wait := self._not_before - self.context.now()) > 0:
+                yield Pause(min(wait, 1.0))
             yield from self.work()
         except LeaseLost:
             log.warning("%s was taken over by another worker", self.lease.name)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stator.pipeline.workers.leases import FIRST, OLDEST, SNAPSHOT, Beginning, Group, Lease
+from stator.pipeline.workers.options import RETENTION_SECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +102,17 @@ def _has_older_stream(lease: Lease, group: Group) -> bool:
     )
 
 
-def forgettable(group: Group, streams: Mapping[str, StreamInfo]) -> list[Lease]:
-    """Leases that have ended and whose shards are gone."""
+def forgettable(group: Group, streams: Mapping[str, StreamInfo], now: float) -> list[Lease]:
+    """Leases that ended longer ago than a stream remembers, and whose shards are gone.
+
+    That a shard is not listed is not enough: this worker's list may be from before the shard was there, and a lease that is made anew
+    would be read again from its beginning.
+    """
     return [
         lease
         for lease in group.leases.values()
         if lease.is_ended
+        and lease.ended_at + RETENTION_SECONDS < now
         and lease.shard != SNAPSHOT
         and lease.table in streams
         and lease.shard not in streams[lease.table].ids

@@ -31,12 +31,16 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a subscriber needs beside the records: the data layer, the shard they come from, and its lease's fence."""
+    """What a subscriber needs beside the records: the data layer, the shard they come from, and its lease's fence.
+
+    ``check`` raises LeaseLost once the lease is over, and is to be called before each record: from then on another worker handles them.
+    """
 
     context: Context
     group: str
     shard: str
     fence: int
+    check: Callable[[], Any]
 
 
 class Subscriber(Protocol):
@@ -99,12 +103,13 @@ class EachChange:
 
     def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
         changes = yield from typed_all(records, scope.context)
-        run = partial(self._lane, changes=changes)
+        run = partial(self._lane, changes=changes, check=scope.check)
         failures: list[Failure | None] = yield Outside(partial(self._pool.map, run, lanes(records)))
         return [failure for failure in failures if failure is not None]
 
-    def _lane(self, lane: list[Record], changes: dict[int, Change[Any]]) -> Failure | None:
+    def _lane(self, lane: list[Record], changes: dict[int, Change[Any]], check: Callable[[], Any]) -> Failure | None:
         for record in lane:
+            check()
             try:
                 finished(self.function(changes[id(record)]))
             except (
@@ -127,30 +132,35 @@ class Batches:
 
     def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
         changes = yield from typed_all(records, scope.context)
-        failures: list[Failure] = yield Outside(partial(self._halved, lanes(records), changes))
+        send = partial(self._send, changes=changes, check=scope.check)
+        failures: list[Failure] = yield Outside(partial(halved, lanes(records), send))
         return failures
 
-    def _halved(self, groups: list[list[Record]], changes: dict[int, Change[Any]]) -> list[Failure]:
-        """Whole items, never a part of one's changes, until one is alone; then its changes one by one."""
-        error = self._tried([record for group in groups for record in group], changes)
-        if error is None:
-            return []
-        if len(groups) > 1:
-            middle = len(groups) // 2
-            return self._halved(groups[:middle], changes) + self._halved(groups[middle:], changes)
-        for record in groups[0]:
-            failure = self._tried([record], changes) if len(groups[0]) > 1 else error
-            if failure is not None:
-                return [Failure(record, failure)]
-        return []
-
-    def _tried(self, records: list[Record], changes: dict[int, Change[Any]]) -> Exception | None:
-        in_order = sorted(records, key=lambda record: int(record.sequence or 0))
+    def _send(
+        self, records: list[Record], changes: dict[int, Change[Any]], check: Callable[[], Any]
+    ) -> Exception | None:
+        check()
         try:
-            finished(self.function([changes[id(record)] for record in in_order]))
+            finished(self.function([changes[id(record)] for record in records]))
         except Exception as error:  # as above
             return error
         return None
+
+
+def halved(groups: list[list[Record]], send: Callable[[list[Record]], Exception | None]) -> list[Failure]:
+    """Send a batch, and where that fails its halves, down to what is at fault: whole items, never a part of one's changes, until one is
+    alone; then its changes one by one. ``send`` gets records in the stream's order, and gives the error, if any."""
+    error = send(sorted((record for group in groups for record in group), key=lambda each: int(each.sequence or 0)))
+    if error is None:
+        return []
+    if len(groups) > 1:
+        middle = len(groups) // 2
+        return halved(groups[:middle], send) + halved(groups[middle:], send)
+    for record in groups[0]:
+        failure = send([record]) if len(groups[0]) > 1 else error
+        if failure is not None:
+            return [Failure(record, failure)]
+    return []
 
 
 def typed_all(records: Sequence[Record], context: Context) -> Work[dict[int, Change[Any]]]:

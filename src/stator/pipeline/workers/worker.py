@@ -147,7 +147,7 @@ class Worker:
             for lease in new_leases(stream, beginning, group):
                 yield from self._leases.create(lease)
                 changed = True
-        for lease in forgettable(group, self._streams):
+        for lease in forgettable(group, self._streams, self._context.now()):
             yield from self._leases.delete(lease)
             changed = True
         return (yield from self._leases.load()) if changed else group
@@ -177,13 +177,19 @@ class Worker:
             # One that was handed over is taken, too: that gives it a fence of its own.
             taken = yield from self._leases.take(lease, self.name)
             if taken is not None and lease.name not in self.consumers:
-                self._start(taken)
+                self._start(taken, self._former_end(lease))
         for lease in found.ask:
             yield from self._leases.ask(lease, self.name)
 
-    def _start(self, lease: Lease) -> None:
+    def _former_end(self, lease: Lease) -> float:
+        """Until when the one it was taken from may believe to have it."""
+        if lease.owner in (None, self.name):
+            return 0.0
+        return lease.until + self._options.drift_seconds
+
+    def _start(self, lease: Lease, not_before: float) -> None:
         kind = SnapshotConsumer if lease.shard == SNAPSHOT else Consumer
-        consumer = kind(self._tools, lease, self._ended)
+        consumer = kind(self._tools, lease, self._ended, not_before)
         self.consumers[lease.name] = consumer
         self._spawn(self._consume(consumer), lease.name)
 
