@@ -21,7 +21,11 @@ from stator.design.conditions import FieldRef
 from stator.design.design import Design
 from stator.errors import DesignError
 from stator.pipeline.workers.change import Change, Insert, Modify, Remove
+from stator.pipeline.workers.lambdas import LambdaHandler, lambda_handler
+from stator.pipeline.workers.options import WorkerOptions
+from stator.pipeline.workers.running import Running
 from stator.pipeline.workers.subscribers import Batches, EachChange, Filter, Subscriber
+from stator.tables.db import Db
 
 E = TypeVar("E")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -47,6 +51,14 @@ class StreamApp:
                 hint="their progress is kept by name: rename one, or give name=...",
             )
         self.subscribers.append(subscriber)
+
+    def start(self, db: Db, options: WorkerOptions | None = None) -> Running:
+        """Work in threads of this process, beside whatever it does; ``with app.start(db): ...`` ends it in good order."""
+        return Running(self, db, options)
+
+    def lambda_handler(self, db: Db) -> LambdaHandler:
+        """The handler of an AWS Lambda function for the tables' streams."""
+        return lambda_handler(self, db)
 
     def entities_checked(self, given: Sequence[type[Any]]) -> tuple[type[Any], ...]:
         for entity in given:

@@ -37,6 +37,7 @@ class Consumer(Holder):
         buffer: list[Record] = []
         while iterator is not None and not self.is_to_stop:
             self.held()
+            asked_at = self.context.now()
             found, following = yield from self._page(iterator)
             if found is None:
                 buffer = []
@@ -52,6 +53,8 @@ class Consumer(Holder):
                 pause = _SHORTEST_PAUSE_SECONDS
             elif iterator is not None:
                 self.progress.lag_seconds = 0.0 if not buffer else self._age(buffer[0])
+                if not buffer:
+                    self.caught_up_at = asked_at
                 yield Pause(pause)
                 pause = min(pause * 2, self.tools.options.idle_seconds)
         yield from self._leave(is_end=iterator is None)

@@ -76,6 +76,8 @@ class Holder:
         self.lease = lease
         self.progress = Progress()
         self.is_done = False
+        # Everything that was written before this moment has been handled.
+        self.caught_up_at = 0.0
         self._when_done = when_done
         self._not_before = not_before
         self._is_lost = False

@@ -179,16 +179,15 @@ class LeaseTable:
     # -- taking and giving
 
     def take(self, lease: Lease, me: str) -> Work[Lease | None]:
-        """Make a lease mine, as it was seen; None if somebody was quicker."""
+        """Make a lease mine, as it was seen; None if somebody was quicker, or its owner has renewed it since."""
         until = self._context.now() + self.lease_seconds
         changes = {"owner": {"S": me}, "until": {"N": repr(until)}, "fence": {"N": str(lease.fence + 1)}}
-        taken = yield from self._change(lease, changes, ("wanted", "wanted_at"), owner=None, mine=me)
-        return taken
+        return (yield from self._change(lease, changes, ("wanted", "wanted_at"), as_seen=True, mine=me))
 
     def ask(self, lease: Lease, me: str) -> Work[None]:
         """Ask the owner to hand a lease over."""
         changes: Item = {"wanted": {"S": me}, "wanted_at": {"N": repr(self._context.now())}}
-        yield from self._change(lease, changes, (), owner=None)
+        yield from self._change(lease, changes, ())
 
     def renew(self, lease: Lease) -> Work[Lease | None]:
         """Put the end off; None if the lease is another's by now."""
@@ -233,10 +232,10 @@ class LeaseTable:
         changes: Mapping[str, Any],
         removed: tuple[str, ...],
         *,
-        owner: str | None = "",
+        as_seen: bool = False,
         mine: str | None = None,
     ) -> Work[Lease | None]:
-        """One conditional update: of the lease as it was seen, if its fence is the same, and (unless ``owner`` is None) its owner."""
+        """One conditional update: of a lease whose fence and owner are the same, and ``as_seen`` its end, too."""
         written = Expressions()
         parts = []
         if changes:
@@ -246,8 +245,12 @@ class LeaseTable:
         if removed:
             parts.append("REMOVE " + ", ".join(map(written.name, removed)))
         condition = f"{written.name('fence')} = {written.value({'N': str(lease.fence)})}"
-        if owner is not None and lease.owner is not None:
+        if lease.owner is None:
+            condition += f" AND attribute_not_exists({written.name('owner')})"
+        else:
             condition += f" AND {written.name('owner')} = {written.value({'S': lease.owner})}"
+            if as_seen:
+                condition += f" AND {written.name('until')} = {written.value({'N': repr(lease.until)})}"
         request = {
             "TableName": self._place.table,
             "Key": self._key(lease),

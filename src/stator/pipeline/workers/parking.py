@@ -186,6 +186,16 @@ class Parking:
             return None
         return self._read(reply["Attributes"])
 
+    def look(self, mark: str) -> Work[ParkedKey | None]:
+        """The key as it is parked now; None if it is not."""
+        request = {
+            "TableName": self._place.table,
+            "Key": self._place.key(self._partition, mark),
+            "ConsistentRead": True,
+        }
+        reply = yield Call("GetItem", request, _LABEL)
+        return self._read(reply["Item"]) if "Item" in reply else None
+
     def done(self, mark: str, record: Record) -> Work[None]:
         """One parked change has been handled."""
         yield from self._forget(mark, record.sequence)

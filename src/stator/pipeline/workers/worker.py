@@ -8,20 +8,29 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from stator.errors import ConfigurationError, ConnectionTrouble, ResourceNotFound, ServiceError, StreamMissing
-from stator.pipeline.workers.app import StreamApp
+from stator.errors import (
+    ConfigurationError,
+    ConnectionTrouble,
+    LeaseLost,
+    ResourceNotFound,
+    ServiceError,
+    StreamMissing,
+)
 from stator.pipeline.workers.balance import moves
 from stator.pipeline.workers.consumer import Consumer
 from stator.pipeline.workers.holding import Holder, Progress, Tools
 from stator.pipeline.workers.leases import SNAPSHOT, Beginning, Group, Lease, LeaseTable
-from stator.pipeline.workers.lineage import StreamInfo, first_beginning, forgettable, new_leases, read_shards
+from stator.pipeline.workers.lineage import StreamInfo, first_beginning, forgettable, is_ready, new_leases, read_shards
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.parking import Parking
 from stator.pipeline.workers.snapshot import SnapshotConsumer
 from stator.tables.context import Context
 from stator.tables.work import Call, Gather, Pause, Work
+
+if TYPE_CHECKING:
+    from stator.pipeline.workers.app import StreamApp
 
 log = logging.getLogger("stator.workers")
 
@@ -47,6 +56,9 @@ class Worker:
         self._is_stopping = False
         self.consumers: dict[str, Holder] = {}
         self._past = Progress()
+        # The leases that were ready and not another's when this worker last looked, and when that was.
+        self._to_do: frozenset[str] = frozenset()
+        self._looked_at = 0.0
 
     # -- from outside
 
@@ -68,6 +80,12 @@ class Worker:
             total.add(consumer.progress)
         return total
 
+    def has_caught_up(self, since: float) -> bool:
+        """Whether every change made before a moment has been handled, as far as it is this worker's to do."""
+        if self._looked_at < since or any(lease not in self.consumers for lease in self._to_do):
+            return False
+        return all(consumer.caught_up_at >= since for consumer in list(self.consumers.values()))
+
     # -- renewing
 
     def renew(self) -> Work[None]:
@@ -78,7 +96,9 @@ class Worker:
 
     def _renew_one(self, consumer: Holder) -> Work[None]:
         try:
-            renewed = yield from self._leases.renew(consumer.lease)
+            renewed = yield from self._leases.renew(consumer.held())
+        except LeaseLost:
+            return  # it is too late: another may have looked, and be about to take it
         except (ServiceError, ConnectionTrouble) as error:
             # The lease runs out by itself, if this goes on: the consumer sees that by the clock.
             log.warning("%s could not be renewed: %s", consumer.lease.name, error)
@@ -100,12 +120,15 @@ class Worker:
 
     def _turn(self) -> Work[None]:
         now = self._context.now()
+        listed_at = self._next_listing
         if now >= self._next_listing:
             yield from self._list_streams()
             self._next_listing = self._context.now() + self._options.sync_seconds
         group = yield from self._leases.load()
         group = yield from self._make_leases(group)
         yield from self._balance(group)
+        if now >= listed_at:
+            self._looked_at = now
 
     def _list_streams(self) -> Work[None]:
         for table in self._tables():
@@ -168,6 +191,12 @@ class Worker:
 
     def _balance(self, group: Group) -> Work[None]:
         working = frozenset(name for name, consumer in list(self.consumers.items()) if not consumer.is_done)
+        self._to_do = frozenset(
+            lease.name
+            for lease in group.leases.values()
+            if is_ready(lease, group, self._streams)
+            and (lease.owner == self.name or lease.is_free(self._context.now(), self._options.drift_seconds))
+        )
         found = moves(
             group, self._streams, self.name, working, self._context.now(), self._options, self._context.random
         )
