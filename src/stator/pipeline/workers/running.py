@@ -16,11 +16,14 @@ from collections.abc import Generator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from stator.clock import SystemClock
 from stator.errors import StatorError, StreamError
 from stator.pipeline.workers.holding import Progress
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.worker import Worker
 from stator.tables.db import Db
+from stator.tables.runner import Runner
+from stator.tables.work import Pause
 
 if TYPE_CHECKING:
     from stator.pipeline.workers.app import StreamApp
@@ -30,6 +33,31 @@ log = logging.getLogger("stator.workers")
 _POLL_SECONDS = 0.02
 
 
+class _WakefulRunner(Runner):
+    """Carries work out with pauses that end early when somebody has something for it to do."""
+
+    def __init__(self, runner: Runner) -> None:
+        super().__init__(
+            runner.transport,
+            runner.clock,
+            observers=runner.observers,
+            threads=runner.threads,
+            deadline_seconds=runner.deadline_seconds,
+        )
+        self._pool = runner._pool
+        self._called = threading.Event()
+
+    def wake(self) -> None:
+        self._called.set()
+
+    def _do(self, wish: Any) -> Any:
+        if type(wish) is not Pause or not isinstance(self.clock, SystemClock):
+            return super()._do(wish)
+        if self._called.wait(wish.seconds):
+            self._called.clear()
+        return None
+
+
 class Running:
     def __init__(self, app: StreamApp, db: Db, options: WorkerOptions | None = None, name: str | None = None) -> None:
         self._db = db
@@ -37,6 +65,7 @@ class Running:
         self.name = name or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         self.worker = Worker(db.context, app, self.name, self._options, self._spawn)
         self._threads: list[threading.Thread] = []
+        self._runners = {name: _WakefulRunner(db.runner) for name in ("coordinate", "renew")}
         self._lock = threading.Lock()
         self._over = threading.Event()
         self.error: BaseException | None = None
@@ -54,15 +83,18 @@ class Running:
     # -- threads
 
     def _spawn(self, work: Generator[Any, Any, Any], name: str, *, essential: bool = False) -> None:
-        thread = threading.Thread(target=self._carry_out, args=(work, essential), name=f"stator-{name}", daemon=True)
+        runner = self._runners.get(name, self._db.runner)
+        thread = threading.Thread(
+            target=self._carry_out, args=(work, runner, essential), name=f"stator-{name}", daemon=True
+        )
         with self._lock:
             self._threads = [each for each in self._threads if each.is_alive() or each.ident is None]
             self._threads.append(thread)
         thread.start()
 
-    def _carry_out(self, work: Generator[Any, Any, Any], essential: bool) -> None:
+    def _carry_out(self, work: Generator[Any, Any, Any], runner: Runner, essential: bool) -> None:
         try:
-            self._db.run(work)
+            runner.run(work)
         except Exception as error:  # a thread has nobody to raise to
             if essential:
                 self.error = error
@@ -72,6 +104,7 @@ class Running:
                 log.exception("a shard's consumer failed unexpectedly, and is begun again")
         finally:
             work.close()
+            self._wake()
 
     # -- from outside
 
@@ -84,6 +117,7 @@ class Running:
         self._over.set()
         left = timeout_seconds
         while left > 0 and (alive := self._alive()):
+            self._wake()
             alive[0].join(_POLL_SECONDS)
             left -= _POLL_SECONDS
         self._raise()
@@ -103,6 +137,8 @@ class Running:
     def catch_up(self, timeout_seconds: float = 60.0) -> None:
         """Wait until everything that was written before this call has been handled, or parked, by this worker."""
         since = self._db.context.now()
+        self.worker.look_again()
+        self._wake()
         waited = 0.0
         while not self.worker.has_caught_up(since):
             if self._over.wait(_POLL_SECONDS):
@@ -114,6 +150,10 @@ class Running:
                     f"the worker had not caught up after {timeout_seconds:g} seconds",
                     hint=f"it is {self.progress().lag_seconds:.0f} seconds behind; wait longer, or add workers",
                 )
+
+    def _wake(self) -> None:
+        for runner in self._runners.values():
+            runner.wake()
 
     def _raise(self) -> None:
         if self.error is not None:

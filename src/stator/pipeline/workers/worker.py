@@ -53,6 +53,7 @@ class Worker:
         self._tools = Tools(context, app.name, self._leases, parking, app.subscribers, options)
         self._streams: dict[str, StreamInfo] = {}
         self._next_listing = 0.0
+        self._is_stale = True
         self._is_stopping = False
         self.consumers: dict[str, Holder] = {}
         self._past = Progress()
@@ -67,6 +68,10 @@ class Worker:
         self._is_stopping = True
         for consumer in list(self.consumers.values()):
             consumer.stop()
+
+    def look_again(self) -> None:
+        """List the shards at the next turn."""
+        self._is_stale = True
 
     @property
     def is_idle(self) -> bool:
@@ -120,14 +125,15 @@ class Worker:
 
     def _turn(self) -> Work[None]:
         now = self._context.now()
-        listed_at = self._next_listing
-        if now >= self._next_listing:
+        lists = self._is_stale or now >= self._next_listing
+        if lists:
+            self._is_stale = False
             yield from self._list_streams()
             self._next_listing = self._context.now() + self._options.sync_seconds
         group = yield from self._leases.load()
         group = yield from self._make_leases(group)
         yield from self._balance(group)
-        if now >= listed_at:
+        if lists:
             self._looked_at = now
 
     def _list_streams(self) -> Work[None]:
@@ -233,4 +239,4 @@ class Worker:
         consumer.progress.lag_seconds = 0.0
         self._past.add(consumer.progress)
         self.consumers.pop(consumer.lease.name, None)
-        self._next_listing = 0.0  # a shard that ended has children
+        self.look_again()  # a shard that ended has children
