@@ -226,6 +226,8 @@ class Worker:
         kind = SnapshotConsumer if lease.shard == SNAPSHOT else Consumer
         consumer = kind(self._tools, lease, self._ended, not_before)
         self.consumers[lease.name] = consumer
+        if self._is_stopping:
+            consumer.stop()  # it was taken while the order to stop came: it is given back
         self._spawn(self._consume(consumer), lease.name)
 
     def _consume(self, consumer: Holder) -> Work[None]:
