@@ -46,6 +46,12 @@ if TYPE_CHECKING:
     from stator.patterns.series import Series as Series
     from stator.patterns.tree import Tree as Tree
     from stator.patterns.unique_audit import UniqueAudit as UniqueAudit
+    from stator.pipeline.workers.app import StreamApp as StreamApp
+    from stator.pipeline.workers.change import Change as Change
+    from stator.pipeline.workers.change import Insert as Insert
+    from stator.pipeline.workers.change import Modify as Modify
+    from stator.pipeline.workers.change import Remove as Remove
+    from stator.pipeline.workers.options import WorkerOptions as WorkerOptions
     from stator.tables.async_db import AsyncDb as AsyncDb
     from stator.tables.batches import Delete as Delete
     from stator.tables.connecting import connect as connect
@@ -80,6 +86,9 @@ _HOMES = {
     "stator.patterns.outbox": ("Outbox",),
     "stator.patterns.tree": ("Tree",),
     "stator.patterns.unique_audit": ("UniqueAudit",),
+    "stator.pipeline.workers.app": ("StreamApp",),
+    "stator.pipeline.workers.change": ("Change", "Insert", "Modify", "Remove"),
+    "stator.pipeline.workers.options": ("WorkerOptions",),
     "stator.tables.async_db": ("AsyncDb",),
     "stator.tables.batches": ("Delete",),
     "stator.tables.connecting": ("connect", "connect_async"),
