@@ -20,6 +20,8 @@ from stator.engine.keyspace import PARTITION_BYTES
 from stator.engine.lifecycle import Lifecycle
 from stator.engine.operation import Call, Operation
 from stator.engine.operations import LOADED, OPERATIONS, load_operation
+from stator.engine.recovery import Recovery
+from stator.engine.recovery.objects import ObjectStore, open_buckets
 from stator.engine.shapes import check_request, is_deep
 from stator.engine.tokens import Tokens
 from stator.engine.transaction_locks import TransactionLocks
@@ -73,6 +75,8 @@ class Engine:
         clock: Clock | None = None,
         status_delay_seconds: float = 0.0,
         transaction_seconds: float = 0.0,
+        buckets: ObjectStore | str | None = None,
+        recovery_lag_seconds: float = 300.0,
     ) -> None:
         self.storage = storage
         self.clock: Clock = clock or SystemClock()
@@ -81,9 +85,11 @@ class Engine:
         self.tokens = Tokens(storage, self.clock)
         self.transaction_locks = TransactionLocks(self.clock, transaction_seconds)
         self.lifecycle = Lifecycle(self, status_delay_seconds)
-        self.followers: list[Follower] = []
+        self.recovery = Recovery(self, buckets=open_buckets(buckets), lag_seconds=recovery_lag_seconds)
+        self.followers: list[Follower] = [self.recovery]
         self._closed = False
         self.lifecycle.resume()
+        self.recovery.resume()
 
     @classmethod
     def open(
@@ -94,11 +100,15 @@ class Engine:
         clock: Clock | None = None,
         status_delay_seconds: float = 0.0,
         transaction_seconds: float = 0.0,
+        buckets: ObjectStore | str | None = None,
+        recovery_lag_seconds: float = 300.0,
     ) -> Engine:
         """An engine in memory, or on disk when a folder is given.
 
         ``status_delay_seconds`` is how long tables stay CREATING, UPDATING or DELETING; ``transaction_seconds`` how
-        long a transaction holds its items, during which other requests on them get TransactionConflict.
+        long a transaction holds its items, during which other requests on them get TransactionConflict. ``buckets`` is
+        where exports go and imports come from: a folder with a sub-folder per bucket, or an object store;
+        ``recovery_lag_seconds`` how far behind now the latest moment is that a table can be restored to.
         """
         storage: Storage
         if path is None:
@@ -113,6 +123,8 @@ class Engine:
                 clock=clock,
                 status_delay_seconds=status_delay_seconds,
                 transaction_seconds=transaction_seconds,
+                buckets=buckets,
+                recovery_lag_seconds=recovery_lag_seconds,
             )
         except BaseException:
             storage.close()
@@ -130,6 +142,7 @@ class Engine:
                 return
             self._closed = True
         self.lifecycle.stop()
+        self.recovery.stop()
         self.storage.close()
 
     # -- answering

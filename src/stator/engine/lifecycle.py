@@ -64,7 +64,10 @@ class Lifecycle:
         changes: Changes = {}
         self._engine.catalog.remove(table, changes)
         self._engine.storage.write(changes)
-        self._remove_data(keyspace.table_prefix(table.definition.number))
+        for prefix in (table.prefix, *(index.prefix for index in table.indexes)):
+            if not self._engine.recovery.keeps_data_of(prefix):
+                self._remove_data(prefix)
+        self._engine.recovery.log.drop(table.definition.number)
 
     def _remove_data(self, prefix: bytes) -> None:
         self._engine.storage.delete_range(prefix, after_prefix(prefix))
@@ -83,7 +86,7 @@ class Lifecycle:
             prefix
             for table in self._engine.catalog.all()
             for prefix in (table.prefix, *(index.prefix for index in table.indexes))
-        }
+        } | self._engine.recovery.backups.prefixes()
         position, end = keyspace.DATA, after_prefix(keyspace.DATA)
         while found := next(iter(self._engine.storage.scan(position, end)), None):
             prefix = found[0][: keyspace.PREFIX_BYTES]

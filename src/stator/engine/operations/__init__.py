@@ -37,6 +37,20 @@ OPERATIONS = frozenset(
         "BatchExecuteStatement",
         "ExecuteStatement",
         "ExecuteTransaction",
+        "CreateBackup",
+        "DeleteBackup",
+        "DescribeBackup",
+        "ListBackups",
+        "RestoreTableFromBackup",
+        "DescribeContinuousBackups",
+        "UpdateContinuousBackups",
+        "RestoreTableToPointInTime",
+        "DescribeExport",
+        "ExportTableToPointInTime",
+        "ListExports",
+        "DescribeImport",
+        "ImportTable",
+        "ListImports",
     }
 )
 LOADED: dict[str, Operation] = {}
