@@ -101,11 +101,14 @@ class Tasks:
         """Carry a task out: a little of it at once if that is wanted, the rest in the background."""
         if at_once:
             for _ in range(STEPS_AT_ONCE):
-                if task.stage is None:
-                    return
-                self._stages[task.stage](task)
+                self.step(task)
         if task.stage is not None:
             self._spawn(task)
+
+    def step(self, task: Task) -> None:
+        """Do a little of the task's first stage, if it has one left."""
+        if task.stage is not None:
+            self._stages[task.stage](task)
 
     def resume(self) -> None:
         for task in list(self._tasks.values()):
@@ -119,7 +122,7 @@ class Tasks:
     def _run(self, task: Task) -> None:
         try:
             while task.stage is not None and not self._stopping.is_set():
-                self._stages[task.stage](task)
+                self.step(task)
                 # Hand the lock to whoever waits for it.
                 self._stopping.wait(0.0005)
         except StorageClosed:
