@@ -136,13 +136,18 @@ def _buckets(plan: ServePlan) -> ObjectStore | str | None:
     return None if plan.buckets is None else str(plan.buckets)
 
 
+def _where(plan: ServePlan) -> str | None:
+    """Where the buckets are, in words."""
+    return plan.s3_endpoint if plan.buckets is None else str(plan.buckets.resolve())
+
+
 def _announce(server: HttpServer, plan: ServePlan, *, as_json: bool) -> None:
     facts = {
         "url": server.url,
         "host": plan.options.host,
         "port": server.port,
         "data": None if plan.data is None else str(plan.data.resolve()),
-        "buckets": plan.s3_endpoint or (None if plan.buckets is None else str(plan.buckets.resolve())),
+        "buckets": _where(plan),
         "durability": None if plan.data is None else plan.durability.value,
         "verifies_signatures": plan.options.credentials is not None,
         "try": _example_call(server.url, plan),
@@ -164,6 +169,7 @@ def _banner(url: str, plan: ServePlan) -> str:
     lines = {
         "serving": typer.style(url, bold=True),
         "data": data,
+        **({} if _where(plan) is None else {"buckets": _where(plan)}),
         "try": _example_call(url, plan),
         "stop": "Ctrl-C",
     }

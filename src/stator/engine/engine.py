@@ -10,12 +10,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import orjson
 
 from stator.clock import Clock, SystemClock
 from stator.engine.catalog import Catalog
+from stator.engine.followers import Follower
 from stator.engine.keyspace import PARTITION_BYTES
 from stator.engine.lifecycle import Lifecycle
 from stator.engine.operation import Call, Operation
@@ -57,14 +58,6 @@ class Reply:
         self.status = status
         self.body = body
         self.commit = commit
-
-
-class Follower(Protocol):
-    """Somebody who keeps a trace of changes of items."""
-
-    def follow(self, writer: Writer, changes: Changes) -> None:
-        """Add to the batch what is to be kept of ``writer.followed``. Called under the lock, right before the write."""
-        ...
 
 
 class Engine:

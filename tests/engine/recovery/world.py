@@ -65,7 +65,7 @@ class World:
         return caught.value.message
 
     def settle(self) -> None:
-        self.engine.recovery.tasks.wait()
+        self.engine.recovery.wait()
 
     # -- items
 

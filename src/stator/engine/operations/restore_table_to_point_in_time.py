@@ -7,6 +7,7 @@ from typing import Any
 from stator.engine import keyspace
 from stator.engine.operation import Call, Operation
 from stator.engine.recovery.log import to_micros
+from stator.engine.recovery.moments import iso
 from stator.engine.recovery.recovery import Recovery
 from stator.engine.recovery.restores import restored_definition
 from stator.engine.recovery.source_table import find_source
@@ -54,15 +55,15 @@ def run(call: Call, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _moment(recovery: Recovery, source: Table, options: dict[str, Any]) -> float:
-    """The second to restore to. What is asked for is taken to the second, as AWS does, so the bounds are, too."""
+    """The moment to restore to. The bounds are given to the millisecond, and the first may be cut to its second."""
     earliest, latest = recovery.earliest(source.definition), recovery.latest(source.definition)
     if options.get("UseLatestRestorableTime"):
         return round(latest, 3)
     asked = float(options["RestoreDateTime"])
-    if not int(earliest) <= asked <= latest:
+    if not int(earliest) <= asked <= round(latest, 3):
         raise InvalidRestoreTime(
-            f"The restore time must be between {earliest:.3f} and {latest:.3f} "
-            "(EarliestRestorableDateTime and LatestRestorableDateTime)"
+            f"RestoreDateTime must be between EarliestRestorableDateTime ({iso(earliest)}) and "
+            f"LatestRestorableDateTime ({iso(latest)})"
         )
     return max(asked, earliest)
 

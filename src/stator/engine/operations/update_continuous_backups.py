@@ -9,9 +9,8 @@ from stator.engine.operation import Call, Operation
 from stator.engine.recovery.recovery import describe_continuous
 from stator.engine.recovery.source_table import find_source
 from stator.errors import ContinuousBackupsUnavailable, ValidationFailed
+from stator.model.limits import RECOVERY_DAYS
 from stator.storage import Changes
-
-_LONGEST_DAYS = 35
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     changes: Changes = {}
     if request.enabled:
         current = table.definition.recovery
-        days = request.period_days or (current["period_days"] if current is not None else _LONGEST_DAYS)
+        days = request.period_days or (current["period_days"] if current is not None else RECOVERY_DAYS)
         table = recovery.enable(table, days, changes)
         call.engine.commit_changes(call, changes)
         recovery.trim(table)

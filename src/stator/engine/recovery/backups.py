@@ -17,14 +17,13 @@ from stator.engine.recovery.registry import Registry
 from stator.engine.recovery.tasks import Task, Tasks
 from stator.engine.tables import Table, TableDefinition
 from stator.errors import BackupInUse, BackupNotFound
+from stator.model.limits import RECOVERY_DAYS
 from stator.model.scope import Scope
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix
 
 if TYPE_CHECKING:
     from stator.engine.engine import Engine
-
-SYSTEM_BACKUP_SECONDS = 35 * 86_400
 
 
 @dataclass(slots=True)
@@ -78,7 +77,7 @@ class Backups:
         """What a table with continuous backups leaves behind when it is deleted, for 35 days."""
         number = self._engine.catalog.take_number(changes)
         backup = self._describe(table, number, f"{table.name}$DeletedTableBackup", "SYSTEM", table.prefix)
-        backup.expires = backup.created + SYSTEM_BACKUP_SECONDS
+        backup.expires = backup.created + RECOVERY_DAYS * 86_400
         backup.complete = True
         self.registry.put(backup, changes)
         return backup

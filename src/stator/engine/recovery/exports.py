@@ -17,7 +17,6 @@ import secrets
 from base64 import b32encode, b64encode
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
 from hashlib import md5
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ from stator.engine import keyspace, records
 from stator.engine.recovery.capture import CHUNK_BYTES, CHUNK_ITEMS, Captures, unpack_change
 from stator.engine.recovery.export_filter import ExportFilter
 from stator.engine.recovery.lines import change_line, item_line
+from stator.engine.recovery.moments import iso
 from stator.engine.recovery.objects import Encryption, ObjectStore, ObjectStoreError
 from stator.engine.recovery.registry import Registry
 from stator.engine.recovery.tasks import Task, Tasks
@@ -104,8 +104,6 @@ class Exports:
         self._captures = captures
         self._buckets = buckets
         self.registry: Registry[Export] = Registry(engine.storage, b"x", lambda data: Export(**data))
-        tasks.register("begin export", self._begin)
-        tasks.register("write export", self._write)
 
     def forget_old(self) -> None:
         """AWS lists exports of the last 90 days."""
@@ -119,7 +117,7 @@ class Exports:
 
     # -- stages
 
-    def _begin(self, task: Task) -> None:
+    def begin(self, task: Task) -> None:
         export = self.registry.numbered(task.number)
         try:
             self._put(export, export.key("_started"), b"")
@@ -131,7 +129,7 @@ class Exports:
             self._tasks.advance(task, changes)
             self._engine.storage.write(changes)
 
-    def _write(self, task: Task) -> None:
+    def write(self, task: Task) -> None:
         """Write the next data file, or, after the last, the manifests."""
         export = self.registry.numbered(task.number)
         at = len(export.files)
@@ -261,14 +259,14 @@ def _change(export: Export, chosen: ExportFilter, schema: KeySchema, value: byte
 def _summary(export: Export, ended: float) -> dict[str, Any]:
     options = export.options
     if export.window is None:
-        when: dict[str, Any] = {"exportTime": _iso(export.moment)}
+        when: dict[str, Any] = {"exportTime": iso(export.moment)}
     else:
-        when = {"exportFromTime": _iso(export.window[0]), "exportToTime": _iso(export.window[1])}
+        when = {"exportFromTime": iso(export.window[0]), "exportToTime": iso(export.window[1])}
     summary = {
         "version": "2023-08-01" if export.is_incremental else "2020-06-30",
         "exportArn": export.arn,
-        "startTime": _iso(export.started),
-        "endTime": _iso(ended),
+        "startTime": iso(export.started),
+        "endTime": iso(ended),
         "tableArn": export.table_arn,
         "tableId": export.table_id,
         **when,
@@ -284,10 +282,6 @@ def _summary(export: Export, ended: float) -> dict[str, Any]:
     if export.is_incremental:
         summary |= {"outputView": export.view, "exportType": "INCREMENTAL_EXPORT"}
     return summary
-
-
-def _iso(seconds: float) -> str:
-    return datetime.fromtimestamp(round(seconds, 3), UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
 
 
 def _checksum(content: bytes) -> str:

@@ -97,7 +97,6 @@ class Imports:
         self._buckets = buckets
         self._readers: dict[int, Iterator[_Place]] = {}
         self.registry: Registry[Import] = Registry(engine.storage, b"i", lambda data: Import(**data))
-        tasks.register("import", self._step)
 
     def forget_old(self) -> None:
         """AWS lists imports of the last 90 days."""
@@ -109,9 +108,8 @@ class Imports:
         if changes:
             self._engine.storage.write(changes)
 
-    # -- the stage
-
-    def _step(self, task: Task) -> None:
+    def read(self, task: Task) -> None:
+        """Put the next chunk of items into the table."""
         running = self.registry.numbered(task.number)
         try:
             if task.number not in self._readers:

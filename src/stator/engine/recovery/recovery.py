@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import copy
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from stator.engine import keyspace
 from stator.engine.recovery.backups import Backups
 from stator.engine.recovery.capture import Captures
-from stator.engine.recovery.exports import Exports
-from stator.engine.recovery.imports import Imports
 from stator.engine.recovery.log import Log
 from stator.engine.recovery.objects import ObjectStore
-from stator.engine.recovery.restores import Restores
 from stator.engine.recovery.tasks import Tasks
 from stator.engine.tables import Table, TableDefinition
 from stator.storage import Changes
@@ -20,6 +18,9 @@ from stator.storage.protocol import after_prefix
 
 if TYPE_CHECKING:
     from stator.engine.engine import Engine
+    from stator.engine.recovery.exports import Exports
+    from stator.engine.recovery.imports import Imports
+    from stator.engine.recovery.restores import Restores
     from stator.engine.writes import Writer
 
 DAY_SECONDS = 86_400
@@ -38,10 +39,32 @@ class Recovery:
         self.tasks = Tasks(engine)
         self.captures = Captures(engine, self.tasks, self.log)
         self.backups = Backups(engine, self.tasks, self.captures)
-        self.restores = Restores(engine, self.tasks)
-        self.exports = Exports(engine, self.tasks, self.captures, buckets)
-        self.imports = Imports(engine, self.tasks, self.restores, buckets)
+        self._buckets = buckets
         self._logged = 0
+        self.tasks.register("fill", lambda task: self.restores.fill(task))
+        self.tasks.register("begin export", lambda task: self.exports.begin(task))
+        self.tasks.register("write export", lambda task: self.exports.write(task))
+        self.tasks.register("import", lambda task: self.imports.read(task))
+
+    # -- parts that few engines need, loaded at their first use
+
+    @cached_property
+    def restores(self) -> Restores:
+        from stator.engine.recovery.restores import Restores
+
+        return Restores(self._engine, self.tasks)
+
+    @cached_property
+    def exports(self) -> Exports:
+        from stator.engine.recovery.exports import Exports
+
+        return Exports(self._engine, self.tasks, self.captures, self._buckets)
+
+    @cached_property
+    def imports(self) -> Imports:
+        from stator.engine.recovery.imports import Imports
+
+        return Imports(self._engine, self.tasks, self.restores, self._buckets)
 
     def resume(self) -> None:
         """After opening: remove what a crash left over, forget what is too old, and take up work that was cut off."""
@@ -49,7 +72,13 @@ class Recovery:
         self._remove_orphans()
         for table in list(self._engine.catalog.all()):
             self.trim(table)
+        if any(self.tasks):
+            _ = self.exports, self.imports  # loaded here, once, not by several threads at a time
         self.tasks.resume()
+
+    def wait(self) -> None:
+        """Return once no backup, restore, export or import is under way: for tests."""
+        self.tasks.wait()
 
     def stop(self) -> None:
         self.tasks.stop()

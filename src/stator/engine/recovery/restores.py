@@ -17,7 +17,8 @@ from stator.engine.recovery.capture import CHUNK_BYTES, CHUNK_ITEMS
 from stator.engine.recovery.tasks import Task, Tasks
 from stator.engine.tables import IndexDefinition, Table, TableDefinition
 from stator.engine.writes import Writer
-from stator.errors import TableAlreadyExists, TableInUse, ValidationFailed
+from stator.errors import LimitExceeded, TableAlreadyExists, TableInUse, ValidationFailed
+from stator.model.limits import CONCURRENT_RESTORES
 from stator.model.scope import Scope
 from stator.model.values import INVALID
 from stator.storage import Changes
@@ -35,7 +36,6 @@ class Restores:
     def __init__(self, engine: Engine, tasks: Tasks) -> None:
         self._engine = engine
         self._tasks = tasks
-        tasks.register("fill", self._fill)
 
     def create_table(self, definition: TableDefinition, changes: Changes) -> Table:
         """Add a table that a task is going to fill; the caller has checked its name with ``check_target``."""
@@ -48,6 +48,8 @@ class Restores:
         return engine.catalog.put(definition, changes)
 
     def check_target(self, scope: Scope, name: str) -> None:
+        if sum("fill" in task.stages for task in self._tasks) >= CONCURRENT_RESTORES:
+            raise LimitExceeded(f"Subscriber limit exceeded: there can be {CONCURRENT_RESTORES} restores at a time")
         self._engine.lifecycle.settle_all()
         existing = self._engine.catalog.find(scope, name)
         if existing is None:
@@ -56,7 +58,7 @@ class Restores:
             raise TableInUse(f"Table is being {existing.definition.status.lower()[:-3]}ed: {name}")
         raise TableAlreadyExists(f"Table already exists: {name}")
 
-    def _fill(self, task: Task) -> None:
+    def fill(self, task: Task) -> None:
         """Put the next items of an area, or of whatever holds a backup's items, into the new table."""
         with self._engine.lock:
             source, target = bytes.fromhex(task.facts["source"]), self.table_numbered(task.facts["target"])

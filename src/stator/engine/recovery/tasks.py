@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _TASKS = keyspace.META + b"w"
 # Steps of work on tables that are done before the request is answered; the rest is left to a thread.
-STEPS_AT_ONCE = 16
+STEPS_AT_ONCE = 8
 
 _log = logging.getLogger("stator.recovery")
 
