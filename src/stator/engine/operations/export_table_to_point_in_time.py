@@ -11,7 +11,7 @@ from stator.engine.recovery.export_filter import ExportFilter
 from stator.engine.recovery.exports import Export, file_count
 from stator.engine.recovery.ion import check_ion
 from stator.engine.recovery.log import start_of, to_micros
-from stator.engine.recovery.moments import iso
+from stator.engine.recovery.moments import ROUNDING_SECONDS, iso
 from stator.engine.recovery.names import make_arn, new_id
 from stator.engine.recovery.source_table import find_source
 from stator.engine.recovery.tasks import Task
@@ -96,7 +96,7 @@ def _define(call: Call, table: Table, token: str, options: dict[str, Any], numbe
     if (specification := options.get("IncrementalExportSpecification")) is not None:
         export.window = _window(specification, earliest, now)
         export.view = specification.get("ExportViewType", "NEW_AND_OLD_IMAGES")
-    elif not int(earliest) <= export.moment <= round(now, 3):
+    elif not int(earliest) <= export.moment <= now + ROUNDING_SECONDS:
         raise InvalidExportTime(f"The export time must be between {iso(earliest)} and {iso(now)}")
     return export
 
@@ -104,7 +104,7 @@ def _define(call: Call, table: Table, token: str, options: dict[str, Any], numbe
 def _window(specification: dict[str, Any], earliest: float, now: float) -> tuple[float, float]:
     start = float(specification["ExportFromTime"])
     end = float(specification.get("ExportToTime", int(now)))
-    if not int(earliest) <= start or not end <= round(now, 3):
+    if not int(earliest) <= start or not end <= now + ROUNDING_SECONDS:
         raise InvalidExportTime(f"The export period must be between {iso(earliest)} and {iso(now)}")
     if end - start < _SHORTEST_SECONDS:
         raise InvalidExportTime(

@@ -7,7 +7,7 @@ from typing import Any
 from stator.engine import keyspace
 from stator.engine.operation import Call, Operation
 from stator.engine.recovery.log import to_micros
-from stator.engine.recovery.moments import iso
+from stator.engine.recovery.moments import ROUNDING_SECONDS, iso
 from stator.engine.recovery.recovery import Recovery
 from stator.engine.recovery.restores import restored_definition
 from stator.engine.recovery.source_table import find_source
@@ -60,7 +60,7 @@ def _moment(recovery: Recovery, source: Table, options: dict[str, Any]) -> float
     if options.get("UseLatestRestorableTime"):
         return round(latest, 3)
     asked = float(options["RestoreDateTime"])
-    if not int(earliest) <= asked <= round(latest, 3):
+    if not int(earliest) <= asked <= latest + ROUNDING_SECONDS:
         raise InvalidRestoreTime(
             f"RestoreDateTime must be between EarliestRestorableDateTime ({iso(earliest)}) and "
             f"LatestRestorableDateTime ({iso(latest)})"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+# Moments are shown to the millisecond, and what was shown must be taken back.
+ROUNDING_SECONDS = 0.001
+
 
 def iso(seconds: float) -> str:
     """``2026-10-08T20:00:00.000Z``."""
