@@ -15,7 +15,7 @@ has. Repeating a step changes nothing, so a crash anywhere is harmless.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from stator.engine import keyspace
@@ -67,12 +67,11 @@ class Captures:
 
     # -- following writers
 
-    def follow(self, followed: Iterable[Followed], changes: Changes) -> None:
-        copying = [task for task in self._tasks if "copy" in task.stages]
-        for change in followed:
-            for task in copying:
-                if task.facts["table"] == change.table.definition.number:
-                    self._keep(task, change, changes)
+    def follow(self, change: Followed, changes: Changes) -> None:
+        """Keep what an item was in every copy of its table that is not past it."""
+        for task in self._tasks:
+            if "copy" in task.stages and task.facts["table"] == change.table.definition.number:
+                self._keep(task, change, changes)
 
     def _keep(self, task: Task, change: Followed, changes: Changes) -> None:
         suffix = change.key[keyspace.PREFIX_BYTES :]

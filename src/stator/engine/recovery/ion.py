@@ -84,7 +84,7 @@ def from_ion(struct: Any) -> Item:
 
 
 def _from_value(value: Any) -> dict[str, Any]:
-    annotations = [each.text for each in getattr(value, "ion_annotations", ())]
+    annotations = [each.text or "" for each in getattr(value, "ion_annotations", ())]
     kind = next((text.removeprefix(_ANNOTATION) for text in annotations if text.startswith(_ANNOTATION)), None)
     if kind in _SETS:
         return {kind: [_from_value(member)[_SETS[kind]] for member in value]}

@@ -89,12 +89,14 @@ class Recovery:
         """Note the changes of a write in the log of each table that has one, and in copies under way."""
         now = self._engine.clock.now()
         for change in writer.followed:
-            if change.table.definition.recovery is not None:
+            definition = change.table.definition
+            if definition.recovery is not None:
                 self.log.add(change, now, changes)
                 self._logged += 1
                 if self._logged % _TRIM_EVERY == 0:
                     self.trim(change.table)
-        self.captures.follow(writer.followed, changes)
+            if definition.captures:
+                self.captures.follow(change, changes)
 
     def enable(self, table: Table, period_days: int, changes: Changes) -> Table:
         definition = copy.deepcopy(table.definition)

@@ -86,11 +86,6 @@ class Tasks:
         else:
             self._forget(task, changes)
 
-    def abandon(self, task: Task, changes: Changes) -> None:
-        """End a task early; what it leaves behind is its stages' to clean up."""
-        task.stages.clear()
-        self._forget(task, changes)
-
     def _forget(self, task: Task, changes: Changes) -> None:
         self._tasks.pop(task.number, None)
         changes[_key(task)] = None
