@@ -64,10 +64,12 @@ class Lifecycle:
         changes: Changes = {}
         self._engine.catalog.remove(table, changes)
         self._engine.storage.write(changes)
-        for prefix in (table.prefix, *(index.prefix for index in table.indexes)):
-            if not self._engine.recovery.keeps_data_of(prefix):
-                self._remove_data(prefix)
-        self._engine.recovery.log.drop(table.definition.number)
+        number, recovery = table.definition.number, self._engine.recovery
+        # The items may have become a backup, but the entries of indexes are of no use without their table.
+        low = keyspace.data_prefix(number, 1) if recovery.keeps_data_of(table.prefix) else table.prefix
+        self._engine.storage.delete_range(low, after_prefix(keyspace.table_prefix(number)))
+        if table.definition.recovery is not None:
+            recovery.log.drop(number)
 
     def _remove_data(self, prefix: bytes) -> None:
         self._engine.storage.delete_range(prefix, after_prefix(prefix))
