@@ -13,7 +13,10 @@ from .crash_program import ACCOUNTS, TOTAL, open_world, prepare, work_until_kill
 from .world import Items, World
 
 _processes = multiprocessing.get_context("forkserver")
-_processes.set_forkserver_preload(["tests.engine.recovery.crash_program", "stator.storage.rocks"])
+# One server forks for all tests of a process, with what was named last: the other crash test's program, too.
+_processes.set_forkserver_preload(
+    ["tests.engine.crash_program", "tests.engine.recovery.crash_program", "stator.storage.rocks"]
+)
 
 
 def run_and_kill(folder: Path, seed: int, chance: random.Random) -> list[str]:
