@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import logging
+import sys
 from typing import Any
 
 import amazon.ion.simpleion as ion
@@ -225,3 +226,20 @@ def test_imports_are_listed_in_pages(world: World) -> None:
     rest = world.call("ListImports", PageSize=2, NextToken=page["NextToken"])
     assert [each["ImportArn"] for each in page["ImportSummaryList"] + rest["ImportSummaryList"]] == sorted(arns)
     assert "NextToken" not in rest
+
+
+@pytest.mark.parametrize(
+    ("module", "options"),
+    [
+        ("amazon.ion.simpleion", {"InputFormat": "ION"}),
+        ("zstandard", {"InputCompressionType": "ZSTD"}),
+    ],
+)
+def test_what_is_not_installed_is_named(
+    world: World, monkeypatch: pytest.MonkeyPatch, module: str, options: dict[str, str]
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ValidationFailed, match="is not available here") as caught:
+        run(world, "in/", **options)
+    assert "pip install 'stator[" in (caught.value.hint or "")
+    assert world.call("ListTables")["TableNames"] == []

@@ -5,11 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from stator.clock import VirtualClock
 from stator.engine import Engine
+from stator.engine.recovery.tasks import Task
 from stator.errors import (
+    BackupInUse,
     ContinuousBackupsUnavailable,
     InvalidRestoreTime,
+    LimitExceeded,
     RecoveryUnavailable,
     TableAlreadyExists,
     TableNotFound,
@@ -197,3 +202,43 @@ def test_history_survives_a_restart_and_a_clock_that_goes_back(tmp_path: Path) -
         clock.advance(400)
         world.restore_to(START + 5, "new")
         assert world.items("new") == {("a", "1"): item("a", 1, n={"N": "2"})}
+
+
+def test_a_restore_to_a_second_takes_overrides(world: World) -> None:
+    world.create()
+    world.enable()
+    world.put(item("a", 1, g={"S": "x"}))
+    world.clock.advance(400)
+    world.restore_to(START + 1, "new", GlobalSecondaryIndexOverride=[])
+    table = world.call("DescribeTable", TableName="new")["Table"]
+    assert "GlobalSecondaryIndexes" not in table
+    assert world.items("new", "by-pk-g") == world.items()
+    world.refused(
+        "RestoreTableToPointInTime",
+        ValidationFailed,
+        SourceTableName="orders",
+        TargetTableName="newer",
+        UseLatestRestorableTime=True,
+        LocalSecondaryIndexOverride=[
+            {
+                "IndexName": "other",
+                "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "g", "KeyType": "RANGE"}],
+                "Projection": {"ProjectionType": "ALL"},
+            }
+        ],
+    )
+
+
+def test_there_are_fifty_restores_at_a_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.create()
+    arn = world.back_up()
+    held: list[Task] = []
+    with monkeypatch.context() as patched:
+        patched.setattr(world.engine.recovery.tasks, "start", lambda task, at_once: held.append(task))
+        for number in range(50):
+            world.restore(arn, f"restored-{number}")
+        world.refused("DeleteBackup", BackupInUse, BackupArn=arn)
+        world.refused("RestoreTableFromBackup", LimitExceeded, BackupArn=arn, TargetTableName="one-more")
+    for task in held:
+        world.engine.recovery.tasks.start(task, at_once=True)
+    world.restore(arn, "one-more")
