@@ -42,6 +42,8 @@ the facts a caller needs stand as attributes.
     |   +-- ImportNotFound                ImportNotFoundException
     |   +-- ImportConflict                ImportConflictException
     |   +-- LimitExceeded                 LimitExceededException
+    |   +-- ExpiredIterator               ExpiredIteratorException
+    |   +-- TrimmedDataAccess             TrimmedDataAccessException
     |   +-- ItemCollectionTooLarge        ItemCollectionSizeLimitExceededException
     |   +-- SlowDown                      any of the ways to be told so
     |   |   +-- ThroughputExceeded        ProvisionedThroughputExceededException
@@ -78,6 +80,11 @@ the facts a caller needs stand as attributes.
     |   +-- TookTooLong                   the work was taken over before its result could be stored
     |   +-- TreeCycle                     a node was to be moved below itself
     |   +-- TreeTooDeep                   a tree has no room for one more level
+    +-- StreamError                       what stream workers and their handlers cannot do
+    |   +-- StreamMissing                 a table has no stream, or one that shows too little
+    |   +-- ImageNotShown                 a handler asks for an image that the stream does not show
+    |   +-- NotAnEntity                   a handler asks for the entity of an item that is none
+    |   +-- TryLater                      raised by handlers: what they need is away, and the change is not at fault
     +-- ConfigurationError                a setting or argument of Stator itself is wrong
     +-- LiveTableUnreachable              a real table that a command looks at cannot be read
     +-- DesignError                       an entity, a pattern or a design does not make sense
@@ -367,6 +374,16 @@ class LimitExceeded(ServiceError):
     code = "LimitExceededException"
 
 
+class ExpiredIterator(ServiceError):
+    code = "ExpiredIteratorException"
+    default_message = "The shard iterator has expired. Shard iterator has expired 15 minutes after it was retrieved."
+
+
+class TrimmedDataAccess(ServiceError):
+    code = "TrimmedDataAccessException"
+    default_message = "The operation attempted to read past the oldest stream record in a shard."
+
+
 class ItemCollectionTooLarge(ServiceError):
     code = "ItemCollectionSizeLimitExceededException"
     default_message = "Collection size exceeded."
@@ -608,6 +625,31 @@ class TreeTooDeep(PatternError):
     def __init__(self, levels: int) -> None:
         super().__init__(f"a tree has at most {levels} levels", hint="put the node higher up")
         self.levels = levels
+
+
+class StreamError(StatorError):
+    """What stream workers and their handlers cannot do."""
+
+
+class StreamMissing(StreamError):
+    """The table has no stream, or one whose view type shows too little."""
+
+
+class ImageNotShown(StreamError):
+    """A handler asks for an image that the stream does not show."""
+
+    def __init__(self, view: str) -> None:
+        super().__init__(
+            "the stream does not show this image", hint=f"its view type must be {view} or NEW_AND_OLD_IMAGES"
+        )
+
+
+class NotAnEntity(StreamError):
+    """A handler asks for the entity of an item that is none of the design's."""
+
+
+class TryLater(StreamError):
+    """Raised by a handler whose change is not at fault: what it needs is away. It is tried again for as long as it takes, and never parked."""
 
 
 class ConfigurationError(StatorError):

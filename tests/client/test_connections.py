@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from stator.client.open import open_async_client, open_client
+from stator.client.two_services import TwoServices
 from stator.errors import ConfigurationError, CredentialsMissing, DeadlineExceeded, Unreachable
 
 from .conftest import KEYS, Asking
@@ -239,12 +240,33 @@ def test_nothing_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_aws_itself_is_addressed_by_region() -> None:
-    client = open_client("aws", "eu-west-1", None, {"access_key_id": "x", "secret_access_key": "y"})
-    assert client.exchange.endpoint.authority.startswith("dynamodb.eu-west-1.")
-    assert isinstance(client.exchange.endpoint.tls, ssl.SSLContext)
-    assert open_client(
-        "aws", "cn-north-1", None, {"access_key_id": "x", "secret_access_key": "y"}
-    ).exchange.endpoint.host.endswith(".cn")
+    client = open_client("aws", "eu-west-1", None, dict(KEYS))
+    assert isinstance(client, TwoServices)
+    assert client.tables.exchange.endpoint.authority.startswith("dynamodb.eu-west-1.")
+    assert client.streams().exchange.endpoint.authority.startswith("streams.dynamodb.eu-west-1.")
+    assert isinstance(client.tables.exchange.endpoint.tls, ssl.SSLContext)
+    china = open_client("aws", "", None, KEYS | {"region": "cn-north-1"})
+    assert isinstance(china, TwoServices)
+    assert china.tables.exchange.endpoint.host.endswith(".cn")
+
+
+def test_streams_are_asked_for_at_their_own_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    with scripted(ok({"n": 1})) as tables, scripted(ok({"n": 2})) as streams:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", tables.url)
+        monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB_STREAMS", streams.url)
+        client = open_client("aws", "eu-west-1", None, dict(KEYS))
+        assert client.call("ListTables", {}) == {"n": 1}
+        assert client.call("ListStreams", {}) == {"n": 2}
+        client.close()
+        assert "X-Amz-Target: DynamoDBStreams_20120810.ListStreams" in streams.requests[-1][0]
+
+        async def ask() -> list[dict[str, Any]]:
+            both = open_async_client("aws", "eu-west-1", None, dict(KEYS))
+            answers = [await both.call("ListTables", {}), await both.call("GetRecords", {})]
+            await both.close()
+            return answers
+
+        assert asyncio.run(ask()) == [{"n": 1}, {"n": 2}]
 
 
 def test_credentials_that_expire_are_refreshed(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ CREATE: dict[str, Any] = {
         {"AttributeName": "g", "AttributeType": "S"},
     ],
     "BillingMode": "PAY_PER_REQUEST",
+    "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
     "GlobalSecondaryIndexes": [
         {
             "IndexName": "by-g",

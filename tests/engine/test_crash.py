@@ -14,6 +14,7 @@ from stator.engine import Engine
 from stator.model.values import item_size
 
 from .crash_program import TABLE, Model, apply, contents, step, write_until_killed
+from .streams.reading import read_all
 
 _processes = multiprocessing.get_context("forkserver")
 _processes.set_forkserver_preload(["tests.engine.crash_program", "stator.storage.rocks"])
@@ -54,7 +55,22 @@ def check(path: str, before: Model, seed: int, done: int) -> Model:
         found = {(item["pk"]["S"], item["sk"]["N"]): item for item in items}
         assert found in (expected, one_more)
         check_indexes_and_counts(engine, items)
+        check_stream(engine, found)
     return found
+
+
+def check_stream(engine: Engine, items: Model) -> None:
+    """A record is there exactly if its change is: replayed, the stream gives the items, each from what it was before."""
+    arn = engine.call("DescribeTable", {"TableName": TABLE})["Table"]["LatestStreamArn"]
+    replayed: Model = {}
+    for record in read_all(engine, arn):
+        body = record["dynamodb"]
+        key = (body["Keys"]["pk"]["S"], body["Keys"]["sk"]["N"])
+        assert body.get("OldImage") == replayed.get(key)
+        replayed.pop(key, None)
+        if "NewImage" in body:
+            replayed[key] = body["NewImage"]
+    assert replayed == items
 
 
 def check_indexes_and_counts(engine: Engine, items: list[dict[str, Any]]) -> None:

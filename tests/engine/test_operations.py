@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from stator.engine.operations import LOADED, OPERATIONS, load_operation
-from stator.model.service import service_model
+from stator.model.service import model_of
 
 
 @pytest.mark.parametrize("name", sorted(OPERATIONS))
@@ -17,7 +17,7 @@ def test_every_operation_is_loaded_by_its_name(name: str) -> None:
     assert operation is not None
     assert operation.name == name
     assert LOADED[name] is operation
-    assert name in service_model().operations
+    assert name in model_of(name).operations
 
 
 @pytest.mark.parametrize("name", ["", "getItem", "Operation", "CreateGlobalTable"])

@@ -105,10 +105,13 @@ def connect_request(endpoint: Endpoint) -> bytes:
     return f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{login}\r\n".encode()
 
 
-def aws_url(session: Any, region: str) -> str:
-    """DynamoDB's URL in a region, as botocore's endpoint rules have it; partitions, FIPS and dual stack included."""
+def aws_url(session: Any, region: str, service: str = "dynamodb") -> str:
+    """The URL of DynamoDB, or of ``dynamodbstreams``, in a region, as botocore's endpoint rules have it; partitions, FIPS and dual stack included.
+
+    AWS_ENDPOINT_URL, its twins for one service, and profiles are read by botocore itself.
+    """
     client = session.create_client(
-        "dynamodb",
+        service,
         region_name=region,
         aws_access_key_id="unused",
         aws_secret_access_key="unused",  # noqa: S106 - none is sent

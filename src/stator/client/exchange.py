@@ -27,12 +27,10 @@ from stator.errors import (
     ServiceError,
     from_wire,
 )
+from stator.model.service import target_of
 
 log = logging.getLogger("stator.client")
 
-_TARGET = "DynamoDB_20120810."
-_STREAMS = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
-_STREAMS_TARGET = "DynamoDBStreams_20120810."
 # What a service says when our clock is wrong; its own time stands in the Date header.
 _SKEWED = ("Signature expired", "Signature not yet current", "RequestTimeTooSkewed", "RequestExpired")
 
@@ -70,8 +68,7 @@ class Exchange:
             ) from None
 
     def message(self, operation: str, body: bytes, credentials: Credentials) -> bytes:
-        target = (_STREAMS_TARGET if operation in _STREAMS else _TARGET) + operation
-        head = self.signer.head(target, body, credentials, self.clock.now())
+        head = self.signer.head(target_of(operation), body, credentials, self.clock.now())
         proxy = self.endpoint.proxy
         if proxy is not None and self.endpoint.tls is None:
             login = f"Proxy-Authorization: {proxy.authorization}\r\n" if proxy.authorization else ""

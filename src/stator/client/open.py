@@ -12,21 +12,35 @@ from stator.client.endpoint import Endpoint, aws_url
 from stator.client.exchange import Limits
 from stator.client.retry import RetryPolicy
 from stator.client.sync_client import Client
+from stator.client.two_services import AsyncTwoServices, TwoServices
 from stator.clock import Clock, SystemClock
 from stator.errors import ConfigurationError
 from stator.model.scope import DEFAULT_REGION
+from stator.transport import AsyncTransport, Transport
 
 Kind = Literal["http", "aws"]
 
 
-def open_client(kind: Kind, where: str, clock: Clock | None, options: dict[str, Any]) -> Client:
+def open_client(kind: Kind, where: str, clock: Clock | None, options: dict[str, Any]) -> Transport:
     target = _Target(kind, where, options)
-    return Client(target.endpoint, target.region, target.credentials, clock or SystemClock(), target.limits)
+
+    def client(endpoint: Endpoint) -> Client:
+        return Client(endpoint, target.region, target.credentials, clock or SystemClock(), target.limits)
+
+    if kind == "http":
+        return client(target.endpoint)
+    return TwoServices(client(target.endpoint), lambda: client(target.streams_endpoint()))
 
 
-def open_async_client(kind: Kind, where: str, clock: Clock | None, options: dict[str, Any]) -> AsyncClient:
+def open_async_client(kind: Kind, where: str, clock: Clock | None, options: dict[str, Any]) -> AsyncTransport:
     target = _Target(kind, where, options)
-    return AsyncClient(target.endpoint, target.region, target.credentials, clock or SystemClock(), target.limits)
+
+    def client(endpoint: Endpoint) -> AsyncClient:
+        return AsyncClient(endpoint, target.region, target.credentials, clock or SystemClock(), target.limits)
+
+    if kind == "http":
+        return client(target.endpoint)
+    return AsyncTwoServices(client(target.endpoint), lambda: client(target.streams_endpoint()))
 
 
 class _Target:
@@ -35,15 +49,11 @@ class _Target:
     def __init__(self, kind: Kind, where: str, options: dict[str, Any]) -> None:
         self._options = dict(options)
         session = self._session()
+        self._open_session = session
         self.region = self._region(kind, where, session)
         self.credentials = self._credentials(kind, session)
-        self.endpoint = Endpoint.of_url(
-            where if kind == "http" else self._aws_url(session),
-            ca_bundle=self._options.pop("ca_bundle", True),
-            proxy=self._options.get("proxy"),
-            use_environment="proxy" not in self._options,
-        )
-        self._options.pop("proxy", None)
+        self._way = {name: self._options.pop(name) for name in ("ca_bundle", "proxy") if name in self._options}
+        self.endpoint = self._endpoint(where if kind == "http" else aws_url(session, self.region))
         self.limits = self._limits()
         if self._options:
             raise ConfigurationError(
@@ -81,9 +91,17 @@ class _Target:
             return Fixed(Credentials(access, secret, token))
         return find_credentials(session, on_aws=kind == "aws")
 
-    def _aws_url(self, session: Any) -> str:
-        """AWS_ENDPOINT_URL_DYNAMODB, AWS_ENDPOINT_URL and profiles are read by botocore itself."""
-        return aws_url(session, self.region)
+    def streams_endpoint(self) -> Endpoint:
+        """Of AWS's second service, by the same way."""
+        return self._endpoint(aws_url(self._open_session, self.region, "dynamodbstreams"))
+
+    def _endpoint(self, url: str) -> Endpoint:
+        return Endpoint.of_url(
+            url,
+            ca_bundle=self._way.get("ca_bundle", True),
+            proxy=self._way.get("proxy"),
+            use_environment="proxy" not in self._way,
+        )
 
     def _limits(self) -> Limits:
         options, usual = self._options, Limits()

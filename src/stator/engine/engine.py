@@ -16,7 +16,9 @@ import orjson
 
 from stator.clock import Clock, SystemClock
 from stator.engine.catalog import Catalog
+from stator.engine.expiry import Expiry
 from stator.engine.followers import Follower
+from stator.engine.housekeeping import Housekeeping
 from stator.engine.keyspace import PARTITION_BYTES
 from stator.engine.lifecycle import Lifecycle
 from stator.engine.operation import Call, Operation
@@ -24,6 +26,7 @@ from stator.engine.operations import LOADED, OPERATIONS, load_operation
 from stator.engine.recovery import Recovery
 from stator.engine.recovery.objects import ObjectStore, open_buckets
 from stator.engine.shapes import check_request, is_deep
+from stator.engine.streams.streams import Streams
 from stator.engine.tokens import Tokens
 from stator.engine.transaction_locks import TransactionLocks
 from stator.engine.writes import Writer
@@ -78,11 +81,17 @@ class Engine:
         self.tokens = Tokens(storage, self.clock)
         self.transaction_locks = TransactionLocks(self.clock, transaction_seconds)
         self.lifecycle = Lifecycle(self, status_delay_seconds)
+        self.streams = Streams(self)
+        self.expiry = Expiry(self)
         self.recovery = Recovery(self, buckets=open_buckets(buckets), lag_seconds=recovery_lag_seconds)
-        self.followers: list[Follower] = [self.recovery]
+        self.followers: list[Follower] = [self.streams, self.expiry, self.recovery]
+        self.housekeeping = Housekeeping(self)
+        # The last commit of items: who reads a stream waits for it, for what is read there leaves the engine for good.
+        self.last_commit: int | None = None
         self._closed = False
         self.lifecycle.resume()
         self.recovery.resume()
+        self.housekeeping.wake()
 
     @classmethod
     def open(
@@ -134,6 +143,7 @@ class Engine:
             if self._closed:
                 return
             self._closed = True
+        self.housekeeping.stop()
         self.lifecycle.stop()
         self.recovery.stop()
         self.storage.close()
@@ -168,6 +178,13 @@ class Engine:
             return Reply(error.status, orjson.dumps(error.wire()), None)
         return Reply(200, b"" if operation in _WITHOUT_OUTPUT else orjson.dumps(response), commit)
 
+    def sweep(self) -> int:
+        """Delete every expired item, and roll and trim streams, now: what happens by itself on the system's clock.
+
+        Gives the number of items looked at. For tests and simulations under a virtual clock.
+        """
+        return self.housekeeping.sweep()
+
     def when_durable(self, commit: int, callback: Callable[[BaseException | None], None]) -> None:
         self.storage.when_durable(commit, callback)
 
@@ -192,7 +209,7 @@ class Engine:
 
     # -- what operations use
 
-    def commit(self, call: Call, writer: Writer) -> None:
+    def commit(self, call: Call | None, writer: Writer) -> None:
         """Write what a request has gathered, as one batch."""
         if not writer.changes:
             return
@@ -201,10 +218,12 @@ class Engine:
             for follower in self.followers:
                 follower.follow(writer, changes)
         try:
-            call.commit = self.storage.write(changes)
+            self.last_commit = self.storage.write(changes)
         except BaseException:
             writer.undo()
             raise
+        if call is not None:
+            call.commit = self.last_commit
 
     def commit_changes(self, call: Call | None, changes: Changes) -> None:
         commit = self.storage.write(changes)

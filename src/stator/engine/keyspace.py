@@ -5,6 +5,9 @@
     d | table | index | hash | partition key | sort key ...     items (index 0) and index entries
     l | table | time | count                         the recovery log (see recovery/log.py)
     b | area | hash | partition key | sort key ...   copies of items: backups, and what restores and exports work on
+    t | stream                                       a stream and its shards (see streams/)
+    r | stream | shard | sequence number             stream records
+    x | table | time | hash | ...                    items by the time they expire (see expiry.py)
 
 ``table`` is four bytes and ``index`` two, both numbers that are never used again. ``hash`` is the first eight bytes of
 the MD5 of the partition key: it spreads keys, gives scans DynamoDB's scattered order, and cuts a table into parallel

@@ -36,6 +36,11 @@ class Lifecycle:
         definition.status = status
         definition.status_until = self._engine.clock.now() + self.delay_seconds
 
+    def changes_time_to_live(self, definition: TableDefinition) -> bool:
+        """Whether a change of the setting is still on its way."""
+        changed = definition.ttl_changed
+        return changed is not None and self._engine.clock.now() < changed + self.delay_seconds
+
     def settle(self, table: Table) -> None:
         """Let a status that has lasted long enough end. Called under the engine's lock."""
         definition = table.definition
@@ -70,6 +75,7 @@ class Lifecycle:
         self._engine.storage.delete_range(low, after_prefix(keyspace.table_prefix(number)))
         if table.definition.recovery is not None:
             recovery.log.drop(number)
+        self._engine.expiry.forget(number)
 
     def _remove_data(self, prefix: bytes) -> None:
         self._engine.storage.delete_range(prefix, after_prefix(prefix))

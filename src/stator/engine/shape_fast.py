@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from stator.engine.shape_words import NAME, is_table_key
-from stator.model.service import service_model
+from stator.model.service import model_of
 from stator.model.values import well_typed
 
 Fast = Callable[[Any], bool]
@@ -20,7 +20,8 @@ Fast = Callable[[Any], bool]
 @lru_cache(maxsize=128)
 def plainly_right(operation: str) -> Fast:
     """The check of an operation's whole request."""
-    return _FastCompiler(service_model().shapes).structure(service_model().input_shape(operation))
+    model = model_of(operation)
+    return _FastCompiler(model.shapes).structure(model.input_shape(operation))
 
 
 class _FastCompiler:

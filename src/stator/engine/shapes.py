@@ -43,7 +43,7 @@ from stator.engine.shape_words import (
     is_table_key,
 )
 from stator.errors import SerializationFailed, ValidationFailed
-from stator.model.service import service_model
+from stator.model.service import model_of
 from stator.model.values import (
     check_boolean,
     check_string,
@@ -106,7 +106,7 @@ def violations(errors: Errors) -> ValidationFailed:
 
 @lru_cache(maxsize=128)
 def _compiled(operation: str, older: bool) -> Check:
-    return _Compiler(operation, older).structure(service_model().input_shape(operation), top=True)
+    return _Compiler(operation, older).structure(model_of(operation).input_shape(operation), top=True)
 
 
 def failed(value: Any, path: str, constraint: str) -> str:
@@ -125,7 +125,7 @@ class _Compiler:
         self.reworded = operation in REWORDED and not older
         self.new_enums = operation in NEW_ENUMS and not older
         self.orders = {**ORDER, **OLDER_ORDER} if older else ORDER
-        self.shapes = service_model().shapes
+        self.shapes = model_of(operation).shapes
 
     def check(self, name: str, *, element: bool) -> Check:
         shape = self.shapes[name]

@@ -68,6 +68,11 @@ class TableDefinition:
     stream_label: str | None = None
     sse: dict[str, Any] | None = None
     ttl_attribute: str | None = None
+    # The attribute before the last change, and when that was: on AWS a change takes up to an hour.
+    ttl_before: str | None = None
+    ttl_changed: float | None = None
+    # While items from before the setting are put on the list of expiry.py: the storage key up to which they are, as hex.
+    ttl_filled_to: str | None = None
     tags: dict[str, str] = field(default_factory=dict)
     resource_policy: str | None = None
     # Continuous backups: since when (seconds) and for how many days changes are kept. None is off.
@@ -202,8 +207,14 @@ class Table:
         self.prefix = keyspace.data_prefix(definition.number, 0)
         self.stats_key = keyspace.stats_key(definition.number)
         self.encode_key: Callable[[Item], bytes] = key_encoder(self.schema, self.prefix)
-        # Whether somebody keeps a trace of every change: the table's stream, its recovery log, a backup under way.
-        self.is_followed = definition.stream is not None or definition.recovery is not None or definition.captures > 0
+        # Whether somebody keeps a trace of every change: the table's stream, the list of what expires, the recovery log, a
+        # backup under way.
+        self.is_followed = (
+            definition.stream is not None
+            or definition.ttl_attribute is not None
+            or definition.recovery is not None
+            or definition.captures > 0
+        )
         self.counts = Counts()
         self._pack_stats = Struct(f">{2 + 3 * len(definition.indexes)}Q").pack
         # AWS names the alphabetically first index when a value fits none of several.

@@ -62,12 +62,15 @@ class Followed:
     key: bytes
     old: bytes | None
     new: bytes | None
+    item: Item
 
-    def __init__(self, table: Table, key: bytes, old: bytes | None, new: bytes | None) -> None:
+    def __init__(self, table: Table, key: bytes, old: bytes | None, new: bytes | None, item: Item) -> None:
         self.table = table
         self.key = key
         self.old = old
         self.new = new
+        # The item after or else before the change: its key attributes are the same in both.
+        self.item = item
 
 
 class Writer:
@@ -102,7 +105,8 @@ class Writer:
         if old is not None or record is not None:
             self._tables[table.stats_key] = table
             if table.is_followed:
-                self.followed.append(Followed(table, mutation.key, old, record))
+                item = new_item or mutation.old_item or records.unpack(old or b"")
+                self.followed.append(Followed(table, mutation.key, old, record, item))
             if table.indexes:
                 self._index(mutation, record, consumed)
         return consumed

@@ -13,6 +13,16 @@ from typing import Any
 
 import orjson
 
+# The operations of the second service, DynamoDB Streams. On the wire it has a target prefix of its own.
+STREAMS_OPERATIONS = frozenset({"DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"})
+TABLES_TARGET = "DynamoDB_20120810"
+STREAMS_TARGET = "DynamoDBStreams_20120810"
+
+
+def target_of(operation: str) -> str:
+    """What the X-Amz-Target header says."""
+    return f"{STREAMS_TARGET if operation in STREAMS_OPERATIONS else TABLES_TARGET}.{operation}"
+
 
 @dataclass(frozen=True, slots=True)
 class ServiceModel:
@@ -21,6 +31,10 @@ class ServiceModel:
 
     def input_shape(self, operation: str) -> str:
         return str(self.operations[operation]["input"]["shape"])
+
+
+def model_of(operation: str) -> ServiceModel:
+    return service_model("dynamodbstreams") if operation in STREAMS_OPERATIONS else service_model()
 
 
 @lru_cache(maxsize=4)

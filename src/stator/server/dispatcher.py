@@ -12,6 +12,7 @@ import logging
 import orjson
 
 from stator.errors import InternalServerError, SerializationFailed, ServiceError, UnknownOperation
+from stator.model.service import target_of
 from stator.server.authentication import Authenticator
 from stator.server.backend import Backend
 from stator.server.compression import decode_body
@@ -21,9 +22,6 @@ from stator.server.request import Request
 
 log = logging.getLogger("stator.server")
 
-_TABLES_TARGET = "DynamoDB_20120810"
-_STREAMS_TARGET = "DynamoDBStreams_20120810"
-_STREAMS_OPERATIONS = frozenset({"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"})
 _REPLY_TYPES = {AMZ_JSON: AMZ_JSON, PLAIN_JSON: PLAIN_JSON}
 _NOT_FOUND = b"<UnknownOperationException/>\n"
 _ALLOW_ORIGIN = (
@@ -39,7 +37,7 @@ class Dispatcher:
         self._body_bytes = limits.body_bytes
         self._healthy = f"healthy: dynamodb.{region}.amazonaws.com ".encode()
         self._last_failure = ""
-        self._operations = {_target(name): name for name in backend.operations()}
+        self._operations = {target_of(name).encode(): name for name in backend.operations()}
 
     def answer(self, request: Request) -> Outcome:
         """Never raises: an error nobody expected is logged, answered with 500, and the server goes on."""
@@ -100,11 +98,6 @@ class Dispatcher:
         except ServiceError:
             return True  # too large: that is already the error
         return True
-
-
-def _target(operation: str) -> bytes:
-    prefix = _STREAMS_TARGET if operation in _STREAMS_OPERATIONS else _TABLES_TARGET
-    return f"{prefix}.{operation}".encode()
 
 
 def _reply_type(request: Request) -> bytes:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def boto3_session(
     engine: Engine, *, region_name: str = DEFAULT_REGION, account: str = DEFAULT_ACCOUNT
 ) -> boto3.Session:
-    """A boto3 session whose DynamoDB clients and resources talk to ``engine``."""
+    """A boto3 session whose DynamoDB and DynamoDB Streams clients and resources talk to ``engine``."""
     try:
         import boto3
     except ImportError:
@@ -64,7 +64,8 @@ def wire(session: boto3.Session, engine: Engine, *, account: str = DEFAULT_ACCOU
         }
         return AWSResponse(request.url, reply.status, headers, _Raw(reply.body))
 
-    session.events.register("before-send.dynamodb.*", answer)
+    for service in ("dynamodb", "dynamodb-streams"):
+        session.events.register(f"before-send.{service}.*", answer)
 
 
 def _region(request: Any, session: boto3.Session) -> str:

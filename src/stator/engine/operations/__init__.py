@@ -51,6 +51,10 @@ OPERATIONS = frozenset(
         "DescribeImport",
         "ImportTable",
         "ListImports",
+        "DescribeStream",
+        "GetRecords",
+        "GetShardIterator",
+        "ListStreams",
     }
 )
 LOADED: dict[str, Operation] = {}

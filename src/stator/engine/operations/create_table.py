@@ -118,8 +118,10 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     check_account_quota(engine.catalog, definition)
     definition.number = engine.catalog.take_number(changes)
     engine.lifecycle.begin(definition, "CREATING")
+    engine.streams.follow_definition(definition, changes)
     table = engine.catalog.put(definition, changes)
     engine.commit_changes(call, changes)
+    engine.housekeeping.wake()
     return {"TableDescription": describe(table, engine.clock.now())}
 
 

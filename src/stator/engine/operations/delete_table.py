@@ -25,6 +25,7 @@ def run(call: Call, table_name: str) -> dict[str, Any]:
     engine.lifecycle.begin(definition, "DELETING")
     changes: Changes = {}
     engine.recovery.leave_backup(table, changes)
+    engine.streams.end(definition.number, changes)
     table = engine.catalog.put(definition, changes)
     engine.commit_changes(call, changes)
     return {"TableDescription": describe(table, engine.clock.now())}

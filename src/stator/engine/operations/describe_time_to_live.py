@@ -19,9 +19,15 @@ def run(call: Call, table_name: str) -> dict[str, Any]:
             f"Cannot describe time to live while table is in {definition.status} state: "
             f"Current table state is {definition.status}"
         )
+    changing = call.engine.lifecycle.changes_time_to_live(definition)
     description = {"TimeToLiveStatus": "DISABLED"}
     if definition.ttl_attribute is not None:
-        description = {"TimeToLiveStatus": "ENABLED", "AttributeName": definition.ttl_attribute}
+        description = {
+            "TimeToLiveStatus": "ENABLING" if changing else "ENABLED",
+            "AttributeName": definition.ttl_attribute,
+        }
+    elif changing and definition.ttl_before is not None:
+        description = {"TimeToLiveStatus": "DISABLING", "AttributeName": definition.ttl_before}
     return {"TimeToLiveDescription": description}
 
 

@@ -41,6 +41,7 @@ def run(call: Call, request: Request) -> dict[str, Any]:
         table = recovery.enable(table, days, changes)
         call.engine.commit_changes(call, changes)
         recovery.trim(table)
+        call.engine.housekeeping.wake()
     elif table.definition.recovery is not None:
         if table.definition.captures:
             raise ContinuousBackupsUnavailable(

@@ -163,8 +163,10 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     check_account_quota(engine.catalog, definition)
     _begin(call, definition, request)
     changes: Changes = {}
+    engine.streams.follow_definition(definition, changes)
     table = engine.catalog.put(definition, changes)
     engine.commit_changes(call, changes)
+    engine.housekeeping.wake()
     description = _as_answered(describe(table, now), before, options)
     if created is not None:
         engine.lifecycle.fill(table)

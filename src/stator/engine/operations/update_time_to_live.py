@@ -1,4 +1,8 @@
-"""UpdateTimeToLive: effective at once. AWS makes one wait about half an hour between changes; this engine does not."""
+"""UpdateTimeToLive.
+
+A change takes ``status_delay_seconds``, as those of tables do, and as long as it is on its way there can be no other; on AWS that is up to an
+hour. Items that are there already expire, too: they are found in the background (see expiry.py).
+"""
 
 from __future__ import annotations
 
@@ -30,11 +34,19 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     if table.definition.status == "DELETING":
         raise ResourceInUse("Attempt to change a resource which is still in use")
     _check_changes(table.definition.ttl_attribute, request)
+    if call.engine.lifecycle.changes_time_to_live(table.definition):
+        raise ValidationFailed("Time to live has been modified multiple times within a fixed interval")
     definition = copy.deepcopy(table.definition)
+    definition.ttl_before = table.definition.ttl_attribute
+    definition.ttl_changed = call.engine.clock.now()
     definition.ttl_attribute = request.attribute if request.enabled else None
+    definition.ttl_filled_to = "" if request.enabled else None
     changes: Changes = {}
     call.engine.catalog.put(definition, changes)
     call.engine.commit_changes(call, changes)
+    if not request.enabled:
+        call.engine.expiry.forget(definition.number)
+    call.engine.housekeeping.wake()
     return {"TimeToLiveSpecification": {"Enabled": request.enabled, "AttributeName": request.attribute}}
 
 

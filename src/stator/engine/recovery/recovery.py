@@ -68,13 +68,23 @@ class Recovery:
 
     def resume(self) -> None:
         """After opening: remove what a crash left over, forget what is too old, and take up work that was cut off."""
-        self.backups.expire()
         self._remove_orphans()
-        for table in list(self._engine.catalog.all()):
-            self.trim(table)
+        self.forget_old()
         if any(self.tasks):
             _ = self.exports, self.imports  # loaded here, once, not by several threads at a time
         self.tasks.resume()
+
+    def any(self) -> bool:
+        """Whether there is anything that gets old: a history, or the backup of a deleted table."""
+        return any(map(_has_log, self._engine.catalog.all())) or any(
+            backup.expires is not None for backup in self.backups.registry.all()
+        )
+
+    def forget_old(self) -> None:
+        """Drop what the windows of tables have left behind, and backups of deleted tables whose time is over."""
+        self.backups.expire()
+        for table in list(self._engine.catalog.all()):
+            self.trim(table)
 
     def wait(self) -> None:
         """Return once no backup, restore, export or import is under way: for tests."""

@@ -1,0 +1,143 @@
+"""Time to live: items whose time is over are deleted, in the background, by the service itself.
+
+The idea. Nothing looks through tables for what has expired. A table with time to live has a list of its items' times, in their order:
+
+    x <table> <seconds> <item>        eight bytes of seconds since the epoch, and the item's storage key from its hash on; no value
+
+An item adds its line in the same batch as itself (``Expiry.follow``). Nobody takes lines away when items change or go: a line says only that
+an item *may* expire then, and when its time comes the item itself is asked. Items that were there before the setting are put on the list
+by a walk through the table, a chunk at a time, whose place is kept with the table's definition.
+
+What counts as a time (AWS's rules): an attribute of type Number, in seconds, in the past, but not more than five years in the past. Anything
+else is left alone. Until they are deleted, items are read, changed and charged like others.
+
+A sweep deletes what is due, in small batches, so that requests wait for a hundred items at most, and no more than ``ITEMS_PER_SECOND``.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Final
+
+from stator.engine import keyspace, records
+from stator.engine.tables import Table
+from stator.engine.writes import Mutation, Writer
+from stator.model.values import Item
+from stator.storage import Changes
+from stator.storage.protocol import after_prefix
+
+if TYPE_CHECKING:
+    from stator.engine.engine import Engine
+
+LINES: Final = b"x"
+BATCH_ITEMS: Final = 100
+ITEMS_PER_SECOND: Final = 5000
+_OLDEST_SECONDS: Final = 5 * 365.25 * 86400
+_LARGEST: Final = 2**63 - 1
+
+
+def time_of(item: Item, attribute: str) -> int | None:
+    """When the item expires; None if its attribute says no time at all."""
+    text = item.get(attribute, {}).get("N")
+    if not isinstance(text, str):
+        return None
+    try:
+        seconds = int(text)
+    except ValueError:
+        seconds = int(float(text))
+    return seconds if 0 <= seconds <= _LARGEST else None
+
+
+def is_over(seconds: int, now: float) -> bool:
+    return now - _OLDEST_SECONDS <= seconds < now
+
+
+def prefix_of(table_number: int) -> bytes:
+    return LINES + table_number.to_bytes(4, "big")
+
+
+class Expiry:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    # -- the list
+
+    def follow(self, writer: Writer, changes: Changes) -> None:
+        for change in writer.followed:
+            attribute = change.table.definition.ttl_attribute
+            if attribute is not None and change.new is not None:
+                self._enter(change.table, change.key, change.item, attribute, changes)
+
+    def _enter(self, table: Table, key: bytes, item: Item, attribute: str, changes: Changes) -> None:
+        seconds = time_of(item, attribute)
+        if seconds is not None:
+            line = prefix_of(table.definition.number) + seconds.to_bytes(8, "big") + key[keyspace.PREFIX_BYTES :]
+            changes[line] = b""
+
+    def forget(self, table_number: int) -> None:
+        """Drop a table's list, when the setting is switched off or the table is deleted."""
+        prefix = prefix_of(table_number)
+        self._engine.storage.delete_range(prefix, after_prefix(prefix))
+
+    # -- the sweep
+
+    def tables(self) -> list[Table]:
+        return [table for table in self._engine.catalog.all() if table.definition.ttl_attribute is not None]
+
+    def step(self) -> int:
+        """Put some older items on their lists and delete some that are due; how many. Zero means there is nothing to do now."""
+        with self._engine.lock:
+            return sum(self._fill(table) + self._delete_due(table) for table in self.tables())
+
+    def _fill(self, table: Table) -> int:
+        definition = table.definition
+        if definition.ttl_filled_to is None or definition.ttl_attribute is None:
+            return 0
+        start = max(bytes.fromhex(definition.ttl_filled_to), table.prefix)
+        changes: Changes = {}
+        place: bytes | None = None
+        count = 0
+        for key, record in self._engine.storage.scan(start, after_prefix(table.prefix)):
+            if count == BATCH_ITEMS:
+                place = key
+                break
+            self._enter(table, key, records.unpack(record), definition.ttl_attribute, changes)
+            count += 1
+        filled = copy.deepcopy(definition)
+        filled.ttl_filled_to = None if place is None else place.hex()
+        self._engine.catalog.put(filled, changes)
+        self._engine.commit_changes(None, changes)
+        return max(count, 1)
+
+    def _delete_due(self, table: Table) -> int:
+        now = self._engine.clock.now()
+        prefix = prefix_of(table.definition.number)
+        due: list[bytes] = []
+        end = prefix + max(0, int(now) + (now > int(now))).to_bytes(8, "big")
+        for line, _ in self._engine.storage.scan(prefix, end):
+            due.append(line)
+            if len(due) == BATCH_ITEMS:
+                break
+        if not due:
+            return 0
+        writer = Writer(by_service=True)
+        gone = [line for line in due if self._delete(table, line, now, writer)]
+        writer.changes.update(dict.fromkeys(gone))
+        self._engine.commit(None, writer)
+        return len(gone)
+
+    def _delete(self, table: Table, line: bytes, now: float, writer: Writer) -> bool:
+        """Delete the line's item if it really is due. Whether the line is done with."""
+        attribute = table.definition.ttl_attribute
+        key = table.prefix + line[len(LINES) + 4 + 8 :]
+        if self._engine.transaction_locks.holds(key):
+            return False
+        record = self._engine.storage.get(key)
+        if record is None or attribute is None:
+            return True
+        item = records.unpack(record)
+        seconds = time_of(item, attribute)
+        listed = int.from_bytes(line[len(LINES) + 4 : len(LINES) + 12], "big")
+        if seconds == listed and is_over(listed, now):
+            writer.add(Mutation(table, key, record, item, None))
+        return True

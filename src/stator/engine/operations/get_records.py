@@ -1,0 +1,73 @@
+"""GetRecords: up to 1,000 records or 1 MB of a shard, and where to read on; nowhere, once a closed shard is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from stator.engine.operation import Call, Operation
+from stator.engine.streams import events
+from stator.engine.streams.arn import check_stream_arn
+from stator.engine.streams.iterators import HORIZON, LIFETIME_SECONDS, Iterator
+from stator.engine.streams.stream import Shard, Stream
+from stator.errors import ExpiredIterator, TrimmedDataAccess, ValidationFailed
+from stator.model.values import INVALID
+
+_MOST_RECORDS = 1000
+_MOST_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    iterator: Iterator
+    limit: int
+
+
+def parse(request: dict[str, Any]) -> Request:
+    limit = request.get("Limit", _MOST_RECORDS)
+    if limit > _MOST_RECORDS:
+        raise ValidationFailed(f"{INVALID}Limit should be less than or equal to {_MOST_RECORDS}")
+    iterator = Iterator.decode(request["ShardIterator"])
+    check_stream_arn(iterator.arn)
+    return Request(iterator, limit)
+
+
+def run(call: Call, request: Request) -> dict[str, Any]:
+    iterator = request.iterator
+    now = call.engine.clock.now()
+    if now - iterator.given > LIFETIME_SECONDS:
+        raise ExpiredIterator
+    stream = call.engine.streams.find(iterator.arn)
+    shard = stream.shard_by_number(iterator.shard_number)
+    if shard is None:
+        raise TrimmedDataAccess  # the shard itself is a day past its closing
+    start = max(iterator.sequence, shard.first, shard.horizon if iterator.sequence == HORIZON else 0)
+    if start < shard.horizon:
+        raise TrimmedDataAccess
+    page, place, is_end = _read(call, stream, shard, start, request.limit)
+    # What is read here has effects elsewhere, which nothing takes back: it must be durable first.
+    call.commit = call.engine.last_commit
+    response: dict[str, Any] = {"Records": page}
+    if not is_end:
+        response["NextShardIterator"] = Iterator(stream.arn, shard.number, place, now).encode()
+    return response
+
+
+def _read(call: Call, stream: Stream, shard: Shard, start: int, limit: int) -> tuple[list[orjson.Fragment], int, bool]:
+    """Records from ``start`` on, the place after them, and whether nothing can follow."""
+    end = stream.next_sequence if shard.last is None else shard.last + 1
+    page: list[orjson.Fragment] = []
+    place, size = start, 0
+    if start < end:
+        for key, record in call.engine.storage.scan(stream.record_key(shard, start), stream.record_key(shard, end)):
+            size += events.size_of(record)
+            if len(page) == limit or (page and size > _MOST_BYTES):
+                return page, place, False
+            page.append(events.fragment(record))
+            place = int.from_bytes(key[-8:], "big") + 1
+    return page, max(place, start), shard.last is not None
+
+
+OPERATION = Operation("GetRecords", parse, run)

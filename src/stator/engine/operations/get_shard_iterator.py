@@ -1,0 +1,71 @@
+"""GetShardIterator: a place in a shard to read from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from stator.engine.operation import Call, Operation
+from stator.engine.streams.arn import check_stream_arn
+from stator.engine.streams.iterators import HORIZON, Iterator
+from stator.engine.streams.stream import SEQUENCE_BASE, Shard, Stream
+from stator.errors import ResourceNotFound, TrimmedDataAccess, ValidationFailed
+from stator.model.values import INVALID
+
+_NUMBERED = ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    arn: str
+    shard_id: str
+    kind: str
+    sequence: int
+    timestamp: float
+
+
+def parse(request: dict[str, Any]) -> Request:
+    kind = request["ShardIteratorType"]
+    given, timestamp = request.get("SequenceNumber"), request.get("Timestamp")
+    if kind not in _NUMBERED and given is not None:
+        raise ValidationFailed(f"{INVALID}SequenceNumber should not be passed for this iterator type")
+    if kind in _NUMBERED and (given is None or not given.isdecimal()):
+        raise ValidationFailed(f"{INVALID}Invalid SequenceNumber")
+    if kind == "AT_TIMESTAMP" and timestamp is None:
+        raise ValidationFailed(f"{INVALID}Timestamp is required for this iterator type")
+    if kind != "AT_TIMESTAMP" and timestamp is not None:
+        raise ValidationFailed(f"{INVALID}Timestamp should not be passed for this iterator type")
+    check_stream_arn(request["StreamArn"])
+    sequence = 0 if given is None else int(given) - SEQUENCE_BASE
+    return Request(request["StreamArn"], request["ShardId"], kind, sequence, float(timestamp or 0))
+
+
+def run(call: Call, request: Request) -> dict[str, Any]:
+    now = call.engine.clock.now()
+    if request.timestamp > now:
+        raise ValidationFailed(f"{INVALID}Timestamp should not be in the future")
+    stream = call.engine.streams.find(request.arn)
+    shard = stream.shard(request.shard_id)
+    if shard is None:
+        raise ResourceNotFound(f"Requested resource not found: Shard does not exist: {request.shard_id}")
+    place = _place(call, stream, shard, request)
+    return {"ShardIterator": Iterator(stream.arn, shard.number, place, now).encode()}
+
+
+def _place(call: Call, stream: Stream, shard: Shard, request: Request) -> int:
+    """The sequence number of the first record to be read."""
+    if request.kind == "TRIM_HORIZON":
+        return HORIZON
+    end = stream.next_sequence if shard.last is None else shard.last + 1
+    if request.kind == "LATEST":
+        return end
+    if request.kind == "AT_TIMESTAMP":
+        return call.engine.streams.first_at(stream, shard, request.timestamp)
+    if not shard.first <= request.sequence < end:
+        raise ValidationFailed(f"{INVALID}Invalid SequenceNumber")
+    if request.sequence < shard.horizon:
+        raise TrimmedDataAccess
+    return request.sequence if request.kind == "AT_SEQUENCE_NUMBER" else request.sequence + 1
+
+
+OPERATION = Operation("GetShardIterator", parse, run)

@@ -1,0 +1,53 @@
+"""How hot shards are: a partition takes 1,000 write units a second, and one that is asked for more, for minutes, is split.
+
+The units of each shard are counted by the minute. A shard that took more than a partition can in two minutes one after the other is hot.
+A single hot key is in one half after the split as before, and so its shards split on; AWS leaves it alone at some point, and so
+does this: a shard born of a split waits ten minutes.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from stator.engine import records
+from stator.engine.capacity import write_units
+from stator.engine.writes import Followed
+
+_MINUTE_SECONDS: Final = 60.0
+_HOT_UNITS: Final = 1000 * 60
+_HOT_MINUTES: Final = 2
+_REST_SECONDS: Final = 600.0
+
+
+class Heat:
+    __slots__ = ("_hot_minutes", "_last_split", "_minute_ends", "_units")
+
+    def __init__(self) -> None:
+        self._units: dict[int, int] = {}
+        self._hot_minutes: dict[int, int] = {}
+        self._minute_ends = 0.0
+        self._last_split = float("-inf")
+
+    def add(self, shard_number: int, change: Followed) -> None:
+        size = max(0 if record is None else records.size_of(record) for record in (change.old, change.new))
+        self._units[shard_number] = self._units.get(shard_number, 0) + write_units(size)
+
+    def is_due(self, now: float) -> bool:
+        return now >= self._minute_ends
+
+    def hot_shards(self, now: float) -> list[int]:
+        """End the minute, if it is over, and say which shards are to be split."""
+        if now < self._minute_ends:
+            return []
+        late = now >= self._minute_ends + _MINUTE_SECONDS  # nobody wrote for a minute: nothing was hot in a row
+        self._minute_ends = now + _MINUTE_SECONDS
+        before = {} if late else self._hot_minutes
+        self._hot_minutes = {
+            number: before.get(number, 0) + 1 for number, units in self._units.items() if units > _HOT_UNITS
+        }
+        self._units = {}
+        hot = [number for number, minutes in self._hot_minutes.items() if minutes >= _HOT_MINUTES]
+        if not hot or now < self._last_split + _REST_SECONDS:
+            return []
+        self._last_split = now
+        return hot

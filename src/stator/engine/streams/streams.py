@@ -1,0 +1,266 @@
+"""All streams of an engine: the follower of the write path that fills them, and what operations ask of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+import orjson
+
+from stator.engine.keyspace import HASH_BYTES, PREFIX_BYTES
+from stator.engine.streams import events
+from stator.engine.streams.heat import Heat
+from stator.engine.streams.stream import HASHES, RETENTION_SECONDS, STREAMS, OpenShards, Shard, Stream
+from stator.engine.tables import TableDefinition
+from stator.engine.writes import Writer
+from stator.errors import ResourceNotFound
+from stator.model.scope import Scope
+from stator.storage import Changes
+from stator.storage.protocol import after_prefix
+
+if TYPE_CHECKING:
+    from stator.engine.engine import Engine
+
+# A new on-demand table takes 4,000 writes a second, which is four partitions' worth; a provisioned one what it is given.
+_ON_DEMAND_PARTITIONS: Final = 4
+_PARTITION_READ_UNITS: Final = 3000
+_PARTITION_WRITE_UNITS: Final = 1000
+
+
+class Streams:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._storage = engine.storage
+        self._streams: dict[str, Stream] = {}
+        self._live: dict[int, _Live] = {}
+        for _, value in self._storage.scan(STREAMS, after_prefix(STREAMS)):
+            self._take_over(self._continued(Stream.from_json(orjson.loads(value))))
+
+    def _continued(self, stream: Stream) -> Stream:
+        """With the sequence counter past every record that is there."""
+        for shard in stream.shards:
+            prefix = stream.shard_prefix(shard)
+            for key, _ in self._storage.scan(prefix, after_prefix(prefix), reverse=True):
+                stream.next_sequence = max(stream.next_sequence, int.from_bytes(key[-8:], "big") + 1)
+                break
+        return stream
+
+    def _take_over(self, stream: Stream) -> None:
+        self._streams[stream.arn] = stream
+        if stream.disabled is None:
+            before = self._live.get(stream.table_number)
+            self._live[stream.table_number] = _Live(stream, before)
+        else:
+            live = self._live.get(stream.table_number)
+            if live is not None and live.stream.number == stream.number:
+                del self._live[stream.table_number]
+
+    def any(self) -> bool:
+        return bool(self._streams)
+
+    # -- writing
+
+    def follow(self, writer: Writer, changes: Changes) -> None:
+        now = self._engine.clock.now()
+        for change in writer.followed:
+            live = self._live.get(change.table.definition.number)
+            if live is None or events.changes_nothing(change.old, change.new):
+                continue
+            if now >= live.shards.rolls_at or live.heat.is_due(now):
+                live = self._reshaped(live, now)
+            live.last_time = max(live.last_time, now)
+            shard = live.shards.of(int.from_bytes(change.key[PREFIX_BYTES : PREFIX_BYTES + HASH_BYTES], "big"))
+            sequence = live.stream.take_sequence()
+            record = events.render(live.stream, sequence, change, live.last_time, by_service=writer.by_service)
+            changes[live.stream.record_key(shard, sequence)] = record
+            live.heat.add(shard.number, change)
+
+    def _reshaped(self, live: _Live, now: float) -> _Live:
+        """The stream with the shards that are due rolled, and hot ones split; written before anything is put into them."""
+        stream = live.stream.copy()
+        changed = stream.roll(now)
+        for number in live.heat.hot_shards(now):
+            shard = stream.shard_by_number(number)
+            if shard is not None and shard.is_open and shard.high - shard.low > 1:
+                stream.split(shard, now)
+                changed = True
+        if changed:
+            self._write(stream)
+        return self._live[stream.table_number]
+
+    def _write(self, stream: Stream) -> None:
+        self._engine.commit_changes(None, {stream.key: _stored(stream)})
+        self._take_over(stream)
+
+    # -- switching on and off: each adds what storage must hold to ``changes``, and takes effect in memory at once
+
+    def follow_definition(self, definition: TableDefinition, changes: Changes) -> None:
+        """Start or end the stream of a table whose definition is about to be written."""
+        live = self._live.get(definition.number)
+        label = None if definition.stream is None else definition.stream_label
+        if live is not None and live.stream.label != label:
+            self.end(definition.number, changes)
+            live = None
+        if label is not None and live is None:
+            self._start(definition, label, changes)
+
+    def _start(self, definition: TableDefinition, label: str, changes: Changes) -> None:
+        assert definition.stream is not None
+        now = self._engine.clock.now()
+        stream = Stream(
+            self._engine.catalog.take_number(changes),
+            label,
+            definition.number,
+            definition.name,
+            definition.account,
+            definition.region,
+            definition.key_schema,
+            definition.stream["StreamViewType"],
+            now,
+        )
+        count = _partitions(definition)
+        for at in range(count):
+            stream.open_shard(HASHES * at // count, HASHES * (at + 1) // count, now)
+        changes[stream.key] = _stored(stream)
+        self._take_over(stream)
+
+    def end(self, table_number: int, changes: Changes) -> None:
+        """Close the stream of a table; its records stay for a day."""
+        live = self._live.get(table_number)
+        if live is None:
+            return
+        stream = live.stream.copy()
+        stream.disable(self._engine.clock.now())
+        changes[stream.key] = _stored(stream)
+        self._take_over(stream)
+
+    # -- reading, under the engine's lock
+
+    def of_scope(self, scope: Scope) -> list[Stream]:
+        self.settle_all()
+        found = [stream for stream in self._streams.values() if (stream.account, stream.region) == scope]
+        return sorted(found, key=lambda stream: (stream.created, stream.number))
+
+    def find(self, arn: str) -> Stream:
+        """The stream, with its shards as they are at this moment."""
+        stream = self._streams.get(arn)
+        if stream is not None:
+            self.settle(stream)
+            stream = self._streams.get(arn)
+        if stream is not None:
+            return stream
+        raise ResourceNotFound(f"Requested resource not found: Stream: {arn} not found")
+
+    def split(self, arn: str, shard_id: str) -> list[Shard]:
+        """Split an open shard in two, as heat would: for tests and simulations."""
+        with self._engine.lock:
+            stream = self.find(arn).copy()
+            shard = stream.shard(shard_id)
+            if shard is None or not shard.is_open or shard.high - shard.low < 2:
+                raise ResourceNotFound(f"Requested resource not found: Shard: {shard_id} is not open")
+            children = stream.split(shard, self._engine.clock.now())
+            self._write(stream)
+            return children
+
+    def roll(self, arn: str) -> list[Shard]:
+        """Close every open shard now and open its child, without waiting four hours: for tests and simulations."""
+        with self._engine.lock:
+            stream = self.find(arn).copy()
+            now = self._engine.clock.now()
+            children = []
+            for shard in [shard for shard in stream.shards if shard.is_open]:
+                stream.close_shard(shard, now)
+                children.append(stream.open_shard(shard.low, shard.high, now, shard.id))
+            self._write(stream)
+            return children
+
+    # -- the passing of time
+
+    def settle_all(self) -> None:
+        for stream in list(self._streams.values()):
+            self.settle(stream)
+
+    def settle(self, stream: Stream) -> None:
+        """Roll what is due and trim what is a day old."""
+        now = self._engine.clock.now()
+        live = self._live.get(stream.table_number)
+        if live is not None and live.stream is stream and now >= live.shards.rolls_at:
+            live = self._reshaped(live, now)
+            stream = live.stream
+        oldest = now - RETENTION_SECONDS
+        if stream.disabled is not None and stream.disabled <= oldest:
+            self._remove(stream)
+        elif any(shard.opened <= oldest for shard in stream.shards):
+            self._trim(stream, oldest)
+
+    def _remove(self, stream: Stream) -> None:
+        del self._streams[stream.arn]
+        self._engine.commit_changes(None, {stream.key: None})
+        self._storage.delete_range(stream.prefix, after_prefix(stream.prefix))
+
+    def _trim(self, stream: Stream, oldest: float) -> None:
+        trimmed = stream.copy()
+        trimmed.shards = [shard for shard in trimmed.shards if shard.closed is None or shard.closed > oldest]
+        for shard in trimmed.shards:
+            if shard.opened <= oldest:
+                shard.horizon = self._horizon(stream, shard, oldest)
+        if trimmed == stream:
+            return
+        self._write(trimmed)
+        left = {shard.number: shard for shard in trimmed.shards}
+        for shard in stream.shards:
+            kept = left.get(shard.number)
+            prefix = stream.shard_prefix(shard)
+            end = after_prefix(prefix) if kept is None else stream.record_key(shard, kept.horizon)
+            self._storage.delete_range(prefix, end)
+
+    def _horizon(self, stream: Stream, shard: Shard, oldest: float) -> int:
+        """The sequence number of the first record younger than ``oldest``."""
+        found = self._bisect(stream, shard, lambda created: created > oldest)
+        return found if found > shard.first else shard.horizon
+
+    def first_at(self, stream: Stream, shard: Shard, timestamp: float) -> int:
+        """The sequence number of the first record created at a time, to the second as records tell it, or later."""
+        return self._bisect(stream, shard, lambda created: int(created) >= timestamp)
+
+    def _bisect(self, stream: Stream, shard: Shard, is_late_enough: Callable[[float], bool]) -> int:
+        """The number of the first record whose time is late enough, or the end: times rise with the numbers."""
+        low = max(shard.horizon, shard.first)
+        high = stream.next_sequence if shard.last is None else shard.last
+        while low < high:
+            middle = (low + high) // 2
+            after = self._first_record(stream, shard, middle, high)
+            if after is None or is_late_enough(after[1]):
+                high = middle
+            else:
+                low = after[0] + 1
+        return low
+
+    def _first_record(self, stream: Stream, shard: Shard, low: int, high: int) -> tuple[int, float] | None:
+        for key, record in self._storage.scan(stream.record_key(shard, low), stream.record_key(shard, high)):
+            return int.from_bytes(key[-8:], "big"), events.created_at(record)
+        return None
+
+
+class _Live:
+    """The stream a table writes to, with what is looked up at every write."""
+
+    __slots__ = ("heat", "last_time", "shards", "stream")
+
+    def __init__(self, stream: Stream, before: _Live | None) -> None:
+        self.stream = stream
+        self.shards = OpenShards(stream)
+        self.heat: Heat = Heat() if before is None else before.heat
+        self.last_time: float = 0.0 if before is None else before.last_time
+
+
+def _stored(stream: Stream) -> bytes:
+    return orjson.dumps(stream.to_json())
+
+
+def _partitions(definition: TableDefinition) -> int:
+    if definition.billing_mode == "PAY_PER_REQUEST":
+        return _ON_DEMAND_PARTITIONS
+    needed = definition.read_units / _PARTITION_READ_UNITS + definition.write_units / _PARTITION_WRITE_UNITS
+    return max(1, math.ceil(needed))

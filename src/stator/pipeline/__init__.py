@@ -1,0 +1,1 @@
+"""Data in motion: bulk loads and exports, stream workers, views, sinks."""

@@ -1,0 +1,140 @@
+"""``StreamApp``: handlers for the changes of a design's tables.
+
+    app = StreamApp(shop, "billing")
+    on = app.on
+
+    @on.insert(Order)
+    def invoice(change: Insert[Order]) -> None: ...
+
+    @on.modify(Order, when_changed=Order.status)
+    def tell(change: Modify[Order]) -> None: ...
+
+The name is that of the group: workers with the same name share the work, and each name gets every change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, overload
+
+from stator.design.conditions import FieldRef
+from stator.design.design import Design
+from stator.errors import DesignError
+from stator.pipeline.workers.change import Change, Insert, Modify, Remove
+from stator.pipeline.workers.lambdas import LambdaHandler, lambda_handler
+from stator.pipeline.workers.options import WorkerOptions
+from stator.pipeline.workers.running import Running
+from stator.pipeline.workers.subscribers import Batches, EachChange, Filter, Subscriber
+from stator.tables.db import Db
+
+E = TypeVar("E")
+F = TypeVar("F", bound=Callable[..., Any])
+Decorator = Callable[[F], F]
+
+
+class StreamApp:
+    def __init__(self, design: Design, name: str, *, concurrency: int = 1) -> None:
+        """``concurrency`` is how many items of a shard are handled at once; for functions that wait, more than one is quicker."""
+        if not name or "#" in name:
+            raise DesignError(f"{name!r} is no name for a group of workers", hint="a word without #, such as billing")
+        self.design = design
+        self.name = name
+        self.concurrency = concurrency
+        self.subscribers: list[Subscriber] = []
+        self.on = On(self)
+
+    def add(self, subscriber: Subscriber) -> None:
+        """A subscriber of your own, a view or a sink."""
+        if any(each.name == subscriber.name for each in self.subscribers):
+            raise DesignError(
+                f"{self.name} has two handlers named {subscriber.name}",
+                hint="their progress is kept by name: rename one, or give name=...",
+            )
+        self.subscribers.append(subscriber)
+
+    def start(self, db: Db, options: WorkerOptions | None = None) -> Running:
+        """Work in threads of this process, beside whatever it does; ``with app.start(db): ...`` ends it in good order."""
+        return Running(self, db, options)
+
+    def lambda_handler(self, db: Db) -> LambdaHandler:
+        """The handler of an AWS Lambda function for the tables' streams."""
+        return lambda_handler(self, db)
+
+    def entities_checked(self, given: Sequence[type[Any]]) -> tuple[type[Any], ...]:
+        for entity in given:
+            if entity not in self.design.entities:
+                raise DesignError(
+                    f"{getattr(entity, '__name__', entity)!s} is not in the design {self.design.name}",
+                    hint=f"it has {', '.join(cls.__name__ for cls in self.design.entities)}",
+                )
+        return tuple(given)
+
+
+class On:
+    """The decorators. Each leaves the function as it is."""
+
+    def __init__(self, app: StreamApp) -> None:
+        self._app = app
+
+    def insert(
+        self, entity: type[E], *, name: str | None = None
+    ) -> Callable[[Callable[[Insert[E]], Any]], Callable[[Insert[E]], Any]]:
+        return self._each(Filter(frozenset({"INSERT"}), self._app.entities_checked([entity])), name)
+
+    def modify(
+        self, entity: type[E], *, when_changed: Any = None, name: str | None = None
+    ) -> Callable[[Callable[[Modify[E]], Any]], Callable[[Modify[E]], Any]]:
+        """``when_changed`` is a field of the entity, or several: only changes of one of them are handled."""
+        changed = _field_names(entity, when_changed)
+        return self._each(Filter(frozenset({"MODIFY"}), self._app.entities_checked([entity]), changed), name)
+
+    def remove(
+        self, entity: type[E], *, expired: bool | None = None, name: str | None = None
+    ) -> Callable[[Callable[[Remove[E]], Any]], Callable[[Remove[E]], Any]]:
+        """``expired`` tells items whose time to live was over (True) from those that somebody deleted (False)."""
+        given = Filter(frozenset({"REMOVE"}), self._app.entities_checked([entity]), expired=expired)
+        return self._each(given, name)
+
+    @overload
+    def any(self, entity: Callable[[Change[Any]], None], /) -> Callable[[Change[Any]], None]: ...
+    @overload
+    def any(
+        self, entity: type[E], /, *, name: str | None = None
+    ) -> Callable[[Callable[[Change[E]], Any]], Callable[[Change[E]], Any]]: ...
+    def any(self, entity: Any, /, *, name: str | None = None) -> Any:
+        """Every change, ``@on.any``, or every change of an entity, ``@on.any(Order)``."""
+        if isinstance(entity, type):
+            return self._each(Filter(entities=self._app.entities_checked([entity])), name)
+        return self._each(Filter(), name)(entity)
+
+    def batch(
+        self, *entities: type[Any], name: str | None = None
+    ) -> Callable[[Callable[[list[Change[Any]]], Any]], Callable[[list[Change[Any]]], Any]]:
+        """All changes of some entities, or of all, as a list. If it raises, halves of the list are tried."""
+        given = Filter(entities=self._app.entities_checked(entities))
+
+        def register(function: Callable[[list[Change[Any]]], Any]) -> Callable[[list[Change[Any]]], Any]:
+            self._app.add(Batches(name or function.__name__, function, given))
+            return function
+
+        return register
+
+    def _each(self, given: Filter, name: str | None) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+        def register(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+            self._app.add(EachChange(name or function.__name__, function, given, self._app.concurrency))
+            return function
+
+        return register
+
+
+def _field_names(entity: type[Any], given: Any) -> frozenset[str]:
+    if given is None:
+        return frozenset()
+    references = given if isinstance(given, (list, tuple, set, frozenset)) else [given]
+    for reference in references:
+        if not isinstance(reference, FieldRef) or not issubclass(entity, reference.owner):
+            raise DesignError(
+                f"when_changed={reference!r} is not a field of {entity.__name__}",
+                hint=f"as in when_changed={entity.__name__}.status",
+            )
+    return frozenset(reference.name for reference in references)

@@ -1,0 +1,67 @@
+"""Who gets which lease. Pure: from what the group looks like to what one worker should do about it.
+
+A worker's fair share is the leases that can be worked on, divided by the workers that have any, itself included, rounded up. Below its share it takes what is
+free; when nothing is free, it asks the worker with the most for one, and only if that has two more than itself, so that leases do not go to and fro.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from stator.pipeline.workers.leases import Group, Lease
+from stator.pipeline.workers.lineage import StreamInfo, is_ready
+from stator.pipeline.workers.options import WorkerOptions
+
+
+@dataclass(slots=True)
+class Moves:
+    """Leases to take, to ask for, and to take from owners that were asked and do not answer."""
+
+    take: list[Lease] = field(default_factory=list)
+    ask: list[Lease] = field(default_factory=list)
+    resume: list[Lease] = field(default_factory=list)
+
+
+def moves(
+    group: Group,
+    streams: Mapping[str, StreamInfo],
+    me: str,
+    working: frozenset[str],
+    now: float,
+    options: WorkerOptions,
+    chance: random.Random,
+) -> Moves:
+    """``working`` are the leases this worker is at; one that is its own and is not among them was handed to it."""
+    ready = [lease for lease in group.leases.values() if is_ready(lease, group, streams)]
+    held = [lease for lease in ready if not lease.is_free(now, options.drift_seconds)]
+    mine = [lease for lease in held if lease.owner == me]
+    free = [lease for lease in ready if lease.is_free(now, options.drift_seconds)]
+    workers = {lease.owner for lease in held} | {me}
+    share = min(-(-len(ready) // len(workers)), options.max_leases)
+    found = Moves(resume=[lease for lease in mine if lease.name not in working])
+    room = share - len(mine)
+    if room <= 0:
+        return found
+    chance.shuffle(free)
+    found.take = free[:room]
+    if not free and not any(lease.wanted == me for lease in held):
+        found.ask = _from_the_busiest(held, me, len(mine), chance)
+    elif not free:
+        found.take = _unanswered(held, me, now, options)
+    return found
+
+
+def _from_the_busiest(held: Sequence[Lease], me: str, count: int, chance: random.Random) -> list[Lease]:
+    loads = Counter(lease.owner for lease in held if lease.owner != me)
+    if not loads:
+        return []
+    most, load = max(loads.items(), key=lambda entry: (entry[1], str(entry[0])))
+    candidates = [lease for lease in held if lease.owner == most and lease.wanted is None]
+    return [chance.choice(candidates)] if candidates and load >= count + 2 else []
+
+
+def _unanswered(held: Sequence[Lease], me: str, now: float, options: WorkerOptions) -> list[Lease]:
+    return [lease for lease in held if lease.wanted == me and lease.wanted_at + options.handover_seconds < now]

@@ -1,0 +1,192 @@
+"""Changes: a stream record as it came, and as handlers see it, with entities before and after."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+import orjson
+
+from stator.errors import ImageNotShown, NotAnEntity
+from stator.model.values import Item
+from stator.tables.schema import EntityMap
+
+E = TypeVar("E")
+Kind = Literal["INSERT", "MODIFY", "REMOVE"]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What every subscriber gets. ``key`` stands for the item, in its table; ``sequence`` is the stream's number as text, and empty in a snapshot."""
+
+    table: str
+    kind: Kind
+    keys: Item
+    old: Item | None
+    new: Item | None
+    sequence: str
+    event_id: str
+    at: float
+    by_service: bool
+    shard: str
+    raw: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        return key_text(self.keys)
+
+    @property
+    def image(self) -> Item:
+        """The item after the change, or else before it; its keys, when the stream shows neither."""
+        return self.new or self.old or self.keys
+
+    @property
+    def is_snapshot(self) -> bool:
+        """Whether this is no change, but an item that was there when reading began."""
+        return not self.sequence
+
+
+def key_text(keys: Item) -> str:
+    return orjson.dumps(keys, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def key_mark(table: str, key: str) -> str:
+    """A short name for an item, for keys of our own."""
+    return f"{table}#{hashlib.sha256(key.encode()).hexdigest()[:32]}"
+
+
+def read_record(raw: Mapping[str, Any], table: str, shard: str) -> Record:
+    """A record of GetRecords, or of an event of AWS Lambda, which spells the identity's members in lower case."""
+    body = raw["dynamodb"]
+    identity = raw.get("userIdentity") or {}
+    principal = identity.get("PrincipalId") or identity.get("principalId")
+    return Record(
+        table,
+        raw["eventName"],
+        body["Keys"],
+        body.get("OldImage"),
+        body.get("NewImage"),
+        body["SequenceNumber"],
+        raw.get("eventID", ""),
+        float(body.get("ApproximateCreationDateTime", 0.0)),
+        principal == "dynamodb.amazonaws.com",
+        shard,
+        raw,
+    )
+
+
+def snapshot_record(table: str, keys: Item, item: Item, at: float) -> Record:
+    return Record(table, "INSERT", keys, None, item, "", "", at, False, "", {})
+
+
+class Change(Generic[E]):
+    """A change of one item. ``old`` and ``new`` are entities, None where there is no item or the stream does not show it."""
+
+    __slots__ = ("_decoded", "_of", "record")
+
+    def __init__(self, record: Record, of: EntityMap | None, decoded: dict[str, Any] | None = None) -> None:
+        self.record = record
+        self._of = of
+        self._decoded: dict[str, Any] = {} if decoded is None else decoded
+
+    @property
+    def old(self) -> E | None:
+        return self._image("old", self.record.old)
+
+    @property
+    def new(self) -> E | None:
+        return self._image("new", self.record.new)
+
+    def _image(self, name: str, item: Item | None) -> E | None:
+        if name not in self._decoded and item is not None:
+            if self._of is None:
+                raise NotAnEntity(f"{self.record.key} of {self.record.table} is no entity of the design")
+            self._decoded[name] = self._of.decode(item)
+        entity: E | None = self._decoded.get(name)
+        return entity
+
+    @property
+    def kind(self) -> Kind:
+        return self.record.kind
+
+    @property
+    def entity(self) -> str | None:
+        """The entity's name; None for an item that is none of the design's."""
+        return None if self._of is None else self._of.name
+
+    @property
+    def sequence_number(self) -> str:
+        return self.record.sequence
+
+    @property
+    def event_id(self) -> str:
+        """The same each time this change is handled: what a receiver needs to recognise it."""
+        return self.record.event_id
+
+    @property
+    def at(self) -> float:
+        """When it was made, in seconds since the epoch, rounded down."""
+        return self.record.at
+
+    @property
+    def expired(self) -> bool:
+        """Whether the item's time to live was over, and the service deleted it."""
+        return self.record.kind == "REMOVE" and self.record.by_service
+
+    @property
+    def is_snapshot(self) -> bool:
+        return self.record.is_snapshot
+
+    @property
+    def changed(self) -> frozenset[str]:
+        """The names of the attributes that differ."""
+        return changed_attributes(self.record)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.kind} {self.entity or self.record.table} {self.record.key}>"
+
+
+class Insert(Change[E]):
+    """A new item, or one of a snapshot."""
+
+    __slots__ = ()
+
+    @property
+    def new(self) -> E:
+        return _there(self._image("new", self.record.new), "NEW_IMAGE")
+
+
+class Modify(Change[E]):
+    __slots__ = ()
+
+    @property
+    def old(self) -> E:
+        return _there(self._image("old", self.record.old), "OLD_IMAGE")
+
+    @property
+    def new(self) -> E:
+        return _there(self._image("new", self.record.new), "NEW_IMAGE")
+
+
+class Remove(Change[E]):
+    __slots__ = ()
+
+    @property
+    def old(self) -> E:
+        return _there(self._image("old", self.record.old), "OLD_IMAGE")
+
+
+def _there(entity: E | None, view: str) -> E:
+    if entity is None:
+        raise ImageNotShown(view)
+    return entity
+
+
+def changed_attributes(record: Record) -> frozenset[str]:
+    old, new = record.old or {}, record.new or {}
+    return frozenset(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+
+
+CHANGES: dict[str, type[Change[Any]]] = {"INSERT": Insert, "MODIFY": Modify, "REMOVE": Remove}

@@ -1,0 +1,153 @@
+"""One shard, read under its lease: from its position to its end, a batch at a time."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from stator.errors import (
+    ExpiredIterator,
+    LimitExceeded,
+    ResourceNotFound,
+    ServiceError,
+    SlowDown,
+    TrimmedDataAccess,
+    ValidationFailed,
+)
+from stator.pipeline.workers.change import Record, read_record
+from stator.pipeline.workers.holding import Holder
+from stator.pipeline.workers.leases import OLDEST
+from stator.tables.work import Call, Pause, Work
+
+log = logging.getLogger("stator.workers")
+
+_LABEL = "stream"
+_SHORTEST_PAUSE_SECONDS = 0.02
+
+
+class Consumer(Holder):
+    """Of one shard."""
+
+    _skip_before = 0.0
+    _is_gone = False
+
+    def work(self) -> Work[None]:
+        iterator = yield from self._iterator()
+        pause, since = _SHORTEST_PAUSE_SECONDS, 0.0
+        buffer: list[Record] = []
+        while iterator is not None and not self.is_to_stop:
+            self.held()
+            asked_at = self.context.now()
+            found, following = yield from self._page(iterator)
+            if found is None:
+                buffer = []
+                iterator = yield from self._iterator() if following is None else _same(following)
+                continue
+            since = since if buffer else self.context.now()
+            buffer += found
+            iterator = following
+            if buffer and self._is_due(buffer, since, iterator):
+                yield from self._handle(buffer)
+                buffer = []
+            if found:
+                pause = _SHORTEST_PAUSE_SECONDS
+            elif iterator is not None:
+                self.progress.lag_seconds = 0.0 if not buffer else self._age(buffer[0])
+                if not buffer:
+                    self.caught_up_at = asked_at
+                yield Pause(pause)
+                pause = min(pause * 2, self.tools.options.idle_seconds)
+        yield from self._leave(is_end=iterator is None)
+
+    def _is_due(self, buffer: Sequence[Record], since: float, following: str | None) -> bool:
+        options = self.tools.options
+        is_old = self.context.now() - since >= options.window_seconds
+        return len(buffer) >= options.batch_records or is_old or following is None
+
+    def _page(self, iterator: str) -> Work[tuple[list[Record] | None, str | None]]:
+        """Records, and where to go on; None instead of records when the reading has to start anew from the position."""
+        limit = min(self.tools.options.batch_records, 1000)
+        try:
+            page = yield Call("GetRecords", {"ShardIterator": iterator, "Limit": limit}, _LABEL)
+        except ExpiredIterator:
+            return None, None
+        except TrimmedDataAccess:
+            yield from self._lost_some()
+            return None, None
+        except (SlowDown, LimitExceeded) as error:
+            log.debug("%s: %s", self.lease.name, error)
+            yield Pause(self.context.backoff(3, 0.1, 5.0))
+            return [], iterator
+        lease = self.lease
+        records = [read_record(raw, lease.table, lease.shard) for raw in page["Records"]]
+        self.progress.records += len(records)
+        return [record for record in records if record.at >= self._skip_before], page.get("NextShardIterator")
+
+    def _handle(self, records: list[Record]) -> Work[None]:
+        self.progress.lag_seconds = self._age(records[0])
+        handled = yield from self.handling.run(records)
+        self.progress.add_batch(handled)
+        yield from self.move(records[-1].sequence, self._age(records[-1]))
+
+    def _leave(self, *, is_end: bool) -> Work[None]:
+        if is_end:
+            yield from self.tools.leases.end(self.held(), lost=self._is_gone)
+        else:
+            yield from self.give()
+
+    def _age(self, record: Record) -> float:
+        return max(0.0, self.context.now() - record.at)
+
+    # -- where to read
+
+    def _iterator(self) -> Work[str | None]:
+        """An iterator at the position; None when the shard is gone, and so at its end for us."""
+        position = self.lease.position
+        request = {"StreamArn": self.lease.stream, "ShardId": self.lease.shard}
+        if position == OLDEST:
+            request["ShardIteratorType"] = OLDEST
+        elif position.startswith("AT:"):
+            return (yield from self._at(float(position[3:])))
+        else:
+            request |= {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": position}
+        try:
+            reply = yield Call("GetShardIterator", request, _LABEL)
+        except TrimmedDataAccess:
+            yield from self._lost_some()
+            return (yield from self._iterator())
+        except ResourceNotFound:
+            self._lost_all()
+            return None
+        return str(reply["ShardIterator"])
+
+    def _at(self, at: float) -> Work[str | None]:
+        """From a moment on. Where that kind of iterator is not known, from the oldest on, leaving out what came before."""
+        request = {"StreamArn": self.lease.stream, "ShardId": self.lease.shard}
+        try:
+            reply = yield Call(
+                "GetShardIterator", {**request, "ShardIteratorType": "AT_TIMESTAMP", "Timestamp": int(at)}, _LABEL
+            )
+        except ResourceNotFound:
+            self._lost_all()
+            return None
+        except (ValidationFailed, ServiceError) as refused:
+            if isinstance(refused, SlowDown):
+                raise
+            self._skip_before = float(int(at))
+            reply = yield Call("GetShardIterator", {**request, "ShardIteratorType": OLDEST}, _LABEL)
+        return str(reply["ShardIterator"])
+
+    def _lost_some(self) -> Work[None]:
+        self.progress.lost += 1
+        log.error("%s: changes after %s were trimmed before they were read", self.lease.name, self.lease.position)
+        yield from self.move(OLDEST)
+
+    def _lost_all(self) -> None:
+        self._is_gone = True
+        self.progress.lost += 1
+        log.error("%s is gone from the stream; it was read up to %s", self.lease.name, self.lease.position)
+
+
+def _same(value: str) -> Work[str]:
+    yield from ()
+    return value

@@ -1,0 +1,155 @@
+"""One batch through all subscribers: retries, parking, and what became of every record.
+
+Subscribers take the batch one after the other. A key that one of them cannot handle is tried again, alone, and then parked from the change at fault on: the
+later subscribers get its earlier changes only, and each parked change remembers which subscribers have had it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from stator.errors import ConnectionTrouble, SlowDown, TryLater
+from stator.pipeline.workers.change import Record, key_mark
+from stator.pipeline.workers.leases import Lease
+from stator.pipeline.workers.options import WorkerOptions
+from stator.pipeline.workers.parking import ParkedRecord, Parking
+from stator.pipeline.workers.subscribers import Failure, Scope, Subscriber
+from stator.tables.work import Pause, Work
+
+log = logging.getLogger("stator.workers")
+
+# Not the change is at fault: tried again for as long as it takes.
+_OUTAGES = (TryLater, SlowDown, ConnectionTrouble)
+
+
+@dataclass(slots=True)
+class Handled:
+    """``parked`` counts the changes put aside."""
+
+    handled: int = 0
+    parked: int = 0
+    retried: int = 0
+
+
+@dataclass(slots=True)
+class _Parked:
+    """Where a key's changes stop being handled, in this batch, and since which subscriber."""
+
+    sequence: int
+    subscriber: str
+    error: BaseException
+    done: tuple[str, ...]
+    records: list[ParkedRecord] = field(default_factory=list)
+
+
+class Handling:
+    def __init__(
+        self,
+        subscribers: Sequence[Subscriber],
+        parking: Parking,
+        options: WorkerOptions,
+        scope: Scope,
+        check: Callable[[], Lease],
+    ) -> None:
+        """``check`` gives the lease, and raises LeaseLost once it is over."""
+        self._subscribers = subscribers
+        self._parking = parking
+        self._options = options
+        self._scope = scope
+        self._check = check
+        self._marks: set[str] | None = None
+
+    def run(self, records: Sequence[Record]) -> Work[Handled]:
+        if self._marks is None:
+            self._marks = yield from self._parking.marks()
+        handled = Handled()
+        batch = yield from self._put_aside(records, handled)
+        parked: dict[str, _Parked] = {}
+        for number, subscriber in enumerate(self._subscribers):
+            wanted = [
+                record
+                for record in batch
+                if _is_before(record, parked) and subscriber.wants(record, self._scope.context)
+            ]
+            done = tuple(each.name for each in self._subscribers[:number])
+            for failure in (yield from self._tried(subscriber, wanted, handled)):
+                mark = key_mark(failure.record.table, failure.record.key)
+                sequence = int(failure.record.sequence or 0)
+                parked[mark] = _Parked(sequence, subscriber.name, failure.error, done)
+        for mark, each in parked.items():
+            yield from self._park(mark, each, batch, handled)
+        handled.handled = len(batch) - handled.parked
+        return handled
+
+    def _put_aside(self, records: Sequence[Record], handled: Handled) -> Work[list[Record]]:
+        """Changes of keys that are parked already join those; the others are left."""
+        assert self._marks is not None
+        left = []
+        for record in records:
+            mark = key_mark(record.table, record.key) if self._marks else ""
+            if mark in self._marks:
+                if (yield from self._parking.add(self._check(), mark, ParkedRecord(record, ()))):
+                    handled.parked += 1
+                    continue
+                self._marks.discard(mark)
+            left.append(record)
+        return left
+
+    def _tried(self, subscriber: Subscriber, records: list[Record], handled: Handled) -> Work[list[Failure]]:
+        """Handle them; what fails is tried again. The keys that failed for good."""
+        attempt = 0
+        while records:
+            self._check()
+            failures = yield from subscriber.handle(records, self._scope)
+            if not failures:
+                return []
+            is_outage = all(isinstance(failure.error, _OUTAGES) for failure in failures)
+            attempt += not is_outage
+            if attempt >= self._options.max_attempts:
+                return failures
+            handled.retried += 1
+            pause = self._scope.context.backoff(
+                max(attempt, 1), self._options.backoff_seconds, self._options.max_backoff_seconds
+            )
+            first = failures[0]
+            log.warning(
+                "%s failed for %s of %s (%s: %s), and is tried again in %.2f seconds",
+                subscriber.name, first.record.key, first.record.table, type(first.error).__name__, first.error, pause,
+            )  # fmt: skip
+            yield Pause(pause)
+            records = _remaining(records, failures)
+        return []
+
+    def _park(self, mark: str, parked: _Parked, batch: Sequence[Record], handled: Handled) -> Work[None]:
+        assert self._marks is not None
+        records = [
+            ParkedRecord(record, parked.done)
+            for record in batch
+            if int(record.sequence or 0) >= parked.sequence and key_mark(record.table, record.key) == mark
+        ]
+        yield from self._parking.park(self._check(), records, parked.subscriber, parked.error)
+        self._marks.add(mark)
+        handled.parked += len(records)
+        log.error(
+            "%s cannot be handled by %s (%s: %s): parked with its %d changes",
+            records[0].record.key, parked.subscriber, type(parked.error).__name__, parked.error, len(records),
+        )  # fmt: skip
+
+
+def _is_before(record: Record, parked: dict[str, _Parked]) -> bool:
+    if not parked:
+        return True
+    found = parked.get(key_mark(record.table, record.key))
+    return found is None or int(record.sequence or 0) < found.sequence
+
+
+def _remaining(records: Sequence[Record], failures: Sequence[Failure]) -> list[Record]:
+    """Of the keys that failed, the changes from the one at fault on."""
+    start = {(failure.record.table, failure.record.key): int(failure.record.sequence or 0) for failure in failures}
+    return [
+        record
+        for record in records
+        if (place := start.get((record.table, record.key))) is not None and int(record.sequence or 0) >= place
+    ]

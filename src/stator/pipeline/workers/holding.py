@@ -1,0 +1,137 @@
+"""Holding a lease: what a consumer of a shard and one of a snapshot have in common."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from stator.errors import LeaseLost
+from stator.pipeline.workers.handling import Handled, Handling
+from stator.pipeline.workers.leases import Lease, LeaseTable
+from stator.pipeline.workers.options import RETENTION_SECONDS, WorkerOptions
+from stator.pipeline.workers.parking import Parking
+from stator.pipeline.workers.subscribers import Scope, Subscriber
+from stator.tables.context import Context
+from stator.tables.work import Pause, Work
+
+log = logging.getLogger("stator.workers")
+
+
+@dataclass(slots=True)
+class Progress:
+    """What is known of the reading, for whoever shows it. ``lag_seconds`` is the age of the oldest change not yet handled, at most."""
+
+    records: int = 0
+    handled: int = 0
+    parked: int = 0
+    retried: int = 0
+    batches: int = 0
+    lost: int = 0
+    lag_seconds: float = 0.0
+
+    @property
+    def trim_seconds(self) -> float:
+        """How long until the oldest change not yet handled is gone from the stream."""
+        return RETENTION_SECONDS - self.lag_seconds
+
+    def add_batch(self, handled: Handled) -> None:
+        self.handled += handled.handled
+        self.parked += handled.parked
+        self.retried += handled.retried
+        self.batches += 1
+
+    def add(self, other: Progress) -> None:
+        """Of several together: counts are summed, and the lag is that of the slowest."""
+        self.records += other.records
+        self.handled += other.handled
+        self.parked += other.parked
+        self.retried += other.retried
+        self.batches += other.batches
+        self.lost += other.lost
+        self.lag_seconds = max(self.lag_seconds, other.lag_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What every holder of a lease works with."""
+
+    context: Context
+    group: str
+    leases: LeaseTable
+    parking: Parking
+    subscribers: Sequence[Subscriber]
+    options: WorkerOptions
+
+
+class Holder:
+    """``stop`` ends it after the batch at hand; ``when_done`` is told when it is over, however it ended."""
+
+    def __init__(
+        self, tools: Tools, lease: Lease, when_done: Callable[[Holder], None], not_before: float = 0.0
+    ) -> None:
+        """``not_before`` is when the former holder's time is over: it may be at work until then."""
+        self.tools = tools
+        self.context = tools.context
+        self.lease = lease
+        self.progress = Progress()
+        self.is_done = False
+        # Everything that was written before this moment has been handled.
+        self.caught_up_at = 0.0
+        self._when_done = when_done
+        self._not_before = not_before
+        self._is_lost = False
+        self._is_stopping = False
+        scope = Scope(tools.context, tools.group, lease.shard, lease.fence, self.held)
+        self.handling = Handling(tools.subscribers, tools.parking, tools.options, scope, self.held)
+
+    # -- from outside
+
+    def stop(self) -> None:
+        self._is_stopping = True
+
+    def lose(self) -> None:
+        """The lease is another's: nothing more is handled."""
+        self._is_lost = True
+
+    def see(self, lease: Lease) -> None:
+        """The lease as it is now, renewed or asked for."""
+        if lease.fence == self.lease.fence:
+            self.lease = lease
+
+    def held(self) -> Lease:
+        if self._is_lost or self.context.now() >= self.lease.until:
+            raise LeaseLost(f"the lease on {self.lease.name} was lost", hint="another worker goes on from its position")
+        return self.lease
+
+    @property
+    def is_to_stop(self) -> bool:
+        return self._is_stopping or self.lease.wanted is not None
+
+    # -- the work
+
+    def run(self) -> Work[None]:
+        try:
+            while (wait := self._not_before - self.context.now()) > 0:
+                yield Pause(min(wait, 1.0))
+            yield from self.work()
+        except LeaseLost:
+            log.warning("%s was taken over by another worker", self.lease.name)
+        finally:
+            self.is_done = True
+            self._when_done(self)
+
+    def work(self) -> Work[None]:
+        raise NotImplementedError
+
+    def move(self, position: str, lag_seconds: float = 0.0) -> Work[None]:
+        """Write down that everything up to a position is done."""
+        moved = yield from self.tools.leases.move(self.held(), position, lag_seconds)
+        if moved is None:
+            self.lose()
+            self.held()
+        else:
+            self.see(moved)
+
+    def give(self) -> Work[None]:
+        yield from self.tools.leases.give(self.held())

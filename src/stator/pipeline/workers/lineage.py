@@ -1,0 +1,119 @@
+"""Which shards there are, which of them may be read now, and which leases are to be made and forgotten. Pure: no requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stator.pipeline.workers.leases import FIRST, OLDEST, SNAPSHOT, Beginning, Group, Lease
+from stator.pipeline.workers.options import RETENTION_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class ShardInfo:
+    id: str
+    parent: str | None
+    is_open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StreamInfo:
+    """A table's stream and its shards as listed."""
+
+    table: str
+    arn: str
+    shards: tuple[ShardInfo, ...]
+
+    @property
+    def ids(self) -> frozenset[str]:
+        return frozenset(shard.id for shard in self.shards)
+
+
+def read_shards(pages: Sequence[Mapping[str, Any]]) -> tuple[ShardInfo, ...]:
+    return tuple(
+        ShardInfo(
+            shard["ShardId"], shard.get("ParentShardId"), "EndingSequenceNumber" not in shard["SequenceNumberRange"]
+        )
+        for page in pages
+        for shard in page["Shards"]
+    )
+
+
+def first_beginning(stream: StreamInfo, start: str, at: float) -> Beginning:
+    """Where a group begins. From the oldest change on, every shard is read whole; otherwise the open ones from ``at`` on, and the closed ones never."""
+    if start == "oldest":
+        return Beginning(stream.table, stream.arn, start, at)
+    return Beginning(
+        stream.table,
+        stream.arn,
+        start,
+        at,
+        frozenset(shard.id for shard in stream.shards if shard.is_open),
+        frozenset(shard.id for shard in stream.shards if not shard.is_open),
+        is_ready=start != "snapshot",
+    )
+
+
+def new_leases(stream: StreamInfo, beginning: Beginning, group: Group) -> list[Lease]:
+    made = []
+    first = Lease(stream.table, SNAPSHOT, stream.arn, FIRST)
+    if not beginning.is_ready and first.name not in group.leases:
+        made.append(first)
+    for shard in stream.shards:
+        lease = Lease(stream.table, shard.id, stream.arn, _first_position(shard.id, beginning), shard.parent)
+        if lease.name not in group.leases and shard.id not in beginning.skipped:
+            made.append(lease)
+    return made
+
+
+def _first_position(shard: str, beginning: Beginning) -> str:
+    return f"AT:{beginning.at!r}" if shard in beginning.opened else OLDEST
+
+
+def is_ready(lease: Lease, group: Group, streams: Mapping[str, StreamInfo]) -> bool:
+    """Whether a shard may be read: its parent has been, or is not there to be read."""
+    if lease.is_ended:
+        return False
+    beginning = group.beginnings.get(lease.table)
+    if beginning is None:
+        return False
+    if lease.shard == SNAPSHOT or not beginning.is_ready:
+        return lease.shard == SNAPSHOT
+    if lease.stream == beginning.stream and _has_older_stream(lease, group):
+        return False
+    if lease.parent is None:
+        return True
+    parent = group.leases.get(f"{lease.table}#{lease.parent}")
+    if parent is not None:
+        return parent.is_ended
+    # Without a lease it was skipped, or forgotten after its end, or trimmed before this group knew it. Only one that is
+    # listed and not skipped is about to get its lease, and has to be waited for.
+    stream = streams.get(lease.table)
+    listed = stream is not None and lease.parent in stream.ids
+    return not listed or lease.parent in beginning.skipped
+
+
+def _has_older_stream(lease: Lease, group: Group) -> bool:
+    """Whether a stream that the table had before, and that was switched off, is not read to its end yet."""
+    return any(
+        other.table == lease.table and other.stream != lease.stream and not other.is_ended
+        for other in group.leases.values()
+    )
+
+
+def forgettable(group: Group, streams: Mapping[str, StreamInfo], now: float) -> list[Lease]:
+    """Leases that ended longer ago than a stream remembers, and whose shards are gone.
+
+    That a shard is not listed is not enough: this worker's list may be from before the shard was there, and a lease that is made anew
+    would be read again from its beginning.
+    """
+    return [
+        lease
+        for lease in group.leases.values()
+        if lease.is_ended
+        and lease.ended_at + RETENTION_SECONDS < now
+        and lease.shard != SNAPSHOT
+        and lease.table in streams
+        and lease.shard not in streams[lease.table].ids
+    ]

@@ -1,0 +1,46 @@
+"""How workers behave. The defaults are for AWS and for the embedded engine alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from stator.errors import ConfigurationError
+
+RETENTION_SECONDS: Final = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    """``start`` is where a group begins that has never read: with what happens from now on (``latest``), with the oldest change there is (``oldest``), or with
+    every item of the tables and then the changes (``snapshot``).
+
+    A lease lasts ``lease_seconds`` and is renewed three times in it; ``drift_seconds`` is how much the clocks of workers may differ. A worker asked for a
+    lease has ``handover_seconds`` to give it, then it is taken. A batch is handled when it has ``batch_records`` or is ``window_seconds`` old.
+    A change that fails is tried ``max_attempts`` times in all, with pauses between ``backoff_seconds`` and ``max_backoff_seconds``, and
+    then its item is parked. An idle shard is asked again after at most ``idle_seconds``. Shards are listed every ``sync_seconds``.
+    """
+
+    start: str = "latest"
+    lease_seconds: float = 10.0
+    drift_seconds: float = 1.0
+    handover_seconds: float = 30.0
+    batch_records: int = 1000
+    window_seconds: float = 0.0
+    max_attempts: int = 5
+    backoff_seconds: float = 0.1
+    max_backoff_seconds: float = 10.0
+    idle_seconds: float = 0.5
+    sync_seconds: float = 10.0
+    max_leases: int = 64
+
+    def __post_init__(self) -> None:
+        if self.start not in ("latest", "oldest", "snapshot"):
+            raise ConfigurationError(f"start={self.start!r}", hint="latest, oldest or snapshot")
+        positive = ("lease_seconds", "handover_seconds", "backoff_seconds", "idle_seconds", "sync_seconds")
+        for name in positive:
+            if getattr(self, name) <= 0:
+                raise ConfigurationError(f"{name} is more than 0", hint=f"not {getattr(self, name)}")
+        for name in ("batch_records", "max_attempts", "max_leases"):
+            if getattr(self, name) < 1:
+                raise ConfigurationError(f"{name} is at least 1", hint=f"not {getattr(self, name)}")

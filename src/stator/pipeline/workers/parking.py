@@ -1,0 +1,238 @@
+"""Parked keys: items whose changes cannot be handled are put aside with all their later changes, so that the rest of the shard goes on.
+
+    PK  WORK#billing#PARKED            SK  shop#5c0a…      key, table, error, handler, attempts, since, first, last, count, retry_until
+    PK  WORK#billing#PARKED#shop#5c0a…   SK  1000…42#000   record (compressed JSON, in pieces where it is large), done
+
+The first line is the *head*: as long as it is there, the key is parked, and whoever reads its shard adds its changes to the second kind. ``retry`` handles those
+in order and takes the head away once there are none left, on condition that none was added meanwhile; so the next change of the key is handled only
+after all the parked ones. ``drop`` forgets them.
+
+Additions are made in one transaction with a check of the lease: a worker that has lost its shard adds nothing.
+"""
+
+from __future__ import annotations
+
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from stator.errors import ConditionFailed, LeaseLost, TransactionCanceled
+from stator.model.values import Item
+from stator.patterns.listing import prefix_query, query_all
+from stator.pipeline.workers.change import Record, key_mark, read_record
+from stator.pipeline.workers.leases import Lease, LeaseTable
+from stator.tables.context import Context
+from stator.tables.expressions import Expressions
+from stator.tables.work import Call, Work
+
+_LABEL: Final = "parked changes"
+_PIECE_BYTES: Final = 300_000
+_ERROR_LENGTH: Final = 1000
+RETRY_SECONDS: Final = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedKey:
+    """``first`` and ``last`` are sequence numbers, ``count`` is how many changes were put aside; ``handler`` is the one that failed."""
+
+    mark: str
+    table: str
+    key: str
+    handler: str
+    error: str
+    since: float
+    first: str
+    last: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedRecord:
+    """``done`` are the handlers that had handled it before it was parked."""
+
+    record: Record
+    done: tuple[str, ...]
+
+
+class Parking:
+    def __init__(self, context: Context, group: str, leases: LeaseTable) -> None:
+        self._context = context
+        self._place = context.schema.place
+        self._partition = f"WORK#{group}#PARKED"
+        self._leases = leases
+
+    # -- by workers
+
+    def marks(self) -> Work[set[str]]:
+        """The marks of all parked keys."""
+        items = yield from query_all(prefix_query(self._place, self._partition, ""), _LABEL)
+        return {item[self._place.sort]["S"] for item in items}
+
+    def park(self, lease: Lease, records: Sequence[ParkedRecord], handler: str, error: BaseException) -> Work[None]:
+        """Put a key aside, with these changes of it. LeaseLost if the shard is another's by now."""
+        first = records[0].record
+        mark = key_mark(first.table, first.key)
+        head: Item = {
+            **self._place.key(self._partition, mark),
+            "table": {"S": first.table},
+            "key": {"S": first.key},
+            "handler": {"S": handler},
+            "error": {"S": f"{type(error).__name__}: {error}"[:_ERROR_LENGTH]},
+            "since": {"N": repr(self._context.now())},
+            "first": {"S": first.sequence},
+            "last": {"S": first.sequence},
+            "count": {"N": "0"},
+        }
+        yield from self._write(lease, [{"Put": {"TableName": self._place.table, "Item": head}}])
+        for each in records:
+            yield from self.add(lease, mark, each)
+
+    def add(self, lease: Lease, mark: str, parked: ParkedRecord) -> Work[bool]:
+        """Add a change to a parked key; False if the key is not parked any more."""
+        yield from self._pieces(lease, mark, parked)
+        written = Expressions()
+        last, count = written.name("last"), written.name("count")
+        sequence = written.value({"S": parked.record.sequence})
+        update = {
+            "TableName": self._place.table,
+            "Key": self._place.key(self._partition, mark),
+            "UpdateExpression": f"SET {last} = {sequence}, {count} = {count} + {written.value({'N': '1'})}",
+            "ConditionExpression": f"attribute_exists({written.name('key')})",
+        }
+        try:
+            yield from self._write(lease, [{"Update": written.into(update)}])
+        except ConditionFailed:
+            yield from self._forget(mark, parked.record.sequence)
+            return False
+        return True
+
+    def _pieces(self, lease: Lease, mark: str, parked: ParkedRecord) -> Work[None]:
+        packed = zlib.compress(orjson.dumps(parked.record.raw))
+        pieces = [packed[at : at + _PIECE_BYTES] for at in range(0, len(packed), _PIECE_BYTES)]
+        for number, piece in enumerate(pieces):
+            item: Item = {
+                **self._place.key(f"{self._partition}#{mark}", f"{parked.record.sequence:0>40}#{number:03d}"),
+                "record": {"B": b64encode(piece).decode()},
+                "shard": {"S": parked.record.shard},
+                "table": {"S": parked.record.table},
+                "done": {"L": [{"S": name} for name in parked.done]},
+            }
+            yield from self._write(lease, [{"Put": {"TableName": self._place.table, "Item": item}}])
+
+    def _write(self, lease: Lease, actions: list[dict[str, Any]]) -> Work[None]:
+        """In one transaction with a check of the lease."""
+        request = {"TransactItems": [self._leases.check(lease), *actions], "ClientRequestToken": self._context.token()}
+        try:
+            yield Call("TransactWriteItems", request, _LABEL)
+        except TransactionCanceled as cancelled:
+            codes = [reason.get("Code") for reason in cancelled.reasons]
+            if codes[0] == "ConditionalCheckFailed":
+                raise LeaseLost(f"the lease on {lease.name} was lost") from None
+            if "ConditionalCheckFailed" in codes:
+                raise ConditionFailed from None
+            raise
+
+    # -- by those who look after them
+
+    def keys(self) -> Work[list[ParkedKey]]:
+        items = yield from query_all(prefix_query(self._place, self._partition, ""), _LABEL)
+        return [self._read(item) for item in items]
+
+    def _read(self, item: Item) -> ParkedKey:
+        return ParkedKey(
+            item[self._place.sort]["S"],
+            item["table"]["S"],
+            item["key"]["S"],
+            item["handler"]["S"],
+            item["error"]["S"],
+            float(item["since"]["N"]),
+            item["first"]["S"],
+            item["last"]["S"],
+            int(item["count"]["N"]),
+        )
+
+    def records(self, mark: str) -> Work[list[ParkedRecord]]:
+        items = yield from query_all(prefix_query(self._place, f"{self._partition}#{mark}", ""), _LABEL)
+        pieces: dict[str, list[Item]] = {}
+        for item in items:
+            pieces.setdefault(item[self._place.sort]["S"].partition("#")[0], []).append(item)
+        found = []
+        for parts in pieces.values():
+            packed = b"".join(b64decode(part["record"]["B"]) for part in parts)
+            record = read_record(orjson.loads(zlib.decompress(packed)), parts[0]["table"]["S"], parts[0]["shard"]["S"])
+            found.append(ParkedRecord(record, tuple(name["S"] for name in parts[0]["done"]["L"])))
+        return found
+
+    def claim(self, mark: str) -> Work[ParkedKey | None]:
+        """Be the only one to retry a key for a while; None if it is not parked, or somebody is at it."""
+        now = self._context.now()
+        written = Expressions()
+        until = written.name("retry_until")
+        request = {
+            "TableName": self._place.table,
+            "Key": self._place.key(self._partition, mark),
+            "UpdateExpression": f"SET {until} = {written.value({'N': repr(now + RETRY_SECONDS)})}",
+            "ConditionExpression": f"attribute_exists({written.name('key')}) AND "
+            f"(attribute_not_exists({until}) OR {until} < {written.value({'N': repr(now)})})",
+            "ReturnValues": "ALL_NEW",
+        }
+        try:
+            reply = yield Call("UpdateItem", written.into(request), _LABEL)
+        except ConditionFailed:
+            return None
+        return self._read(reply["Attributes"])
+
+    def look(self, mark: str) -> Work[ParkedKey | None]:
+        """The key as it is parked now; None if it is not."""
+        request = {
+            "TableName": self._place.table,
+            "Key": self._place.key(self._partition, mark),
+            "ConsistentRead": True,
+        }
+        reply = yield Call("GetItem", request, _LABEL)
+        return self._read(reply["Item"]) if "Item" in reply else None
+
+    def done(self, mark: str, record: Record) -> Work[None]:
+        """One parked change has been handled."""
+        yield from self._forget(mark, record.sequence)
+
+    def release(self, parked: ParkedKey) -> Work[bool]:
+        """The key is not parked any more, if no change was added since it looked so."""
+        written = Expressions()
+        request = {
+            "TableName": self._place.table,
+            "Key": self._place.key(self._partition, parked.mark),
+            "ConditionExpression": f"{written.name('count')} = {written.value({'N': str(parked.count)})}",
+        }
+        try:
+            yield Call("DeleteItem", written.into(request), _LABEL)
+        except ConditionFailed:
+            return False
+        return True
+
+    def failed(self, mark: str, handler: str, error: BaseException) -> Work[None]:
+        """A retry did not help: say why, and let others try."""
+        written = Expressions()
+        text = f"{type(error).__name__}: {error}"[:_ERROR_LENGTH]
+        request = {
+            "TableName": self._place.table,
+            "Key": self._place.key(self._partition, mark),
+            "UpdateExpression": f"SET {written.name('error')} = {written.value({'S': text})}, "
+            f"{written.name('handler')} = {written.value({'S': handler})} REMOVE {written.name('retry_until')}",
+            "ConditionExpression": f"attribute_exists({written.name('key')})",
+        }
+        try:
+            yield Call("UpdateItem", written.into(request), _LABEL)
+        except ConditionFailed:
+            return
+
+    def _forget(self, mark: str, sequence: str) -> Work[None]:
+        prefix = f"{sequence:0>40}#"
+        items = yield from query_all(prefix_query(self._place, f"{self._partition}#{mark}", prefix), _LABEL)
+        for item in items:
+            key = {name: item[name] for name in (self._place.partition, self._place.sort)}
+            yield Call("DeleteItem", {"TableName": self._place.table, "Key": key}, _LABEL)

@@ -1,0 +1,72 @@
+"""Parked keys, tried again or forgotten."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from stator.pipeline.workers.app import StreamApp
+from stator.pipeline.workers.leases import LeaseTable
+from stator.pipeline.workers.options import WorkerOptions
+from stator.pipeline.workers.parking import ParkedKey, ParkedRecord, Parking
+from stator.pipeline.workers.subscribers import Failure, Scope
+from stator.tables.context import Context
+from stator.tables.work import Work
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """``error`` says why it is still parked; None when it is not. ``handled`` counts the changes that were."""
+
+    parked: ParkedKey
+    handled: int
+    error: str | None = None
+
+
+class Retrying:
+    def __init__(self, context: Context, app: StreamApp) -> None:
+        self._context = context
+        self._app = app
+        usual = WorkerOptions()
+        leases = LeaseTable(context, app.name, usual.lease_seconds, usual.drift_seconds)
+        self.parking = Parking(context, app.name, leases)
+
+    def retry(self, mark: str) -> Work[Retried | None]:
+        """Handle the changes of a parked key, in order, and let it go; None if it is not parked, or somebody is at it already."""
+        parked = yield from self.parking.claim(mark)
+        handled = 0
+        while parked is not None:
+            for each in (yield from self.parking.records(mark)):
+                failure = yield from self._handled(each)
+                if failure is not None:
+                    name, error = failure
+                    yield from self.parking.failed(mark, name, error)
+                    return Retried(parked, handled, f"{type(error).__name__}: {error}")
+                yield from self.parking.done(mark, each.record)
+                handled += 1
+            if (yield from self.parking.release(parked)):
+                return Retried(parked, handled)
+            parked = yield from self.parking.look(mark)  # a change was added meanwhile
+        return None
+
+    def _handled(self, parked: ParkedRecord) -> Work[tuple[str, BaseException] | None]:
+        scope = Scope(self._context, self._app.name, parked.record.shard, 0, lambda: None)
+        for subscriber in self._app.subscribers:
+            if subscriber.name in parked.done or not subscriber.wants(parked.record, self._context):
+                continue
+            failures: list[Failure] = yield from subscriber.handle([parked.record], scope)
+            if failures:
+                return subscriber.name, failures[0].error
+        return None
+
+    def drop(self, mark: str) -> Work[Retried | None]:
+        """Forget the changes of a parked key: its next change is handled."""
+        parked = yield from self.parking.claim(mark)
+        dropped = 0
+        while parked is not None:
+            for each in (yield from self.parking.records(mark)):
+                yield from self.parking.done(mark, each.record)
+                dropped += 1
+            if (yield from self.parking.release(parked)):
+                return Retried(parked, dropped)
+            parked = yield from self.parking.look(mark)
+        return None

@@ -1,0 +1,163 @@
+"""A worker in threads: one that coordinates, one that renews leases, and one for each shard it has.
+
+with app.start(db) as running:
+    ...
+    running.catch_up()
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+import threading
+from collections.abc import Generator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from stator.clock import SystemClock
+from stator.errors import StatorError, StreamError
+from stator.pipeline.workers.holding import Progress
+from stator.pipeline.workers.options import WorkerOptions
+from stator.pipeline.workers.worker import Worker
+from stator.tables.db import Db
+from stator.tables.runner import Runner
+from stator.tables.work import Pause
+
+if TYPE_CHECKING:
+    from stator.pipeline.workers.app import StreamApp
+
+log = logging.getLogger("stator.workers")
+
+_POLL_SECONDS = 0.02
+
+
+class _WakefulRunner(Runner):
+    """Carries work out with pauses that end early when somebody has something for it to do."""
+
+    def __init__(self, runner: Runner) -> None:
+        super().__init__(
+            runner.transport,
+            runner.clock,
+            observers=runner.observers,
+            threads=runner.threads,
+            deadline_seconds=runner.deadline_seconds,
+        )
+        self._pool = runner._pool
+        self._called = threading.Event()
+
+    def wake(self) -> None:
+        self._called.set()
+
+    def _do(self, wish: Any) -> Any:
+        if type(wish) is not Pause or not isinstance(self.clock, SystemClock):
+            return super()._do(wish)
+        if self._called.wait(wish.seconds):
+            self._called.clear()
+        return None
+
+
+class Running:
+    def __init__(self, app: StreamApp, db: Db, options: WorkerOptions | None = None, name: str | None = None) -> None:
+        self._db = db
+        self._options = options or WorkerOptions()
+        self.name = name or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+        self.worker = Worker(db.context, app, self.name, self._options, self._spawn)
+        self._threads: list[threading.Thread] = []
+        self._runners = {name: _WakefulRunner(db.runner) for name in ("coordinate", "renew")}
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self.error: BaseException | None = None
+        self._spawn(self.worker.coordinate(), "coordinate", essential=True)
+        self._spawn(self.worker.renew(), "renew", essential=True)
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    # -- threads
+
+    def _spawn(self, work: Generator[Any, Any, Any], name: str, *, essential: bool = False) -> None:
+        runner = self._runners.get(name, self._db.runner)
+        thread = threading.Thread(
+            target=self._carry_out, args=(work, runner, essential), name=f"stator-{name}", daemon=True
+        )
+        with self._lock:
+            self._threads = [each for each in self._threads if each.is_alive() or each.ident is None]
+            self._threads.append(thread)
+        thread.start()
+
+    def _carry_out(self, work: Generator[Any, Any, Any], runner: Runner, essential: bool) -> None:
+        try:
+            runner.run(work)
+        except Exception as error:  # a thread has nobody to raise to
+            if essential:
+                self.error = error
+                self._over.set()
+                self.worker.stop()
+            else:
+                log.exception("a shard's consumer failed unexpectedly, and is begun again")
+        finally:
+            work.close()
+            self._wake()
+
+    # -- from outside
+
+    def progress(self) -> Progress:
+        return self.worker.progress()
+
+    def stop(self, timeout_seconds: float = 60.0) -> None:
+        """Finish the batches at hand, give the leases back, and end. Raises what made the worker end by itself, if anything did."""
+        self.worker.stop()
+        self._over.set()
+        left = timeout_seconds
+        while left > 0 and (alive := self._alive()):
+            self._wake()
+            alive[0].join(_POLL_SECONDS)
+            left -= _POLL_SECONDS
+        self._raise()
+
+    def _alive(self) -> list[threading.Thread]:
+        with self._lock:
+            return [
+                thread for thread in self._threads if thread.is_alive() and thread is not threading.current_thread()
+            ]
+
+    def wait(self, timeout_seconds: float | None = None) -> bool:
+        """Until the worker is stopped; False when the time is over first."""
+        over = self._over.wait(timeout_seconds)
+        self._raise()
+        return over
+
+    def catch_up(self, timeout_seconds: float = 60.0) -> None:
+        """Wait until everything that was written before this call has been handled, or parked, by this worker."""
+        since = self._db.context.now()
+        self.worker.look_again()
+        self._wake()
+        waited = 0.0
+        while not self.worker.has_caught_up(since):
+            if self._over.wait(_POLL_SECONDS):
+                self._raise()
+                raise StreamError("the worker was stopped before it had caught up")
+            waited += _POLL_SECONDS
+            if waited > timeout_seconds:
+                raise StreamError(
+                    f"the worker had not caught up after {timeout_seconds:g} seconds",
+                    hint=f"it is {self.progress().lag_seconds:.0f} seconds behind; wait longer, or add workers",
+                )
+
+    def _wake(self) -> None:
+        for runner in self._runners.values():
+            runner.wake()
+
+    def _raise(self) -> None:
+        if self.error is not None:
+            error, self.error = self.error, None
+            if isinstance(error, StatorError):
+                raise error
+            raise StreamError(f"the worker ended: {type(error).__name__}: {error}") from error

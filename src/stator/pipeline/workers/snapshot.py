@@ -1,0 +1,58 @@
+"""Every item of a table, before its changes: for a group that is to know all of it.
+
+The order is what makes it whole. First the group writes down that it reads the stream from this moment on (``Beginning``), then one worker reads the table, page
+by page, and hands every item to the handlers as an insert that ``is_snapshot``; only then is the stream read. A change that was made meanwhile may be in the item
+already, and is handled again after it; none is missed, and the last that handlers hear of an item is what it is. That holds if the reading of the
+table takes less than the day that a stream remembers.
+
+It is a lease like those of shards, on a shard named SNAPSHOT; its position is the key the next page begins after.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from stator.pipeline.workers.change import snapshot_record
+from stator.pipeline.workers.holding import Holder
+from stator.pipeline.workers.leases import FIRST
+from stator.tables.work import Call, Work
+
+
+class SnapshotConsumer(Holder):
+    def work(self) -> Work[None]:
+        table = self.lease.table
+        names = self._key_names()
+        while not self.is_to_stop:
+            position = self.lease.position
+            request: dict[str, Any] = {
+                "TableName": table,
+                "ConsistentRead": True,
+                "Limit": self.tools.options.batch_records,
+            }
+            if position != FIRST:
+                request["ExclusiveStartKey"] = orjson.loads(position)
+            self.held()
+            page = yield Call("Scan", request, "snapshot")
+            now = self.context.now()
+            records = [
+                snapshot_record(table, {name: item[name] for name in names}, item, now) for item in page["Items"]
+            ]
+            self.progress.records += len(records)
+            if records:
+                self.progress.add_batch((yield from self.handling.run(records)))
+            if "LastEvaluatedKey" not in page:
+                yield from self._end()
+                return
+            yield from self.move(orjson.dumps(page["LastEvaluatedKey"]).decode())
+        yield from self.give()
+
+    def _key_names(self) -> tuple[str, ...]:
+        plan = self.context.schema.tables[self.lease.table]
+        return (plan.partition,) if plan.sort is None else (plan.partition, plan.sort)
+
+    def _end(self) -> Work[None]:
+        lease = self.held()
+        yield from self.tools.leases.mark_ready(lease.table)
+        yield from self.tools.leases.end(lease)

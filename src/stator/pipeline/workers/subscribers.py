@@ -1,0 +1,215 @@
+"""Who gets changes: functions of the user's, called one by one or with batches; views and sinks are others.
+
+A subscriber is asked which records it wants and given a batch of them, in the stream's order. It tells which keys it failed for, and from which record on:
+everything before that, and everything of other keys, is done. It may be given the same records again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+from stator.pipeline.workers.change import CHANGES, Change, Record, changed_attributes
+from stator.tables.context import Context
+from stator.tables.reads import decoded
+from stator.tables.work import Outside, Work
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The first record of a key that could not be handled, and why."""
+
+    record: Record
+    error: BaseException
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a subscriber needs beside the records: the data layer, the shard they come from, and its lease's fence.
+
+    ``check`` raises LeaseLost once the lease is over, and is to be called before each record: from then on another worker handles them.
+    """
+
+    context: Context
+    group: str
+    shard: str
+    fence: int
+    check: Callable[[], Any]
+
+
+class Subscriber(Protocol):
+    @property
+    def name(self) -> str:
+        """Unique in the app, and the same from run to run."""
+        ...
+
+    def wants(self, record: Record, context: Context) -> bool: ...
+
+    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
+        """Handle what can be; one failure for each key that could not."""
+        ...
+
+
+def lanes(records: Iterable[Record]) -> list[list[Record]]:
+    """The records of each item, in order."""
+    found: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        found.setdefault((record.table, record.key), []).append(record)
+    return list(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which changes a function is for. Empty sets are for all."""
+
+    kinds: frozenset[str] = frozenset()
+    entities: tuple[type[Any], ...] = ()
+    changed: frozenset[str] = frozenset()
+    expired: bool | None = None
+
+    def accepts(self, record: Record, context: Context) -> bool:
+        if self.kinds and record.kind not in self.kinds:
+            return False
+        if self.expired is not None and (record.kind == "REMOVE" and record.by_service) != self.expired:
+            return False
+        if self.entities:
+            of = context.schema.of_item(record.image, record.table)
+            if of is None or of.cls not in self.entities:
+                return False
+        return not self.changed or bool(self.changed & changed_attributes(record))
+
+
+@dataclass(slots=True)
+class EachChange:
+    """A function called with one change at a time: items side by side, each item's changes in order."""
+
+    name: str
+    function: Callable[[Any], Any]
+    filter: Filter
+    concurrency: int = 1
+    _pool: _Pool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._pool = _Pool(self.concurrency)
+
+    def wants(self, record: Record, context: Context) -> bool:
+        return self.filter.accepts(record, context)
+
+    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
+        changes = yield from typed_all(records, scope.context)
+        run = partial(self._lane, changes=changes, check=scope.check)
+        failures: list[Failure | None] = yield Outside(partial(self._pool.map, run, lanes(records)))
+        return [failure for failure in failures if failure is not None]
+
+    def _lane(self, lane: list[Record], changes: dict[int, Change[Any]], check: Callable[[], Any]) -> Failure | None:
+        for record in lane:
+            check()
+            try:
+                finished(self.function(changes[id(record)]))
+            except (
+                Exception
+            ) as error:  # the function is the user's, and whatever it raises is a change that was not handled
+                return Failure(record, error)
+        return None
+
+
+@dataclass(slots=True)
+class Batches:
+    """A function called with a list of changes. Where it fails, halves of the batch are tried, down to the item at fault."""
+
+    name: str
+    function: Callable[[list[Any]], Any]
+    filter: Filter
+
+    def wants(self, record: Record, context: Context) -> bool:
+        return self.filter.accepts(record, context)
+
+    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
+        changes = yield from typed_all(records, scope.context)
+        send = partial(self._send, changes=changes, check=scope.check)
+        failures: list[Failure] = yield Outside(partial(halved, lanes(records), send))
+        return failures
+
+    def _send(
+        self, records: list[Record], changes: dict[int, Change[Any]], check: Callable[[], Any]
+    ) -> Exception | None:
+        check()
+        try:
+            finished(self.function([changes[id(record)] for record in records]))
+        except Exception as error:  # as above
+            return error
+        return None
+
+
+def halved(groups: list[list[Record]], send: Callable[[list[Record]], Exception | None]) -> list[Failure]:
+    """Send a batch, and where that fails its halves, down to what is at fault: whole items, never a part of one's changes, until one is
+    alone; then its changes one by one. ``send`` gets records in the stream's order, and gives the error, if any."""
+    error = send(sorted((record for group in groups for record in group), key=lambda each: int(each.sequence or 0)))
+    if error is None:
+        return []
+    if len(groups) > 1:
+        middle = len(groups) // 2
+        return halved(groups[:middle], send) + halved(groups[middle:], send)
+    for record in groups[0]:
+        failure = send([record]) if len(groups[0]) > 1 else error
+        if failure is not None:
+            return [Failure(record, failure)]
+    return []
+
+
+def typed_all(records: Sequence[Record], context: Context) -> Work[dict[int, Change[Any]]]:
+    """The changes as handlers see them, by their records' ids, with large values fetched."""
+    changes: dict[int, Change[Any]] = {}
+    for record in records:
+        of = context.schema.of_item(record.image, record.table)
+        entities: dict[str, Any] = {}
+        if of is not None and of.large:
+            for name, item in (("old", record.old), ("new", record.new)):
+                if item is not None:
+                    [entities[name]] = yield from decoded(context, of, [dict(item)])
+        changes[id(record)] = CHANGES[record.kind](record, of, entities)
+    return changes
+
+
+def finished(result: Any) -> None:
+    """Wait for what an asynchronous function gave, on the loop that all of them share."""
+    if inspect.isawaitable(result):
+        asyncio.run_coroutine_threadsafe(_awaited(result), _loop()).result()
+
+
+async def _awaited(result: Awaitable[Any]) -> None:
+    await result
+
+
+_loops: list[asyncio.AbstractEventLoop] = []
+_loops_lock = threading.Lock()
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    with _loops_lock:
+        if not _loops:
+            loop = asyncio.new_event_loop()
+            threading.Thread(target=loop.run_forever, name="stator-handlers", daemon=True).start()
+            _loops.append(loop)
+        return _loops[0]
+
+
+class _Pool:
+    """Threads for lanes, where there are several at once; otherwise the caller's own."""
+
+    def __init__(self, threads: int) -> None:
+        self._threads = threads
+        self._made: ThreadPoolExecutor | None = None
+
+    def map(self, function: Callable[[list[Record]], Failure | None], groups: list[list[Record]]) -> list[Any]:
+        if self._threads < 2 or len(groups) < 2:
+            return [function(group) for group in groups]
+        if self._made is None:
+            self._made = ThreadPoolExecutor(self._threads, "stator-lane")
+        return list(self._made.map(function, groups))

@@ -1,0 +1,244 @@
+"""A worker: finds shards, takes leases, and keeps a consumer at work on each.
+
+``coordinate`` and ``renew`` are two pieces of work without an end; consumers are more, started through ``spawn``. Whoever carries them out, threads or a test's
+loop, gives ``spawn`` and ends the worker with ``stop``.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from stator.errors import (
+    ConfigurationError,
+    ConnectionTrouble,
+    LeaseLost,
+    ResourceNotFound,
+    ServiceError,
+    StreamMissing,
+)
+from stator.pipeline.workers.balance import moves
+from stator.pipeline.workers.consumer import Consumer
+from stator.pipeline.workers.holding import Holder, Progress, Tools
+from stator.pipeline.workers.leases import SNAPSHOT, Beginning, Group, Lease, LeaseTable
+from stator.pipeline.workers.lineage import StreamInfo, first_beginning, forgettable, is_ready, new_leases, read_shards
+from stator.pipeline.workers.options import WorkerOptions
+from stator.pipeline.workers.parking import Parking
+from stator.pipeline.workers.snapshot import SnapshotConsumer
+from stator.tables.context import Context
+from stator.tables.work import Call, Gather, Pause, Work
+
+if TYPE_CHECKING:
+    from stator.pipeline.workers.app import StreamApp
+
+log = logging.getLogger("stator.workers")
+
+Spawn = Callable[[Work[None], str], None]
+_LABEL: Final = "stream"
+_TURN_SECONDS: Final = 1.0
+
+
+class Worker:
+    def __init__(self, context: Context, app: StreamApp, name: str, options: WorkerOptions, spawn: Spawn) -> None:
+        if not app.subscribers:
+            raise ConfigurationError(f"{app.name} has no handlers", hint="register some with @app.on.insert(...)")
+        self._context = context
+        self._app = app
+        self.name = name
+        self._options = options
+        self._spawn = spawn
+        self._leases = LeaseTable(context, app.name, options.lease_seconds, options.drift_seconds)
+        parking = Parking(context, app.name, self._leases)
+        self._tools = Tools(context, app.name, self._leases, parking, app.subscribers, options)
+        self._streams: dict[str, StreamInfo] = {}
+        self._next_listing = 0.0
+        self._is_stale = True
+        self._is_stopping = False
+        self.consumers: dict[str, Holder] = {}
+        self._past = Progress()
+        # The leases that were ready and not another's when this worker last looked, and when that was.
+        self._to_do: frozenset[str] = frozenset()
+        self._looked_at = 0.0
+
+    # -- from outside
+
+    def stop(self) -> None:
+        """End in good order: batches at hand are finished, leases given back."""
+        self._is_stopping = True
+        for consumer in list(self.consumers.values()):
+            consumer.stop()
+
+    def look_again(self) -> None:
+        """List the shards at the next turn."""
+        self._is_stale = True
+
+    @property
+    def is_idle(self) -> bool:
+        return not self.consumers
+
+    def progress(self) -> Progress:
+        """Of all shards together; the lag is that of the slowest."""
+        total = Progress()
+        total.add(self._past)
+        for consumer in list(self.consumers.values()):
+            total.add(consumer.progress)
+        return total
+
+    def has_caught_up(self, since: float) -> bool:
+        """Whether every change made before a moment has been handled, as far as it is this worker's to do."""
+        if self._looked_at < since or any(lease not in self.consumers for lease in self._to_do):
+            return False
+        return all(consumer.caught_up_at >= since for consumer in list(self.consumers.values()))
+
+    # -- renewing
+
+    def renew(self) -> Work[None]:
+        while not (self._is_stopping and self.is_idle):
+            consumers = [consumer for consumer in list(self.consumers.values()) if not consumer.is_done]
+            yield Gather([self._renew_one(consumer) for consumer in consumers])
+            yield Pause(self._options.lease_seconds / 3)
+
+    def _renew_one(self, consumer: Holder) -> Work[None]:
+        try:
+            renewed = yield from self._leases.renew(consumer.held())
+        except LeaseLost:
+            return  # it is too late: another may have looked, and be about to take it
+        except (ServiceError, ConnectionTrouble) as error:
+            # The lease runs out by itself, if this goes on: the consumer sees that by the clock.
+            log.warning("%s could not be renewed: %s", consumer.lease.name, error)
+            return
+        if renewed is None:
+            consumer.lose()
+        else:
+            consumer.see(renewed)
+
+    # -- coordinating
+
+    def coordinate(self) -> Work[None]:
+        while not self._is_stopping:
+            try:
+                yield from self._turn()
+            except (ServiceError, ConnectionTrouble) as error:
+                log.warning("%s could not look after its leases: %s", self.name, error)
+            yield Pause(_TURN_SECONDS)
+
+    def _turn(self) -> Work[None]:
+        now = self._context.now()
+        lists = self._is_stale or now >= self._next_listing
+        if lists:
+            self._is_stale = False
+            yield from self._list_streams()
+            self._next_listing = self._context.now() + self._options.sync_seconds
+        group = yield from self._leases.load()
+        group = yield from self._make_leases(group)
+        yield from self._balance(group)
+        if lists:
+            self._looked_at = now
+
+    def _list_streams(self) -> Work[None]:
+        for table in self._tables():
+            described = yield Call("DescribeTable", {"TableName": table}, _LABEL)
+            arn = described["Table"].get("LatestStreamArn")
+            if arn is None or not described["Table"].get("StreamSpecification", {}).get("StreamEnabled"):
+                raise StreamMissing(
+                    f"{table} has no stream", hint='db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES")) makes one'
+                )
+            self._streams[table] = yield from self._list_shards(table, arn)
+
+    def _tables(self) -> list[str]:
+        return [table.name for table in self._context.schema.plan.tables]
+
+    def _list_shards(self, table: str, arn: str) -> Work[StreamInfo]:
+        pages: list[dict[str, Any]] = []
+        request: dict[str, Any] = {"StreamArn": arn}
+        while True:
+            reply = yield Call("DescribeStream", request, _LABEL)
+            pages.append(reply["StreamDescription"])
+            last = pages[-1].get("LastEvaluatedShardId")
+            if last is None:
+                return StreamInfo(table, arn, read_shards(pages))
+            request = {"StreamArn": arn, "ExclusiveStartShardId": last}
+
+    def _make_leases(self, group: Group) -> Work[Group]:
+        changed = False
+        for stream in self._streams.values():
+            beginning = group.beginnings.get(stream.table)
+            if beginning is None:
+                beginning = yield from self._begin(stream)
+                changed = True
+            elif beginning.stream != stream.arn:
+                yield from self._leases.follow_new_stream(
+                    Beginning(stream.table, stream.arn, beginning.start, beginning.at)
+                )
+                changed = True
+                continue  # with what is written down now
+            for lease in new_leases(stream, beginning, group):
+                yield from self._leases.create(lease)
+                changed = True
+        for lease in forgettable(group, self._streams, self._context.now()):
+            yield from self._leases.delete(lease)
+            changed = True
+        return (yield from self._leases.load()) if changed else group
+
+    def _begin(self, stream: StreamInfo) -> Work[Beginning]:
+        """Write down where this group begins, or learn where somebody else said it does."""
+        at = self._context.now()
+        fresh = yield from self._list_shards(stream.table, stream.arn)
+        self._streams[stream.table] = fresh
+        begun = yield from self._leases.begin(first_beginning(fresh, self._options.start, at))
+        group = yield from self._leases.load()
+        found = group.beginnings[stream.table]
+        if begun:
+            log.info("%s begins to read %s from %s on", self._app.name, stream.table, found.start)
+        return found
+
+    # -- who works on what
+
+    def _balance(self, group: Group) -> Work[None]:
+        working = frozenset(name for name, consumer in list(self.consumers.items()) if not consumer.is_done)
+        self._to_do = frozenset(
+            lease.name
+            for lease in group.leases.values()
+            if is_ready(lease, group, self._streams)
+            and (lease.owner == self.name or lease.is_free(self._context.now(), self._options.drift_seconds))
+        )
+        found = moves(
+            group, self._streams, self.name, working, self._context.now(), self._options, self._context.random
+        )
+        for lease in [*found.take, *found.resume]:
+            if self._is_stopping:
+                return
+            # One that was handed over is taken, too: that gives it a fence of its own.
+            taken = yield from self._leases.take(lease, self.name)
+            if taken is not None and lease.name not in self.consumers:
+                self._start(taken, self._former_end(lease))
+        for lease in found.ask:
+            yield from self._leases.ask(lease, self.name)
+
+    def _former_end(self, lease: Lease) -> float:
+        """Until when the one it was taken from may believe to have it."""
+        if lease.owner in (None, self.name):
+            return 0.0
+        return lease.until + self._options.drift_seconds
+
+    def _start(self, lease: Lease, not_before: float) -> None:
+        kind = SnapshotConsumer if lease.shard == SNAPSHOT else Consumer
+        consumer = kind(self._tools, lease, self._ended, not_before)
+        self.consumers[lease.name] = consumer
+        if self._is_stopping:
+            consumer.stop()  # it was taken while the order to stop came: it is given back
+        self._spawn(self._consume(consumer), lease.name)
+
+    def _consume(self, consumer: Holder) -> Work[None]:
+        try:
+            yield from consumer.run()
+        except (ServiceError, ConnectionTrouble) as error:
+            level = logging.WARNING if not isinstance(error, ResourceNotFound) else logging.ERROR
+            log.log(level, "%s stopped, and is begun again: %s", consumer.lease.name, error)
+
+    def _ended(self, consumer: Holder) -> None:
+        consumer.progress.lag_seconds = 0.0
+        self._past.add(consumer.progress)
+        self.consumers.pop(consumer.lease.name, None)
+        self.look_again()  # a shard that ended has children

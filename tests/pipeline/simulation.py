@@ -1,0 +1,339 @@
+"""Several workers in one loop, under a virtual clock: it decides who goes next, and crashes, delays and refuses what it likes.
+
+Everything is chosen by one seed, so a schedule that goes wrong goes wrong again.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from stator import Design, Engine, Entity, Query, find, ident, read
+from stator.addresses import EngineTransport
+from stator.clock import VirtualClock
+from stator.errors import ConditionFailed, OutcomeUnknown, StatorError, Throttled
+from stator.pipeline.workers.app import StreamApp
+from stator.pipeline.workers.change import Record
+from stator.pipeline.workers.options import WorkerOptions
+from stator.pipeline.workers.subscribers import Failure, Scope, lanes
+from stator.pipeline.workers.worker import Worker
+from stator.tables.connecting import make_context
+from stator.tables.context import Context
+from stator.tables.lifecycle import Ensuring, TableSettings
+from stator.tables.runner import Runner
+from stator.tables.work import Call, Gather, Outside, Pause, Work
+
+DAY = 24 * 3600.0
+
+
+class Reading(Entity):
+    sensor: str = ident()
+    value: int
+
+
+@read()
+def reading(sensor: str) -> Query[Reading]:
+    return find(Reading).where(Reading.sensor == sensor)
+
+
+fleet = Design("fleet", [Reading], [reading])
+
+
+class WorkerCrash(BaseException):
+    """The process dies, here and now."""
+
+
+@dataclass
+class Task:
+    worker: str
+    work: Generator[Any, Any, Any]
+    wish: Any = None
+    wake_at: float = 0.0
+    is_over: bool = False
+
+
+@dataclass
+class Faults:
+    """How often what goes wrong."""
+
+    throttled: float = 0.02
+    lost_reply: float = 0.02
+    crash_in_call: float = 0.004
+    crash_in_handler: float = 0.01
+    stall: float = 0.005
+
+
+@dataclass
+class Applied:
+    """What handlers have seen, by key, in the order they saw it."""
+
+    by_key: dict[str, list[int]] = field(default_factory=dict)
+    by_shard: dict[str, list[tuple[int, str, int]]] = field(default_factory=dict)
+
+    def add(self, key: str, sequence: int, shard: str, fence: int) -> None:
+        self.by_key.setdefault(key, []).append(sequence)
+        self.by_shard.setdefault(shard, []).append((fence, key, sequence))
+
+
+class Simulation:
+    def __init__(self, seed: int, faults: Faults | None = None, **options: Any) -> None:
+        self.chance = random.Random(seed)
+        self.faults = faults or Faults()
+        self.clock = VirtualClock(1_791_489_600.0)
+        self.engine = Engine.open(clock=self.clock)
+        self.transport = EngineTransport(self.engine)
+        self.context = make_context(fleet, {"clock": self.clock, "random": random.Random(seed + 1)})
+        ensuring = Ensuring(self.context, TableSettings(stream="NEW_AND_OLD_IMAGES"))
+        Runner(self.transport, self.clock).run(ensuring.run())
+        [self.table] = [table.name for table in self.context.schema.plan.tables]
+        described = self.engine.call("DescribeTable", {"TableName": self.table})["Table"]
+        self.arn = str(described["LatestStreamArn"])
+        self.options = WorkerOptions(**{"start": "oldest", "lease_seconds": 10.0, "handover_seconds": 15.0, **options})
+        self.applied = Applied()
+        self.poison: set[str] = set()
+        self.tasks: list[Task] = []
+        self.workers: dict[str, Worker] = {}
+        self.stalled: dict[str, float] = {}
+        self.calm = False
+        self._number = 0
+
+    # -- workers
+
+    def app(self) -> StreamApp:
+        app = StreamApp(fleet, "group")
+        app.add(Applying(self))
+        return app
+
+    def apply(self, record: Record, scope: Scope) -> None:
+        key = key_of(record.keys)
+        scope.check()
+        self._may_crash()
+        if key in self.poison:
+            raise Poisoned(f"{key} is poison")
+        self.applied.add(key, int(record.sequence or 0), scope.shard, scope.fence)
+        self._may_crash()
+
+    def _may_crash(self) -> None:
+        if not self.calm and self.chance.random() < self.faults.crash_in_handler / 2:
+            raise WorkerCrash
+
+    def start_worker(self) -> str:
+        self._number += 1
+        name = f"w{self._number}"
+
+        def spawn(work: Generator[Any, Any, Any], _: str) -> None:
+            self.tasks.append(Task(name, work))
+
+        worker = Worker(self.context, self.app(), name, self.options, spawn)
+        self.workers[name] = worker
+        spawn(worker.coordinate(), "")
+        spawn(worker.renew(), "")
+        return name
+
+    def crash(self, name: str) -> None:
+        """Kill -9: nothing more of it happens, not even a finally that would call somebody."""
+        self.workers.pop(name, None)
+        self.stalled.pop(name, None)
+        for task in self.tasks:
+            if task.worker == name:
+                task.is_over = True
+        self.tasks = [task for task in self.tasks if not task.is_over]
+
+    # -- the loop
+
+    def step(self) -> None:
+        now = self.clock.now()
+        ready = [task for task in self.tasks if task.wake_at <= now and self.stalled.get(task.worker, 0.0) <= now]
+        if not ready:
+            self._wait()
+            return
+        task = self.chance.choice(ready)
+        if not self.calm and self.chance.random() < self.faults.stall:
+            self.stalled[task.worker] = now + self.chance.choice([1.0, 12.0, 40.0, 1000.0])
+            return
+        self.clock.advance(self.chance.random() * 0.02)
+        try:
+            self._advance(task)
+        except WorkerCrash:
+            self.crash(task.worker)
+
+    def _wait(self) -> None:
+        moments = [max(task.wake_at, self.stalled.get(task.worker, 0.0)) for task in self.tasks]
+        self.clock.advance(max(0.001, min(moments, default=self.clock.now() + 1.0) - self.clock.now()))
+
+    def _advance(self, task: Task) -> None:
+        """Carry out what a task waits for, and let it go on to its next wish."""
+        answer, error = None, None
+        if task.wish is not None:
+            try:
+                answer = self._do(task.wish)
+            except StatorError as raised:
+                error = raised
+        if task.is_over:
+            return
+        try:
+            task.wish = task.work.throw(error) if error is not None else task.work.send(answer)
+        except StopIteration:
+            task.is_over = True
+            self.tasks.remove(task)
+            return
+        if isinstance(task.wish, Pause):
+            task.wake_at = self.clock.now() + task.wish.seconds
+
+    def _do(self, wish: Any) -> Any:
+        if isinstance(wish, Call):
+            return self._call(wish)
+        if isinstance(wish, Gather):
+            return [self._part(part) for part in wish.parts]
+        if isinstance(wish, Outside):
+            return wish.function()
+        assert isinstance(wish, Pause)
+        return None
+
+    def _part(self, part: Any) -> Any:
+        try:
+            if isinstance(part, Call):
+                return self._call(part)
+            answer = None
+            try:
+                wish = next(part)
+                while True:
+                    try:
+                        answer = self._do(wish)
+                    except StatorError as error:
+                        wish = part.throw(error)
+                    else:
+                        wish = part.send(answer)
+            except StopIteration as done:
+                return done.value
+        except StatorError as error:
+            return error
+
+    def _call(self, call: Call) -> dict[str, Any]:
+        if self.calm:
+            return self.transport.call(call.operation, call.request)
+        chance = self.chance.random()
+        if chance < self.faults.throttled:
+            raise Throttled("Rate exceeded")
+        if chance < self.faults.throttled + self.faults.crash_in_call:
+            raise WorkerCrash
+        lost = self.chance.random() < self.faults.lost_reply
+        answer = self.transport.call(call.operation, call.request)
+        if lost:
+            return self._lost(call)
+        if self.chance.random() < self.faults.crash_in_call:
+            raise WorkerCrash
+        return answer
+
+    def _lost(self, call: Call) -> dict[str, Any]:
+        """The answer did not come: a client sends the request again, or says that it does not know."""
+        if self.chance.random() < 0.5:
+            raise OutcomeUnknown("the connection broke")
+        try:
+            return self.transport.call(call.operation, call.request)
+        except ConditionFailed as refused:
+            refused.after_unknown = True
+            raise
+
+    # -- the world
+
+    def write(self, count: int = 1) -> None:
+        for _ in range(count):
+            key = f"k{self.chance.randrange(6)}"
+            if self.chance.random() < 0.15:
+                self.engine.call("DeleteItem", {"TableName": self.table, "Key": self.key(key)})
+            else:
+                item = {**self.key(key), "sensor": {"S": key}, "value": {"N": str(self.chance.randrange(10**6))}}
+                self.engine.call("PutItem", {"TableName": self.table, "Item": item})
+
+    def key(self, sensor: str) -> dict[str, Any]:
+        return dict(self.context.schema.of(Reading).key_from({"sensor": sensor}))
+
+    def roll(self) -> None:
+        self.engine.streams.roll(self.arn)
+
+    def split(self) -> None:
+        described = self.engine.call("DescribeStream", {"StreamArn": self.arn})["StreamDescription"]
+        open_now = [s for s in described["Shards"] if "EndingSequenceNumber" not in s["SequenceNumberRange"]]
+        self.engine.streams.split(self.arn, self.chance.choice(open_now)["ShardId"])
+
+    def written(self) -> dict[str, list[int]]:
+        """Every change there is, by key, in order."""
+        from tests.engine.streams.reading import read_all
+
+        found: dict[str, list[int]] = {}
+        for record in read_all(self.engine, self.arn):
+            key = key_of(record["dynamodb"]["Keys"])
+            found.setdefault(key, []).append(int(record["dynamodb"]["SequenceNumber"]))
+        return found
+
+    def settle(self, is_done: Callable[[], bool], steps: int = 40_000) -> None:
+        """No more faults: go on until everything is handled."""
+        self.calm = True
+        self.stalled.clear()
+        if not self.workers:
+            self.start_worker()
+        for number in range(steps):
+            if number % 50 == 0 and is_done():
+                return
+            self.step()
+        raise AssertionError("the workers did not come to an end")
+
+    def close(self) -> None:
+        self.engine.close()
+
+
+class Applying:
+    """The subscriber under test: it takes one record at a time, and others may go on in between."""
+
+    name = "applying"
+
+    def __init__(self, world: Simulation) -> None:
+        self._world = world
+
+    def wants(self, record: Record, context: Context) -> bool:
+        return True
+
+    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
+        failures = []
+        for lane in lanes(records):
+            for record in lane:
+                try:
+                    yield Outside(partial(self._world.apply, record, scope))
+                except Poisoned as error:
+                    failures.append(Failure(record, error))
+                    break
+        return failures
+
+
+class Poisoned(StatorError):
+    """What a handler raises, as a runner gives it to work."""
+
+
+def key_of(keys: dict[str, Any]) -> str:
+    return str(next(iter(keys.values()))["S"])
+
+
+def check_fences(by_shard: dict[str, list[tuple[int, str, int]]]) -> None:
+    """Nobody handles anything of a shard after a later holder of its lease has, and a holder never goes back."""
+    for shard, entries in by_shard.items():
+        fences = [fence for fence, _, _ in entries]
+        assert fences == sorted(fences), f"{shard}: {entries}"
+        places: dict[tuple[int, str], int] = {}
+        for fence, key, sequence in entries:
+            assert sequence > places.get((fence, key), -1)
+            places[fence, key] = sequence
+
+
+def check_order(applied: dict[str, list[int]], written: dict[str, list[int]]) -> None:
+    """Nothing is missing, nothing is made up, and each change is handled for the first time after all the earlier ones of its key."""
+    for key, seen in applied.items():
+        first: list[int] = list(dict.fromkeys(seen))
+        assert first == written.get(key, [])[: len(first)], f"{key}: {first} of {written.get(key)}"
+
+
+def is_complete(applied: dict[str, list[int]], written: dict[str, list[int]]) -> bool:
+    return all(set(applied.get(key, ())) >= set(sequences) for key, sequences in written.items())

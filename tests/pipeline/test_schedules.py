@@ -1,0 +1,77 @@
+"""Whatever happens to workers, shards and the network: no change is lost, and none is handled before an earlier one of its item."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from .simulation import Faults, Simulation, check_fences, check_order, is_complete
+
+logging.getLogger("stator.workers").setLevel(logging.CRITICAL)
+
+
+def run_schedule(seed: int, faults: Faults | None = None) -> Simulation:
+    world = Simulation(seed, faults)
+    chance = world.chance
+    for _ in range(chance.randrange(1, 4)):
+        world.start_worker()
+    for _ in range(chance.randrange(100, 500)):
+        world.step()
+        event = chance.random()
+        if event < 0.15:
+            world.write(chance.randrange(1, 6))
+        elif event < 0.16:
+            world.roll()
+        elif event < 0.17:
+            world.split()
+        elif event < 0.175:
+            world.clock.advance(chance.choice([5.0, 60.0, 1000.0]))
+        elif event < 0.185 and world.workers:
+            world.crash(chance.choice(sorted(world.workers)))
+        elif event < 0.2 and len(world.workers) < 4:
+            world.start_worker()
+        elif event < 0.205 and world.workers:
+            world.workers[chance.choice(sorted(world.workers))].stop()
+    return world
+
+
+def finish(world: Simulation) -> None:
+    world.start_worker()
+    written = world.written()
+    world.settle(lambda: is_complete(world.applied.by_key, written))
+    check_order(world.applied.by_key, written)
+    check_fences(world.applied.by_shard)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_no_change_is_lost_or_out_of_order(seed: int) -> None:
+    world = run_schedule(seed)
+    finish(world)
+    world.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(50))
+def test_no_change_is_lost_or_out_of_order_in_thousands_of_schedules(block: int) -> None:
+    for seed in range(1000 + block * 100, 1100 + block * 100):
+        world = run_schedule(seed)
+        finish(world)
+        world.close()
+
+
+@pytest.mark.parametrize("seed", range(200, 240))
+def test_a_poisoned_key_holds_up_no_other_and_comes_back_in_order(seed: int) -> None:
+    world = run_schedule(seed, Faults(crash_in_handler=0.0))
+    world.poison = {"k1"}
+    world.write(40)
+    for _ in range(400):
+        world.step()
+    world.write(20)
+    written = world.written()
+    others = {key: sequences for key, sequences in written.items() if key != "k1"}
+    world.start_worker()
+    world.settle(lambda: is_complete(world.applied.by_key, others))
+    check_order(world.applied.by_key, written)
+    check_fences(world.applied.by_shard)
+    world.close()
