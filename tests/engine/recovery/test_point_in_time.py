@@ -242,3 +242,34 @@ def test_there_are_fifty_restores_at_a_time(world: World, monkeypatch: pytest.Mo
     for task in held:
         world.engine.recovery.tasks.start(task, at_once=True)
     world.restore(arn, "one-more")
+
+
+def test_housekeeping_forgets_what_nobody_can_ask_for(world: World) -> None:
+    world.create()
+    world.enable()
+    world.put(item("a", 1))
+    world.clock.advance(36 * DAY)
+    world.engine.housekeeping.sweep()
+    assert list(world.engine.storage.scan(b"l", b"m")) == []
+    world.call("DeleteTable", TableName="orders")
+    assert world.call("ListTables")["TableNames"] == []
+    assert list(world.engine.storage.scan(b"d", b"e")) != []
+    world.clock.advance(36 * DAY)
+    world.engine.housekeeping.sweep()
+    assert list(world.engine.storage.scan(b"d", b"e")) == []
+
+
+def test_items_that_expire_are_there_in_the_past(world: World) -> None:
+    world.create()
+    specification = {"Enabled": True, "AttributeName": "until"}
+    world.call("UpdateTimeToLive", TableName="orders", TimeToLiveSpecification=specification)
+    world.enable()
+    world.put(item("a", 1, until={"N": str(int(START) + 100)}))
+    world.clock.advance(1000)
+    world.engine.housekeeping.sweep()
+    assert world.items() == {}
+    world.clock.advance(1000)
+    world.restore_to(START + 50, "before")
+    world.restore_to(START + 1500, "after")
+    assert set(world.items("before")) == {("a", "1")}
+    assert world.items("after") == {}
