@@ -9,39 +9,16 @@ from typing import Any
 
 import pytest
 
-from stator import Db, Design, Engine, Entity, Query, TableSettings, connect, find, ident, read, ttl
+from stator import Db, Design, Engine, Entity, TableSettings, connect, ident
 from stator.errors import DesignError, StreamError, StreamMissing, TryLater
 from stator.pipeline.workers.app import StreamApp
 from stator.pipeline.workers.change import Change, Insert, Modify, Remove
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.retrying import Retrying
 
+from .shop import Customer, Order, order, shop
+
 QUICK = WorkerOptions(start="oldest", idle_seconds=0.02, backoff_seconds=0.01, max_backoff_seconds=0.02, max_attempts=3)
-
-
-class Order(Entity):
-    order_id: str = ident()
-    status: str = "new"
-    total: int = 0
-    expires: int | None = ttl(default=None)
-
-
-class Customer(Entity):
-    customer_id: str = ident()
-    name: str
-
-
-@read()
-def order(order_id: str) -> Query[Order]:
-    return find(Order).where(Order.order_id == order_id)
-
-
-@read()
-def customer(customer_id: str) -> Query[Customer]:
-    return find(Customer).where(Customer.customer_id == customer_id)
-
-
-shop = Design("shop", [Order, Customer], [order, customer])
 
 
 @pytest.fixture

@@ -30,5 +30,7 @@ COMMANDS = (
     ),
     CommandEntry("diff", "stator.cli.diff", "The difference between the design and real tables."),
     CommandEntry("infer", "stator.cli.infer", "Propose a design for an existing table."),
+    CommandEntry("work", "stator.cli.work", "Call handlers for every change of a design's tables."),
+    CommandEntry("parked", "stator.cli.parked", "Items whose changes could not be handled: show, retry or drop them."),
     CommandEntry("new", "stator.cli.new", "Make a starter project that runs: a design, a test, a README."),
 )

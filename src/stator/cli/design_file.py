@@ -60,8 +60,8 @@ def load_design(target: str | None = None) -> Design:
 
 def load_design_file(target: str | None = None, *, fresh: bool = False) -> DesignFile:
     """The design that ``target`` names, to be planned from its lock file on; ``fresh``: as if there were none."""
-    wanted = _find(Path.cwd()) if target is None else _parse(target)
-    module = _run(wanted)
+    wanted = _find(Path.cwd()) if target is None else parse_target(target)
+    module = run_target(wanted)
     file = DesignFile(_design_in(module, wanted), wanted.file or Path(module.__file__ or Path.cwd() / "design.py"))
     file.design.keep_to(None if fresh else read_lock(file.lock))
     return file
@@ -78,7 +78,7 @@ def plan_of(design: Design) -> Plan:
 # --- which file ---------------------------------------------------------------------------------------------
 
 
-def _parse(target: str) -> Target:
+def parse_target(target: str) -> Target:
     if Path(target).is_dir():
         return _find(Path(target))
     head, colon, name = target.rpartition(":")
@@ -143,7 +143,7 @@ def _parse_setting(named: str, settings: Path) -> Target:
     """As on the command line, but paths are seen from the folder of pyproject.toml."""
     head = named.rpartition(":")[0] if ":" in named else named
     if not head.endswith(".py"):
-        return _parse(named)
+        return parse_target(named)
     file = settings.parent / head
     if not file.is_file():
         raise ConfigurationError(
@@ -182,7 +182,7 @@ def _called(call: ast.Call) -> str | None:
 # --- running it ---------------------------------------------------------------------------------------------
 
 
-def _run(target: Target) -> ModuleType:
+def run_target(target: Target) -> ModuleType:
     folder = str(Path.cwd() if target.file is None else target.file.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)

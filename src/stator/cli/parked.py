@@ -1,0 +1,117 @@
+"""``stator parked``: the items whose changes could not be handled."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from stator.cli.app_file import load_app
+from stator.errors import ConfigurationError
+from stator.pipeline.workers.parking import ParkedKey
+from stator.pipeline.workers.retrying import Retried, Retrying
+from stator.tables.connecting import connect
+from stator.tables.db import Db
+
+
+class Action(StrEnum):
+    list = "list"
+    retry = "retry"
+    drop = "drop"
+
+
+def command(
+    action: Annotated[Action, typer.Argument(help="Show them, handle their changes again, or forget them.")],
+    target: Annotated[str, typer.Argument(metavar="APP", help="work.py, work.py:app or package.module:app.")],
+    marks: Annotated[
+        list[str] | None, typer.Argument(metavar="[ITEM]...", help="Which, by the id or key that `list` shows.")
+    ] = None,
+    at: Annotated[
+        str, typer.Option("--at", metavar="ADDRESS", help="http://host:port, aws://region, or a folder.")
+    ] = "",
+    everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+    prefix: Annotated[str, typer.Option(help="What the tables' names begin with.")] = "",
+    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Items whose changes an app could not handle, with those changes.
+
+    `retry` calls the handlers in this process, with the changes in their order, and lets an item go when all of them are handled. Workers may run meanwhile.
+    The exit code is 1 when something stays parked.
+
+    Example: stator parked retry billing.py:app --all --at http://localhost:8000
+    """
+    if not at:
+        raise typer.BadParameter("say where: --at http://localhost:8000")
+    app = load_app(target)
+    with connect(app.design, at, prefix=prefix) as db:
+        retrying = Retrying(db.context, app)
+        parked = db.run(retrying.parking.keys())
+        if action is Action.list:
+            _show(parked, as_json=json_output)
+            return
+        chosen = _chosen(parked, marks or [], everything=everything)
+        results = [_carried_out(db, retrying, action, each) for each in chosen]
+    _report([each for each in results if each is not None], action, as_json=json_output)
+
+
+def _chosen(parked: list[ParkedKey], marks: list[str], *, everything: bool) -> list[ParkedKey]:
+    if everything:
+        return parked
+    if not marks:
+        raise ConfigurationError("which?", hint="name items as `stator parked list` shows them, or give --all")
+    found = []
+    for mark in marks:
+        matching = [
+            each for each in parked if mark in (each.mark, each.key) or each.mark.partition("#")[2].startswith(mark)
+        ]
+        if not matching:
+            raise ConfigurationError(f"{mark} is not parked", hint="`stator parked list` shows what is")
+        found += matching
+    return found
+
+
+def _carried_out(db: Db, retrying: Retrying, action: Action, parked: ParkedKey) -> Retried | None:
+    work = retrying.retry(parked.mark) if action is Action.retry else retrying.drop(parked.mark)
+    return db.run(work)
+
+
+def _show(parked: list[ParkedKey], *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps([asdict(each) for each in parked], indent=2))
+        return
+    if not parked:
+        typer.echo("nothing is parked")
+        return
+    table = Table(box=None, pad_edge=False)
+    for title in ("item", "key", "changes", "since", "handler", "error"):
+        table.add_column(title, overflow="fold")
+    for each in parked:
+        since = datetime.fromtimestamp(each.since, UTC).strftime("%Y-%m-%d %H:%M:%S")
+        table.add_row(each.mark.partition("#")[2][:12], each.key, str(each.count), since, each.handler, each.error)
+    Console(highlight=False).print(table)
+
+
+def _report(results: list[Retried], action: Action, *, as_json: bool) -> None:
+    left = [each for each in results if each.error is not None]
+    if as_json:
+        typer.echo(
+            json.dumps(
+                [{"item": asdict(each.parked), "changes": each.handled, "error": each.error} for each in results]
+            )
+        )
+    else:
+        verb = "handled" if action is Action.retry else "forgotten"
+        for each in results:
+            state = f"{each.handled} changes {verb}" if each.error is None else f"still parked: {each.error}"
+            typer.echo(f"{each.parked.key}: {state}")
+        if not results:
+            typer.echo("nothing is parked")
+    if left:
+        sys.exit(1)

@@ -1,0 +1,151 @@
+"""``stator work``: call an app's handlers for every change of its tables, in one process or several."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+import threading
+import time
+from typing import Annotated
+
+import typer
+
+from stator.cli.app_file import load_app
+from stator.cli.worker_processes import WorkerProcesses
+from stator.errors import ConfigurationError
+from stator.pipeline.workers.holding import Progress
+from stator.pipeline.workers.options import WorkerOptions
+from stator.pipeline.workers.running import Running
+from stator.tables.connecting import connect
+from stator.tables.lifecycle import TableSettings
+
+_EVERY_SECONDS = 5.0
+
+
+def command(
+    target: Annotated[str, typer.Argument(metavar="APP", help="work.py, work.py:app or package.module:app.")],
+    at: Annotated[
+        str,
+        typer.Option(
+            "--at", metavar="ADDRESS", help="http://host:port, aws://region, or a folder nobody else has open."
+        ),
+    ],
+    workers: Annotated[int, typer.Option(min=1, help="How many processes share the shards.")] = 1,
+    start: Annotated[
+        str,
+        typer.Option(
+            "--from", help="Where a new group begins: latest, oldest, or snapshot (every item, then the changes)."
+        ),
+    ] = "latest",
+    prefix: Annotated[str, typer.Option(help="What the tables' names begin with.")] = "",
+    ensure: Annotated[
+        bool, typer.Option("--ensure", help="Make the tables and their streams where they are missing.")
+    ] = False,
+    catch_up: Annotated[
+        bool, typer.Option("--catch-up", help="End when everything written so far has been handled.")
+    ] = False,
+    batch: Annotated[int, typer.Option(min=1, help="At most so many changes at once.")] = 1000,
+    window: Annotated[float, typer.Option(min=0.0, metavar="SECONDS", help="How long a batch may wait to fill.")] = 0.0,
+    attempts: Annotated[int, typer.Option(min=1, help="How often a change is tried before its item is parked.")] = 5,
+    lease: Annotated[
+        float, typer.Option(min=1.0, metavar="SECONDS", help="How long a dead worker keeps its shards.")
+    ] = 10.0,
+    metrics_port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Serve metrics for Prometheus on this port (0: any).")
+    ] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print progress as lines of JSON.")] = False,
+) -> None:
+    """Call handlers for every change of a design's tables, and keep on doing so.
+
+    Workers of one app share the shards through leases: start as many as you like, on as many machines. One that dies is replaced by the
+    others within the time of a lease.
+
+    Example: stator work billing.py:app --at http://localhost:8000 --workers 2
+    """
+    if workers > 1 and metrics_port:
+        raise typer.BadParameter("--metrics-port is for one worker; 0 gives each a port of its own")
+    logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    app = load_app(target)
+    if workers > 1:
+        if not at.startswith(("http://", "https://", "aws://")):
+            raise ConfigurationError(
+                f"{at} can be open in one process only", hint="`stator serve --data FOLDER`, and give its URL"
+            )
+        sys.exit(WorkerProcesses(workers, sys.argv[1:]).run())
+    options = WorkerOptions(
+        start=start, batch_records=batch, window_seconds=window, max_attempts=attempts, lease_seconds=lease
+    )
+    with connect(app.design, at, prefix=prefix) as db:
+        if ensure:
+            for done in db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES")):
+                typer.echo(done, err=True)
+        running = app.start(db, options)
+        if metrics_port is not None:
+            _serve_metrics(running, metrics_port, app.name)
+        _until_told(running, app.name, catch_up=catch_up, as_json=json_output)
+
+
+def _until_told(running: Running, name: str, *, catch_up: bool, as_json: bool) -> None:
+    told = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: told.set())
+    shown = _Shown(running, name, as_json=as_json)
+    try:
+        if catch_up:
+            running.catch_up(timeout_seconds=float("inf"))
+        else:
+            while not told.wait(_EVERY_SECONDS) and not running.wait(0.0):
+                shown.show()
+    finally:
+        running.stop()
+        shown.show(is_last=True)
+
+
+class _Shown:
+    """Progress, in words or as JSON."""
+
+    def __init__(self, running: Running, name: str, *, as_json: bool) -> None:
+        self._running = running
+        self._name = name
+        self._as_json = as_json
+        self._before = (time.monotonic(), 0)
+
+    def show(self, *, is_last: bool = False) -> None:
+        progress = self._running.progress()
+        now, handled = time.monotonic(), progress.handled
+        since, before = self._before
+        rate = (handled - before) / max(now - since, 0.001)
+        self._before = (now, handled)
+        shards = len(self._running.worker.consumers)
+        if self._as_json:
+            typer.echo(json.dumps(_facts(self._name, self._running.name, shards, rate, progress)))
+        elif sys.stderr.isatty() or is_last:
+            line = f"{self._name}: {handled:,} handled ({rate:,.0f}/s), {shards} shards, {progress.lag_seconds:.1f} s behind"
+            if progress.parked:
+                line += f", {progress.parked:,} parked (`stator parked list`)"
+            if progress.lost:
+                line += f", {progress.lost} shards with changes trimmed unread"
+            typer.echo(line, err=True)
+
+
+def _facts(name: str, worker: str, shards: int, rate: float, progress: Progress) -> dict[str, object]:
+    return {
+        "app": name,
+        "worker": worker,
+        "shards": shards,
+        "handled": progress.handled,
+        "handled_per_second": round(rate, 1),
+        "parked": progress.parked,
+        "retried": progress.retried,
+        "lost": progress.lost,
+        "lag_seconds": round(progress.lag_seconds, 3),
+        "trim_seconds": round(progress.trim_seconds, 3),
+    }
+
+
+def _serve_metrics(running: Running, port: int, group: str) -> None:
+    from stator.pipeline.workers.metrics import serve_metrics
+
+    typer.echo(f"metrics on http://localhost:{serve_metrics(running, port, group)}/metrics", err=True)

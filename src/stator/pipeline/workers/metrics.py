@@ -1,0 +1,61 @@
+"""A worker's numbers for Prometheus: what was handled, what was not, and how far behind it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from stator.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from stator.pipeline.workers.running import Running
+
+_COUNTERS = {
+    "records": "Changes read from the stream",
+    "handled": "Changes handled",
+    "parked": "Changes put aside because they could not be handled",
+    "retried": "Batches tried again",
+    "lost": "Shards with changes that were trimmed before they were read",
+}
+
+
+def serve_metrics(running: Running, port: int, group: str) -> int:
+    """Serve them over HTTP in a thread; the port."""
+    try:
+        from prometheus_client import start_http_server
+        from prometheus_client.core import CollectorRegistry
+    except ImportError:
+        raise ConfigurationError(
+            "prometheus-client is not installed", hint="pip install 'stator[prometheus]'"
+        ) from None
+    registry = CollectorRegistry()
+    registry.register(_Collector(running, group))
+    try:
+        server, _ = start_http_server(port, registry=registry)
+    except OSError as error:
+        raise ConfigurationError(f"port {port} cannot be used: {error.strerror}", hint="choose another, or 0") from None
+    return int(server.server_port)
+
+
+class _Collector:
+    def __init__(self, running: Running, group: str) -> None:
+        self._running = running
+        self._group = group
+
+    def collect(self) -> Iterator[Any]:
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+        progress = self._running.progress()
+        for name, text in _COUNTERS.items():
+            counter = CounterMetricFamily(f"stator_stream_{name}", text, labels=["group"])
+            counter.add_metric([self._group], getattr(progress, name))
+            yield counter
+        gauges = {
+            "lag_seconds": ("Age of the oldest change not yet handled", progress.lag_seconds),
+            "trim_seconds": ("Time until the oldest change not yet handled is trimmed", progress.trim_seconds),
+            "shards": ("Shards this worker reads", float(len(self._running.worker.consumers))),
+        }
+        for name, (text, value) in gauges.items():
+            gauge = GaugeMetricFamily(f"stator_stream_{name}", text, labels=["group"])
+            gauge.add_metric([self._group], value)
+            yield gauge

@@ -1,0 +1,75 @@
+"""The app as an AWS Lambda function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stator import Db, Engine, TableSettings, connect
+from stator.pipeline.workers.app import StreamApp
+from stator.pipeline.workers.change import Change, Remove
+from tests.engine.streams.reading import read_all
+
+from .shop import Customer, Order, shop
+
+
+def event_of(engine: Engine, db: Db) -> dict[str, Any]:
+    """What Lambda would give: the stream's records with their source, and identities spelt in lower case."""
+    [table] = [plan.name for plan in db.context.schema.plan.tables]
+    arn = engine.call("DescribeTable", {"TableName": table})["Table"]["LatestStreamArn"]
+    records = sorted(read_all(engine, arn), key=lambda record: int(record["dynamodb"]["SequenceNumber"]))
+    for record in records:
+        record["eventSourceARN"] = arn
+        if "userIdentity" in record:
+            record["userIdentity"] = {"principalId": "dynamodb.amazonaws.com", "type": "Service"}
+    return {"Records": records}
+
+
+def test_the_lowest_number_that_failed_is_reported_and_nothing_later_is_done_twice_for_nothing() -> None:
+    with Engine.open() as engine, connect(shop, engine) as db:
+        db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
+        app = StreamApp(shop, "function")
+        told: list[str] = []
+        later: list[str] = []
+
+        @app.on.any(Order)
+        def first(change: Change[Order]) -> None:
+            assert change.new is not None
+            if change.new.order_id in ("o3", "o5"):
+                raise ValueError("cannot")
+            told.append(change.new.order_id)
+
+        @app.on.any(Order)
+        def second(change: Change[Order]) -> None:
+            assert change.new is not None
+            later.append(change.new.order_id)
+
+        for number in range(7):
+            db.put(Order(order_id=f"o{number}"))
+        event = event_of(engine, db)
+        answer = app.lambda_handler(db)(event, None)
+        failed = event["Records"][3]["dynamodb"]["SequenceNumber"]
+        assert answer == {"batchItemFailures": [{"itemIdentifier": failed}]}
+        assert later == ["o0", "o1", "o2"]
+        assert {"o0", "o1", "o2"} <= set(told)
+
+
+def test_a_batch_that_is_handled_reports_nothing() -> None:
+    with Engine.open() as engine, connect(shop, engine) as db:
+        db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
+        app = StreamApp(shop, "function")
+        told: list[Any] = []
+
+        @app.on.remove(Order, expired=True)
+        def expired(change: Remove[Order]) -> None:
+            told.append(change.old.order_id)
+
+        @app.on.insert(Customer)
+        def customer(change: Change[Customer]) -> None:
+            told.append(change.new.name if change.new else None)
+
+        db.put(Order(order_id="old", expires=1_700_000_000))
+        db.put(Customer(customer_id="c1", name="Anna"))
+        engine.sweep()
+        assert app.lambda_handler(db)(event_of(engine, db), None) == {"batchItemFailures": []}
+        assert sorted(told) == ["Anna", "old"]
+        assert app.lambda_handler(db)({"Records": []}, None) == {"batchItemFailures": []}

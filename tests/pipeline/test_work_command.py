@@ -1,0 +1,167 @@
+"""``stator work`` and ``stator parked`` as processes, against a served engine; workers are killed with -9."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stator import Db, TableSettings, connect
+
+from .shop import Order, shop
+from .test_workers import eventually
+
+ROOT = Path(__file__).parent.parent.parent
+APP = "tests.pipeline.work_app:app"
+
+
+class Commands:
+    def __init__(self, url: str, folder: Path) -> None:
+        self.url = url
+        self.notes = folder / "notes"
+        self.cured = folder / "cured"
+        self.environment = os.environ | {"NOTES": str(self.notes), "CURED": str(self.cured), "PYTHONPATH": str(ROOT)}
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "stator", *words, "--at", self.url]
+        return subprocess.Popen(
+            command, cwd=ROOT, env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+
+    def run(self, *words: str) -> tuple[int, str, str]:
+        process = self.start(*words)
+        out, err = process.communicate(timeout=50)
+        return process.returncode, out, err
+
+    def noted(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        if self.notes.exists():
+            for line in self.notes.read_text().splitlines():
+                key, total = line.split()
+                found.setdefault(key, []).append(int(total))
+        return found
+
+
+@pytest.fixture
+def commands(tmp_path: Path) -> Iterator[Commands]:
+    command = [sys.executable, "-m", "stator", "serve", "--port", "0", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server:
+        try:
+            assert server.stdout is not None
+            yield Commands(json.loads(server.stdout.readline())["url"], tmp_path)
+        finally:
+            server.terminate()
+
+
+@pytest.fixture
+def db(commands: Commands) -> Iterator[Db]:
+    with connect(shop, commands.url) as opened:
+        opened.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
+        yield opened
+
+
+def test_nothing_is_missing_or_out_of_order_when_workers_are_killed(commands: Commands, db: Db) -> None:
+    parent = commands.start("work", APP, "--workers", "2", "--from", "oldest", "--lease", "2", "--json")
+    try:
+        killed: set[int] = set()
+        for total in range(1, 16):
+            db.write_many([Order(order_id=f"o{number}", total=total) for number in range(40)])
+            if total % 5 == 0:
+                eventually(lambda: len(children_of(parent.pid) - killed) >= 1)
+                victim = min(children_of(parent.pid) - killed)
+                os.kill(victim, signal.SIGKILL)
+                killed.add(victim)
+            time.sleep(0.1)
+        eventually(lambda: all(15 in commands.noted().get(f"o{number}", []) for number in range(40)))
+    finally:
+        parent.terminate()
+        _, err = parent.communicate(timeout=60)
+    assert parent.returncode == 0, err
+    assert "was killed by signal 9" in err
+    for number in range(40):
+        seen = commands.noted()[f"o{number}"]
+        assert list(dict.fromkeys(seen)) == list(range(1, 16)), f"o{number}: {seen}"
+
+
+def children_of(pid: int) -> set[int]:
+    listed = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False).stdout
+    return {int(line) for line in listed.split()}
+
+
+def test_catching_up_and_parked_items(commands: Commands, db: Db) -> None:
+    db.put(Order(order_id="good", total=1))
+    db.put(Order(order_id="bad", total=1, status="poison"))
+    work = ("work", APP, "--from", "oldest", "--catch-up", "--attempts", "2")
+    code, _, err = commands.run(*work)
+    assert code == 0, err
+    assert "1 handled" in err and "1 parked" in err
+    assert commands.noted() == {"good": [1]}
+
+    code, out, _ = commands.run("parked", "list", APP, "--json")
+    [parked] = json.loads(out)
+    assert code == 0 and parked["error"] == "ValueError: poison" and "bad" in parked["key"]
+    code, out, _ = commands.run("parked", "list", APP)
+    assert "poison" in out and "note" in out
+
+    code, out, _ = commands.run("parked", "retry", APP, "--all")
+    assert code == 1 and "still parked: ValueError: poison" in out
+    commands.cured.touch()
+    code, out, _ = commands.run("parked", "retry", APP, parked["mark"].partition("#")[2][:12])
+    assert code == 0 and "1 changes handled" in out
+    assert commands.noted() == {"good": [1], "bad": [1]}
+    code, out, _ = commands.run("parked", "list", APP)
+    assert (code, out) == (0, "nothing is parked\n")
+
+
+def test_metrics_for_prometheus(commands: Commands, db: Db) -> None:
+    db.put(Order(order_id="o1", total=1))
+    process = commands.start("work", APP, "--from", "oldest", "--metrics-port", "0")
+    try:
+        assert process.stderr is not None
+        url = process.stderr.readline().rpartition(" ")[2].strip()
+        eventually(lambda: 'stator_stream_handled_total{group="audit"} 1.0' in asked(url))
+        assert 'stator_stream_shards{group="audit"} 4.0' in asked(url)
+        assert "stator_stream_trim_seconds" in asked(url)
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+    assert process.returncode == 0
+
+
+def asked(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return str(answer.read().decode())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["work", "nowhere.py"], "there is no file nowhere.py"),
+        (["work", "tests.pipeline.work_app:shop"], "shop is not a StreamApp"),
+        (["work", "tests.pipeline.work_app", "--from", "yesterday"], "start='yesterday'"),
+        (["parked", "retry", APP], "which?"),
+        (["parked", "retry", APP, "ghost"], "ghost is not parked"),
+    ],
+)
+def test_what_is_typed_wrongly_is_explained(commands: Commands, db: Db, words: list[str], message: str) -> None:
+    code, _, err = commands.run(*words)
+    assert code == 1
+    assert message in err and "hint: " in err and "Traceback" not in err
+
+
+def test_a_table_without_a_stream_is_explained(commands: Commands) -> None:
+    with connect(shop, commands.url) as db:
+        db.ensure()
+    code, _, err = commands.run("work", APP, "--catch-up")
+    assert code == 1
+    assert "has no stream" in err and "Traceback" not in err
+    code, _, err = commands.run("work", APP, "--catch-up", "--ensure")
+    assert code == 0 and "has a stream of NEW_AND_OLD_IMAGES" in err
