@@ -29,6 +29,18 @@ the facts a caller needs stand as attributes.
     |   +-- ResourceNotFound              ResourceNotFoundException
     |   +-- ResourceInUse                 ResourceInUseException
     |   +-- TableNotFound                 TableNotFoundException
+    |   +-- TableAlreadyExists            TableAlreadyExistsException
+    |   +-- TableInUse                    TableInUseException
+    |   +-- BackupNotFound                BackupNotFoundException
+    |   +-- BackupInUse                   BackupInUseException
+    |   +-- ContinuousBackupsUnavailable  ContinuousBackupsUnavailableException
+    |   +-- RecoveryUnavailable           PointInTimeRecoveryUnavailableException
+    |   +-- InvalidRestoreTime            InvalidRestoreTimeException
+    |   +-- ExportNotFound                ExportNotFoundException
+    |   +-- ExportConflict                ExportConflictException
+    |   +-- InvalidExportTime             InvalidExportTimeException
+    |   +-- ImportNotFound                ImportNotFoundException
+    |   +-- ImportConflict                ImportConflictException
     |   +-- LimitExceeded                 LimitExceededException
     |   +-- ExpiredIterator               ExpiredIteratorException
     |   +-- TrimmedDataAccess             TrimmedDataAccessException
@@ -300,6 +312,62 @@ class ResourceInUse(ServiceError):
 
 class TableNotFound(ServiceError):
     code = "TableNotFoundException"
+
+
+class TableAlreadyExists(ServiceError):
+    code = "TableAlreadyExistsException"
+
+
+class TableInUse(ServiceError):
+    code = "TableInUseException"
+
+
+class BackupNotFound(ServiceError):
+    code = "BackupNotFoundException"
+
+
+class BackupInUse(ServiceError):
+    """The backup is being made, deleted or restored."""
+
+    code = "BackupInUseException"
+
+
+class ContinuousBackupsUnavailable(ServiceError):
+    code = "ContinuousBackupsUnavailableException"
+
+
+class RecoveryUnavailable(ServiceError):
+    """Point-in-time recovery is not on for the table."""
+
+    code = "PointInTimeRecoveryUnavailableException"
+
+
+class InvalidRestoreTime(ServiceError):
+    code = "InvalidRestoreTimeException"
+
+
+class ExportNotFound(ServiceError):
+    code = "ExportNotFoundException"
+
+
+class ExportConflict(ServiceError):
+    """The client token was used with other parameters."""
+
+    code = "ExportConflictException"
+
+
+class InvalidExportTime(ServiceError):
+    code = "InvalidExportTimeException"
+
+
+class ImportNotFound(ServiceError):
+    code = "ImportNotFoundException"
+
+
+class ImportConflict(ServiceError):
+    """The client token was used with other parameters."""
+
+    code = "ImportConflictException"
 
 
 class LimitExceeded(ServiceError):

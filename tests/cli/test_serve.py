@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import botocore.session
 import pytest
 
 from .serving import ENVIRONMENT, Serving, run, run_shell
@@ -65,6 +66,35 @@ def test_the_json_line_says_where_and_what(tmp_path: Path) -> None:
     assert facts["verifies_signatures"] is False
 
 
+def test_exports_go_to_the_folder_of_buckets(tmp_path: Path) -> None:
+    (tmp_path / "buckets" / "lake").mkdir(parents=True)
+    with Serving("--buckets", str(tmp_path / "buckets")) as server:
+        assert server.facts["buckets"] == str(tmp_path / "buckets")
+        dynamodb = botocore.session.get_session().create_client(
+            "dynamodb",
+            region_name="us-east-1",
+            endpoint_url=server.facts["url"],
+            aws_access_key_id="x",
+            aws_secret_access_key="x",
+        )
+        dynamodb.create_table(
+            TableName="orders",
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
+            BillingMode="PAY_PER_REQUEST",
+        )
+        dynamodb.put_item(TableName="orders", Item={"pk": {"S": "a"}})
+        recovery = {"PointInTimeRecoveryEnabled": True}
+        dynamodb.update_continuous_backups(TableName="orders", PointInTimeRecoverySpecification=recovery)
+        arn = dynamodb.describe_table(TableName="orders")["Table"]["TableArn"]
+        export = dynamodb.export_table_to_point_in_time(TableArn=arn, S3Bucket="lake")["ExportDescription"]
+        while export["ExportStatus"] == "IN_PROGRESS":
+            export = dynamodb.describe_export(ExportArn=export["ExportArn"])["ExportDescription"]
+        dynamodb.close()
+    assert (export["ExportStatus"], export["ItemCount"]) == ("COMPLETED", 1)
+    assert (tmp_path / "buckets" / "lake" / export["ExportManifest"]).exists()
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_in_good_order(number: signal.Signals) -> None:
     with Serving() as server:
@@ -115,6 +145,8 @@ def test_a_folder_in_use_is_explained(tmp_path: Path) -> None:
         (["--host", "203.0.113.1"], "203.0.113.1 is not an address of this machine"),
         (["--host", "no-such-host.invalid"], "no-such-host.invalid is not an address of this machine"),
         (["--data", "README.txt/data"], "README.txt/data"),
+        (["--buckets", "missing"], "there is no folder missing for buckets"),
+        (["--s3-endpoint", "localhost:8333"], "'localhost:8333' is no address of S3"),
     ],
 )
 def test_a_mistake_is_an_error_with_a_hint_and_never_a_traceback(
@@ -144,6 +176,7 @@ def test_an_error_is_json_for_who_asked_for_json() -> None:
     [
         ["--memory", "--data", "x"],
         ["--tls-key", "x"],
+        ["--buckets", ".", "--s3-endpoint", "http://localhost:8333"],
         ["--port", "70000"],
         ["--durability", "none"],
         ["--no-such-option"],

@@ -20,7 +20,7 @@ def test_every_operation_is_loaded_by_its_name(name: str) -> None:
     assert name in model_of(name).operations
 
 
-@pytest.mark.parametrize("name", ["", "getItem", "Operation", "CreateBackup"])
+@pytest.mark.parametrize("name", ["", "getItem", "Operation", "CreateGlobalTable"])
 def test_there_is_no_other_operation(name: str) -> None:
     assert load_operation(name) is None
 

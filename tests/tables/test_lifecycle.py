@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from stator import Design, Entity, Query, TableSettings, connect, find, ident, read, ttl
+from stator.clock import VirtualClock
 from stator.design.plan import Plan
 from stator.engine import Engine
-from stator.errors import DestructiveChange
+from stator.errors import ContinuousBackupsUnavailable, DestructiveChange
 from tests.targets import Target
 
 from .shop import Session, orders_in_status, shop, user_by_id
@@ -135,3 +137,32 @@ def test_a_prefix_keeps_environments_apart() -> None:
     dev.create(user())
     assert dev.first(user_by_id("u1")) is not None
     assert test.first(user_by_id("u1")) is None
+
+
+def test_recovery_is_turned_on_and_never_off() -> None:
+    with Engine.open() as engine:
+        db = connect(Design("shop", [Other], [other]), engine)
+        wanted = TableSettings(point_in_time_recovery=True)
+        [changed] = db.ensure(wanted)
+        assert changed.endswith("can be restored to any second")
+        assert db.ensure(wanted) == []
+        with pytest.raises(DestructiveChange, match="loses its history"):
+            db.ensure(TableSettings(point_in_time_recovery=False))
+
+
+def test_recovery_of_a_new_table_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """AWS answers ContinuousBackupsUnavailable for a while after a table was made."""
+    clock = VirtualClock()
+    with Engine.open(clock=clock) as engine:
+        enable, refused = engine.recovery.enable, []
+
+        def later(*arguments: Any) -> Any:
+            if len(refused) < 3:
+                refused.append(clock.now())
+                raise ContinuousBackupsUnavailable("Backups are being enabled for the table. Please retry later")
+            return enable(*arguments)
+
+        monkeypatch.setattr(engine.recovery, "enable", later)
+        db = connect(Design("shop", [Other], [other]), engine, clock=clock)
+        assert db.ensure(TableSettings(point_in_time_recovery=True))
+        assert refused == [refused[0], refused[0] + 1, refused[0] + 2]

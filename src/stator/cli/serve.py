@@ -20,6 +20,7 @@ from typing import Annotated
 import typer
 
 from stator.engine import Engine
+from stator.engine.recovery.objects import ObjectStore
 from stator.errors import ConfigurationError
 from stator.server import HttpServer, ServerOptions, read_credentials, run_until_signal, server_context
 
@@ -39,6 +40,8 @@ class ServePlan:
     data: Path | None
     durability: Durability
     status_delay_seconds: float
+    buckets: Path | None
+    s3_endpoint: str | None
     credentials_file: Path | None
     certificate: Path | None
 
@@ -71,6 +74,21 @@ def command(
     status_delay: Annotated[
         float, typer.Option(min=0.0, metavar="SECONDS", help="How long tables stay CREATING or DELETING.")
     ] = 0.0,
+    buckets: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Exports go to, and imports come from, this folder; its sub-folders are the buckets.",
+            file_okay=False,
+        ),
+    ] = None,
+    s3_endpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Exports go to, and imports come from, S3 at this address, with credentials as boto3 finds them.",
+        ),
+    ] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print where it listens as one line of JSON.")] = False,
 ) -> None:
     """Serve DynamoDB's API on this machine, in memory or from a folder.
@@ -79,6 +97,8 @@ def command(
     """
     if memory and data is not None:
         raise typer.BadParameter("--memory and --data exclude each other")
+    if buckets is not None and s3_endpoint is not None:
+        raise typer.BadParameter("--buckets and --s3-endpoint exclude each other")
     if tls_key is not None and tls_cert is None:
         raise typer.BadParameter("--tls-key needs --tls-cert")
     options = ServerOptions(
@@ -87,7 +107,7 @@ def command(
         tls=None if tls_cert is None else server_context(tls_cert, tls_key),
         credentials=None if credentials is None else read_credentials(credentials),
     )
-    plan = ServePlan(options, data, durability, status_delay, credentials, tls_cert)
+    plan = ServePlan(options, data, durability, status_delay, buckets, s3_endpoint, credentials, tls_cert)
     _log_to_stderr()
     serve(plan, as_json=json_output)
 
@@ -98,6 +118,7 @@ def serve(plan: ServePlan, *, as_json: bool) -> None:
         None if plan.data is None else str(plan.data),
         durability=plan.durability.value,
         status_delay_seconds=plan.status_delay_seconds,
+        buckets=_buckets(plan),
     )
     try:
         run_until_signal(engine, plan.options, lambda server: _announce(server, plan, as_json=as_json))
@@ -107,12 +128,26 @@ def serve(plan: ServePlan, *, as_json: bool) -> None:
         engine.close()
 
 
+def _buckets(plan: ServePlan) -> ObjectStore | str | None:
+    if plan.s3_endpoint is not None:
+        from stator.buckets import S3Buckets  # botocore, which most servers need not load
+
+        return S3Buckets(endpoint=plan.s3_endpoint)
+    return None if plan.buckets is None else str(plan.buckets)
+
+
+def _where(plan: ServePlan) -> str | None:
+    """Where the buckets are, in words."""
+    return plan.s3_endpoint if plan.buckets is None else str(plan.buckets.resolve())
+
+
 def _announce(server: HttpServer, plan: ServePlan, *, as_json: bool) -> None:
     facts = {
         "url": server.url,
         "host": plan.options.host,
         "port": server.port,
         "data": None if plan.data is None else str(plan.data.resolve()),
+        "buckets": _where(plan),
         "durability": None if plan.data is None else plan.durability.value,
         "verifies_signatures": plan.options.credentials is not None,
         "try": _example_call(server.url, plan),
@@ -134,6 +169,7 @@ def _banner(url: str, plan: ServePlan) -> str:
     lines = {
         "serving": typer.style(url, bold=True),
         "data": data,
+        **({} if _where(plan) is None else {"buckets": _where(plan)}),
         "try": _example_call(url, plan),
         "stop": "Ctrl-C",
     }

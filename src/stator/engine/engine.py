@@ -10,18 +10,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import orjson
 
 from stator.clock import Clock, SystemClock
 from stator.engine.catalog import Catalog
 from stator.engine.expiry import Expiry
+from stator.engine.followers import Follower
 from stator.engine.housekeeping import Housekeeping
 from stator.engine.keyspace import PARTITION_BYTES
 from stator.engine.lifecycle import Lifecycle
 from stator.engine.operation import Call, Operation
 from stator.engine.operations import LOADED, OPERATIONS, load_operation
+from stator.engine.recovery import Recovery
+from stator.engine.recovery.objects import ObjectStore, open_buckets
 from stator.engine.shapes import check_request, is_deep
 from stator.engine.streams.streams import Streams
 from stator.engine.tokens import Tokens
@@ -60,14 +63,6 @@ class Reply:
         self.commit = commit
 
 
-class Follower(Protocol):
-    """Somebody who keeps a trace of changes of items."""
-
-    def follow(self, writer: Writer, changes: Changes) -> None:
-        """Add to the batch what is to be kept of ``writer.followed``. Called under the lock, right before the write."""
-        ...
-
-
 class Engine:
     def __init__(
         self,
@@ -76,6 +71,8 @@ class Engine:
         clock: Clock | None = None,
         status_delay_seconds: float = 0.0,
         transaction_seconds: float = 0.0,
+        buckets: ObjectStore | str | None = None,
+        recovery_lag_seconds: float = 300.0,
     ) -> None:
         self.storage = storage
         self.clock: Clock = clock or SystemClock()
@@ -86,12 +83,14 @@ class Engine:
         self.lifecycle = Lifecycle(self, status_delay_seconds)
         self.streams = Streams(self)
         self.expiry = Expiry(self)
-        self.followers: list[Follower] = [self.streams, self.expiry]
+        self.recovery = Recovery(self, buckets=open_buckets(buckets), lag_seconds=recovery_lag_seconds)
+        self.followers: list[Follower] = [self.streams, self.expiry, self.recovery]
         self.housekeeping = Housekeeping(self)
         # The last commit of items: who reads a stream waits for it, for what is read there leaves the engine for good.
         self.last_commit: int | None = None
         self._closed = False
         self.lifecycle.resume()
+        self.recovery.resume()
         self.housekeeping.wake()
 
     @classmethod
@@ -103,11 +102,15 @@ class Engine:
         clock: Clock | None = None,
         status_delay_seconds: float = 0.0,
         transaction_seconds: float = 0.0,
+        buckets: ObjectStore | str | None = None,
+        recovery_lag_seconds: float = 300.0,
     ) -> Engine:
         """An engine in memory, or on disk when a folder is given.
 
         ``status_delay_seconds`` is how long tables stay CREATING, UPDATING or DELETING; ``transaction_seconds`` how
-        long a transaction holds its items, during which other requests on them get TransactionConflict.
+        long a transaction holds its items, during which other requests on them get TransactionConflict. ``buckets`` is
+        where exports go and imports come from: a folder with a sub-folder per bucket, or an object store;
+        ``recovery_lag_seconds`` how far behind now the latest moment is that a table can be restored to.
         """
         storage: Storage
         if path is None:
@@ -122,6 +125,8 @@ class Engine:
                 clock=clock,
                 status_delay_seconds=status_delay_seconds,
                 transaction_seconds=transaction_seconds,
+                buckets=buckets,
+                recovery_lag_seconds=recovery_lag_seconds,
             )
         except BaseException:
             storage.close()
@@ -140,6 +145,7 @@ class Engine:
             self._closed = True
         self.housekeeping.stop()
         self.lifecycle.stop()
+        self.recovery.stop()
         self.storage.close()
 
     # -- answering

@@ -1,4 +1,5 @@
-"""What the engine does by itself, in the background: expired items, and streams that roll and are trimmed.
+"""What the engine does by itself, in the background: expired items, streams that roll and are trimmed, history
+that nobody can ask for any more.
 
 On the system's clock a thread does it, from the moment there is anything to do. Under a virtual clock nothing happens by itself: ``sweep`` does
 it all at once, at a moment the test or simulation chooses.
@@ -35,7 +36,7 @@ class Housekeeping:
         """Called when a table gets something to be kept: the thread starts at the first."""
         if self._thread is not None or not isinstance(self._engine.clock, SystemClock):
             return
-        if self._engine.expiry.tables() or self._engine.streams.any():
+        if self._engine.expiry.tables() or self._engine.streams.any() or self._engine.recovery.any():
             self._thread = threading.Thread(target=self._run, name="stator-housekeeping", daemon=True)
             self._thread.start()
 
@@ -50,6 +51,7 @@ class Housekeeping:
     def _settle(self) -> None:
         with self._engine.lock:
             self._engine.streams.settle_all()
+            self._engine.recovery.forget_old()
 
     def _run(self) -> None:
         pause = _IDLE_SECONDS

@@ -3,6 +3,8 @@
     m ...                                            the catalogue (see catalog.py)
     s | table                                        item counts and sizes of a table and its indexes
     d | table | index | hash | partition key | sort key ...     items (index 0) and index entries
+    l | table | time | count                         the recovery log (see recovery/log.py)
+    b | area | hash | partition key | sort key ...   copies of items: backups, and what restores and exports work on
     t | stream                                       a stream and its shards (see streams/)
     r | stream | shard | sequence number             stream records
     x | table | time | hash | ...                    items by the time they expire (see expiry.py)
@@ -37,6 +39,8 @@ except ImportError:  # an interpreter built without it
 META: Final = b"m"
 STATS: Final = b"s"
 DATA: Final = b"d"
+LOG: Final = b"l"
+AREAS: Final = b"b"
 HASH_BYTES: Final = 8
 PREFIX_BYTES: Final = 7
 PARTITION_BYTES: Final = PREFIX_BYTES + HASH_BYTES
@@ -49,6 +53,14 @@ def data_prefix(table_number: int, index_number: int) -> bytes:
 
 def table_prefix(table_number: int) -> bytes:
     return DATA + table_number.to_bytes(4, "big")
+
+
+def log_prefix(table_number: int) -> bytes:
+    return LOG + table_number.to_bytes(4, "big")
+
+
+def area_prefix(area_number: int) -> bytes:
+    return AREAS + area_number.to_bytes(4, "big")
 
 
 def stats_key(table_number: int) -> bytes:

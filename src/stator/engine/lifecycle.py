@@ -69,8 +69,13 @@ class Lifecycle:
         changes: Changes = {}
         self._engine.catalog.remove(table, changes)
         self._engine.storage.write(changes)
-        self._remove_data(keyspace.table_prefix(table.definition.number))
-        self._engine.expiry.forget(table.definition.number)
+        number, recovery = table.definition.number, self._engine.recovery
+        # The items may have become a backup, but the entries of indexes are of no use without their table.
+        low = keyspace.data_prefix(number, 1) if recovery.keeps_data_of(table.prefix) else table.prefix
+        self._engine.storage.delete_range(low, after_prefix(keyspace.table_prefix(number)))
+        if table.definition.recovery is not None:
+            recovery.log.drop(number)
+        self._engine.expiry.forget(number)
 
     def _remove_data(self, prefix: bytes) -> None:
         self._engine.storage.delete_range(prefix, after_prefix(prefix))
@@ -89,7 +94,7 @@ class Lifecycle:
             prefix
             for table in self._engine.catalog.all()
             for prefix in (table.prefix, *(index.prefix for index in table.indexes))
-        }
+        } | self._engine.recovery.backups.prefixes()
         position, end = keyspace.DATA, after_prefix(keyspace.DATA)
         while found := next(iter(self._engine.storage.scan(position, end)), None):
             prefix = found[0][: keyspace.PREFIX_BYTES]

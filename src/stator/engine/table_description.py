@@ -163,4 +163,6 @@ def _settings(definition: TableDefinition) -> Description:
         if definition.table_class_changed is not None:
             summary["LastUpdateDateTime"] = _moment(definition.table_class_changed)
         shown["TableClassSummary"] = summary
+    if definition.restored is not None:
+        shown["RestoreSummary"] = definition.restored
     return shown

@@ -75,6 +75,12 @@ class TableDefinition:
     ttl_filled_to: str | None = None
     tags: dict[str, str] = field(default_factory=dict)
     resource_policy: str | None = None
+    # Continuous backups: since when (seconds) and for how many days changes are kept. None is off.
+    recovery: dict[str, Any] | None = None
+    # How many backups, restores and exports are copying the items at the moment.
+    captures: int = 0
+    # What a restored table came from, as RestoreSummary shows it.
+    restored: dict[str, Any] | None = None
     # A status that lasts until a moment: CREATING, UPDATING or DELETING. None is ACTIVE.
     status: str | None = None
     status_until: float = 0.0
@@ -201,8 +207,14 @@ class Table:
         self.prefix = keyspace.data_prefix(definition.number, 0)
         self.stats_key = keyspace.stats_key(definition.number)
         self.encode_key: Callable[[Item], bytes] = key_encoder(self.schema, self.prefix)
-        # Whether somebody keeps a trace of every change: the table's stream, or the list of what expires.
-        self.is_followed = definition.stream is not None or definition.ttl_attribute is not None
+        # Whether somebody keeps a trace of every change: the table's stream, the list of what expires, the recovery log, a
+        # backup under way.
+        self.is_followed = (
+            definition.stream is not None
+            or definition.ttl_attribute is not None
+            or definition.recovery is not None
+            or definition.captures > 0
+        )
         self.counts = Counts()
         self._pack_stats = Struct(f">{2 + 3 * len(definition.indexes)}Q").pack
         # AWS names the alphabetically first index when a value fits none of several.

@@ -165,6 +165,16 @@ class Writer:
             units += write_units(old_size)
         return units
 
+    def copy(self, table: Table, key: bytes, record: bytes) -> None:
+        """Put an item where none is, with its record as it lies elsewhere: what restores and imports do."""
+        size = records.size_of(record)
+        self.changes[key] = record
+        self._counts.append((table.counts, 1, size))
+        self._tables[table.stats_key] = table
+        if table.indexes:
+            item = records.unpack(record)
+            self._index(Mutation(table, key, None, None, item, size), record, Consumed(0.0))
+
     def enter(self, index: Index, mutation: Mutation, record: bytes, entry: bytes) -> None:
         """Add an item that exists already to an index that is being filled."""
         self._replace_entry(index, mutation, record, None, entry)

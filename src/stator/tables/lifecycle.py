@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from stator.design.drift import Difference, table_drift
 from stator.design.plan import IndexPlan, TablePlan
-from stator.errors import DestructiveChange, ResourceInUse, ResourceNotFound, StatorError
+from stator.errors import ContinuousBackupsUnavailable, DestructiveChange, ResourceInUse, ResourceNotFound, StatorError
 from stator.tables.context import Context
 from stator.tables.schema import Place
 from stator.tables.work import Call, Pause, Work
@@ -200,9 +200,17 @@ class Ensuring:
             message = f"turning off the recovery of {table} loses its history"
             raise DestructiveChange(message, changes=(message,), hint="turn it off by hand if that is meant")
         specification = {"PointInTimeRecoveryEnabled": True}
-        yield Call(
-            "UpdateContinuousBackups", {"TableName": table, "PointInTimeRecoverySpecification": specification}, "ensure"
-        )
+        request = {"TableName": table, "PointInTimeRecoverySpecification": specification}
+        until = self.context.now() + self.settings.timeout_seconds
+        while True:
+            try:
+                yield Call("UpdateContinuousBackups", request, "ensure")
+            except ContinuousBackupsUnavailable:  # AWS needs a while after a table was made
+                if self.context.now() >= until:
+                    raise
+                yield Pause(_POLL_SECONDS)
+            else:
+                break
         self.done.append(f"{table} can be restored to any second")
 
     def _tags(self, table: str) -> Work[None]:

@@ -110,16 +110,10 @@ def _check_stream(specification: dict[str, Any] | None) -> None:
 
 def run(call: Call, request: Request) -> dict[str, Any]:
     engine = call.engine
-    engine.lifecycle.settle_all()
-    name = _own_name(request.options["TableName"], call.scope)
-    existing = engine.catalog.find(call.scope, name)
-    if existing is not None:
-        if existing.definition.status == "CREATING":
-            raise in_use(f"Table is being created: {name}")
-        raise ResourceInUse(f"Table already exists: {name}")
+    name = check_name_is_free(call, request.options["TableName"])
     check_table_count(engine.catalog, call.scope)
     changes: Changes = {}
-    definition = _define(request, name, call.scope, engine.clock.now())
+    definition = define(request, name, call.scope, engine.clock.now())
     check_throughput_quotas(definition)
     check_account_quota(engine.catalog, definition)
     definition.number = engine.catalog.take_number(changes)
@@ -129,6 +123,18 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     engine.commit_changes(call, changes)
     engine.housekeeping.wake()
     return {"TableDescription": describe(table, engine.clock.now())}
+
+
+def check_name_is_free(call: Call, name: str) -> str:
+    """The name of a table to be created, which must not be there yet."""
+    call.engine.lifecycle.settle_all()
+    name = _own_name(name, call.scope)
+    existing = call.engine.catalog.find(call.scope, name)
+    if existing is not None:
+        if existing.definition.status == "CREATING":
+            raise in_use(f"Table is being created: {name}")
+        raise ResourceInUse(f"Table already exists: {name}")
+    return name
 
 
 def _own_name(name: str, scope: Scope) -> str:
@@ -144,7 +150,7 @@ def _own_name(name: str, scope: Scope) -> str:
     return name.removeprefix(prefix)
 
 
-def _define(request: Request, name: str, scope: Scope, now: float) -> TableDefinition:
+def define(request: Request, name: str, scope: Scope, now: float) -> TableDefinition:
     options = request.options
     on_demand = request.billing_mode == "PAY_PER_REQUEST"
     read, write = (0, 0) if on_demand else throughput.units(options["ProvisionedThroughput"])

@@ -24,6 +24,7 @@ def run(call: Call, table_name: str) -> dict[str, Any]:
     definition = copy.deepcopy(table.definition)
     engine.lifecycle.begin(definition, "DELETING")
     changes: Changes = {}
+    engine.recovery.leave_backup(table, changes)
     engine.streams.end(definition.number, changes)
     table = engine.catalog.put(definition, changes)
     engine.commit_changes(call, changes)
@@ -34,6 +35,8 @@ def _check_may_go(definition: TableDefinition) -> None:
     check_stands(definition)
     if definition.status == "UPDATING":
         raise in_use(f"Table: {definition.name} is in the process of being updated.")
+    if definition.captures:
+        raise in_use(f"Table is being backed up, restored or exported: {definition.name}")
     if any(index_status(definition, index) != "ACTIVE" for index in definition.indexes):
         raise in_use("Cannot delete table while indexes are being created, updated, or deleted.")
     if definition.deletion_protection:

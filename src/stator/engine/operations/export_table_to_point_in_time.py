@@ -1,0 +1,130 @@
+"""ExportTableToPointInTime: a table as it was at a moment, or what changed in a window, as files in a bucket."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+from stator.engine.operation import Call, Operation
+from stator.engine.recovery.export_description import describe
+from stator.engine.recovery.export_filter import ExportFilter
+from stator.engine.recovery.exports import Export, file_count
+from stator.engine.recovery.ion import check_ion
+from stator.engine.recovery.log import start_of, to_micros
+from stator.engine.recovery.moments import ROUNDING_SECONDS, iso
+from stator.engine.recovery.names import make_arn, new_id
+from stator.engine.recovery.source_table import find_source
+from stator.engine.recovery.tasks import Task
+from stator.engine.table_settings import without_nulls
+from stator.engine.tables import Table
+from stator.errors import ExportConflict, InvalidExportTime, LimitExceeded, RecoveryUnavailable, ValidationFailed
+from stator.model.limits import CONCURRENT_EXPORTS, TASK_TOKEN_SECONDS
+from stator.storage import Changes
+
+_SHORTEST_SECONDS = 15 * 60
+_LONGEST_SECONDS = 24 * 3600
+
+
+def parse(request: dict[str, Any]) -> dict[str, Any]:
+    options: dict[str, Any] = without_nulls(request)
+    incremental = options.get("ExportType") == "INCREMENTAL_EXPORT"
+    if incremental != ("IncrementalExportSpecification" in options):
+        raise ValidationFailed(
+            "IncrementalExportSpecification must be specified if, and only if, ExportType is INCREMENTAL_EXPORT"
+        )
+    if incremental and "ExportTime" in options:
+        raise ValidationFailed("ExportTime cannot be specified when ExportType is INCREMENTAL_EXPORT")
+    if incremental and "ExportFromTime" not in options["IncrementalExportSpecification"]:
+        raise ValidationFailed("ExportFromTime must be specified when ExportType is INCREMENTAL_EXPORT")
+    if "S3SseKmsKeyId" in options and options.get("S3SseAlgorithm") != "KMS":
+        raise ValidationFailed("S3SseKmsKeyId can only be specified when S3SseAlgorithm is KMS")
+    check_ion(options.get("ExportFormat"))
+    ExportFilter(options.get("FilterSpecification"))
+    return options
+
+
+def run(call: Call, options: dict[str, Any]) -> dict[str, Any]:
+    engine, exports = call.engine, call.engine.recovery.exports
+    exports.forget_old()
+    token = options.pop("ClientToken", None) or str(uuid4())
+    again = _sent_before(call, token, options)
+    if again is not None:
+        return {"ExportDescription": describe(again)}
+    table = find_source(call, options["TableArn"])
+    if table.definition.recovery is None or table.definition.status in ("CREATING", "DELETING"):
+        raise RecoveryUnavailable(f"Point in time recovery is not enabled for table '{table.name}'")
+    ExportFilter(options.get("FilterSpecification")).check(table.schema)
+    if sum(export.status == "IN_PROGRESS" for export in exports.registry.of(call.scope)) >= CONCURRENT_EXPORTS:
+        raise LimitExceeded(f"Subscriber limit exceeded: there can be {CONCURRENT_EXPORTS} exports at a time")
+    changes: Changes = {}
+    export = _define(call, table, token, options, engine.catalog.take_number(changes))
+    exports.registry.put(export, changes)
+    task = _task(call, table, export)
+    engine.recovery.captures.begin(table, task, changes)
+    engine.commit_changes(call, changes)
+    engine.recovery.tasks.start(task, at_once=False)
+    return {"ExportDescription": describe(export)}
+
+
+def _sent_before(call: Call, token: str, options: dict[str, Any]) -> Export | None:
+    """The export that this token stands for, within eight hours of its end."""
+    now = call.engine.clock.now()
+    for export in call.engine.recovery.exports.registry.of(call.scope):
+        if export.token == token and now - (export.ended or now) < TASK_TOKEN_SECONDS:
+            if export.options != options:
+                raise ExportConflict("Duplicate request detected with the same client token and other parameters")
+            return export
+    return None
+
+
+def _define(call: Call, table: Table, token: str, options: dict[str, Any], number: int) -> Export:
+    definition, now = table.definition, call.engine.clock.now()
+    export = Export(
+        number=number,
+        arn=make_arn(table.arn, "export", new_id(now)),
+        table_arn=table.arn,
+        table_id=definition.table_id,
+        token=token,
+        options=options,
+        key_schema=definition.key_schema,
+        attributes=definition.attributes,
+        file_count=file_count(table.counts.size_bytes, definition.billing_mode == "PAY_PER_REQUEST"),
+        started=now,
+        moment=float(options.get("ExportTime", now)),
+    )
+    earliest = call.engine.recovery.earliest(definition)
+    if (specification := options.get("IncrementalExportSpecification")) is not None:
+        export.window = _window(specification, earliest, now)
+        export.view = specification.get("ExportViewType", "NEW_AND_OLD_IMAGES")
+    elif not int(earliest) <= export.moment <= now + ROUNDING_SECONDS:
+        raise InvalidExportTime(f"The export time must be between {iso(earliest)} and {iso(now)}")
+    return export
+
+
+def _window(specification: dict[str, Any], earliest: float, now: float) -> tuple[float, float]:
+    start = float(specification["ExportFromTime"])
+    end = float(specification.get("ExportToTime", int(now)))
+    if not int(earliest) <= start or not end <= now + ROUNDING_SECONDS:
+        raise InvalidExportTime(f"The export period must be between {iso(earliest)} and {iso(now)}")
+    if end - start < _SHORTEST_SECONDS:
+        raise InvalidExportTime(
+            "Difference between export period from time and export period to time is less than 15 minutes"
+        )
+    if end - start > _LONGEST_SECONDS:
+        raise InvalidExportTime(
+            "Difference between export period from time and export period to time is greater than 24 hours"
+        )
+    return start, end
+
+
+def _task(call: Call, table: Table, export: Export) -> Task:
+    if export.window is not None:
+        start, end = (start_of(to_micros(moment)).hex() for moment in export.window)
+        return Task(
+            export.number, ["begin export", "gather", "write export", "drop"], {"gather_from": start, "gather_to": end}
+        )
+    facts = call.engine.recovery.captures.undo_facts(table, to_micros(export.moment))
+    return Task(export.number, ["begin export", "copy", "undo", "write export", "drop"], dict(facts))
+
+
+OPERATION = Operation("ExportTableToPointInTime", parse, run)

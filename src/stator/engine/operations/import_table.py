@@ -1,0 +1,84 @@
+"""ImportTable: a new table from files in a bucket."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+from stator.engine.operation import Call, Operation
+from stator.engine.operations import create_table
+from stator.engine.recovery.import_description import describe
+from stator.engine.recovery.imports import Import
+from stator.engine.recovery.names import make_arn, new_id
+from stator.engine.recovery.tasks import Task
+from stator.engine.table_settings import without_nulls
+from stator.engine.tables import Table
+from stator.errors import ImportConflict, LimitExceeded, ValidationFailed
+from stator.model.limits import CONCURRENT_IMPORTS, TASK_TOKEN_SECONDS
+from stator.storage import Changes
+
+
+@dataclass(slots=True)
+class Request:
+    options: dict[str, Any]
+    table: create_table.Request
+
+
+def parse(request: dict[str, Any]) -> Request:
+    options: dict[str, Any] = without_nulls(request)
+    if "Csv" in options.get("InputFormatOptions", {}) and options["InputFormat"] != "CSV":
+        raise ValidationFailed("InputFormatOptions.Csv can only be specified when InputFormat is CSV")
+    table = create_table.parse(copy.deepcopy(options["TableCreationParameters"]))
+    _unstarted(options, "").input_format.check()
+    return Request(options, table)
+
+
+def _unstarted(options: dict[str, Any], token: str) -> Import:
+    return Import(number=0, arn="", table_arn="", table_id="", token=token, options=options, started=0.0)
+
+
+def run(call: Call, request: Request) -> dict[str, Any]:
+    engine, imports, options = call.engine, call.engine.recovery.imports, request.options
+    imports.forget_old()
+    token = options.pop("ClientToken", None) or str(uuid4())
+    again = _sent_before(call, token, options)
+    if again is not None:
+        return {"ImportTableDescription": describe(again)}
+    name = create_table.check_name_is_free(call, options["TableCreationParameters"]["TableName"])
+    if sum(each.status == "IN_PROGRESS" for each in imports.registry.of(call.scope)) >= CONCURRENT_IMPORTS:
+        raise LimitExceeded(f"Subscriber limit exceeded: there can be {CONCURRENT_IMPORTS} imports at a time")
+    changes: Changes = {}
+    definition = create_table.define(request.table, name, call.scope, engine.clock.now())
+    table = engine.recovery.restores.create_table(definition, changes)
+    running = _define(call, table, token, options, engine.catalog.take_number(changes))
+    imports.registry.put(running, changes)
+    task = Task(running.number, ["import"], {"target": table.definition.number})
+    engine.recovery.tasks.save(task, changes)
+    engine.commit_changes(call, changes)
+    engine.recovery.tasks.start(task, at_once=False)
+    return {"ImportTableDescription": describe(running)}
+
+
+def _sent_before(call: Call, token: str, options: dict[str, Any]) -> Import | None:
+    """The import that this token stands for, within eight hours of its end."""
+    now = call.engine.clock.now()
+    for running in call.engine.recovery.imports.registry.of(call.scope):
+        if running.token == token and now - (running.ended or now) < TASK_TOKEN_SECONDS:
+            if running.options != options:
+                raise ImportConflict("Duplicate request detected with the same client token and other parameters")
+            return running
+    return None
+
+
+def _define(call: Call, table: Table, token: str, options: dict[str, Any], number: int) -> Import:
+    now = call.engine.clock.now()
+    running = _unstarted(options, token)
+    running.number, running.started = number, now
+    running.arn = make_arn(table.arn, "import", new_id(now))
+    running.table_arn, running.table_id = table.arn, table.definition.table_id
+    return running
+
+
+OPERATION = Operation("ImportTable", parse, run)

@@ -1,0 +1,43 @@
+"""RestoreTableFromBackup."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stator.engine.operation import Call, Operation
+from stator.engine.recovery.restores import restored_definition
+from stator.engine.recovery.tasks import Task
+from stator.engine.table_description import describe
+from stator.engine.table_settings import without_nulls
+from stator.storage import Changes
+
+
+def parse(request: dict[str, Any]) -> dict[str, Any]:
+    options: dict[str, Any] = without_nulls(request)
+    return options
+
+
+def run(call: Call, options: dict[str, Any]) -> dict[str, Any]:
+    engine, recovery = call.engine, call.engine.recovery
+    backup = recovery.backups.get_available(call.scope, options["BackupArn"])
+    recovery.restores.check_target(call.scope, options["TargetTableName"])
+    source, now = backup.definition, engine.clock.now()
+    summary = {
+        "SourceBackupArn": backup.arn,
+        "SourceTableArn": source.scope.table_arn(source.name),
+        "RestoreDateTime": round(backup.created, 3),
+        "RestoreInProgress": True,
+    }
+    changes: Changes = {}
+    definition = restored_definition(source, options, call.scope, now, summary)
+    table = recovery.restores.create_table(definition, changes)
+    facts = {"backup": backup.arn, "source": backup.prefix, "target": table.definition.number}
+    task = Task(engine.catalog.take_number(changes), ["fill"], facts)
+    recovery.tasks.save(task, changes)
+    engine.commit_changes(call, changes)
+    answer = {"TableDescription": describe(table, now)}
+    recovery.tasks.start(task, at_once=True)
+    return answer
+
+
+OPERATION = Operation("RestoreTableFromBackup", parse, run)

@@ -1,0 +1,148 @@
+"""Backups: a table's definition at a moment, and where its items of that moment lie.
+
+Those of users have an area that a task fills. The backup that is left of a deleted table with continuous backups is
+made without copying: the items stay where they were, under the number of a table that is no more.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from stator.engine import keyspace
+from stator.engine.recovery.capture import Captures
+from stator.engine.recovery.names import check_arn, make_arn, new_id
+from stator.engine.recovery.registry import Registry
+from stator.engine.recovery.tasks import Task, Tasks
+from stator.engine.tables import Table, TableDefinition
+from stator.errors import BackupInUse, BackupNotFound
+from stator.model.limits import RECOVERY_DAYS
+from stator.model.scope import Scope
+from stator.storage import Changes
+from stator.storage.protocol import after_prefix
+
+if TYPE_CHECKING:
+    from stator.engine.engine import Engine
+
+
+@dataclass(slots=True)
+class Backup:
+    """``prefix`` is where the items are, as hex; ``available_at`` is when it stops to show as CREATING once it is whole."""
+
+    number: int
+    arn: str
+    name: str
+    type: str
+    created: float
+    items: int
+    size_bytes: int
+    table: dict[str, Any]
+    prefix: str
+    available_at: float
+    expires: float | None = None
+    complete: bool = False
+
+    @property
+    def definition(self) -> TableDefinition:
+        return TableDefinition.from_json(copy.deepcopy(self.table))
+
+    def status(self, now: float) -> str:
+        return "AVAILABLE" if self.complete and now >= self.available_at else "CREATING"
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Backups:
+    def __init__(self, engine: Engine, tasks: Tasks, captures: Captures) -> None:
+        self._engine = engine
+        self._tasks = tasks
+        self._captures = captures
+        self.registry: Registry[Backup] = Registry(engine.storage, b"b", lambda data: Backup(**data))
+        tasks.register("keep", self._keep)
+
+    def create(self, table: Table, name: str, changes: Changes) -> tuple[Backup, Task]:
+        """A backup of the table as it is now, and the task that fills it."""
+        now = self._engine.clock.now()
+        number = self._engine.catalog.take_number(changes)
+        backup = self._describe(table, number, name, "USER", keyspace.area_prefix(number))
+        backup.available_at = now + self._engine.lifecycle.delay_seconds
+        self.registry.put(backup, changes)
+        task = Task(number, ["copy", "keep"])
+        self._captures.begin(table, task, changes)
+        return backup, task
+
+    def create_of_deleted(self, table: Table, changes: Changes) -> Backup:
+        """What a table with continuous backups leaves behind when it is deleted, for 35 days."""
+        number = self._engine.catalog.take_number(changes)
+        backup = self._describe(table, number, f"{table.name}$DeletedTableBackup", "SYSTEM", table.prefix)
+        backup.expires = backup.created + RECOVERY_DAYS * 86_400
+        backup.complete = True
+        self.registry.put(backup, changes)
+        return backup
+
+    def _describe(self, table: Table, number: int, name: str, kind: str, prefix: bytes) -> Backup:
+        now = self._engine.clock.now()
+        return Backup(
+            number=number,
+            arn=make_arn(table.arn, "backup", new_id(now)),
+            name=name,
+            type=kind,
+            created=now,
+            items=table.counts.items,
+            size_bytes=table.counts.size_bytes,
+            table=table.definition.to_json(),
+            prefix=prefix.hex(),
+            available_at=now,
+        )
+
+    def _keep(self, task: Task) -> None:
+        """The copy is whole."""
+        with self._engine.lock:
+            changes: Changes = {}
+            backup = self.registry.numbered(task.number)
+            backup.complete = True
+            self.registry.put(backup, changes)
+            self._tasks.advance(task, changes)
+            self._engine.storage.write(changes)
+
+    def get(self, scope: Scope, arn: str) -> Backup:
+        check_arn(arn, "backup", scope)
+        self.expire()
+        backup = self.registry.find(arn)
+        if backup is None:
+            raise BackupNotFound(f"Backup not found: {arn}")
+        return backup
+
+    def get_available(self, scope: Scope, arn: str) -> Backup:
+        """A backup that is whole and that nobody else is working on."""
+        backup = self.get(scope, arn)
+        if backup.status(self._engine.clock.now()) != "AVAILABLE":
+            raise BackupInUse(f"Backup is being created: {arn}")
+        return backup
+
+    def check_unused(self, backup: Backup) -> None:
+        if any(task.facts.get("backup") == backup.arn for task in self._tasks):
+            raise BackupInUse(f"Backup is being used to restore a table: {backup.arn}")
+
+    def delete(self, backup: Backup, changes: Changes) -> None:
+        self.registry.remove(backup, changes)
+
+    def remove_data(self, backup: Backup) -> None:
+        prefix = bytes.fromhex(backup.prefix)
+        self._engine.storage.delete_range(prefix, after_prefix(prefix))
+
+    def expire(self) -> None:
+        """Let go of backups of deleted tables whose time is over."""
+        now = self._engine.clock.now()
+        for backup in self.registry.all():
+            if backup.expires is not None and backup.expires <= now:
+                changes: Changes = {}
+                self.delete(backup, changes)
+                self._engine.storage.write(changes)
+                self.remove_data(backup)
+
+    def prefixes(self) -> set[bytes]:
+        """Where backups have their items."""
+        return {bytes.fromhex(backup.prefix) for backup in self.registry.all()}

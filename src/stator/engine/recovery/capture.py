@@ -1,0 +1,185 @@
+"""Copies of a table as it was at one moment, while others write to it.
+
+An area holds, under the items' own keys without the table's prefix, their records; an empty value says that there was no item.
+
+*copy* goes through the table in key order, a chunk per step, under the lock. It copies what the area does not have. Every
+write to the table adds the old record to each area that is being copied and does not have the item yet (``follow``), in the
+batch of the write. An item is thus in the area as it was when the copy began, from whichever of the two came first.
+
+*undo* takes the log's entries from the moment of the copy back to T, newest first, and puts each old record over what the area
+has. Repeating a step changes nothing, so a crash anywhere is harmless.
+
+*gather* goes through a window of the log forward and keeps, per item, the first old record, the last new one and its time.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from stator.engine import keyspace
+from stator.engine.recovery.log import Entry, Log, pack_pair, start_of, unpack_pair
+from stator.engine.recovery.tasks import Task, Tasks
+from stator.engine.tables import Table
+from stator.engine.writes import Followed
+from stator.storage import Changes
+from stator.storage.protocol import after_prefix
+
+if TYPE_CHECKING:
+    from stator.engine.engine import Engine
+
+CHUNK_ITEMS = 500
+CHUNK_BYTES = 1024 * 1024
+_NOTHING = b""
+
+
+class Captures:
+    def __init__(self, engine: Engine, tasks: Tasks, log: Log) -> None:
+        self._engine = engine
+        self._tasks = tasks
+        self._log = log
+        for name, stage in (("copy", self._copy), ("undo", self._undo), ("gather", self._gather), ("drop", self._drop)):
+            tasks.register(name, stage)
+
+    # -- beginning
+
+    def begin(self, table: Table, task: Task, changes: Changes) -> None:
+        """Let a task that begins with *copy* take the table as it is now; its writers are followed from here on."""
+        definition = copy.deepcopy(table.definition)
+        definition.captures += 1
+        self._engine.catalog.put(definition, changes)
+        task.facts["table"] = definition.number
+        self._tasks.save(task, changes)
+
+    def undo_facts(self, table: Table, moment_micros: int) -> dict[str, str]:
+        """What *undo* needs to know to go from now back to a moment: which entries to take back."""
+        number = table.definition.number
+        return {"undo_from": start_of(moment_micros + 1).hex(), "undo_to": self._log.head(number).hex()}
+
+    def give_up(self, task: Task, changes: Changes) -> None:
+        """End a task early: only the removal of its area is left of it."""
+        if any(stage in task.stages for stage in ("copy", "undo", "gather")):
+            self._release(task, changes)
+        task.stages[:] = ["drop"]
+        task.cursor = None
+        self._tasks.save(task, changes)
+
+    # -- following writers
+
+    def follow(self, change: Followed, changes: Changes) -> None:
+        """Keep what an item was in every copy of its table that is not past it."""
+        for task in self._tasks:
+            if "copy" in task.stages and task.facts["table"] == change.table.definition.number:
+                self._keep(task, change, changes)
+
+    def _keep(self, task: Task, change: Followed, changes: Changes) -> None:
+        suffix = change.key[keyspace.PREFIX_BYTES :]
+        if task.stage == "copy" and task.cursor is not None and suffix < bytes.fromhex(task.cursor):
+            return
+        key = keyspace.area_prefix(task.number) + suffix
+        if key not in changes and self._engine.storage.get(key) is None:
+            changes[key] = _NOTHING if change.old is None else change.old
+
+    # -- stages
+
+    def _copy(self, task: Task) -> None:
+        engine = self._engine
+        with engine.lock:
+            source = keyspace.data_prefix(task.facts["table"], 0)
+            area = keyspace.area_prefix(task.number)
+            start = b"" if task.cursor is None else bytes.fromhex(task.cursor)
+            changes: Changes = {}
+            size = 0
+            for count, (suffix, record) in enumerate(self._items(source, start)):
+                if count == CHUNK_ITEMS or size >= CHUNK_BYTES:
+                    task.cursor = suffix.hex()
+                    self._tasks.save(task, changes)
+                    break
+                if engine.storage.get(area + suffix) is None:
+                    changes[area + suffix] = record
+                    size += len(record)
+            else:
+                self._end(task, changes)
+            engine.storage.write(changes)
+
+    def _items(self, prefix: bytes, start: bytes) -> Iterator[tuple[bytes, bytes]]:
+        for key, record in self._engine.storage.scan(prefix + start, after_prefix(prefix)):
+            yield key[len(prefix) :], record
+
+    def _end(self, task: Task, changes: Changes) -> None:
+        """Stop following the table, unless others still copy it, or the log is still needed."""
+        if "undo" not in task.stages:
+            self._release(task, changes)
+        self._tasks.advance(task, changes)
+
+    def _release(self, task: Task, changes: Changes) -> None:
+        number = task.facts["table"]
+        table = next((each for each in self._engine.catalog.all() if each.definition.number == number), None)
+        if table is not None:
+            definition = copy.deepcopy(table.definition)
+            definition.captures -= 1
+            self._engine.catalog.put(definition, changes)
+
+    def _undo(self, task: Task) -> None:
+        with self._engine.lock:
+            area = keyspace.area_prefix(task.number)
+            changes: Changes = {}
+            size = 0
+            low, high = (bytes.fromhex(task.facts[name]) for name in ("undo_from", "undo_to"))
+            if task.cursor is not None:
+                high = bytes.fromhex(task.cursor)
+            for count, entry in enumerate(self._log.between(task.facts["table"], low, high, reverse=True)):
+                if count == CHUNK_ITEMS or size >= CHUNK_BYTES:
+                    task.cursor = high.hex()
+                    self._tasks.save(task, changes)
+                    break
+                changes[area + entry.suffix] = _NOTHING if entry.old is None else entry.old
+                size += len(entry.old or b"")
+                high = entry.position
+            else:
+                self._release(task, changes)
+                self._tasks.advance(task, changes)
+            self._engine.storage.write(changes)
+
+    def _gather(self, task: Task) -> None:
+        with self._engine.lock:
+            changes: Changes = {}
+            size = 0
+            low, high = (bytes.fromhex(task.facts[name]) for name in ("gather_from", "gather_to"))
+            if task.cursor is not None:
+                low = bytes.fromhex(task.cursor)
+            for count, entry in enumerate(self._log.between(task.facts["table"], low, high)):
+                if count == CHUNK_ITEMS or size >= CHUNK_BYTES:
+                    task.cursor = entry.position.hex()
+                    self._tasks.save(task, changes)
+                    break
+                size += self._add_change(keyspace.area_prefix(task.number) + entry.suffix, entry, changes)
+            else:
+                self._release(task, changes)
+                self._tasks.advance(task, changes)
+            self._engine.storage.write(changes)
+
+    def _add_change(self, key: bytes, entry: Entry, changes: Changes) -> int:
+        before = changes.get(key) or self._engine.storage.get(key)
+        old = entry.old if before is None else unpack_change(before)[0]
+        packed = pack_pair(entry.micros.to_bytes(8, "big"), old) + (entry.new or b"")
+        changes[key] = packed
+        return len(packed)
+
+    def _drop(self, task: Task) -> None:
+        with self._engine.lock:
+            self.remove(task.number)
+            changes: Changes = {}
+            self._tasks.advance(task, changes)
+            self._engine.storage.write(changes)
+
+    def remove(self, area_number: int) -> None:
+        prefix = keyspace.area_prefix(area_number)
+        self._engine.storage.delete_range(prefix, after_prefix(prefix))
+
+
+def unpack_change(value: bytes) -> tuple[bytes | None, bytes | None, int]:
+    """What *gather* keeps of an item: its first old record, its last new one, and the time of that in microseconds."""
+    micros, old, new = unpack_pair(value)
+    return old, new or None, int.from_bytes(micros, "big")

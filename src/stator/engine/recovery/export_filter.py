@@ -1,0 +1,62 @@
+"""FilterSpecification: which items an export has, and which of their attributes.
+
+A key condition cuts the export down to a stretch of one partition; a filter looks at each item; a projection takes attributes
+out. In an incremental export a change counts when the item matched before it or matches after it (AWS says nothing about that).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stator.engine.key_ranges import Range, query_range
+from stator.engine.parameters import Placeholders, check_placeholder_use
+from stator.engine.schema import KeySchema
+from stator.errors import ValidationFailed
+from stator.expr import key_condition
+from stator.expr.condition import evaluate
+from stator.expr.key_condition import KeyTest
+from stator.expr.paths import project
+from stator.expr.tree import Condition, Projection, attribute_names
+from stator.model.values import Item
+from stator.storage.protocol import after_prefix
+
+_EXPRESSIONS = ("ProjectionExpression", "FilterExpression", "KeyConditionExpression")
+
+
+class ExportFilter:
+    def __init__(self, specification: dict[str, Any] | None) -> None:
+        given = specification or {}
+        check_placeholder_use(given, _EXPRESSIONS, ("FilterExpression", "KeyConditionExpression"))
+        placeholders = Placeholders(given)
+        keys = placeholders.condition(given.get("KeyConditionExpression"), "KeyConditionExpression")
+        self._filter: Condition | None = placeholders.condition(given.get("FilterExpression"), "FilterExpression")
+        self._projection: Projection | None = placeholders.projection(given.get("ProjectionExpression"))
+        placeholders.check_all_used()
+        self._tests: dict[str, KeyTest] | None = None if keys is None else key_condition.key_tests(keys)
+
+    @property
+    def keeps_all(self) -> bool:
+        return self._filter is None and self._projection is None
+
+    def check(self, schema: KeySchema) -> None:
+        """What can only be said once the table's keys are known."""
+        if self._tests is None:
+            return
+        query_range(schema, b"", self._tests)
+        for name in schema.names:
+            if self._filter is not None and name in attribute_names(self._filter):
+                raise ValidationFailed(
+                    "Filter Expression can only contain non-primary key attributes: Primary key attribute: " + name
+                )
+
+    def span(self, schema: KeySchema, area: bytes) -> Range:
+        """The part of an area that can have wanted items."""
+        if self._tests is None:
+            return Range(area, after_prefix(area))
+        return query_range(schema, area, self._tests)
+
+    def wants(self, item: Item) -> bool:
+        return self._filter is None or evaluate(self._filter, item)
+
+    def shown(self, item: Item) -> Item:
+        return item if self._projection is None else project(item, self._projection.paths)

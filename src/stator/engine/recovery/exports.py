@@ -1,0 +1,288 @@
+"""Exports: a table at a moment, or what a window of time changed, written out as files with AWS's layout.
+
+    <prefix>/AWSDynamoDB/<id>/_started                      empty: the bucket can be written to
+    <prefix>/AWSDynamoDB/<id>/data/<random>.json.gz         items, one to a line (of incremental exports: AWSDynamoDB/data/)
+    <prefix>/AWSDynamoDB/<id>/manifest-files.json, .md5     a line for each data file: count, MD5, ETag, key
+    <prefix>/AWSDynamoDB/<id>/manifest-summary.json, .md5   the export itself; written last
+
+Every file has the items of one stretch of the hashed keys, and may be empty. The files are made from an area (see the package's
+first page), one to a step, without the engine's lock but for reading. A file that a crash cut off is written again under
+another name; only the manifest says which ones count.
+"""
+
+from __future__ import annotations
+
+import gzip
+import secrets
+from base64 import b32encode, b64encode
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from hashlib import md5
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from stator.engine import keyspace, records
+from stator.engine.recovery.capture import CHUNK_BYTES, CHUNK_ITEMS, Captures, unpack_change
+from stator.engine.recovery.export_filter import ExportFilter
+from stator.engine.recovery.lines import change_line, item_line
+from stator.engine.recovery.moments import iso
+from stator.engine.recovery.objects import Encryption, ObjectStore, ObjectStoreError
+from stator.engine.recovery.registry import Registry
+from stator.engine.recovery.tasks import Task, Tasks
+from stator.engine.schema import KeySchema
+from stator.engine.tables import read_schema
+from stator.model.values import Item
+from stator.storage import Changes
+from stator.storage.protocol import after_prefix
+
+if TYPE_CHECKING:
+    from stator.engine.engine import Engine
+
+LISTED_SECONDS = 90 * 86_400
+_FILE_BYTES = 32 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Export:
+    """``options`` are those of the request; ``files`` what the manifest says of each file."""
+
+    number: int
+    arn: str
+    table_arn: str
+    table_id: str
+    token: str
+    options: dict[str, Any]
+    key_schema: list[dict[str, str]]
+    attributes: dict[str, str]
+    file_count: int
+    started: float
+    moment: float
+    window: tuple[float, float] | None = None
+    view: str = "NEW_AND_OLD_IMAGES"
+    status: str = "IN_PROGRESS"
+    ended: float | None = None
+    failure: tuple[str, str] | None = None
+    files: list[dict[str, Any]] = field(default_factory=list)
+    item_count: int = 0
+    size_bytes: int = 0
+
+    @property
+    def identity(self) -> str:
+        return self.arn.rpartition("/")[2]
+
+    @property
+    def format(self) -> str:
+        return str(self.options.get("ExportFormat") or "DYNAMODB_JSON")
+
+    @property
+    def is_incremental(self) -> bool:
+        return self.window is not None
+
+    def key(self, name: str) -> str:
+        """The key of one of the export's objects."""
+        return f"{self._root()}{self.identity}/{name}"
+
+    def data_key(self) -> str:
+        ending = "ion" if self.format == "ION" else "json"
+        name = f"data/{b32encode(secrets.token_bytes(16)).decode().rstrip('=').lower()}.{ending}.gz"
+        return self._root() + name if self.is_incremental else self.key(name)
+
+    def _root(self) -> str:
+        prefix = (self.options.get("S3Prefix") or "").rstrip("/")
+        return f"{prefix}/AWSDynamoDB/" if prefix else "AWSDynamoDB/"
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Exports:
+    def __init__(self, engine: Engine, tasks: Tasks, captures: Captures, buckets: ObjectStore) -> None:
+        self._engine = engine
+        self._tasks = tasks
+        self._captures = captures
+        self._buckets = buckets
+        self.registry: Registry[Export] = Registry(engine.storage, b"x", lambda data: Export(**data))
+
+    def forget_old(self) -> None:
+        """AWS lists exports of the last 90 days."""
+        limit = self._engine.clock.now() - LISTED_SECONDS
+        changes: Changes = {}
+        for export in self.registry.all():
+            if export.ended is not None and export.ended < limit:
+                self.registry.remove(export, changes)
+        if changes:
+            self._engine.storage.write(changes)
+
+    # -- stages
+
+    def begin(self, task: Task) -> None:
+        export = self.registry.numbered(task.number)
+        try:
+            self._put(export, export.key("_started"), b"")
+        except ObjectStoreError as error:
+            self._fail(task, export, error)
+            return
+        with self._engine.lock:
+            changes: Changes = {}
+            self._tasks.advance(task, changes)
+            self._engine.storage.write(changes)
+
+    def write(self, task: Task) -> None:
+        """Write the next data file, or, after the last, the manifests."""
+        export = self.registry.numbered(task.number)
+        at = len(export.files)
+        try:
+            if at < export.file_count:
+                self._write_file(task, export, at)
+            else:
+                self._finish(task, export)
+        except ObjectStoreError as error:
+            self._fail(task, export, error)
+
+    def _write_file(self, task: Task, export: Export, at: int) -> None:
+        buffer = BytesIO()
+        count = size = 0
+        with gzip.GzipFile(fileobj=buffer, mode="wb", mtime=0, compresslevel=5) as file:
+            for line, bytes_read in self._lines(task, export, at):
+                size += bytes_read
+                if line is not None:
+                    file.write(line)
+                    count += 1
+        content, key = buffer.getvalue(), export.data_key()
+        etag = self._put(export, key, content)
+        with self._engine.lock:
+            export.files.append(
+                {"itemCount": count, "md5Checksum": _checksum(content), "etag": etag, "dataFileS3Key": key}
+            )
+            export.item_count += count
+            export.size_bytes += size
+            self._save(task, export)
+
+    def _finish(self, task: Task, export: Export) -> None:
+        ended = self._engine.clock.now()
+        manifest = b"".join(orjson.dumps(file) + b"\n" for file in export.files)
+        summary = orjson.dumps(_summary(export, ended))
+        for name, content in (("manifest-files", manifest), ("manifest-summary", summary)):
+            self._put(export, export.key(f"{name}.md5"), _checksum(content).encode())
+            self._put(export, export.key(f"{name}.json"), content)
+        with self._engine.lock:
+            export.status, export.ended = "COMPLETED", ended
+            changes: Changes = {}
+            self.registry.put(export, changes)
+            self._tasks.advance(task, changes)
+            self._engine.storage.write(changes)
+
+    def _fail(self, task: Task, export: Export, error: ObjectStoreError) -> None:
+        with self._engine.lock:
+            export.status, export.ended = "FAILED", self._engine.clock.now()
+            export.failure = (error.code, str(error))
+            changes: Changes = {}
+            self.registry.put(export, changes)
+            self._captures.give_up(task, changes)
+            self._engine.storage.write(changes)
+
+    def _save(self, task: Task, export: Export) -> None:
+        changes: Changes = {}
+        self.registry.put(export, changes)
+        self._tasks.save(task, changes)
+        self._engine.storage.write(changes)
+
+    def _put(self, export: Export, key: str, content: bytes) -> str:
+        options = export.options
+        encryption = Encryption(options.get("S3SseAlgorithm"), options.get("S3SseKmsKeyId"))
+        return self._buckets.put(
+            options["S3Bucket"], key, content, owner=options.get("S3BucketOwner"), encryption=encryption
+        )
+
+    # -- what the files say
+
+    def _lines(self, task: Task, export: Export, at: int) -> Iterator[tuple[bytes | None, int]]:
+        """The lines of one file, None for what is filtered out, and how many bytes of items each stands for."""
+        area = keyspace.area_prefix(task.number)
+        chosen = ExportFilter(export.options.get("FilterSpecification"))
+        schema = read_schema(export.key_schema, export.attributes)
+        line = item_line(export.format)
+        as_stored = chosen.keeps_all and export.format == "DYNAMODB_JSON" and not export.is_incremental
+        for value in self._values(area, chosen, schema, at, export.file_count):
+            if not value:
+                continue
+            if as_stored:
+                yield b'{"Item":' + value[records.HEADER_BYTES :] + b"}\n", records.size_of(value)
+            elif export.is_incremental:
+                yield _change(export, chosen, schema, value)
+            else:
+                item = records.unpack(value)
+                yield line(chosen.shown(item)) if chosen.wants(item) else None, records.size_of(value)
+
+    def _values(self, area: bytes, chosen: ExportFilter, schema: KeySchema, at: int, total: int) -> Iterator[bytes]:
+        """One stretch of an area, read a chunk at a time under the lock."""
+        span = chosen.span(schema, area)
+        low, high = keyspace.segment_bounds(area, at, total)
+        position, end = max(low, span.low), min(high, span.high, after_prefix(area))
+        while position < end:
+            chunk: list[bytes] = []
+            size = 0
+            with self._engine.lock:
+                for key, value in self._engine.storage.scan(position, end):
+                    if len(chunk) == CHUNK_ITEMS or size >= CHUNK_BYTES:
+                        position = key
+                        break
+                    chunk.append(value)
+                    size += len(value)
+                else:
+                    position = end
+            yield from chunk
+
+
+def file_count(size_bytes: int, on_demand: bool) -> int:
+    """One for each partition: an on-demand table begins with four, and 32 MB make another file here."""
+    return max(4 if on_demand else 1, -(-size_bytes // _FILE_BYTES))
+
+
+def _change(export: Export, chosen: ExportFilter, schema: KeySchema, value: bytes) -> tuple[bytes | None, int]:
+    """A line of an incremental export; none for an item that came and went within the window."""
+    old_record, new_record, micros = unpack_change(value)
+    size = sum(records.size_of(record) for record in (old_record, new_record) if record is not None)
+    old, new = (None if record is None else records.unpack(record) for record in (old_record, new_record))
+    images = [image for image in (new, old) if image is not None]
+    if not any(chosen.wants(image) for image in images):
+        return None, size
+    keys: Item = {name: images[0][name] for name in schema.names}
+    shown = [None if image is None else chosen.shown(image) for image in (old, new)]
+    if export.view == "NEW_IMAGE":
+        shown[0] = None
+    return change_line(export.format, keys, shown[0], shown[1], micros), size
+
+
+def _summary(export: Export, ended: float) -> dict[str, Any]:
+    options = export.options
+    if export.window is None:
+        when: dict[str, Any] = {"exportTime": iso(export.moment)}
+    else:
+        when = {"exportFromTime": iso(export.window[0]), "exportToTime": iso(export.window[1])}
+    summary = {
+        "version": "2023-08-01" if export.is_incremental else "2020-06-30",
+        "exportArn": export.arn,
+        "startTime": iso(export.started),
+        "endTime": iso(ended),
+        "tableArn": export.table_arn,
+        "tableId": export.table_id,
+        **when,
+        "s3Bucket": options["S3Bucket"],
+        "s3Prefix": options.get("S3Prefix"),
+        "s3SseAlgorithm": options.get("S3SseAlgorithm") or "AES256",
+        "s3SseKmsKeyId": options.get("S3SseKmsKeyId"),
+        "manifestFilesS3Key": export.key("manifest-files.json"),
+        "billedSizeBytes": export.size_bytes,
+        "itemCount": export.item_count,
+        "outputFormat": export.format,
+    }
+    if export.is_incremental:
+        summary |= {"outputView": export.view, "exportType": "INCREMENTAL_EXPORT"}
+    return summary
+
+
+def _checksum(content: bytes) -> str:
+    return b64encode(md5(content, usedforsecurity=False).digest()).decode()

@@ -1,0 +1,234 @@
+"""Imports: files in a bucket become a new table.
+
+The table is CREATING until the last object is read. A step puts a chunk of items into it, with how far the import has got, in
+one batch: after a crash the object is read again up to there. Items that DynamoDB would not take are counted, told to the log, and
+left out; the import then ends as FAILED, with a table that has all others, as on AWS. Of items with one key the last stays.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from stator.engine import records
+from stator.engine.item_writes import Put
+from stator.engine.recovery.capture import CHUNK_BYTES, CHUNK_ITEMS
+from stator.engine.recovery.import_formats import InputFormat, ObjectDamaged, Read, read_items
+from stator.engine.recovery.objects import ObjectStore, ObjectStoreError
+from stator.engine.recovery.registry import Registry
+from stator.engine.recovery.restores import Restores
+from stator.engine.recovery.tasks import Task, Tasks
+from stator.engine.tables import Table
+from stator.engine.writes import Mutation, Writer
+from stator.errors import ServiceError
+from stator.model.limits import IMPORT_OBJECTS
+from stator.storage import Changes
+
+if TYPE_CHECKING:
+    from stator.engine.engine import Engine
+
+LISTED_SECONDS = 90 * 86_400
+_LOGGED_ERRORS = 10_000
+_FAILED_MESSAGE = (
+    "Some of the items failed validation checks and were not imported. Please check CloudWatch error logs for more "
+    "details."
+)
+_ITEMS_FAILED = ("ItemValidationError", _FAILED_MESSAGE)
+
+_log = logging.getLogger("stator.imports")
+
+
+@dataclass(slots=True)
+class Import:
+    """``options`` are those of the request."""
+
+    number: int
+    arn: str
+    table_arn: str
+    table_id: str
+    token: str
+    options: dict[str, Any]
+    started: float
+    status: str = "IN_PROGRESS"
+    ended: float | None = None
+    failure: tuple[str, str] | None = None
+    errors: int = 0
+    size_bytes: int = 0
+    processed: int = 0
+    imported: int = 0
+
+    @property
+    def input_format(self) -> InputFormat:
+        options, csv = self.options, self.options.get("InputFormatOptions", {}).get("Csv", {})
+        attributes = options["TableCreationParameters"]["AttributeDefinitions"]
+        headers = csv.get("HeaderList")
+        return InputFormat(
+            options["InputFormat"],
+            options.get("InputCompressionType", "NONE"),
+            csv.get("Delimiter", ","),
+            None if headers is None else tuple(headers),
+            tuple((each["AttributeName"], each["AttributeType"]) for each in attributes),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """An item of an object, or the object's end, where ``read`` is None."""
+
+    object_at: int
+    item_at: int
+    key: str
+    read: Read | None
+    size_bytes: int = 0
+
+
+class Imports:
+    def __init__(self, engine: Engine, tasks: Tasks, restores: Restores, buckets: ObjectStore) -> None:
+        self._engine = engine
+        self._tasks = tasks
+        self._restores = restores
+        self._buckets = buckets
+        self._readers: dict[int, Iterator[_Place]] = {}
+        self.registry: Registry[Import] = Registry(engine.storage, b"i", lambda data: Import(**data))
+
+    def forget_old(self) -> None:
+        """AWS lists imports of the last 90 days."""
+        limit = self._engine.clock.now() - LISTED_SECONDS
+        changes: Changes = {}
+        for each in self.registry.all():
+            if each.ended is not None and each.ended < limit:
+                self.registry.remove(each, changes)
+        if changes:
+            self._engine.storage.write(changes)
+
+    def read(self, task: Task) -> None:
+        """Put the next chunk of items into the table."""
+        running = self.registry.numbered(task.number)
+        try:
+            if task.number not in self._readers:
+                object_at, item_at = task.cursor or (0, 0)
+                self._readers[task.number] = self._places(running, (object_at, item_at))
+            chunk = _chunk(self._readers[task.number])
+        except ObjectStoreError as error:
+            self._end(task, running, (error.code, str(error)))
+            return
+        if chunk:
+            self._put(task, running, chunk)
+        else:
+            self._end(task, running, _ITEMS_FAILED if running.errors else None)
+
+    def _places(self, running: Import, start: tuple[int, int]) -> Iterator[_Place]:
+        """Every item of every object from a place on."""
+        for object_at, (key, size) in enumerate(self._objects(running)):
+            if object_at >= start[0]:
+                skip = start[1] if object_at == start[0] else 0
+                yield from self._object(running, object_at, key, size, skip)
+
+    def _objects(self, running: Import) -> list[tuple[str, int]]:
+        source = running.options["S3BucketSource"]
+        prefix = source.get("S3KeyPrefix", "")
+        found = [
+            entry
+            for entry in self._buckets.keys(source["S3Bucket"], prefix, owner=source.get("S3BucketOwner"))
+            if not entry[0].endswith("/")
+        ]
+        if not found:
+            raise ObjectStoreError("S3NoSuchKey", f"There is no object whose key begins with {prefix!r}")
+        if len(found) > IMPORT_OBJECTS:
+            raise ObjectStoreError("S3TooManyObjects", f"An import can have {IMPORT_OBJECTS} objects: {len(found)}")
+        return found
+
+    def _object(self, running: Import, object_at: int, key: str, size: int, skip: int) -> Iterator[_Place]:
+        source = running.options["S3BucketSource"]
+        at = 0
+        with self._buckets.open(source["S3Bucket"], key, owner=source.get("S3BucketOwner")) as file:
+            try:
+                for at, read in enumerate(read_items(file, running.input_format), 1):
+                    if at > skip:
+                        yield _Place(object_at, at, key, read)
+            except ObjectDamaged as error:
+                if at >= skip:
+                    problem = f"The rest of the object cannot be read: {error}"
+                    yield _Place(object_at, at + 1, key, Read(None, problem=problem))
+        yield _Place(object_at + 1, 0, key, None, size)
+
+    # -- writing
+
+    def _put(self, task: Task, running: Import, chunk: list[_Place]) -> None:
+        with self._engine.lock:
+            table = self._restores.table_numbered(task.facts["target"])
+            items: dict[bytes, tuple[Any, int]] = {}
+            for place in chunk:
+                if place.read is None:
+                    running.size_bytes += place.size_bytes
+                else:
+                    running.processed += 1
+                    self._take(running, table, place, place.read, items)
+            writer = Writer()
+            for key, (item, size) in items.items():
+                old = self._engine.storage.get(key)
+                writer.add(Mutation(table, key, old, None if old is None else records.unpack(old), item, size))
+            changes = writer.finish()
+            task.cursor = [chunk[-1].object_at, chunk[-1].item_at]
+            self.registry.put(running, changes)
+            self._tasks.save(task, changes)
+            self._engine.storage.write(changes)
+
+    def _take(
+        self, running: Import, table: Table, place: _Place, read: Read, items: dict[bytes, tuple[Any, int]]
+    ) -> None:
+        if read.item is None:
+            self._refuse(running, place, read.problem or "")
+            return
+        try:
+            key = Put(table.name, read.item, read.size, None).locate(table)
+        except ServiceError as error:
+            self._refuse(running, place, error.message)
+            return
+        items[key] = (read.item, read.size)
+        running.imported += 1
+
+    def _refuse(self, running: Import, place: _Place, problem: str) -> None:
+        """The same line that AWS writes to CloudWatch."""
+        running.errors += 1
+        if running.errors <= _LOGGED_ERRORS:
+            pointer = {
+                "bucket": running.options["S3BucketSource"]["S3Bucket"],
+                "key": place.key,
+                "itemIndex": place.item_at - 1,
+            }
+            line = {"itemS3Pointer": pointer, "importArn": running.arn, "errorMessages": [problem]}
+            _log.warning("%s", orjson.dumps(line).decode())
+
+    def _end(self, task: Task, running: Import, failure: tuple[str, str] | None) -> None:
+        self._readers.pop(task.number, None)
+        with self._engine.lock:
+            running.status = "COMPLETED" if failure is None else "FAILED"
+            running.ended, running.failure = self._engine.clock.now(), failure
+            table = self._restores.table_numbered(task.facts["target"])
+            changes: Changes = {}
+            if failure is not None and running.processed == 0:
+                self._engine.catalog.remove(table, changes)  # nothing was read, so there is nothing to keep
+            else:
+                self._restores.finish_table(table, changes)
+            self.registry.put(running, changes)
+            self._tasks.advance(task, changes)
+            self._engine.storage.write(changes)
+
+
+def _chunk(places: Iterator[_Place]) -> list[_Place]:
+    chunk: list[_Place] = []
+    size = 0
+    for place in places:
+        chunk.append(place)
+        size += 0 if place.read is None else place.read.size
+        if len(chunk) >= CHUNK_ITEMS or size >= CHUNK_BYTES:
+            break
+    return chunk

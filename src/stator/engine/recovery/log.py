@@ -1,0 +1,137 @@
+"""The recovery log: every change of a table with continuous backups, in the order in which they were made.
+
+    l | table | microseconds (8) | count (4)   ->   length of key (4) | key | length of old + 1 (4) | old | new
+
+``key`` is the item's storage key without its table's prefix; ``old`` and ``new`` are its records, a length of 0 and an
+empty end where there was or is no item. Times never fall: should the clock go back, entries keep the latest time seen, so that
+the order of keys is always the order of changes. ``count`` tells changes of one microsecond apart.
+
+The entry is in the same batch as the change, so log and table cannot disagree. With old records the log undoes: the state at
+T is the state now with the changes after T taken back, newest first. That needs no snapshots, costs a restore the changes since
+T and nothing before, and lets the log be cut off at the window's old end by one range deletion. With new records it tells what a
+window changed, for incremental exports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from stator.engine import keyspace
+from stator.engine.writes import Followed
+from stator.storage import Changes, Storage
+from stator.storage.protocol import after_prefix
+
+_POSITION_BYTES: Final = 12
+_LONGEST: Final = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """``position`` is where it stands in the log; ``suffix`` the item's key without the table's prefix."""
+
+    position: bytes
+    suffix: bytes
+    old: bytes | None
+    new: bytes | None
+
+    @property
+    def micros(self) -> int:
+        return int.from_bytes(self.position[:8], "big")
+
+
+class Log:
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._heads: dict[int, tuple[int, int]] = {}
+
+    def add(self, change: Followed, now: float, changes: Changes) -> None:
+        number = change.table.definition.number
+        micros, count = self._next(number, now)
+        self._heads[number] = (micros, count)
+        key = keyspace.log_prefix(number) + _position(micros, count)
+        changes[key] = _pack(change.key[keyspace.PREFIX_BYTES :], change.old, change.new)
+
+    def _next(self, number: int, now: float) -> tuple[int, int]:
+        micros = to_micros(now)
+        last, count = self._head(number)
+        if micros > last:
+            return micros, 0
+        return (last, count + 1) if count < _LONGEST else (last + 1, 0)
+
+    def _head(self, number: int) -> tuple[int, int]:
+        head = self._heads.get(number)
+        if head is None:
+            prefix = keyspace.log_prefix(number)
+            newest = next(iter(self._storage.scan(prefix, after_prefix(prefix), reverse=True)), None)
+            head = (0, -1) if newest is None else _read_position(newest[0][len(prefix) :])
+            self._heads[number] = head
+        return head
+
+    def head(self, number: int) -> bytes:
+        """The position right after the newest entry."""
+        micros, count = self._head(number)
+        return _position(micros, count + 1) if count < _LONGEST else _position(micros + 1, 0)
+
+    def between(self, number: int, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[Entry]:
+        """Entries from one position up to, and without, another."""
+        prefix = keyspace.log_prefix(number)
+        for key, value in self._storage.scan(prefix + low, prefix + high, reverse=reverse):
+            yield _unpack(key[len(prefix) :], value)
+
+    def trim(self, number: int, before: float) -> None:
+        """Forget what happened before a moment."""
+        prefix = keyspace.log_prefix(number)
+        low, high = prefix, prefix + start_of(to_micros(before))
+        if next(iter(self._storage.scan(low, high)), None) is not None:
+            self._head(number)  # which may be among what goes
+            self._storage.delete_range(low, high)
+
+    def drop(self, number: int) -> None:
+        prefix = keyspace.log_prefix(number)
+        self._storage.delete_range(prefix, after_prefix(prefix))
+        self._heads.pop(number, None)
+
+
+def to_micros(seconds: float) -> int:
+    return round(seconds * 1_000_000)
+
+
+def start_of(micros: int) -> bytes:
+    """The position before every entry of this microsecond."""
+    return _position(micros, 0)
+
+
+def _position(micros: int, count: int) -> bytes:
+    return micros.to_bytes(8, "big") + count.to_bytes(4, "big")
+
+
+def _read_position(position: bytes) -> tuple[int, int]:
+    return int.from_bytes(position[:8], "big"), int.from_bytes(position[8:_POSITION_BYTES], "big")
+
+
+def _pack(suffix: bytes, old: bytes | None, new: bytes | None) -> bytes:
+    return b"".join((pack_pair(suffix, old), new or b""))
+
+
+def pack_pair(first: bytes, second: bytes | None) -> bytes:
+    """A byte string, and one that may be missing, so that they can be told apart again."""
+    size = 0 if second is None else len(second) + 1
+    return len(first).to_bytes(4, "big") + first + size.to_bytes(4, "big") + (second or b"")
+
+
+def unpack_pair(value: bytes) -> tuple[bytes, bytes | None, bytes]:
+    """The two, and what follows them."""
+    middle = 4 + int.from_bytes(value[:4], "big")
+    size = int.from_bytes(value[middle : middle + 4], "big")
+    start = middle + 4
+    if size == 0:
+        return value[4:middle], None, value[start:]
+    end = start + size - 1
+    return value[4:middle], value[start:end], value[end:]
+
+
+def _unpack(position: bytes, value: bytes) -> Entry:
+    suffix, old, new = unpack_pair(value)
+    return Entry(position, suffix, old, new or None)

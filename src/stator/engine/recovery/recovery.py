@@ -1,0 +1,175 @@
+"""The engine's recovery: continuous backups, and the parts that make backups, restores, exports and imports."""
+
+from __future__ import annotations
+
+import copy
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from stator.engine import keyspace
+from stator.engine.recovery.backups import Backups
+from stator.engine.recovery.capture import Captures
+from stator.engine.recovery.log import Log
+from stator.engine.recovery.objects import ObjectStore
+from stator.engine.recovery.tasks import Tasks
+from stator.engine.tables import Table, TableDefinition
+from stator.storage import Changes
+from stator.storage.protocol import after_prefix
+
+if TYPE_CHECKING:
+    from stator.engine.engine import Engine
+    from stator.engine.recovery.exports import Exports
+    from stator.engine.recovery.imports import Imports
+    from stator.engine.recovery.restores import Restores
+    from stator.engine.writes import Writer
+
+DAY_SECONDS = 86_400
+# AWS can restore up to about five minutes ago.
+DEFAULT_LAG_SECONDS = 300.0
+_TRIM_EVERY = 1_000
+
+
+class Recovery:
+    """``buckets`` is where exports go and imports come from; ``lag_seconds`` is how far behind now the latest moment is that a table can be restored to."""
+
+    def __init__(self, engine: Engine, *, buckets: ObjectStore, lag_seconds: float = DEFAULT_LAG_SECONDS) -> None:
+        self._engine = engine
+        self.lag_seconds = lag_seconds
+        self.log = Log(engine.storage)
+        self.tasks = Tasks(engine)
+        self.captures = Captures(engine, self.tasks, self.log)
+        self.backups = Backups(engine, self.tasks, self.captures)
+        self._buckets = buckets
+        self._logged = 0
+        self.tasks.register("fill", lambda task: self.restores.fill(task))
+        self.tasks.register("begin export", lambda task: self.exports.begin(task))
+        self.tasks.register("write export", lambda task: self.exports.write(task))
+        self.tasks.register("import", lambda task: self.imports.read(task))
+
+    # -- parts that few engines need, loaded at their first use
+
+    @cached_property
+    def restores(self) -> Restores:
+        from stator.engine.recovery.restores import Restores
+
+        return Restores(self._engine, self.tasks)
+
+    @cached_property
+    def exports(self) -> Exports:
+        from stator.engine.recovery.exports import Exports
+
+        return Exports(self._engine, self.tasks, self.captures, self._buckets)
+
+    @cached_property
+    def imports(self) -> Imports:
+        from stator.engine.recovery.imports import Imports
+
+        return Imports(self._engine, self.tasks, self.restores, self._buckets)
+
+    def resume(self) -> None:
+        """After opening: remove what a crash left over, forget what is too old, and take up work that was cut off."""
+        self._remove_orphans()
+        self.forget_old()
+        if any(self.tasks):
+            _ = self.exports, self.imports  # loaded here, once, not by several threads at a time
+        self.tasks.resume()
+
+    def any(self) -> bool:
+        """Whether there is anything that gets old: a history, or the backup of a deleted table."""
+        return any(map(_has_log, self._engine.catalog.all())) or any(
+            backup.expires is not None for backup in self.backups.registry.all()
+        )
+
+    def forget_old(self) -> None:
+        """Drop what the windows of tables have left behind, and backups of deleted tables whose time is over."""
+        self.backups.expire()
+        for table in list(self._engine.catalog.all()):
+            self.trim(table)
+
+    def wait(self) -> None:
+        """Return once no backup, restore, export or import is under way: for tests."""
+        self.tasks.wait()
+
+    def stop(self) -> None:
+        self.tasks.stop()
+
+    # -- continuous backups
+
+    def follow(self, writer: Writer, changes: Changes) -> None:
+        """Note the changes of a write in the log of each table that has one, and in copies under way."""
+        now = self._engine.clock.now()
+        for change in writer.followed:
+            definition = change.table.definition
+            if definition.recovery is not None:
+                self.log.add(change, now, changes)
+                self._logged += 1
+                if self._logged % _TRIM_EVERY == 0:
+                    self.trim(change.table)
+            if definition.captures:
+                self.captures.follow(change, changes)
+
+    def enable(self, table: Table, period_days: int, changes: Changes) -> Table:
+        definition = copy.deepcopy(table.definition)
+        since = self._engine.clock.now() if definition.recovery is None else definition.recovery["since"]
+        definition.recovery = {"since": since, "period_days": period_days}
+        return self._engine.catalog.put(definition, changes)
+
+    def disable(self, table: Table, changes: Changes) -> Table:
+        """The history goes with it: ``log.drop`` once the changes are written."""
+        definition = copy.deepcopy(table.definition)
+        definition.recovery = None
+        return self._engine.catalog.put(definition, changes)
+
+    def earliest(self, definition: TableDefinition) -> float:
+        assert definition.recovery is not None
+        period: float = definition.recovery["period_days"] * DAY_SECONDS
+        since: float = definition.recovery["since"]
+        return max(since, self._engine.clock.now() - period)
+
+    def latest(self, definition: TableDefinition) -> float:
+        return max(self.earliest(definition), self._engine.clock.now() - self.lag_seconds)
+
+    def trim(self, table: Table) -> None:
+        """Forget changes that no restore can ask for any more; not while one that did is under way."""
+        definition = table.definition
+        if definition.recovery is not None and definition.captures == 0:
+            self.log.trim(definition.number, self.earliest(definition))
+
+    # -- tables that go
+
+    def leave_backup(self, table: Table, changes: Changes) -> None:
+        """A table with continuous backups that is deleted leaves a backup behind."""
+        if table.definition.recovery is not None:
+            self.backups.create_of_deleted(table, changes)
+
+    def keeps_data_of(self, prefix: bytes) -> bool:
+        return prefix in self.backups.prefixes()
+
+    def _remove_orphans(self) -> None:
+        """Areas and logs that belong to nothing: a crash came before they were removed."""
+        areas = {keyspace.area_prefix(task.number) for task in self.tasks} | self.backups.prefixes()
+        logs = {keyspace.log_prefix(table.definition.number) for table in self._engine.catalog.all() if _has_log(table)}
+        for space, known in ((keyspace.AREAS, areas), (keyspace.LOG, logs)):
+            position, end = space, after_prefix(space)
+            while found := next(iter(self._engine.storage.scan(position, end)), None):
+                prefix = found[0][:5]
+                if prefix not in known:
+                    self._engine.storage.delete_range(prefix, after_prefix(prefix))
+                position = after_prefix(prefix)
+
+
+def _has_log(table: Table) -> bool:
+    return table.definition.recovery is not None
+
+
+def describe_continuous(recovery: Recovery, definition: TableDefinition) -> dict[str, Any]:
+    """Continuous backups themselves are on for every table, as on AWS; recovery to a moment is what one turns on."""
+    shown: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
+    if definition.recovery is not None:
+        shown = {
+            "PointInTimeRecoveryStatus": "ENABLED",
+            "RecoveryPeriodInDays": definition.recovery["period_days"],
+            "EarliestRestorableDateTime": round(recovery.earliest(definition), 3),
+            "LatestRestorableDateTime": round(recovery.latest(definition), 3),
+        }
+    return {"ContinuousBackupsStatus": "ENABLED", "PointInTimeRecoveryDescription": shown}

@@ -1,0 +1,224 @@
+"""New tables from old items: what a restore keeps of a table's definition, and how the items get in.
+
+As on AWS, a restored table has the keys, the indexes, the capacity and the encryption of its source, or what the request puts
+in their place, and none of its streams, time to live, tags, policy, protection or continuous backups. It stays CREATING until
+it is filled. Its indexes are built as its items come in.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from stator.engine import table_settings, throughput
+from stator.engine.account_quotas import check_account_quota, check_table_count, check_throughput_quotas
+from stator.engine.recovery.capture import CHUNK_BYTES, CHUNK_ITEMS
+from stator.engine.recovery.tasks import Task, Tasks
+from stator.engine.tables import IndexDefinition, Table, TableDefinition
+from stator.engine.writes import Writer
+from stator.errors import LimitExceeded, TableAlreadyExists, TableInUse, ValidationFailed
+from stator.model.limits import CONCURRENT_RESTORES
+from stator.model.scope import Scope
+from stator.model.values import INVALID
+from stator.storage import Changes
+from stator.storage.protocol import after_prefix
+
+if TYPE_CHECKING:
+    from stator.engine.engine import Engine
+
+# A table that is being filled is CREATING until the task says otherwise, not until a moment.
+WHILE_FILLED = 1e12
+_UNOFFERED = ("VectorIndexOverride",)
+
+
+class Restores:
+    def __init__(self, engine: Engine, tasks: Tasks) -> None:
+        self._engine = engine
+        self._tasks = tasks
+
+    def create_table(self, definition: TableDefinition, changes: Changes) -> Table:
+        """Add a table that a task is going to fill; the caller has checked its name with ``check_target``."""
+        engine = self._engine
+        check_table_count(engine.catalog, definition.scope)
+        check_throughput_quotas(definition)
+        check_account_quota(engine.catalog, definition)
+        definition.number = engine.catalog.take_number(changes)
+        definition.status, definition.status_until = "CREATING", WHILE_FILLED
+        return engine.catalog.put(definition, changes)
+
+    def check_target(self, scope: Scope, name: str) -> None:
+        if sum("fill" in task.stages for task in self._tasks) >= CONCURRENT_RESTORES:
+            raise LimitExceeded(f"Subscriber limit exceeded: there can be {CONCURRENT_RESTORES} restores at a time")
+        self._engine.lifecycle.settle_all()
+        existing = self._engine.catalog.find(scope, name)
+        if existing is None:
+            return
+        if existing.definition.status in ("CREATING", "DELETING"):
+            raise TableInUse(f"Table is being {existing.definition.status.lower()[:-3]}ed: {name}")
+        raise TableAlreadyExists(f"Table already exists: {name}")
+
+    def fill(self, task: Task) -> None:
+        """Put the next items of an area, or of whatever holds a backup's items, into the new table."""
+        with self._engine.lock:
+            source, target = bytes.fromhex(task.facts["source"]), self.table_numbered(task.facts["target"])
+            writer = Writer()
+            size = 0
+            start = source if task.cursor is None else source + bytes.fromhex(task.cursor)
+            for count, (key, record) in enumerate(self._engine.storage.scan(start, after_prefix(source))):
+                if count == CHUNK_ITEMS or size >= CHUNK_BYTES:
+                    task.cursor = key[len(source) :].hex()
+                    break
+                if record:
+                    writer.copy(target, target.prefix + key[len(source) :], record)
+                    size += len(record)
+            else:
+                task.cursor = None
+            changes = writer.finish()
+            if task.cursor is None:
+                self.finish_table(target, changes)
+                self._tasks.advance(task, changes)
+            else:
+                self._tasks.save(task, changes)
+            self._engine.storage.write(changes)
+
+    def finish_table(self, table: Table, changes: Changes) -> None:
+        """Every item is there: the table is ACTIVE once its status has lasted."""
+        definition = copy.deepcopy(table.definition)
+        definition.status_until = definition.created + self._engine.lifecycle.delay_seconds
+        if definition.restored is not None:
+            definition.restored["RestoreInProgress"] = False
+        self._engine.catalog.put(definition, changes)
+
+    def table_numbered(self, number: int) -> Table:
+        return next(table for table in self._engine.catalog.all() if table.definition.number == number)
+
+
+def restored_definition(
+    source: TableDefinition, options: dict[str, Any], scope: Scope, now: float, summary: dict[str, Any]
+) -> TableDefinition:
+    """The definition of a restored table, after the overrides of the request."""
+    table_settings.refuse_unoffered(options, _UNOFFERED)
+    billing_mode = options.get("BillingModeOverride") or source.billing_mode
+    definition = TableDefinition(
+        name=options["TargetTableName"],
+        number=0,
+        table_id=str(uuid4()),
+        account=scope.account,
+        region=scope.region,
+        created=now,
+        key_schema=source.key_schema,
+        attributes=dict(source.attributes),
+        indexes=[_fresh(index) for index in source.indexes if index.status != "DELETING"],
+        next_index=source.next_index,
+        billing_mode=billing_mode,
+        billing_changed=now if billing_mode == "PAY_PER_REQUEST" else None,
+        read_units=source.read_units,
+        write_units=source.write_units,
+        on_demand=source.on_demand,
+        table_class=source.table_class,
+        sse=source.sse,
+        restored=summary,
+    )
+    _override_indexes(definition, options)
+    _override_capacity(definition, options)
+    if (encryption := options.get("SSESpecificationOverride")) is not None:
+        table_settings.check_encryption(encryption)
+        definition.sse = table_settings.read_encryption(encryption, scope)
+    return definition
+
+
+def _fresh(index: IndexDefinition) -> IndexDefinition:
+    return IndexDefinition(
+        name=index.name,
+        number=index.number,
+        is_global=index.is_global,
+        key_schema=index.key_schema,
+        projection_type=index.projection_type,
+        non_key_attributes=index.non_key_attributes,
+        read_units=index.read_units,
+        write_units=index.write_units,
+        on_demand=index.on_demand,
+    )
+
+
+# -- overrides
+
+
+def _override_indexes(definition: TableDefinition, options: dict[str, Any]) -> None:
+    leaving: set[int] = set()
+    for member, is_global in (("GlobalSecondaryIndexOverride", True), ("LocalSecondaryIndexOverride", False)):
+        wanted = options.get(member)
+        if wanted is None:
+            continue
+        there = {index.name: index for index in definition.indexes if index.is_global is is_global}
+        for spec in wanted:
+            _override_index(there.get(spec["IndexName"]), spec, member)
+        names = {spec["IndexName"] for spec in wanted}
+        leaving |= {index.number for name, index in there.items() if name not in names}
+    definition.drop_indexes(leaving)
+
+
+def _override_index(index: IndexDefinition | None, spec: dict[str, Any], member: str) -> None:
+    """An index of the request must be one of the source's; only its capacity may differ."""
+    if "WarmThroughput" in spec:
+        raise ValidationFailed(f"{INVALID}WarmThroughput is not supported in {member}")
+    if index is None or not _same_index(index, spec):
+        raise ValidationFailed(
+            f"{INVALID}{member} must match an index of the source table: {spec['IndexName']}",
+            hint="leave an index out to restore without it; its keys and projection cannot change",
+        )
+    if (provisioned := spec.get("ProvisionedThroughput")) is not None:
+        throughput.check_bounds(provisioned, throughput.Subject(index.name))
+        index.read_units, index.write_units = throughput.units(provisioned)
+    if (on_demand := spec.get("OnDemandThroughput")) is not None:
+        throughput.check_maxima(on_demand, throughput.Subject(index.name), clearable=False)
+        index.on_demand = throughput.plain_members(on_demand)
+
+
+def _same_index(index: IndexDefinition, spec: dict[str, Any]) -> bool:
+    projection = spec["Projection"]
+    keys = [(element["AttributeName"], element["KeyType"]) for element in spec["KeySchema"]]
+    return (
+        keys == [(element["AttributeName"], element["KeyType"]) for element in index.key_schema]
+        and projection.get("ProjectionType") == index.projection_type
+        and sorted(projection.get("NonKeyAttributes", ())) == index.non_key_attributes
+    )
+
+
+def _override_capacity(definition: TableDefinition, options: dict[str, Any]) -> None:
+    provisioned, on_demand = options.get("ProvisionedThroughputOverride"), options.get("OnDemandThroughputOverride")
+    if definition.billing_mode == "PAY_PER_REQUEST":
+        if provisioned is not None:
+            raise ValidationFailed(
+                f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is "
+                "PAY_PER_REQUEST"
+            )
+        definition.read_units = definition.write_units = 0
+        for index in definition.indexes:
+            index.read_units = index.write_units = 0
+        if on_demand is not None:
+            throughput.check_maxima(on_demand, throughput.TABLE, clearable=False)
+            definition.on_demand = throughput.plain_members(on_demand)
+        return
+    if (maximum := throughput.first_maximum(on_demand)) is not None:
+        raise ValidationFailed(
+            f"{INVALID}{maximum} for OnDemandThroughput cannot be specified when table BillingMode is PROVISIONED."
+        )
+    definition.on_demand = None
+    if provisioned is not None:
+        throughput.check_bounds(provisioned, throughput.TABLE)
+        definition.read_units, definition.write_units = throughput.units(provisioned)
+    _check_provisioned(definition)
+
+
+def _check_provisioned(definition: TableDefinition) -> None:
+    """A table that was on demand has no units to restore: the request has to name them, for its indexes too."""
+    if not definition.read_units or not definition.write_units:
+        raise ValidationFailed(
+            f"{INVALID}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
+        )
+    for index in definition.indexes:
+        if index.is_global and (not index.read_units or not index.write_units):
+            raise ValidationFailed(f"{INVALID}ProvisionedThroughput is not specified for index: {index.name}")
+        index.on_demand = None

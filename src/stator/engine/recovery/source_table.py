@@ -1,0 +1,15 @@
+"""Tables as the backup operations name them, by name or ARN, and what they say when there is none."""
+
+from __future__ import annotations
+
+from stator.engine.operation import Call
+from stator.engine.recovery.names import table_name
+from stator.engine.tables import Table
+from stator.errors import ResourceNotFound, TableNotFound
+
+
+def find_source(call: Call, name: str) -> Table:
+    try:
+        return call.table_as_a_whole(name)
+    except ResourceNotFound:
+        raise TableNotFound(f"Table not found: {table_name(name)}") from None

@@ -1,0 +1,142 @@
+"""Work that takes long, done in small steps that survive a crash.
+
+A task is a list of stages and a cursor: where its first stage has got to. A step does a little of that stage and writes what it
+did together with the new cursor, as one batch; when a stage is over, the next begins without a cursor. After the last
+stage the task is gone. Tasks are kept in storage (``m w <number>``), so that opening a folder takes up what a crash cut off.
+
+A step takes the engine's lock itself, for as long as it needs it: a step that talks to S3 does so without. Between steps
+others get their turn. Small work is done at once, before the request that started it is answered.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from stator.engine import keyspace
+from stator.errors import StorageClosed
+from stator.storage import Changes
+from stator.storage.protocol import after_prefix
+
+if TYPE_CHECKING:
+    from stator.engine.engine import Engine
+
+_TASKS = keyspace.META + b"w"
+# Steps of work on tables that are done before the request is answered; the rest is left to a thread.
+STEPS_AT_ONCE = 8
+
+_log = logging.getLogger("stator.recovery")
+
+
+@dataclass(slots=True)
+class Task:
+    """``number`` is also that of the task's area; ``facts`` are what its stages need to know."""
+
+    number: int
+    stages: list[str]
+    facts: dict[str, Any] = field(default_factory=dict)
+    cursor: Any = None
+
+    @property
+    def stage(self) -> str | None:
+        return self.stages[0] if self.stages else None
+
+
+# Does a step and writes it: adds the task to the batch with ``Tasks.save`` or ``Tasks.advance``.
+Stage = Callable[[Task], None]
+
+
+class Tasks:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._stages: dict[str, Stage] = {}
+        self._tasks: dict[int, Task] = {}
+        self._threads: dict[int, threading.Thread] = {}
+        self._stopping = threading.Event()
+        for _, value in engine.storage.scan(_TASKS, after_prefix(_TASKS)):
+            task = Task(**orjson.loads(value))
+            self._tasks[task.number] = task
+
+    def register(self, name: str, stage: Stage) -> None:
+        self._stages[name] = stage
+
+    def __iter__(self) -> Iterator[Task]:
+        return iter(list(self._tasks.values()))
+
+    def find(self, number: int) -> Task | None:
+        return self._tasks.get(number)
+
+    # -- what a step writes
+
+    def save(self, task: Task, changes: Changes) -> None:
+        self._tasks[task.number] = task
+        changes[_key(task)] = orjson.dumps(asdict(task))
+
+    def advance(self, task: Task, changes: Changes) -> None:
+        """The first stage is over."""
+        del task.stages[0]
+        task.cursor = None
+        if task.stages:
+            self.save(task, changes)
+        else:
+            self._forget(task, changes)
+
+    def _forget(self, task: Task, changes: Changes) -> None:
+        self._tasks.pop(task.number, None)
+        changes[_key(task)] = None
+
+    # -- running
+
+    def start(self, task: Task, *, at_once: bool) -> None:
+        """Carry a task out: a little of it at once if that is wanted, the rest in the background."""
+        if at_once:
+            for _ in range(STEPS_AT_ONCE):
+                self.step(task)
+        if task.stage is not None:
+            self._spawn(task)
+
+    def step(self, task: Task) -> None:
+        """Do a little of the task's first stage, if it has one left."""
+        if task.stage is not None:
+            self._stages[task.stage](task)
+
+    def resume(self) -> None:
+        for task in list(self._tasks.values()):
+            self._spawn(task)
+
+    def _spawn(self, task: Task) -> None:
+        thread = threading.Thread(target=self._run, args=(task,), name=f"stator-task-{task.number}", daemon=True)
+        self._threads[task.number] = thread
+        thread.start()
+
+    def _run(self, task: Task) -> None:
+        try:
+            while task.stage is not None and not self._stopping.is_set():
+                self.step(task)
+                # Hand the lock to whoever waits for it.
+                self._stopping.wait(0.0005)
+        except StorageClosed:
+            return
+        except Exception:  # a thread has nobody to raise to: the task stays, and is taken up at the next opening
+            _log.exception("the task %d stopped in its stage %s", task.number, task.stage)
+        finally:
+            self._threads.pop(task.number, None)
+
+    def wait(self) -> None:
+        """Return once nothing is under way: for tests, and for closing in peace."""
+        while threads := list(self._threads.values()):
+            for thread in threads:
+                thread.join()
+
+    def stop(self) -> None:
+        self._stopping.set()
+        self.wait()
+
+
+def _key(task: Task) -> bytes:
+    return _TASKS + task.number.to_bytes(4, "big")
