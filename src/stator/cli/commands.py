@@ -30,5 +30,12 @@ COMMANDS = (
     ),
     CommandEntry("diff", "stator.cli.diff", "The difference between the design and real tables."),
     CommandEntry("infer", "stator.cli.infer", "Propose a design for an existing table."),
+    CommandEntry(
+        "load", "stator.cli.load", "Load files into a table: CSV, JSON lines, Parquet, Arrow, from here or S3."
+    ),
+    CommandEntry(
+        "export", "stator.cli.export", "Write a table, or an export of AWS's, to files: JSON lines, CSV, Parquet."
+    ),
+    CommandEntry("copy", "stator.cli.copy", "Copy a table into another, here or anywhere else."),
     CommandEntry("new", "stator.cli.new", "Make a starter project that runs: a design, a test, a README."),
 )

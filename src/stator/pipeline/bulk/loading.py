@@ -143,7 +143,11 @@ class LoadPlan:
                 f"{target.entity_name} has versions, unique or large fields, which have conditions of their own",
                 hint="leave --condition out",
             )
-        self.key = table_key(described(target, self.clock, self._chance))
+        description = described(target, self.clock, self._chance)
+        self.key = table_key(description)
+        self.indexes = sum(
+            len(description.get(kind) or ()) for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
+        )
         self._known: dict[str, AttributeType] = {}
         self._first = self._peeked(self.inputs[0])
         self.types = tuple(self._known.values())
