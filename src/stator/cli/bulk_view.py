@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -111,6 +112,12 @@ def resumable(how: str) -> Iterator[None]:
     except KeyboardInterrupt:
         typer.echo(f"stopped; nothing is lost. Go on with: {how}", err=True)
         raise typer.Exit(INTERRUPTED) from None
+
+
+def again() -> str:
+    """The command that was given, as one that takes it up."""
+    given = [word for word in sys.argv[1:] if word not in ("--restart", "--resume")]
+    return shlex.join(["stator", *given, "--resume"])
 
 
 def sized(count: float) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from stator.cli.bulk_view import Bar, lasting, opened_target, resumable, sized
+from stator.cli.bulk_view import Bar, again, lasting, opened_target, resumable, sized
 from stator.pipeline.bulk.estimate import LoadEstimate, estimate
 from stator.pipeline.bulk.inputs import FORMATS
 from stator.pipeline.bulk.loading import LoadOptions, LoadPlan, LoadProgress, LoadReport
@@ -98,18 +97,11 @@ def command(
         if dry_run:
             _show_estimate(estimate(plan, region or "us-east-1"), as_json=json_output)
             return
-        with resumable(_again()), Bar(f"load {target.table}") as bar:
+        with resumable(again()), Bar(f"load {target.table}") as bar:
             report = plan.run(lambda progress: bar.show(progress.share, _facts(progress)))
     _show_report(report, as_json=json_output)
     if not report.ok:
         raise typer.Exit(_FAILED_ROWS)
-
-
-def _again() -> str:
-    import shlex
-
-    given = [word for word in sys.argv[1:] if word not in ("--restart", "--resume")]
-    return shlex.join(["stator", *given, "--resume"])
 
 
 def _show_types(plan: LoadPlan) -> None:

@@ -235,7 +235,7 @@ def _moment(value: Any) -> datetime:
         return datetime.fromtimestamp(float(value), UTC)
     if isinstance(value, str) and value.strip().isdecimal():
         return datetime.fromtimestamp(int(value), UTC)
-    made = value if isinstance(value, datetime) else datetime.fromisoformat(value.strip())
+    made = value if isinstance(value, datetime) else datetime.fromisoformat(str(value).strip())
     return made.replace(tzinfo=UTC) if made.tzinfo is None else made.astimezone(UTC)
 
 

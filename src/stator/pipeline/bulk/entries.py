@@ -9,8 +9,8 @@ were in memory, and a put that is repeated changes nothing.
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Callable
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -59,14 +59,16 @@ class DeadLetter:
 
 @dataclass(slots=True)
 class Block:
-    """Some rows of one input that follow each other; ``end`` is the position behind them."""
+    """Some rows that follow each other; ``end`` is the position behind them, and ``lane`` says in which of several orders."""
 
     source: str
     first_row: int
-    end: Position
+    end: Any
     left: int
+    lane: int = 0
     counts: Counts = field(default_factory=Counts)
     dead: list[DeadLetter] = field(default_factory=list)
+    note: Any = None
 
 
 class Entry:
@@ -91,13 +93,13 @@ class Entry:
 
 
 class Watermark:
-    """How far everything is through. ``passed`` is called with each block as it is, in the order of the input."""
+    """How far everything is through, in each lane. ``passed`` is called with each block as it is, in the order of its lane."""
 
-    def __init__(self, start: Position, counts: Counts, passed: Callable[[Block], None]) -> None:
-        self.position = start
+    def __init__(self, start: Mapping[int, Any], counts: Counts, passed: Callable[[Block], None]) -> None:
+        self.positions = dict(start)
         self.counts = counts
         self._passed = passed
-        self._blocks: deque[Block] = deque()
+        self._lanes: defaultdict[int, deque[Block]] = defaultdict(deque)
         self._lock = threading.Lock()
         self.first_reason = ""
         self.live = replace(counts)
@@ -105,10 +107,10 @@ class Watermark:
 
     def opened(self, block: Block) -> None:
         with self._lock:
-            self._blocks.append(block)
+            self._lanes[block.lane].append(block)
             block.counts.read += block.left
             self.live.read += block.left
-        self._advance()
+            self._advance(block.lane)
 
     def written(self, entries: list[Entry], consumed_units: float = 0.0, *, already: bool = False) -> None:
         with self._lock:
@@ -126,7 +128,8 @@ class Watermark:
             if entries:  # a request has rows of many blocks; the first may as well answer for it
                 entries[0].block.counts.consumed_units += consumed_units
             self.live.consumed_units += consumed_units
-        self._advance()
+            for lane in {entry.block.lane for entry in entries}:
+                self._advance(lane)
 
     def dead(self, block: Block, row: int, content: Any, reason: str) -> None:
         with self._lock:
@@ -135,17 +138,17 @@ class Watermark:
             block.left -= 1
             self.live.failed += 1
             self.first_reason = self.first_reason or reason
-        self._advance()
+            self._advance(block.lane)
 
-    def snapshot(self, length: Callable[[], int]) -> tuple[Position, Counts, int]:
-        """The position, and the counts and the length of what ``passed`` has written at it."""
+    def snapshot(self, length: Callable[[], int]) -> tuple[dict[int, Any], Counts, int]:
+        """The positions, and the counts and the length of what ``passed`` has written at them."""
         with self._lock:
-            return self.position, replace(self.counts), length()
+            return dict(self.positions), replace(self.counts), length()
 
-    def _advance(self) -> None:
-        with self._lock:
-            while self._blocks and self._blocks[0].left == 0:
-                block = self._blocks.popleft()
-                self.position = block.end
-                self.counts.add(block.counts)
-                self._passed(block)
+    def _advance(self, lane: int) -> None:
+        blocks = self._lanes[lane]
+        while blocks and blocks[0].left == 0:
+            block = blocks.popleft()
+            self.positions[lane] = block.end
+            self.counts.add(block.counts)
+            self._passed(block)

@@ -35,7 +35,7 @@ class Journal:
 
     def __init__(self, path: Path | None, job: dict[str, Any]) -> None:
         self.path = path
-        self._job = json.loads(json.dumps(job))
+        self.job = json.loads(json.dumps(job))
 
     def begin(self, *, resume: bool, restart: bool) -> State | None:
         """What an earlier run left, when it is to be taken up; None for a start from nothing."""
@@ -74,8 +74,8 @@ class Journal:
         return found
 
     def _check(self, before: dict[str, Any]) -> None:
-        for name in sorted({*before, *self._job}):
-            was, now = before.get(name), self._job.get(name)
+        for name in sorted({*before, *self.job}):
+            was, now = before.get(name), self.job.get(name)
             if was != now:
                 raise JournalDiffers(
                     str(self.path),
@@ -85,7 +85,7 @@ class Journal:
 
     def write(self, state: State) -> None:
         if self.path is not None:
-            text = json.dumps({"stator_journal": VERSION, "job": self._job, "state": asdict(state)})
+            text = json.dumps({"stator_journal": VERSION, "job": self.job, "state": asdict(state)})
             write_whole(self.path, text.encode())
 
     def finish(self) -> None:

@@ -8,8 +8,6 @@ how far everything is through. Each is a module of its own (``readers``, ``colum
 from __future__ import annotations
 
 import random
-import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -18,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from stator.clock import Clock, SystemClock
-from stator.errors import BulkError, ConfigurationError, TooManyErrors
+from stator.errors import BulkError, ConfigurationError
 from stator.pipeline.bulk.attribute_types import (
     AttributeType,
     TableKey,
@@ -30,21 +28,15 @@ from stator.pipeline.bulk.attribute_types import (
 )
 from stator.pipeline.bulk.columns import ColumnEncoder, Dead
 from stator.pipeline.bulk.conditions import Condition
-from stator.pipeline.bulk.dead_letters import DeadLetterFile
 from stator.pipeline.bulk.entity_rows import EntityEncoder, check_columns
-from stator.pipeline.bulk.entries import Block, Counts, Entry, Position, Watermark
-from stator.pipeline.bulk.governor import Governor, Pace
+from stator.pipeline.bulk.entries import Block, Counts, Entry, Position
+from stator.pipeline.bulk.governor import Pace
 from stator.pipeline.bulk.inputs import Input, find_inputs
+from stator.pipeline.bulk.jobs import WriteJob, WriteSettings
 from stator.pipeline.bulk.journal import Journal, State
 from stator.pipeline.bulk.lines import DynamoDbLineEncoder, LineEncoder
 from stator.pipeline.bulk.readers import RawRows, read
 from stator.pipeline.bulk.targets import Target, described
-from stator.pipeline.bulk.values import comparable
-from stator.pipeline.bulk.window import Window
-from stator.pipeline.bulk.writing import Writers
-
-_CHECKPOINT_SECONDS = 1.0
-_LOOK_SECONDS = 0.1
 
 
 class Encoder(Protocol):
@@ -133,7 +125,7 @@ class LoadPlan:
         self.options = options or LoadOptions()
         self.target = target
         self.clock = clock or SystemClock()
-        self._chance = chance or random.Random()  # noqa: S311 - for shuffling and jitter
+        self.chance = chance or random.Random()  # noqa: S311 - for shuffling and jitter
         self.inputs = find_inputs([files] if isinstance(files, str) else files, self.options.format)
         self._renamed = parse_map(self.options.map)
         self._given = parse_types(self.options.types)
@@ -143,7 +135,7 @@ class LoadPlan:
                 f"{target.entity_name} has versions, unique or large fields, which have conditions of their own",
                 hint="leave --condition out",
             )
-        description = described(target, self.clock, self._chance)
+        description = described(target, self.clock, self.chance)
         self.key = table_key(description)
         self.indexes = sum(
             len(description.get(kind) or ()) for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
@@ -196,9 +188,9 @@ class LoadPlan:
 
     def entries(self, dead: Dead) -> Iterator[tuple[Block, list[Entry], RawRows]]:
         """Everything there is to write, from the beginning: for whoever only wants to look."""
-        yield from self._from(Position(), dead, lambda _: None)
+        yield from self.entries_from(Position(), dead, lambda _: None)
 
-    def _from(
+    def entries_from(
         self, start: Position, dead: Dead, opened: Callable[[Block], None]
     ) -> Iterator[tuple[Block, list[Entry], RawRows]]:
         for at, source in enumerate(self.inputs):
@@ -255,116 +247,61 @@ class LoadPlan:
 class _LoadRun:
     def __init__(self, plan: LoadPlan, watch: Callable[[LoadProgress], None]) -> None:
         options = plan.options
-        self.plan = plan
+        self._plan = plan
         self._watch = watch
+        self._share = 0.0
         self._journal = plan.journal()
         state = self._journal.begin(resume=options.resume, restart=options.restart) or State()
         self._start = Position(**state.place)
-        letters = None if options.dead_letters is None else Path(options.dead_letters)
-        self._letters = DeadLetterFile(letters, state.dead_bytes)
-        self._watermark = Watermark(self._start, Counts(**state.counts), lambda block: self._letters.add(block.dead))
-        self._window = Window(options.window_rows, options.window_bytes, plan._chance, replaces=plan.condition is None)
-        self._governor = Governor(plan.clock, options.rate)
-        self._writers = Writers(
-            plan.target.transport,
-            plan.target.table,
-            lambda item: _key_of(item, plan.key.names),
-            self._window,
-            self._watermark,
-            self._governor,
-            plan.clock,
-            plan._chance,
+        self._job = WriteJob(
+            plan.target,
+            plan.key.names,
+            self._journal,
+            WriteSettings(
+                options.rate,
+                options.writers,
+                options.window_rows,
+                options.window_bytes,
+                options.dead_letters,
+                options.max_errors,
+            ),
+            state,
+            {0: self._start},
+            lambda positions: asdict(positions[0]),
+            clock=plan.clock,
+            chance=plan.chance,
             condition=plan.condition,
-            entities=plan.target.entity_writer,
         )
-        self._share = 0.0
-        self._started = time.monotonic()
 
     def report(self) -> LoadReport:
-        plan = self.plan
-        count = plan.options.writers or plan.target.default_writers
-        threads = [threading.Thread(target=self._read, name="stator-load-reader", daemon=True)]
-        threads += [threading.Thread(target=self._writers.run, name="stator-load", daemon=True) for _ in range(count)]
-        for thread in threads:
-            thread.start()
-        try:
-            self._wait(threads)
-        except BaseException:
-            self._writers.stop()
-            for thread in threads:
-                thread.join()
-            raise
-        finally:
-            self._checkpoint()
-            self._letters.close()
-        if self._writers.error is not None:
-            raise self._writers.error
-        self._journal.finish()
-        return self._made()
-
-    def _read(self) -> None:
-        try:
-            for _, entries, rows in self.plan._from(self._start, self._dead, self._watermark.opened):
-                self._watermark.written(self._window.add(entries))
-                self._share = rows.share
-                if self._writers.error is not None:
-                    return
-            self._window.complete()
-        except BaseException as error:  # whatever it is, whoever waits for rows must hear of it
-            self._writers.stop(error)
-
-    def _dead(self, block: Block, row: int, content: Any, reason: str) -> None:
-        self._watermark.dead(block, row, content, reason)
-
-    def _wait(self, threads: list[threading.Thread]) -> None:
-        checkpointed = time.monotonic()
-        while any(thread.is_alive() for thread in threads):
-            for thread in threads:
-                thread.join(_LOOK_SECONDS)
-                if thread.is_alive():
-                    break
-            self._check_errors()
-            self._watch(self._progress())
-            if time.monotonic() - checkpointed >= _CHECKPOINT_SECONDS:
-                self._checkpoint()
-                checkpointed = time.monotonic()
-        self._watch(self._progress())
-
-    def _check_errors(self) -> None:
-        allowed, failed = self.plan.options.max_errors, self._watermark.live.failed
-        if allowed is not None and failed > allowed and self._writers.error is None:
-            self._writers.stop(TooManyErrors(failed, allowed, self._watermark.first_reason))
-
-    def _checkpoint(self) -> None:
-        position, counts, length = self._watermark.snapshot(lambda: self._letters.length)
-        self._letters.flush()
-        self._journal.write(State(asdict(position), asdict(counts), length))
-
-    def _progress(self) -> LoadProgress:
-        live, sources = self._watermark.live, len(self.plan.inputs)
-        share = min(1.0, (self._watermark.position.source + self._share) / sources)
-        return LoadProgress(live, self._governor.pace, share, time.monotonic() - self._started)
-
-    def _made(self) -> LoadReport:
-        counts = self._watermark.counts
+        self._job.run([self._read], lambda: self._watch(self._progress()))
+        counts, letters = self._job.watermark.counts, self._job.letters
         return LoadReport(
-            table=self.plan.target.table,
+            table=self._plan.target.table,
             read=counts.read,
             written=counts.written,
             already_there=counts.already_there,
             failed=counts.failed,
             consumed_units=round(counts.consumed_units, 1),
-            throttled=self._governor.pace.throttled,
-            seconds=round(time.monotonic() - self._started, 3),
+            throttled=self._job.governor.pace.throttled,
+            seconds=round(self._job.seconds, 3),
             resumed_at_row=self._start.row,
-            dead_letters=None if self._letters.path is None else str(self._letters.path),
+            dead_letters=None if letters.path is None else str(letters.path),
         )
+
+    def _read(self) -> None:
+        job = self._job
+        for _, entries, rows in self._plan.entries_from(self._start, job.dead, job.watermark.opened):
+            job.add(entries)
+            self._share = rows.share
+            if job.stopping():
+                return
+
+    def _progress(self) -> LoadProgress:
+        job = self._job
+        share = min(1.0, (job.watermark.positions[0].source + self._share) / len(self._plan.inputs))
+        return LoadProgress(job.watermark.live, job.governor.pace, share, job.seconds)
 
 
 def _key_kinds(key: TableKey) -> dict[str, str]:
     return {name: key.kinds[name] for name in key.names}
-
-
-def _key_of(item: dict[str, Any], names: tuple[str, ...]) -> Any:
-    found = tuple(comparable(item[name]) for name in names)
-    return found[0] if len(found) == 1 else found

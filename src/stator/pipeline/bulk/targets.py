@@ -34,7 +34,7 @@ class EntityPuts:
 
 
 class Target:
-    """Closes what it has opened, as a context manager or by ``close``."""
+    """Closes its transport, where that is ``owned``, as a context manager or by ``close``."""
 
     def __init__(
         self,
@@ -45,7 +45,9 @@ class Target:
         schema: Schema | None = None,
         entity: EntityMap | None = None,
         db: Db | None = None,
+        owned: bool = True,
     ) -> None:
+        self._owned = owned
         self.transport = transport
         self.table = table
         self.address = address
@@ -126,7 +128,8 @@ class Target:
         self.close()
 
     def close(self) -> None:
-        self.transport.close()
+        if self._owned:
+            self.transport.close()
 
 
 def described(target: Target, clock: Clock, chance: random.Random) -> dict[str, Any]:

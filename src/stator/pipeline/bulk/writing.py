@@ -120,6 +120,10 @@ class Writers:
     def _one_by_one(self) -> bool:
         return self._condition is not None or self._entities is not None
 
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping.is_set()
+
     def stop(self, error: BaseException | None = None) -> None:
         """No further request is started; those under way are waited for by whoever joins the threads."""
         self.error = self.error or error
