@@ -48,7 +48,7 @@ class Input:
         size = self.size_bytes or 0
         share = (lambda: raw.tell() / size) if size and self.is_local else (lambda: 0.0)
         if self.compression == "gzip":
-            return cast("BinaryIO", gzip.GzipFile(fileobj=raw)), share
+            return cast("BinaryIO", _GzipReader(raw)), share
         return (_zstd_reader(raw) if self.compression == "zstd" else raw), share
 
     @property
@@ -152,6 +152,18 @@ class _Body(io.RawIOBase):
     def close(self) -> None:
         self._body.close()
         super().close()
+
+
+class _GzipReader(gzip.GzipFile):
+    """Closes what it reads from, too."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        super().__init__(fileobj=raw)
+        self._raw_input = raw
+
+    def close(self) -> None:
+        super().close()
+        self._raw_input.close()
 
 
 def _zstd_reader(raw: BinaryIO) -> BinaryIO:

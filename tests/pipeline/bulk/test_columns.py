@@ -1,0 +1,132 @@
+"""Columns encoded at once give what rows encoded one by one give; the window keeps the order of each key."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+from typing import Any
+
+import orjson
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stator.pipeline.bulk.columns import Column, ColumnEncoder
+from stator.pipeline.bulk.entries import Block, Entry, Position
+from stator.pipeline.bulk.readers import RawRows
+from stator.pipeline.bulk.window import Window
+
+TEXT = st.text(max_size=8)
+VALUES: dict[str, Any] = {
+    "S": TEXT,
+    "N": st.one_of(
+        st.lists(st.none() | st.integers(-(10**30), 10**30), min_size=1),
+        st.lists(st.none() | st.floats(allow_nan=True), min_size=1),
+        st.lists(st.none() | st.decimals(allow_nan=False, allow_infinity=False, places=3), min_size=1),
+    ),
+    "BOOL": st.booleans(),
+    "csv": TEXT,
+}
+
+
+@st.composite
+def columns(draw: st.DrawFn) -> tuple[RawRows, tuple[Column, ...]]:
+    count = draw(st.integers(1, 8))
+    names, values, kinds, made = (
+        ["pk"],
+        [draw(st.lists(st.text(min_size=0, max_size=3), min_size=count, max_size=count))],
+        ["S"],
+        [],
+    )
+    made.append(Column(0, "pk", "pk", "S", "S"))
+    for at in range(1, draw(st.integers(1, 5))):
+        given_kind = draw(st.sampled_from(["S", "N", "BOOL", "csv"]))
+        if given_kind == "N":
+            pool = draw(VALUES["N"])
+            column = [pool[index % len(pool)] for index in range(count)]
+        else:
+            gap = st.just("") if given_kind == "csv" else st.none()
+            column = draw(st.lists(VALUES[given_kind] | gap, min_size=count, max_size=count))
+        kind = draw(st.sampled_from(["S", "N"])) if given_kind == "csv" else given_kind
+        names.append(f"c{at}%")
+        values.append(column)
+        kinds.append(given_kind)
+        made.append(Column(at, names[-1], names[-1], kind, given_kind))
+    return RawRows(0, count, tuple(names), values, tuple(kinds)), tuple(made)
+
+
+@given(columns())
+def test_both_ways_of_encoding_agree(given_rows: tuple[RawRows, tuple[Column, ...]]) -> None:
+    rows, made = given_rows
+    encoder = ColumnEncoder(made, ("pk",))
+    refused: dict[int, str] = {}
+
+    def dead(_block: Block, row: int, _content: Any, reason: str) -> None:
+        refused[row] = reason
+
+    block = Block("x", 0, Position(), rows.count)
+    quick = {entry.row: (entry.key, orjson.loads(entry.item)) for entry in encoder.entries(rows, block, dead)}
+    plain = {}
+    for at, values in enumerate(zip(*rows.columns)):
+        try:
+            item = encoder.item(values)
+            orjson.dumps(item)
+        except Exception:
+            assert at in refused
+            continue
+        plain[at] = (item["pk"]["S"], item)
+    for _, item in [*quick.values(), *plain.values()]:
+        for value in item.values():
+            if "N" in value:
+                value["N"] = str(Decimal(value["N"]).normalize())
+    assert quick == plain
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 99)), max_size=60),
+    st.integers(1, 12),
+    st.booleans(),
+    st.randoms(use_true_random=False),
+)
+def test_rows_of_one_key_never_overtake_each_other(
+    rows: list[tuple[int, int]], capacity: int, replaces: bool, chance: random.Random
+) -> None:
+    """Writes what is taken in random steps: taken, settled, given back. The last row of each key is the one that stays."""
+    window = Window(capacity, 1 << 20, chance, replaces=replaces)
+    block = Block("x", 0, Position(), len(rows))
+    waiting = [Entry(key, b"%d" % number, number, block) for key, number in rows]
+    table: dict[int, list[int]] = {}
+    under_way: list[list[Entry]] = []
+    accounted = 0
+
+    def step() -> None:
+        nonlocal accounted
+        if under_way and chance.random() < 0.6:
+            taken = under_way.pop(chance.randrange(len(under_way)))
+            if chance.random() < 0.2:
+                window.give_back(taken)
+                return
+            for entry in taken:
+                table.setdefault(entry.key, []).append(int(entry.item))
+            accounted += len(taken)
+            window.settled(taken)
+        elif window._ready:
+            taken = window._taken(3)
+            assert len({entry.key for entry in taken}) == len(taken)
+            assert not {entry.key for entry in taken} & {entry.key for batch in under_way for entry in batch}
+            under_way.append(taken)
+
+    while waiting:
+        part, waiting = waiting[:4], waiting[4:]
+        while window._held_rows and not window._fits(part):
+            step()
+        accounted += len(window.add(part))
+    window.complete()
+    while window._held_rows:
+        step()
+    assert accounted == len(rows)
+    last: dict[int, list[int]] = {}
+    for key, number in rows:
+        last.setdefault(key, []).append(number)
+    assert {key: seen[-1] for key, seen in table.items()} == {key: seen[-1] for key, seen in last.items()}
+    if not replaces:
+        assert table == last
