@@ -64,8 +64,8 @@ def engine_target(engine: Engine, table: str = TABLE) -> Target:
     return Target.open(engine, table)
 
 
-def target_through(transport: Any, table: str = TABLE) -> Target:
-    return Target(transport, table, address="test", owned=False)
+def target_through(transport: Any, table: str = TABLE, place: str = "test") -> Target:
+    return Target(transport, table, address=place, owned=False)
 
 
 def write_lines(path: Path, rows: Iterable[Any]) -> Path:

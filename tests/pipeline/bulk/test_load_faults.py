@@ -250,9 +250,9 @@ def test_of_rows_with_one_key_the_last_stays(tmp_path: Path) -> None:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    deaths=st.lists(st.tuples(st.integers(1, 25), st.integers(0, 4), st.booleans()), max_size=4),
+    deaths=st.lists(st.tuples(st.integers(1, 25), st.integers(0, 40), st.booleans()), max_size=4),
     condition=st.booleans(),
-    bad=st.sets(st.integers(0, 299), max_size=6),
+    bad=st.sets(st.integers(0, 299), max_size=40),
 )
 def test_no_row_is_lost_or_doubled_whenever_the_process_dies(
     deaths: list[tuple[int, int, bool]], condition: bool, bad: set[int]
@@ -261,7 +261,8 @@ def test_no_row_is_lost_or_doubled_whenever_the_process_dies(
     rows: list[Any] = [{"pk": f"{number}", "n": number} for number in range(300)]
     for number in bad:
         rows[number] = {"n": number}
-    with tempfile.TemporaryDirectory() as folder, Engine.open() as engine:
+    with tempfile.TemporaryDirectory() as folder, Engine.open() as engine, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("stator.pipeline.bulk.readers.BLOCK_ROWS", 20)
         create(engine)
         path = write_lines(Path(folder) / "x.jsonl", rows)
         letters = Path(folder) / "dead.jsonl"

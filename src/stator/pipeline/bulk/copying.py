@@ -124,7 +124,7 @@ class Copy:
         self.clock = clock or SystemClock()
         self.chance = chance or random.Random()  # noqa: S311 - for shuffling and jitter
         self._transform = transform
-        if source.table == target.table and source.address == target.address:
+        if source.table == target.table and source.is_at(target):
             raise ConfigurationError(f"{source.table} would be copied into itself", hint="name another with --to-table")
         description = described(source, self.clock, self.chance)
         self._expected = int(description.get("ItemCount") or 0)

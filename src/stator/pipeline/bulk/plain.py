@@ -16,6 +16,8 @@ import orjson
 from stator.model.values import Item, Value
 
 _INT64 = 1 << 63
+_EXACT_FLOAT = 1 << 53
+"""Above this a float does not hold every whole number."""
 
 
 def plain_item(item: Item) -> dict[str, Any]:
@@ -81,7 +83,7 @@ def _number_column(texts: list[str | None], arrow: Any) -> Any:
     present = [number for number in numbers if number is not None]
     if all(number == number.to_integral_value() and -_INT64 <= number < _INT64 for number in present):
         return arrow.array([None if number is None else int(number) for number in numbers], arrow.int64())
-    if all(Decimal(repr(float(number))) == number for number in present):
+    if all(abs(number) < _EXACT_FLOAT and Decimal(repr(float(number))) == number for number in present):
         return arrow.array([None if number is None else float(number) for number in numbers], arrow.float64())
     scale = max(max(0, -int(number.as_tuple().exponent)) for number in present)
     digits = max(number.adjusted() + 1 for number in present)

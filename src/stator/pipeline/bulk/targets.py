@@ -117,9 +117,12 @@ class Target:
     def default_writers(self) -> int:
         return _HTTP_WRITERS if self.transport.parallel else _EMBEDDED_WRITERS
 
-    @property
-    def is_embedded(self) -> bool:
-        return isinstance(self.transport, EngineTransport)
+    def is_at(self, other: Target) -> bool:
+        """Whether both talk to the same place, as far as it can be told."""
+        here, there = self.transport, other.transport
+        if isinstance(here, EngineTransport) and isinstance(there, EngineTransport):
+            return here.engine is there.engine
+        return here is there or (self.address == other.address and type(here) is type(there))
 
     def __enter__(self) -> Target:
         return self

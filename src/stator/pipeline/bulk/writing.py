@@ -194,7 +194,7 @@ class Writers:
             if error.item is not None and is_same(error.item, orjson.loads(entry.item)):
                 self._through([entry], units, already=True)
             else:
-                self._bury(entry, f"{type(error).__name__}: the condition is false for the item that is there")
+                self._bury(entry, f"{error.code}: the condition is false for what is there")
             return []
         consumed = float(reply.get("ConsumedCapacity", {}).get("CapacityUnits", units))
         self._governor.consumed(units, consumed)
@@ -217,7 +217,7 @@ class Writers:
             self._check_patience(error)
             return entries
         if len(entries) == 1:
-            self._bury(entries[0], f"{type(error).__name__}: {error.message}")
+            self._bury(entries[0], _reason(error))
             return []
         middle = len(entries) // 2
         return self._sent(entries[:middle]) + self._sent(entries[middle:])
@@ -236,6 +236,11 @@ class Writers:
         content = orjson.loads(entry.item) if entry.item else repr(entry.entity)
         self._watermark.dead(entry.block, entry.row, content, reason)
         self._window.settled([entry])
+
+
+def _reason(error: StatorError) -> str:
+    """By DynamoDB's own name for it, which is the same on the engine and over the wire."""
+    return f"{error.code if isinstance(error, ServiceError) else type(error).__name__}: {error.message}"
 
 
 def _consumed(reply: dict[str, Any], estimated: float) -> float:
