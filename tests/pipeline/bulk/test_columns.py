@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import orjson
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,6 +80,56 @@ def test_both_ways_of_encoding_agree(given_rows: tuple[RawRows, tuple[Column, ..
             if "N" in value:
                 value["N"] = str(Decimal(value["N"]).normalize())
     assert quick == plain
+
+
+ARROW: dict[str, tuple[Any, Any]] = {
+    "S": (pa.string(), st.text(max_size=6)),
+    "N": (pa.int64(), st.integers(-(2**63), 2**63 - 1)),
+    "float": (pa.float64(), st.floats(allow_infinity=False)),
+    "decimal": (pa.decimal128(20, 4), st.decimals(-(10**9), 10**9, places=4)),
+    "BOOL": (pa.bool_(), st.booleans()),
+    "B": (pa.binary(), st.binary(max_size=6)),
+    "any": (pa.list_(pa.string()), st.lists(st.text(max_size=3), max_size=3)),
+}
+
+
+@given(
+    st.lists(st.sampled_from(sorted(ARROW)), max_size=5).flatmap(
+        lambda kinds: st.tuples(
+            st.just(kinds),
+            st.lists(
+                st.tuples(st.text(max_size=2), *(st.none() | ARROW[kind][1] for kind in kinds)), min_size=1, max_size=8
+            ),
+        )
+    )
+)
+def test_arrows_kernels_give_what_python_gives(given_rows: tuple[list[str], list[tuple[Any, ...]]]) -> None:
+    kinds, rows = given_rows
+    arrays = [pa.array([row[0] for row in rows], pa.string())]
+    arrays += [pa.array([row[at + 1] for row in rows], ARROW[kind][0]) for at, kind in enumerate(kinds)]
+    names = ["pk", *(f'c"{at}' for at in range(len(kinds)))]
+    batch = pa.RecordBatch.from_arrays(arrays, names=names)
+    types = {"float": "N", "decimal": "N", "any": None}
+    columns = (
+        Column(0, "pk", "pk", "S", "S"),
+        *(Column(at, names[at], names[at], types.get(kind, kind), types.get(kind, kind) or "any") for at, kind in enumerate(kinds, 1)),
+    )  # fmt: skip
+    encoder = ColumnEncoder(columns, ("pk",))
+    found: list[dict[int, Any]] = []
+    for raw in (
+        RawRows(0, len(rows), tuple(names), batch=batch),
+        RawRows(0, len(rows), tuple(names), [array.to_pylist() for array in arrays]),
+    ):
+        dead: set[int] = set()
+        block = Block("x", 0, Position(), len(rows))
+        entries = encoder.entries(raw, block, lambda _b, row, _c, _r, dead=dead: dead.add(row))  # type: ignore[misc]
+        made = {entry.row: (entry.key, orjson.loads(entry.item)) for entry in entries}
+        for _, item in made.values():
+            for value in item.values():
+                if "N" in value:
+                    value["N"] = str(Decimal(value["N"]).normalize())
+        found.append(made | dict.fromkeys(dead))
+    assert found[0] == found[1]
 
 
 @given(

@@ -5,6 +5,8 @@ and a row is one ``%`` of a template that holds the names and types:
 
     '{"pk":{"S":%b},"total":{"N":"%b"}%b}' % (dumps(pk), dumps(total), ',"note":{"S":"..."}' or '')
 
+(Arrow's own columns need not even become Python values: ``arrow_items``.)
+
 Columns in which something is missing stand at the end, each with its own comma, for a missing value is a missing attribute. A block in which a
 value does not fit goes the plain way instead, row by row, which finds the rows at fault; both ways are compared in the tests.
 """
@@ -20,6 +22,7 @@ from typing import Any
 import orjson
 
 from stator.errors import RowRefused
+from stator.pipeline.bulk.arrow_items import arrow_items
 from stator.pipeline.bulk.entries import Block, Entry
 from stator.pipeline.bulk.readers import RawRows
 from stator.pipeline.bulk.values import ENCODERS, NUMBER, comparable, encode_value
@@ -51,6 +54,10 @@ class ColumnEncoder:
             return self._row_by_row(rows, block, dead)
 
     def _quickly(self, rows: RawRows, block: Block) -> list[Entry]:
+        items = self._listed(rows) if rows.batch is None else arrow_items(rows.batch, self._columns)
+        return [Entry(key, item, at, block) for key, item, at in zip(self._keys(rows), items, rows.places)]
+
+    def _listed(self, rows: RawRows) -> list[bytes]:
         required, filled = [], []
         optional: list[list[bytes]] = []
         for column in self._columns:
@@ -66,17 +73,13 @@ class ColumnEncoder:
                 required.append(named)
                 filled.append(encode(values))
         template = b"{%b%b}" % (b",".join(required), b"%b" * len(optional))
-        keys = self._keys(rows)
-        return [
-            Entry(key, template % parts, at, block)
-            for key, at, parts in zip(keys, rows.places, zip(*filled, *optional))
-        ]
+        return [template % parts for parts in zip(*filled, *optional)]
 
     def _keys(self, rows: RawRows) -> Any:
         """The key of each row, as something to compare. A missing one is for the plain way to refuse."""
         found = []
         for column in self._key_columns:
-            values = rows.columns[column.at]
+            values = rows.column(column.at)
             if (column.given == "csv" and "" in values) or None in values:
                 raise RowRefused("a key is missing")
             found.append(_comparable_keys(column, values))

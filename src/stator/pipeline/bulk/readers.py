@@ -39,18 +39,32 @@ class RawRows:
     """Rows that follow each other, from ``first_row`` of their input on: ``columns`` (lists of equal length) or ``lines``.
 
     ``count`` is how many of the input they are; ``rows`` has the place of each among those, where some are blank or were refused.
+    ``batch`` is where columns come from that are still Arrow's; they become lists when somebody asks for them.
     """
 
     first_row: int
     count: int
     names: tuple[str, ...] = ()
-    columns: list[list[Any]] = field(default_factory=list)
+    made_columns: list[list[Any]] | None = None
     kinds: tuple[str, ...] = ()
     lines: list[bytes] | None = None
     rows: list[int] | None = None
     refused: list[Refused] = field(default_factory=list)
     share: float = 0.0
     """How much of the input is read with these, from 0 to 1; 0 where nobody knows."""
+    batch: Any = None
+
+    @property
+    def columns(self) -> list[list[Any]]:
+        if self.made_columns is None:
+            self.made_columns = [] if self.batch is None else [listed(column) for column in self.batch.columns]
+        return self.made_columns
+
+    def column(self, at: int) -> list[Any]:
+        """One of them, without making the others."""
+        return (
+            self.columns[at] if self.made_columns is not None or self.batch is None else listed(self.batch.column(at))
+        )
 
     @property
     def places(self) -> Sequence[int]:
@@ -214,11 +228,11 @@ def _blocks(batches: Any, row: int, start_row: int, total: int) -> Iterator[RawR
                 batch, behind = batch.slice(start_row - behind), start_row
             names = tuple(batch.schema.names)
             kinds = tuple(_kind(each.type) for each in batch.schema)
-            columns = [_listed(column) for column in batch.columns]
-            yield RawRows(behind, batch.num_rows, names, columns, kinds, share=row / total if total else 0.0)
+            share = row / total if total else 0.0
+            yield RawRows(behind, batch.num_rows, names, kinds=kinds, share=share, batch=batch)
 
 
-def _listed(column: Any) -> list[Any]:
+def listed(column: Any) -> list[Any]:
     """Python values. What Python has no exact form for goes by its text: floats of 32 bits, times finer than a microsecond."""
     arrow, types = pyarrow(), pyarrow("pyarrow.types")
     kind = column.type
