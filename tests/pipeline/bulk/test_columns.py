@@ -168,7 +168,7 @@ def test_rows_of_one_key_never_overtake_each_other(
 
     while waiting:
         part, waiting = waiting[:4], waiting[4:]
-        while window._held_rows and not window._fits(part):
+        while window._held_rows and not window._fits(len(part), sum(len(entry.item) for entry in part)):
             step()
         accounted += len(window.add(part))
     window.complete()

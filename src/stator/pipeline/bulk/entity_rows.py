@@ -15,7 +15,7 @@ import orjson
 from stator.design.types import Anything, Choice, Epoch, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
 from stator.errors import ConfigurationError, ItemMismatch, RowRefused, StatorError
 from stator.pipeline.bulk.columns import Dead, shown
-from stator.pipeline.bulk.entries import Block, Entry
+from stator.pipeline.bulk.entries import Block, EntityEntry, Entry
 from stator.pipeline.bulk.exact_json import loads_exact
 from stator.pipeline.bulk.lines import is_value, rename
 from stator.pipeline.bulk.readers import RawRows
@@ -52,7 +52,7 @@ class EntityEncoder:
         of = self._of
         if of.is_written_alone:
             item = of.item(of.stamped(entity, self._now(), fresh=True).made)
-            return Entry(of.key_values(item), orjson.dumps(item), at, block, entity)
+            return EntityEntry(of.key_values(item), orjson.dumps(item), at, block, entity)
         if of.has_stamps:
             entity = of.stamped(entity, self._now(), fresh=True).made
         key, put = of.bulk_entry(entity)

@@ -74,22 +74,42 @@ class Block:
 class Entry:
     """One item to put. ``item`` is its JSON; ``key`` compares as the table's key does; ``row`` is its place in its block.
 
-    ``entity`` is there instead of JSON for what the data layer has to write by itself: unique fields, versions, large values.
+    There is one for every row, so it is small and quickly made.
     """
 
-    __slots__ = ("block", "entity", "item", "key", "row")
+    __slots__ = ("block", "item", "key", "row")
 
-    def __init__(self, key: Any, item: bytes, row: int, block: Block, entity: Any = None) -> None:
+    def __init__(self, key: Any, item: bytes, row: int, block: Block) -> None:
         self.key = key
         self.item = item
         self.row = row
         self.block = block
-        self.entity = entity
+
+    def swap(self, other: Entry) -> None:
+        """Hold what the other holds, which is of the same key, and the other way round."""
+        self.item, other.item = other.item, self.item
+        self.row, other.row = other.row, self.row
+        self.block, other.block = other.block, self.block
 
     @property
     def units(self) -> int:
         """About what writing it takes; what it really took, DynamoDB says afterwards."""
         return int(len(self.item) * _WIRE_SHARE) // WRITE_UNIT_BYTES + 1
+
+
+class EntityEntry(Entry):
+    """One that the data layer has to write by itself: an entity with unique fields, versions or large values."""
+
+    __slots__ = ("entity",)
+
+    def __init__(self, key: Any, item: bytes, row: int, block: Block, entity: Any) -> None:
+        super().__init__(key, item, row, block)
+        self.entity = entity
+
+    def swap(self, other: Entry) -> None:
+        assert isinstance(other, EntityEntry)
+        super().swap(other)
+        self.entity, other.entity = other.entity, self.entity
 
 
 class Watermark:

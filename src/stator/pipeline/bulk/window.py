@@ -22,6 +22,8 @@ from stator.pipeline.bulk.entries import Entry
 _ROOM_BYTES = BATCH_WRITE_BYTES - 64 * 1024
 # So many rows at least stay in a window while there are more to come, as a share of what fits.
 _LEAST_SHARE = 0.5
+# Readers are called when so much has room.
+_ROOM_SHARE = 0.2
 # Real time, not a clock's: it is about a pipe that has nothing to give at the moment.
 _PATIENCE_SECONDS = 0.5
 
@@ -47,20 +49,22 @@ class Window:
     def add(self, entries: list[Entry]) -> list[Entry]:
         """Take rows in, once there is room for them. Gives back those that are replaced, and need not be written."""
         replaced: list[Entry] = []
+        size = sum([len(entry.item) for entry in entries])
         with self._room:
-            while self._held_rows and not self._stopped and not self._fits(entries):
+            while self._held_rows and not self._stopped and not self._fits(len(entries), size):
                 self._room.wait()
             for entry in entries:
                 self._admit(entry, replaced)
             self._work.notify_all()
         return replaced
 
-    def _fits(self, entries: list[Entry]) -> bool:
-        size = sum(len(entry.item) for entry in entries)
-        return self._held_rows + len(entries) <= self._rows and self._held_bytes + size <= self._bytes
+    def _fits(self, rows: int, size: int) -> bool:
+        return self._held_rows + rows <= self._rows and self._held_bytes + size <= self._bytes
 
     def _admit(self, entry: Entry, replaced: list[Entry]) -> None:
         key = entry.key
+        self._held_rows += 1
+        self._held_bytes += len(entry.item)
         waiting = self._waiting.get(key)
         if waiting is not None:
             if self._replaces:
@@ -73,16 +77,9 @@ class Window:
             if before is None:
                 self._by_key[key] = entry
                 self._ready.append(entry)
-            else:
-                self._swap(before, entry, replaced)
-        self._held_rows += 1
-        self._held_bytes += len(entry.item)
-
-    def _swap(self, before: Entry, entry: Entry, replaced: list[Entry]) -> None:
-        """The later row takes the place of the earlier one where that stands among those that are ready."""
-        stand_in = Entry(before.key, before.item, before.row, before.block, before.entity)
-        before.item, before.row, before.block, before.entity = entry.item, entry.row, entry.block, entry.entity
-        self._forget(stand_in, replaced)
+            else:  # the earlier one stands somewhere among the others: both change what they hold
+                before.swap(entry)
+                self._forget(entry, replaced)
 
     def _forget(self, entry: Entry, replaced: list[Entry]) -> None:
         replaced.append(entry)
@@ -147,7 +144,9 @@ class Window:
                 self._held_bytes -= len(entry.item)
                 self._under_way.discard(entry.key)
                 self._release(entry.key)
-            self._room.notify()
+            # A reader that is woken for every request would be at work for nothing most of the time.
+            if not self._held_rows or self._fits(int(self._rows * _ROOM_SHARE), int(self._bytes * _ROOM_SHARE)):
+                self._room.notify_all()
             if self._waiting or (self._is_complete and not self._held_rows):
                 self._work.notify_all()
 

@@ -38,7 +38,7 @@ from stator.errors import (
 )
 from stator.model.values import Item, normalise_item
 from stator.pipeline.bulk.conditions import Condition
-from stator.pipeline.bulk.entries import Entry, Watermark
+from stator.pipeline.bulk.entries import EntityEntry, Entry, Watermark
 from stator.pipeline.bulk.governor import Governor, throttled_scope
 from stator.pipeline.bulk.window import Window
 from stator.transport import Transport
@@ -202,7 +202,7 @@ class Writers:
         return []
 
     def _put_entity(self, entry: Entry, units: int) -> list[Entry]:
-        assert self._entities is not None
+        assert self._entities is not None and isinstance(entry, EntityEntry)
         self._entities.put(entry.entity)
         self._governor.consumed(units, units)
         self._through([entry], units)
@@ -233,8 +233,7 @@ class Writers:
             self._window.settled(entries)
 
     def _bury(self, entry: Entry, reason: str) -> None:
-        content = orjson.loads(entry.item) if entry.item else repr(entry.entity)
-        self._watermark.dead(entry.block, entry.row, content, reason)
+        self._watermark.dead(entry.block, entry.row, orjson.loads(entry.item), reason)
         self._window.settled([entry])
 
 
