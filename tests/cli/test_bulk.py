@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from stator.addresses import Address, open_transport
+from stator.cli.main import main
 
 from .design_folder import DESIGN
 from .serving import ENVIRONMENT, Serving
@@ -193,9 +194,21 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(url: str, table: Any, tmp_pa
     ],
 )
 def test_mistakes_are_answered_with_what_to_do(
-    url: str, table: Any, tmp_path: Path, arguments: list[str], message: str
+    url: str,
+    table: Any,
+    tmp_path: Path,
+    arguments: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines(tmp_path / "x.jsonl", 3)
-    ran = stator(tmp_path, *(word.format(url=url) for word in arguments))
-    assert ran.returncode in (1, 2)
-    assert message in ran.stderr and "Traceback" not in ran.stderr
+    monkeypatch.chdir(tmp_path)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "x")
+    monkeypatch.setattr("stator.pipeline.bulk.calling._ATTEMPTS", 2)
+    with pytest.raises(SystemExit) as ended:
+        main([word.format(url=url) for word in arguments])
+    assert ended.value.code in (1, 2)
+    assert message in capsys.readouterr().err
+    assert keys(table) == []

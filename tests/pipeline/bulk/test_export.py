@@ -312,3 +312,5 @@ def test_s3_as_source_and_as_destination(engine: Engine, tmp_path: Path, monkeyp
                 Bucket="blobs", Key=f"p/AWSDynamoDB/x/{path.relative_to(root).as_posix()}", Body=path.read_bytes()
             )
         assert snapshot_export("s3://blobs/p/", str(tmp_path / "s.jsonl")).run().items == 40
+        with pytest.raises(BulkError, match="s3://nothing-here/x: "):
+            snapshot_export("s3://nothing-here/x", str(tmp_path / "t.jsonl"))

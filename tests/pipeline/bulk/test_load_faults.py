@@ -18,6 +18,7 @@ from stator.engine import Engine
 from stator.errors import (
     AccessDenied,
     BulkError,
+    ConfigurationError,
     InternalServerError,
     JournalDiffers,
     ReplyLost,
@@ -27,7 +28,19 @@ from stator.errors import (
 from stator.pipeline.bulk.journal import Journal, State
 from stator.pipeline.bulk.loading import LoadOptions, LoadPlan, load
 
-from .stock import ITEMS, ROWS, Died, Through, create, engine_target, seeded, stored, target_through, write_lines
+from .stock import (
+    ITEMS,
+    ROWS,
+    Died,
+    Through,
+    create,
+    engine_target,
+    packed,
+    seeded,
+    stored,
+    target_through,
+    write_lines,
+)
 
 
 def body(request: Mapping[str, Any]) -> Any:
@@ -196,6 +209,17 @@ def test_csv_rows_of_the_wrong_length_and_values_of_the_wrong_type(tmp_path: Pat
             (5, "3 fields where the header has 2"),
             (2400, "n: 'many' is not a number"),
         ]
+
+
+@pytest.mark.parametrize("name", ["x.jsonl.gz", "x.csv.gz", "x.jsonl.zst", "x.parquet"])
+def test_a_damaged_input_is_an_error_that_names_it(name: str, tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "x.jsonl", ROWS)
+    content = packed(path, "zstd" if name.endswith("zst") else "gzip").read_bytes()
+    (tmp_path / name).write_bytes(b"PAR1 and no more" if name.endswith("parquet") else content[: len(content) // 2])
+    with Engine.open() as engine:
+        create(engine)
+        with pytest.raises((BulkError, ConfigurationError), match=name.replace(".", "[.]")):
+            load(str(tmp_path / name), engine_target(engine))
 
 
 def test_too_many_errors_end_the_run(tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from stator.errors import BulkError, ConfigurationError
-from stator.pipeline.bulk.inputs import s3_client, s3_place
 from stator.pipeline.bulk.journal import sync_folder, write_whole
 from stator.pipeline.bulk.parts import PartFile, extension
 from stator.pipeline.bulk.readers import pyarrow
+from stator.pipeline.bulk.s3 import s3_client, s3_place, s3_trouble
 
 MANIFEST = "manifest.json"
 SPOOL = ".spool"
@@ -103,9 +103,10 @@ class Destination:
         client = s3_client()
         bucket, prefix = s3_place(self.given)
         for part in parts:
-            with (self.folder / part.name).open("rb") as file:
+            with (self.folder / part.name).open("rb") as file, s3_trouble(self.given):
                 client.put_object(Bucket=bucket, Key=_below(prefix, part.name), Body=file)
-            told = client.head_object(Bucket=bucket, Key=_below(prefix, part.name))
+            with s3_trouble(self.given):
+                told = client.head_object(Bucket=bucket, Key=_below(prefix, part.name))
             if told["ContentLength"] != part.size_bytes:
                 raise BulkError(f"{part.name} has {told['ContentLength']:,} bytes in S3, not {part.size_bytes:,}")
         return parts
@@ -130,7 +131,8 @@ class Destination:
         """Written last: what has a manifest is complete."""
         if self.is_remote:
             bucket, prefix = s3_place(self.given)
-            s3_client().put_object(Bucket=bucket, Key=_below(prefix, MANIFEST), Body=content)
+            with s3_trouble(self.given):
+                s3_client().put_object(Bucket=bucket, Key=_below(prefix, MANIFEST), Body=content)
             return f"s3://{bucket}/{_below(prefix, MANIFEST)}"
         path = self.folder / MANIFEST if self.file is None else self.file.with_name(f"{self.file.name}.{MANIFEST}")
         write_whole(path, content)

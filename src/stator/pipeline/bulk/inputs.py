@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
-from urllib.parse import urlsplit
 
 from stator.errors import ConfigurationError
+from stator.pipeline.bulk.s3 import s3_body, s3_listed
 
 FORMATS = ("csv", "jsonl", "dynamodb-json", "parquet", "arrow")
 _BY_EXTENSION = {
@@ -67,7 +67,7 @@ def find_inputs(given: Iterable[str], wanted_format: str | None = None) -> list[
         if each == "-":
             found.append(Input("-", wanted_format, None, None, None))
         elif each.startswith("s3://"):
-            found += [_object(name, size, etag, wanted_format) for name, size, etag in _listed(each)]
+            found += [_object(name, size, etag, wanted_format) for name, size, etag in s3_listed(each)]
         else:
             found += [_file(path, wanted_format) for path in _files(each)]
     if not found:
@@ -130,8 +130,7 @@ def _opened(name: str) -> BinaryIO:
     if name == "-":
         return sys.stdin.buffer
     if name.startswith("s3://"):
-        bucket, key = s3_place(name)
-        return io.BufferedReader(_Body(s3_client().get_object(Bucket=bucket, Key=key)["Body"]), 1 << 20)
+        return io.BufferedReader(_Body(s3_body(name)), 1 << 20)
     return open(name, "rb", buffering=1 << 20)
 
 
@@ -173,39 +172,3 @@ def _zstd_reader(raw: BinaryIO) -> BinaryIO:
         raise ConfigurationError("zstd is not installed", hint="pip install 'stator[blobs]'") from None
     reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
     return cast("BinaryIO", io.BufferedReader(reader, 1 << 20))
-
-
-# --- S3 -----------------------------------------------------------------------------------------------------
-
-
-def s3_place(url: str) -> tuple[str, str]:
-    parts = urlsplit(url, allow_fragments=False)
-    if not parts.netloc:
-        raise ConfigurationError(f"{url!r} names no bucket", hint="as in s3://bucket/prefix")
-    return parts.netloc, parts.path.lstrip("/")
-
-
-def s3_client() -> Any:
-    """As boto3 would make it; AWS_ENDPOINT_URL_S3 points it somewhere else."""
-    import botocore.session
-
-    return botocore.session.get_session().create_client("s3")
-
-
-def _listed(url: str) -> list[tuple[str, int, str]]:
-    """The object, or all objects below the prefix, or those a glob in the key matches."""
-    from fnmatch import fnmatchcase
-
-    bucket, key = s3_place(url)
-    prefix = key[: min((key.find(sign) for sign in "*?[" if sign in key), default=len(key))]
-    pages = s3_client().get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-    found = [each for page in pages for each in page.get("Contents", ()) if not each["Key"].endswith("/")]
-    if prefix != key:
-        found = [each for each in found if fnmatchcase(each["Key"], key)]
-    elif any(each["Key"] == key for each in found):
-        found = [each for each in found if each["Key"] == key]
-    else:
-        found = [each for each in found if each["Key"].startswith(key.rstrip("/") + "/") or not key]
-    if not found:
-        raise ConfigurationError(f"there is nothing at {url}", hint="look at the bucket and the key")
-    return [(f"s3://{bucket}/{each['Key']}", each["Size"], each["ETag"].strip('"')) for each in found]

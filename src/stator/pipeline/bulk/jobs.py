@@ -17,6 +17,7 @@ from typing import Any
 
 from stator.clock import Clock
 from stator.errors import TooManyErrors
+from stator.model.limits import BATCH_WRITE_ITEMS
 from stator.model.values import Item
 from stator.pipeline.bulk.conditions import Condition
 from stator.pipeline.bulk.dead_letters import DeadLetterFile
@@ -82,6 +83,7 @@ class WriteJob:
             chance,
             condition=condition,
             entities=target.entity_writer,
+            rows=_request_rows(settings.rate),
         )
         self._readers_left = 0
         self._lock = threading.Lock()
@@ -160,6 +162,11 @@ class WriteJob:
         self.letters.add(block.dead)
         if self._passed is not None:
             self._passed(block)
+
+
+def _request_rows(rate: float | None) -> int:
+    """At a low rate requests are small, so that nobody waits long for one to be paid for, or for Ctrl-C to be heard."""
+    return BATCH_WRITE_ITEMS if rate is None else max(1, min(BATCH_WRITE_ITEMS, int(rate)))
 
 
 def key_of(item: Item, names: tuple[str, ...]) -> Any:

@@ -110,7 +110,10 @@ def write_whole(path: Path, content: bytes) -> None:
         beside.replace(path)
     except OSError as error:
         beside.unlink(missing_ok=True)
-        raise BulkError(f"{path} cannot be written: {error.strerror or error}", hint="choose another place") from None
+        raise BulkError(
+            f"{path} cannot be written: {error.strerror or error}",
+            hint="name another place, for a journal with --journal",
+        ) from None
     sync_folder(path.parent)
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
-from stator.errors import ConfigurationError
+from stator.errors import BulkError, ConfigurationError, StatorError
 from stator.pipeline.bulk.inputs import FORMATS, Input
 
 BLOCK_ROWS: Final = 2_000
@@ -77,6 +77,22 @@ class RawRows:
 
 
 def read(source: Input, start_row: int = 0, delimiter: str | None = None) -> Iterator[RawRows]:
+    """Its blocks. An input that cannot be read any further is an error: what is behind the damage is not known."""
+    row = start_row
+    try:
+        for rows in _blocks_of(source, start_row, delimiter):
+            row = rows.first_row + rows.count
+            yield rows
+    except StatorError:
+        raise
+    except Exception as error:  # each library has its own ways to say that a file is damaged
+        raise BulkError(
+            f"{source.name} cannot be read behind row {row:,}: {error}",
+            hint="is the file whole? --format says what is in it",
+        ) from error
+
+
+def _blocks_of(source: Input, start_row: int, delimiter: str | None) -> Iterator[RawRows]:
     match source.format:
         case "csv":
             return _read_csv(source, start_row, delimiter or ("\t" if ".tsv" in source.name.lower() else ","))

@@ -29,8 +29,8 @@ import orjson
 
 from stator.errors import BulkError, ConfigurationError, DataDiffers
 from stator.model.values import Item, Value
-from stator.pipeline.bulk.inputs import s3_client, s3_place
 from stator.pipeline.bulk.paging import Page
+from stator.pipeline.bulk.s3 import s3_body, s3_keys, s3_place
 
 _PAGE_ITEMS = 1_000
 _SUMMARY, _FILES = "manifest-summary.json", "manifest-files.json"
@@ -149,26 +149,23 @@ class _Folder:
 
 
 class _Bucket:
-    def __init__(self, bucket: str, prefix: str) -> None:
-        self._bucket, self._prefix, self._client = bucket, prefix, s3_client()
+    def __init__(self, url: str, keys: set[str]) -> None:
+        self._url, self._keys = url, keys
 
     def opened(self, name: str) -> BinaryIO:
         """In a temporary file: it is read twice, to check it and to read it."""
         file = tempfile.TemporaryFile()  # noqa: SIM115 - whoever asks for it closes it
-        body = self._client.get_object(Bucket=self._bucket, Key=self._prefix + name)["Body"]
-        shutil.copyfileobj(body, file, 1 << 20)
+        shutil.copyfileobj(s3_body(self._url + name), file, 1 << 20)
         file.seek(0)
         return file
 
     def checked(self, name: str) -> bytes:
         with self.opened(name) as file:
             content = file.read()
-        beside = f"{self._prefix}{name.removesuffix('.json')}.md5"
-        listed = self._client.list_objects_v2(Bucket=self._bucket, Prefix=beside).get("Contents", ())
-        if listed:
-            _check_manifest(
-                name, content, self._client.get_object(Bucket=self._bucket, Key=beside)["Body"].read().decode()
-            )
+        beside = f"{name.removesuffix('.json')}.md5"
+        if self._url + beside in self._keys:
+            with self.opened(beside) as file:
+                _check_manifest(name, content, file.read().decode())
         return content
 
 
@@ -181,11 +178,10 @@ def _check_manifest(name: str, content: bytes, told: str) -> None:
 def _place(path: str) -> _Folder | _Bucket:
     """The export itself, or a folder or prefix that has just one in it."""
     if path.startswith("s3://"):
-        bucket, key = s3_place(path)
-        pages = s3_client().get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=key)
-        keys = [each["Key"] for page in pages for each in page.get("Contents", ())]
-        found = [each.removesuffix(_SUMMARY) for each in keys if each.endswith(f"/{_SUMMARY}") or each == _SUMMARY]
-        return _Bucket(bucket, _the_one(found, path))
+        bucket, _ = s3_place(path)
+        keys = [f"s3://{bucket}/{each['Key']}" for each in s3_keys(path)]
+        found = [each.removesuffix(_SUMMARY) for each in keys if each.endswith(f"/{_SUMMARY}")]
+        return _Bucket(_the_one(found, path), set(keys))
     folder = Path(path)
     if (folder / _SUMMARY).exists():
         return _Folder(folder)

@@ -36,6 +36,7 @@ from stator.errors import (
     UnknownOperation,
     UnrecognizedClient,
 )
+from stator.model.limits import BATCH_WRITE_ITEMS
 from stator.model.values import Item, normalise_item
 from stator.pipeline.bulk.conditions import Condition
 from stator.pipeline.bulk.entries import EntityEntry, Entry, Watermark
@@ -66,7 +67,7 @@ class EntityWriter(Protocol):
 
 
 class Writers:
-    """What the writers of one job share. ``run`` is one writer, to be called in a thread of its own."""
+    """What the writers of one job share. ``run`` is one writer, to be called in a thread of its own. ``rows`` is the most a request has."""
 
     def __init__(
         self,
@@ -81,6 +82,7 @@ class Writers:
         *,
         condition: Condition | None = None,
         entities: EntityWriter | None = None,
+        rows: int = BATCH_WRITE_ITEMS,
     ) -> None:
         self._transport = transport
         self._table = orjson.dumps(table)
@@ -93,6 +95,7 @@ class Writers:
         self._chance = chance
         self._condition = condition
         self._entities = entities
+        self._rows = 1 if condition is not None or entities is not None else rows
         self._progressed_at = clock.now()
         self._stopping = threading.Event()
         self.error: BaseException | None = None
@@ -100,7 +103,7 @@ class Writers:
     def run(self) -> None:
         tries = 0
         while not self._stopping.is_set():
-            entries = self._window.take(1 if self._one_by_one else 25)
+            entries = self._window.take(self._rows)
             if not entries:
                 return
             try:
@@ -115,10 +118,6 @@ class Writers:
                 self._window.give_back(left)
             else:
                 tries = 0
-
-    @property
-    def _one_by_one(self) -> bool:
-        return self._condition is not None or self._entities is not None
 
     @property
     def is_stopping(self) -> bool:
