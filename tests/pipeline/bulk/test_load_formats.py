@@ -71,6 +71,19 @@ def test_every_format_gives_the_same_items(name: str, compression: str | None, t
         assert stored(engine) == ITEMS
 
 
+@pytest.mark.parametrize("compression", ["gzip", "zstd"])
+def test_compressed_files_put_one_behind_the_other_are_one(compression: str, tmp_path: Path) -> None:
+    parts = [
+        packed(write_lines(tmp_path / f"{at}.jsonl", ROWS[at * 20 : at * 20 + 20]), compression) for at in range(3)
+    ]
+    whole = tmp_path / f"whole.jsonl{parts[0].suffix}"
+    whole.write_bytes(b"".join(part.read_bytes() for part in parts))
+    with Engine.open() as engine, engine_target(engine) as target:
+        create(engine)
+        assert load(str(whole), target).written == 60
+        assert stored(engine) == ITEMS
+
+
 def test_globs_folders_and_several_files_are_loaded_together(tmp_path: Path) -> None:
     for part in range(3):
         write_lines(tmp_path / f"part-{part}.jsonl", ROWS[part * 20 : part * 20 + 20])

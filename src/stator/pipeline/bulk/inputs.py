@@ -170,5 +170,43 @@ def _zstd_reader(raw: BinaryIO) -> BinaryIO:
         zstandard = importlib.import_module("zstandard")
     except ImportError:
         raise ConfigurationError("zstd is not installed", hint="pip install 'stator[blobs]'") from None
-    reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
-    return cast("BinaryIO", io.BufferedReader(reader, 1 << 20))
+    return cast("BinaryIO", io.BufferedReader(_ZstdFrames(raw, zstandard), 1 << 20))
+
+
+class _ZstdFrames(io.RawIOBase):
+    """One frame after the other. The library's own reader takes the end of the input for the end of a frame, and half a file for a whole one."""
+
+    def __init__(self, raw: BinaryIO, zstandard: Any) -> None:
+        self._raw_input = raw
+        self._new_frame: Callable[[], Any] = lambda: zstandard.ZstdDecompressor().decompressobj()
+        self._frame: Any = None
+        self._packed = b""
+        self._plain = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._plain:
+            if not self._packed:
+                self._packed = self._raw_input.read(1 << 17)
+            if not self._packed:
+                if self._frame is not None:
+                    raise EOFError("the file ends in the middle of its compressed data")
+                return 0
+            self._unpack()
+        count = min(len(buffer), len(self._plain))
+        buffer[:count] = self._plain[:count]
+        self._plain = self._plain[count:]
+        return count
+
+    def _unpack(self) -> None:
+        self._frame = self._frame or self._new_frame()
+        self._plain = memoryview(self._frame.decompress(self._packed))
+        self._packed = b""
+        if self._frame.eof:
+            self._packed, self._frame = self._frame.unused_data, None
+
+    def close(self) -> None:
+        self._raw_input.close()
+        super().close()
