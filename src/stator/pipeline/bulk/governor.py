@@ -1,7 +1,7 @@
 """How fast a table may be written or read: a rate in capacity units that finds its own height.
 
-The rate starts at what a new on-demand table takes and grows as long as it is used and nothing is refused: by half every quarter of a second
-until the first refusal, by a twentieth after. A refusal lowers it, by its reason (``ThrottlingReasons`` of DynamoDB's errors):
+The rate starts at what a new on-demand table takes and grows as long as it is used and nothing is refused: it doubles every quarter of a second
+until the first refusal, and grows by a twentieth after. A refusal lowers it, by its reason (``ThrottlingReasons`` of DynamoDB's errors):
 
   KeyRange...     one partition is hot. The others are not, so the whole slows by a tenth only, and what was refused goes back among the others.
   Provisioned..., MaxOnDemand..., AccountLimit...    the table's, or the account's, limit. Everything slows to seven tenths of what got through.
@@ -23,7 +23,7 @@ from stator.errors import ServiceError, SlowDown
 START_UNITS: Final = 4_000.0
 """What a new on-demand table takes at once ("DynamoDB on-demand capacity mode", initial throughput)."""
 _STEP_SECONDS: Final = 0.25
-_FIRST_GROWTH: Final = 1.5
+_FIRST_GROWTH: Final = 2.0
 _GROWTH: Final = 1.05
 _TABLE_SHARE: Final = 0.7
 _KEY_RANGE_SHARE: Final = 0.9

@@ -108,6 +108,7 @@ class WriteJob:
 
     def run(self, readers: Sequence[Callable[[], None]], watch: Callable[[], None]) -> None:
         self._readers_left = len(readers)
+        self.checkpoint()  # from now on there is something to take up
         threads = [threading.Thread(target=self._reader, args=(each,), daemon=True) for each in readers]
         threads += [threading.Thread(target=self._writers.run, daemon=True) for _ in range(self._count)]
         for thread in threads:

@@ -249,7 +249,7 @@ class _LoadRun:
         options = plan.options
         self._plan = plan
         self._watch = watch
-        self._share = 0.0
+        self._source, self._share = 0, 0.0
         self._journal = plan.journal()
         state = self._journal.begin(resume=options.resume, restart=options.restart) or State()
         self._start = Position(**state.place)
@@ -291,16 +291,18 @@ class _LoadRun:
 
     def _read(self) -> None:
         job = self._job
-        for _, entries, rows in self._plan.entries_from(self._start, job.dead, job.watermark.opened):
+        for block, entries, rows in self._plan.entries_from(self._start, job.dead, job.watermark.opened):
             job.add(entries)
-            self._share = rows.share
+            self._source, self._share = block.end.source, rows.share
             if job.stopping():
                 return
 
     def _progress(self) -> LoadProgress:
-        job = self._job
-        share = min(1.0, (job.watermark.positions[0].source + self._share) / len(self._plan.inputs))
-        return LoadProgress(job.watermark.live, job.governor.pace, share, job.seconds)
+        """How much is through: as much of what was read as was written, of as much of the inputs as was read."""
+        job, live = self._job, self._job.watermark.live
+        read = min(1.0, (self._source + self._share) / len(self._plan.inputs))
+        through = (live.written + live.failed) / live.read if live.read else 0.0
+        return LoadProgress(live, job.governor.pace, read * through, job.seconds)
 
 
 def _key_kinds(key: TableKey) -> dict[str, str]:
