@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any
 
 import orjson
@@ -181,3 +182,21 @@ def test_rows_of_one_key_never_overtake_each_other(
     assert {key: seen[-1] for key, seen in table.items()} == {key: seen[-1] for key, seen in last.items()}
     if not replaces:
         assert table == last
+
+
+def test_rows_are_mixed_and_none_stays_for_ages() -> None:
+    """What lets the journal follow: a row leaves a window of 100 before 400 later ones have come."""
+    window = Window(100, 1 << 20, random.Random(5), replaces=True)
+    block = Block("x", 0, Position(), 5000)
+    order: list[int] = []
+    for start in range(0, 5000, 10):
+        rows = range(start, start + 10)
+        window.add([Entry(number, b"x", number, block) for number in rows])
+        while window._held_rows > 90 or (start == 4990 and window._held_rows):
+            taken = window.take(25) if start < 4990 else window._taken(25)
+            order += [entry.row for entry in taken]
+            window.settled(taken)
+    assert sorted(order) == list(range(5000))
+    assert max(place - row for place, row in enumerate(order)) < 400
+    neighbours = sum(abs(one - other) < 5 for one, other in pairwise(order))
+    assert neighbours < 1500

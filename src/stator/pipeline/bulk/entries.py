@@ -77,7 +77,10 @@ class Entry:
     There is one for every row, so it is small and quickly made.
     """
 
-    __slots__ = ("block", "item", "key", "row")
+    __slots__ = ("at", "block", "item", "key", "row")
+
+    at: int
+    """Its place in a window; set by that."""
 
     def __init__(self, key: Any, item: bytes, row: int, block: Block) -> None:
         self.key = key

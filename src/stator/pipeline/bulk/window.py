@@ -2,7 +2,8 @@
 
 Input is often sorted by its key, and sorted writes go to one partition after the other, each of which takes 1,000 units a second at most,
 while the others are idle. Writers therefore take rows at random from a window of some thousand, which spreads them over as many partitions
-as the window has.
+as the window has. One row of five is the oldest there is instead: left to chance alone, some rows would stay for ages, and the journal, which
+remembers how far *everything* is through, would be that far behind.
 
 Rows of one key must not overtake each other, for the last row of a key is the one that is to stay. So a row that comes while another of
 its key waits in the window takes its place; while another is under way, it waits for that. With a condition, where the first may be the one that
@@ -22,6 +23,8 @@ from stator.pipeline.bulk.entries import Entry
 _ROOM_BYTES = BATCH_WRITE_BYTES - 64 * 1024
 # So many rows at least stay in a window while there are more to come, as a share of what fits.
 _LEAST_SHARE = 0.5
+_OLDEST_OF = 5
+"""One row of so many is the oldest."""
 # Readers are called when so much has room.
 _ROOM_SHARE = 0.2
 # Real time, not a clock's: it is about a pipe that has nothing to give at the moment.
@@ -36,6 +39,7 @@ class Window:
         self._replaces = replaces
         self._ready: list[Entry] = []
         self._by_key: dict[Any, Entry] = {}
+        self._by_age: deque[Any] = deque()  # keys, for rows that are gone must not be kept alive
         self._under_way: set[Any] = set()
         self._waiting: dict[Any, deque[Entry]] = {}
         self._held_rows = 0
@@ -75,11 +79,16 @@ class Window:
         else:
             before = self._by_key.get(key)
             if before is None:
-                self._by_key[key] = entry
-                self._ready.append(entry)
+                self._make_ready(entry)
             else:  # the earlier one stands somewhere among the others: both change what they hold
                 before.swap(entry)
                 self._forget(entry, replaced)
+
+    def _make_ready(self, entry: Entry) -> None:
+        entry.at = len(self._ready)
+        self._ready.append(entry)
+        self._by_key[entry.key] = entry
+        self._by_age.append(entry.key)
 
     def _forget(self, entry: Entry, replaced: list[Entry]) -> None:
         replaced.append(entry)
@@ -120,21 +129,34 @@ class Window:
         return self._held_bytes >= self._bytes * _LEAST_SHARE
 
     def _taken(self, count: int) -> list[Entry]:
-        ready, by_key, chance = self._ready, self._by_key, self._chance
+        ready, chance = self._ready, self._chance
         taken: list[Entry] = []
         size = 0
         while ready and len(taken) < count:
-            at = int(chance() * len(ready))
-            entry = ready[at]
-            if taken and size + len(entry.item) > _ROOM_BYTES:
-                break
-            ready[at] = ready[-1]
-            ready.pop()
-            del by_key[entry.key]
-            self._under_way.add(entry.key)
+            is_by_age = chance() * _OLDEST_OF < 1
+            entry = self._oldest() if is_by_age else ready[int(chance() * len(ready))]
             size += len(entry.item)
+            if taken and size > _ROOM_BYTES:
+                if is_by_age:
+                    self._by_age.appendleft(entry.key)
+                break
+            self._take_out(entry)
             taken.append(entry)
         return taken
+
+    def _oldest(self) -> Entry:
+        while True:
+            entry = self._by_key.get(self._by_age.popleft())
+            if entry is not None:
+                return entry
+
+    def _take_out(self, entry: Entry) -> None:
+        last = self._ready.pop()
+        if last is not entry:
+            self._ready[entry.at] = last
+            last.at = entry.at
+        del self._by_key[entry.key]
+        self._under_way.add(entry.key)
 
     def settled(self, entries: list[Entry]) -> None:
         """These are through, one way or the other."""
@@ -155,8 +177,7 @@ class Window:
         with self._work:
             for entry in entries:
                 self._under_way.discard(entry.key)
-                self._by_key[entry.key] = entry
-                self._ready.append(entry)
+                self._make_ready(entry)
             self._work.notify_all()
 
     def _release(self, key: Any) -> None:
@@ -166,5 +187,4 @@ class Window:
         entry = waiting.popleft()
         if not waiting:
             del self._waiting[key]
-        self._by_key[key] = entry
-        self._ready.append(entry)
+        self._make_ready(entry)
