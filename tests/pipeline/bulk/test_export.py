@@ -76,6 +76,8 @@ def test_plain_lines_keep_every_digit(engine: Engine, tmp_path: Path) -> None:
     rows = {row["pk"]: row for row in map(json.loads, text.splitlines())}
     assert rows["k1"] == {"pk": "k1", "n": 1, "f": 1.25, "tags": ["a", "b"], "deep": {"x": [None, 1.5]}}
     assert '"n":7000000000000000000000000000000' in text
+    table_export(engine_target(engine), str(tmp_path / "x.json"), ExportOptions(format="jsonl")).run()
+    assert sorted((tmp_path / "x.json").read_text()) == sorted(text)
     assert len(rows) == 40
 
 

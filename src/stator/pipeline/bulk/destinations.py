@@ -49,6 +49,8 @@ class Destination:
         own = _BY_EXTENSION.get(os.path.splitext(base)[1] if packed else last)
         if own is None or given.endswith("/") or os.path.isdir(given):
             return cls(given, wanted_format or "jsonl", compression, Path(given), None)
+        if last == ".json" or base.endswith(".json"):  # both kinds of JSON lines go by that name
+            own = wanted_format if wanted_format == "jsonl" else own
         if wanted_format not in (None, own):
             raise ConfigurationError(
                 f"{given} would hold {wanted_format}, and its name says {own}",
