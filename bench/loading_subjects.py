@@ -12,17 +12,25 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+Load = Callable[[], None]
 REGION, KEY, SECRET = "us-east-1", "bench", "bench"
 
 
-def stator_load(url: str, table: str, file: str) -> None:
+def stator_load(url: str, table: str, file: str) -> Load:
+    import pyarrow.parquet  # noqa: F401
+
+    from stator.client import open as _  # noqa: F401
     from stator.pipeline.bulk.loading import LoadOptions, load
     from stator.pipeline.bulk.targets import Target
 
     options: Any = {"region": REGION, "access_key_id": KEY, "secret_access_key": SECRET}
-    with Target.open(url, table, options=options) as target:
-        report = load(file, target, LoadOptions(journal=f"{file}.journal"))
-        assert report.ok
+    target = Target.open(url, table, options=options)
+
+    def run() -> None:
+        with target:
+            assert load(file, target, LoadOptions(journal=f"{file}.journal")).ok
+
+    return run
 
 
 def rows(file: str) -> Iterator[dict[str, Any]]:
@@ -38,23 +46,35 @@ def _session() -> Any:
     return boto3.Session(aws_access_key_id=KEY, aws_secret_access_key=SECRET, region_name=REGION)
 
 
-def boto3_batch_writer(url: str, table: str, file: str) -> None:
-    with _session().resource("dynamodb", endpoint_url=url).Table(table).batch_writer() as batch:
-        for row in rows(file):
-            batch.put_item(Item=row)
+def boto3_batch_writer(url: str, table: str, file: str) -> Load:
+    import pyarrow.parquet  # noqa: F401
+
+    made = _session().resource("dynamodb", endpoint_url=url).Table(table)
+
+    def run() -> None:
+        with made.batch_writer() as batch:
+            for row in rows(file):
+                batch.put_item(Item=row)
+
+    return run
 
 
-def awswrangler(url: str, table: str, file: str) -> None:
+def awswrangler(url: str, table: str, file: str) -> Load:
     import awswrangler as wr
     import pyarrow.parquet as pq
 
     wr.config.dynamodb_endpoint_url = url
     session = _session()
-    for batch in pq.ParquetFile(file).iter_batches(batch_size=20_000):
-        wr.dynamodb.put_df(df=batch.to_pandas(), table_name=table, boto3_session=session, use_threads=True)
+
+    def run() -> None:
+        for batch in pq.ParquetFile(file).iter_batches(batch_size=20_000):
+            wr.dynamodb.put_df(df=batch.to_pandas(), table_name=table, boto3_session=session, use_threads=True)
+
+    return run
 
 
-def pynamodb(url: str, table: str, file: str) -> None:
+def pynamodb(url: str, table: str, file: str) -> Load:
+    import pyarrow.parquet  # noqa: F401
     from pynamodb.attributes import BooleanAttribute, NumberAttribute, UnicodeAttribute
     from pynamodb.models import Model
 
@@ -76,17 +96,25 @@ def pynamodb(url: str, table: str, file: str) -> None:
         firmware = UnicodeAttribute()
         trace = UnicodeAttribute()
 
-    with Test.batch_write() as batch:
-        for row in rows(file):
-            batch.save(Test(**row))
+    def run() -> None:
+        with Test.batch_write() as batch:
+            for row in rows(file):
+                batch.save(Test(**row))
+
+    return run
 
 
-SUBJECTS: dict[str, Callable[[str, str, str], None]] = {
+SUBJECTS: dict[str, Callable[[str, str, str], Load]] = {
     "stator load": stator_load,
     "boto3 batch_writer": boto3_batch_writer,
     "awswrangler put_df": awswrangler,
     "PynamoDB batch_write": pynamodb,
 }
+
+
+def _cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
 
 
 def peak_mib() -> float:
@@ -98,12 +126,12 @@ def peak_mib() -> float:
 
 def main() -> None:
     name, url, table, file = sys.argv[1:]
-    started = time.perf_counter()
-    SUBJECTS[name](url, table, file)
-    used = resource.getrusage(resource.RUSAGE_SELF)
+    run = SUBJECTS[name](url, table, file)
+    started, used = time.perf_counter(), _cpu_seconds()
+    run()
     figures = {
         "seconds": time.perf_counter() - started,
-        "cpu_seconds": used.ru_utime + used.ru_stime,
+        "cpu_seconds": _cpu_seconds() - used,
         "peak_mib": peak_mib(),
     }
     print(json.dumps(figures))
