@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from typing import Any
+from urllib.parse import urlsplit
 
 from stator.addresses import Address, EngineTransport, TransportOptions, open_transport
 from stator.clock import Clock, SystemClock
@@ -19,8 +20,10 @@ from stator.tables.runner import Runner
 from stator.tables.schema import EntityMap, Schema
 from stator.transport import Transport
 
-_HTTP_WRITERS = 12
-_EMBEDDED_WRITERS = 4
+_HTTP_WRITERS = 16
+# Without a network there is no latency to hide, and more threads only get into each other's way.
+_NEAR_WRITERS = 4
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class EntityPuts:
@@ -115,7 +118,8 @@ class Target:
 
     @property
     def default_writers(self) -> int:
-        return _HTTP_WRITERS if self.transport.parallel else _EMBEDDED_WRITERS
+        is_near = not self.transport.parallel or urlsplit(self.address).hostname in _LOOPBACK
+        return _NEAR_WRITERS if is_near else _HTTP_WRITERS
 
     def is_at(self, other: Target) -> bool:
         """Whether both talk to the same place, as far as it can be told."""
