@@ -38,7 +38,7 @@ def tests_of_router(router_id: str) -> Query[Test]:
 @read(rps=40)
 def tests_between(router_id: str, start: datetime, end: datetime) -> Query[Test]:
     """A router on one day."""
-    return find(Test).where(Test.router_id == router_id, Test.at.between(start, end))
+    return find(Test).where(Test.router_id == router_id, Test.at >= start, Test.at <= end)
 
 
 @read(rps=100)
