@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from stator.pipeline.workers.change import CHANGES, Change, Record, changed_attributes
 from stator.tables.context import Context
@@ -54,6 +54,13 @@ class Subscriber(Protocol):
     def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
         """Handle what can be; one failure for each key that could not."""
         ...
+
+
+@runtime_checkable
+class Closing(Protocol):
+    """A subscriber that wants to know when a worker has ended. It may be given records again after that."""
+
+    def close(self) -> None: ...
 
 
 def lanes(records: Iterable[Record]) -> list[list[Record]]:
