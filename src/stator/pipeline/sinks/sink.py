@@ -27,6 +27,7 @@ from stator.tables.context import Context
 from stator.tables.work import Outside, Work
 
 T = TypeVar("T")
+Lane = tuple[str, str]
 
 OUTAGES = (TryLater, SlowDown, ConnectionTrouble)
 
@@ -58,6 +59,11 @@ class Message:
     @property
     def record(self) -> Record:
         return self.change.record
+
+    @property
+    def lane(self) -> Lane:
+        """The item, in its table: what order is kept for."""
+        return self.change.record.table, self.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +163,7 @@ class _Delivery:
     def __init__(self, sink: Sink, check: Callable[[], Any]) -> None:
         self._sink = sink
         self._check = check
-        self._failed: dict[tuple[str, str], Failure] = {}
+        self._failed: dict[Lane, Failure] = {}
         self._outage: Exception | None = None
 
     def run(self, messages: Sequence[Message]) -> list[Failure]:
@@ -227,14 +233,14 @@ def batches(messages: Sequence[Message], max_messages: int, max_bytes: int) -> I
         yield batch
 
 
-def _lane(record: Record) -> tuple[str, str]:
+def _lane(record: Record) -> Lane:
     return record.table, record.key
 
 
 def _of_one_mood(failures: list[Failure]) -> list[Failure]:
     """One failure for each key, and where something is away, all of them for that reason: a round that is partly an outage would count as an
     attempt for those that only wait."""
-    first: dict[tuple[str, str], Failure] = {}
+    first: dict[Lane, Failure] = {}
     for failure in failures:
         known = first.get(_lane(failure.record))
         if known is None or int(failure.record.sequence or 0) < int(known.record.sequence or 0):
@@ -273,3 +279,11 @@ class Made(Generic[T]):
         """What was made, if anything was; the next use makes it anew."""
         with self._lock:
             return self._made.pop() if self._made else None
+
+    def take_if(self, made: T) -> bool:
+        """The same, if it is this one still."""
+        with self._lock:
+            if self._made and self._made[0] is made:
+                self._made.clear()
+                return True
+            return False
