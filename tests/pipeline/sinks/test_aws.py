@@ -162,21 +162,14 @@ def in_any_order(found: dict[str, list[int]]) -> dict[str, list[int]]:
 
 
 @everywhere
-def test_all_changes_arrive(app: StreamApp, db: Db, target: Target) -> None:
+def test_all_changes_arrive_in_order_where_there_is_one(app: StreamApp, db: Db, target: Target) -> None:
     app.add(target.sink)
     write_orders(db)
     work(app, db)
     found = target.read()
     assert len(found) == ORDERS * ROUNDS
-    assert in_any_order(totals(found)) == WRITTEN
-
-
-@where_there_is_order
-def test_the_order_of_each_item_is_kept(app: StreamApp, db: Db, target: Target) -> None:
-    app.add(target.sink)
-    write_orders(db)
-    work(app, db)
-    assert totals(target.read()) == WRITTEN
+    ordered = not isinstance(target.sink, (SqsSink, SnsSink)) or target.sink.is_fifo
+    assert (totals(found) if ordered else in_any_order(totals(found))) == WRITTEN
 
 
 class Unreliable:
@@ -193,7 +186,7 @@ class Unreliable:
 
     def _call(self, **request: Any) -> Any:
         [(name, entries)] = [each for each in request.items() if isinstance(each[1], list)]
-        lucky = [entry for entry in entries if self._random.random() < 0.7]
+        lucky = [entry for entry in entries if self._random.random() < 0.6]
         self.failed += len(entries) - len(lucky)
         reply = getattr(self._client, self._operation)(**{**request, name: lucky}) if lucky else {"Records": []}
         if self._operation != "put_records":
@@ -212,12 +205,12 @@ def test_partial_failures_neither_lose_nor_reorder(app: StreamApp, db: Db, targe
     app.add(target.sink)
     write_orders(db)
     work(app, db)
-    assert unreliable.failed > 10
+    assert unreliable.failed > 4
     assert totals(target.read()) == WRITTEN
     assert parked(app, db) == []
 
 
-@everywhere
+@pytest.mark.parametrize("target", ["sns", "kinesis"], indirect=True)
 def test_what_is_too_large_is_parked(app: StreamApp, db: Db, target: Target) -> None:
     big = 300_000
     target.sink.max_bytes = min(target.sink.max_bytes, 250_000)
@@ -234,12 +227,14 @@ def test_what_is_too_large_is_parked(app: StreamApp, db: Db, target: Target) -> 
 
 @pytest.mark.parametrize("target", ["sqs", "kinesis"], indirect=True)
 def test_what_the_service_refuses_is_parked(app: StreamApp, db: Db, target: Target) -> None:
-    """The sink's own limit does not see it: text that SQS does not allow, a record that is larger than the stream takes."""
+    """The sink's own limit does not see it: a message or a record that is larger than this queue or stream takes."""
     is_queue = isinstance(target.sink, SqsSink)
     app.add(target.sink)
     write_orders(db)
     if is_queue:
-        db.put(Order(order_id="bad", status="\uffff"))
+        limit = {"MaximumMessageSize": "4096"}
+        target.client.set_queue_attributes(QueueUrl=target.sink.target, Attributes=limit)  # type: ignore[attr-defined]
+        db.put(Order(order_id="bad", status="x" * 5000))
     else:
         for total in (1, 2, 3):
             db.put(Order(order_id="bad", total=total, status="x" * 390_000))
@@ -253,7 +248,7 @@ def test_what_the_service_refuses_is_parked(app: StreamApp, db: Db, target: Targ
     assert "bad" in key.key and "SinkRefused" in key.error
 
 
-@everywhere
+@pytest.mark.parametrize("target", ["sqs", "sns-fifo", "kinesis"], indirect=True)
 def test_after_a_crash_the_same_events_come_again_at_most(app: StreamApp, db: Db, target: Target) -> None:
     app.add(Crashing(target.sink, crashes=1))
     write_orders(db)
@@ -263,7 +258,7 @@ def test_after_a_crash_the_same_events_come_again_at_most(app: StreamApp, db: Db
     assert in_any_order(totals(first_of_each(found))) == WRITTEN
 
 
-@everywhere
+@pytest.mark.parametrize("target", ["sqs-fifo", "sns", "kinesis"], indirect=True)
 def test_a_service_that_is_away_is_waited_for(
     app: StreamApp, db: Db, moto: Moto, target: Target, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -17,7 +17,7 @@ from stator.tables.work import Work
 from ..shop import Order
 
 QUICK = WorkerOptions(start="oldest", idle_seconds=0.02, backoff_seconds=0.01, max_backoff_seconds=0.02, max_attempts=3)
-ORDERS, ROUNDS = 12, 5
+ORDERS, ROUNDS = 9, 4
 
 
 def work(app: StreamApp, db: Db, options: WorkerOptions = QUICK) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from stator.errors import SinkRefused, TryLater
-from stator.pipeline.sinks.sink import Made, Message, batches
+from stator.pipeline.sinks.sink import Made, Message, Refusal, batches
 from stator.pipeline.sinks.waves import WaveSink
 
 # As the services' models name them, with and without the ending that SNS and Kinesis give them.
@@ -25,7 +25,10 @@ _RETRIES: Final = 3
 
 
 class AwsSink(WaveSink):
+    """Defines ``send_request``, for up to ``max_entries`` messages."""
+
     service: str
+    max_entries: int = 10
 
     def connect(self, region: str | None, endpoint: str | None, client: Any) -> None:
         """``client`` is one of botocore's or boto3's; without, it is made as boto3 would make it."""
@@ -41,11 +44,32 @@ class AwsSink(WaveSink):
         if made is not None:
             made.close()
 
-    def requests(self, messages: Sequence[Message]) -> Iterator[list[Message]]:
-        """The requests of a wave, which is no larger than one in bytes but may have more messages."""
-        return batches(messages, self.max_entries, self.max_bytes)
+    def send_request(self, messages: Sequence[Message]) -> list[Refusal]:
+        """One call of the service; those that were not taken. As ``send``, it may raise."""
+        raise NotImplementedError
 
-    max_entries: int = 10
+    def send_wave(self, messages: Sequence[Message]) -> list[Refusal]:
+        refusals: list[Refusal] = []
+        away: TryLater | None = None
+        for request in batches(messages, self.max_entries, self.max_bytes):
+            if away is None:
+                try:
+                    refusals += self._isolated(request)
+                    continue
+                except TryLater as error:
+                    away = error
+            refusals += [Refusal(message, away) for message in request]
+        return refusals
+
+    def _isolated(self, messages: list[Message]) -> list[Refusal]:
+        """A request that is refused as a whole is sent in halves, down to the message at fault."""
+        try:
+            return self.send_request(messages)
+        except SinkRefused as error:
+            if len(messages) == 1:
+                return [Refusal(messages[0], error)]
+        middle = len(messages) // 2
+        return self._isolated(messages[:middle]) + self._isolated(messages[middle:])
 
 
 def is_refusal(code: str) -> bool:

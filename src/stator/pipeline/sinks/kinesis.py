@@ -41,10 +41,7 @@ class KinesisSink(AwsSink):
         self._shown = stream
         self.connect(region or (stream.split(":")[3] if is_arn else None), endpoint, client)
 
-    def send_wave(self, messages: Sequence[Message]) -> list[Refusal]:
-        return [refusal for request in self.requests(messages) for refusal in self._sent(request)]
-
-    def _sent(self, messages: Sequence[Message]) -> list[Refusal]:
+    def send_request(self, messages: Sequence[Message]) -> list[Refusal]:
         records = [{"Data": message.body, "PartitionKey": partition_key(message)} for message in messages]
         with told(self._shown):
             reply = self.client.put_records(**self._stream, Records=records)

@@ -36,10 +36,7 @@ class _BatchSink(AwsSink):
         """Without an order there is nothing to wait for."""
         return super().send(messages) if self.is_fifo else self.send_wave(messages)
 
-    def send_wave(self, messages: Sequence[Message]) -> list[Refusal]:
-        return [refusal for request in self.requests(messages) for refusal in self._sent(request)]
-
-    def _sent(self, messages: Sequence[Message]) -> list[Refusal]:
+    def send_request(self, messages: Sequence[Message]) -> list[Refusal]:
         entries, refusals = [], []
         for number, message in enumerate(messages):
             try:
