@@ -23,14 +23,16 @@ from stator import (
     sum_of,
     top,
 )
+from stator.errors import StatorError
 from stator.model.values import Item
 from stator.pipeline.views.reading import ViewReader
+from stator.pipeline.views.rebuilding import Rebuild, RebuildOptions
 from stator.pipeline.views.sketch import bucket_of
 from stator.pipeline.workers.app import StreamApp
 from stator.tables.runner import Runner
 from stator.tables.work import Work
 
-from ..simulation import Applying, Faults, Simulation, check_order, is_complete
+from ..simulation import Applying, Faults, Simulation, Task, check_order, is_complete
 
 
 class Sample(Entity):
@@ -75,7 +77,8 @@ class ViewSimulation(Simulation):
 
     def __init__(self, seed: int, faults: Faults | None = None, **options: Any) -> None:
         super().__init__(seed, faults, **options)
-        self.views: dict[str, View] = {}
+        self.rebuilt: list[Any] = []
+        self._builders = 0
 
     def app(self) -> StreamApp:
         app = StreamApp(plant, "group")
@@ -90,6 +93,27 @@ class ViewSimulation(Simulation):
 
     def key(self, sensor: str) -> dict[str, Any]:
         return dict(self.context.schema.of(Sample).key_from({"sensor": sensor}))
+
+    # -- building anew
+
+    def rebuild(self) -> str:
+        """Begin to, as a process of its own that may crash; what came of it is in ``rebuilt``."""
+        self._builders += 1
+        name = f"b{self._builders}"
+        options = RebuildOptions(settle_seconds=0.5, wait_seconds=2000.0, grace_seconds=3.0, page_items=2)
+        maker = self.chance.choice([make_view, make_projection])
+        self.tasks.append(Task(name, self._rebuild(maker().kept(self.context), options)))
+        return name
+
+    def _rebuild(self, kept: Any, options: RebuildOptions) -> Work[None]:
+        try:
+            self.rebuilt.append((yield from Rebuild(kept, options).run()))
+        except StatorError as error:
+            self.rebuilt.append(error)
+
+    @property
+    def is_building(self) -> bool:
+        return any(task.worker.startswith("b") for task in self.tasks)
 
     # -- comparing
 
@@ -148,13 +172,17 @@ def write_one(world: ViewSimulation, chance: random.Random) -> None:
     world.engine.call("PutItem", {"TableName": world.table, "Item": item})
 
 
-def run_schedule(seed: int, faults: Faults | None = None, steps: tuple[int, int] = (100, 400)) -> ViewSimulation:
+def run_schedule(
+    seed: int, faults: Faults | None = None, steps: tuple[int, int] = (100, 400), builds: float = 0.0
+) -> ViewSimulation:
     world = ViewSimulation(seed, faults)
     for _ in range(world.chance.randrange(1, 4)):
         world.start_worker()
     for _ in range(world.chance.randrange(*steps)):
         world.step()
         happen(world)
+        if world.chance.random() < builds and not world.is_building:
+            world.rebuild()
     return world
 
 
@@ -180,6 +208,6 @@ def happen(world: ViewSimulation) -> None:
 def finish(world: ViewSimulation) -> None:
     world.start_worker()
     written = world.written()
-    world.settle(lambda: is_complete(world.applied.by_key, written))
+    world.settle(lambda: is_complete(world.applied.by_key, written) and not world.is_building)
     check_order(world.applied.by_key, written)
     world.compare()

@@ -37,7 +37,10 @@ class Compacting:
         """Look after a few of the groups that have grown."""
         if not fresh:
             return
-        over = yield from self._over(app)
+        try:
+            over = yield from self._over(app)
+        except (ServiceError, ConnectionTrouble):
+            return
         for _ in range(min(_TURN_GROUPS, len(fresh))):
             try:
                 generation, group = fresh.popitem()[0]
@@ -72,30 +75,21 @@ class Compacting:
         return len(fresh)
 
     def _merged(self, generation: int, group: Group, base: Item | None, fresh: list[tuple[str, Item]]) -> list[Any]:
-        sums = added(item for _, item in fresh)
-        written = Expressions()
-        merges, merged = written.name("merges"), written.name("merged")
+        """BASE is written by mergers alone, and whole: as many numbers as a sketch has do not go into an update."""
         count = 0 if base is None else int(base["merges"]["N"])
-        names = written.value({"SS": sorted(name for name, _ in fresh)})
-        changes = f"SET {merged} = {names}, {merges} = {written.value({'N': str(count + 1)})}"
+        merged = self._layout.partial(generation, group, BASE)
+        sums = added([item for _, item in fresh] + ([] if base is None else [base]))
+        merged |= {name: {"N": str(amount)} for name, amount in sums.items() if amount}
+        merged["merged"] = {"SS": sorted(name for name, _ in fresh)}
+        merged["merges"] = {"N": str(count + 1)}
         ttl = self._layout.place.ttl
         if ttl in fresh[0][1]:
-            changes += f", {written.name(ttl)} = {written.value(fresh[0][1][ttl])}"
-        numbers = [
-            f"{written.name(name)} {written.value({'N': str(amount)})}" for name, amount in sums.items() if amount
-        ]
-        if numbers:
-            changes += f" ADD {', '.join(numbers)}"
-        condition = (
-            f"attribute_not_exists({merges})" if base is None else f"{merges} = {written.value({'N': str(count)})}"
-        )
-        update = {
-            "TableName": self._layout.place.table,
-            "Key": self._layout.partial(generation, group, BASE),
-            "UpdateExpression": changes,
-            "ConditionExpression": condition,
-        }
-        return [{"Update": written.into(update)}, *(self._emptied(item) for _, item in fresh)]
+            merged[ttl] = fresh[0][1][ttl]
+        written = Expressions()
+        merges = written.name("merges")
+        as_seen = f"attribute_not_exists({merges})" if base is None else f"{merges} = {written.value(base['merges'])}"
+        put = written.into({"TableName": self._layout.place.table, "Item": merged, "ConditionExpression": as_seen})
+        return [{"Put": put}, *(self._emptied(item) for _, item in fresh)]
 
     def _emptied(self, item: Item) -> dict[str, Any]:
         """The partial without its numbers, if nobody has written it since it was read."""

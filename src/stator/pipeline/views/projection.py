@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stator.patterns.operation import D, OnDb, operation
+from stator.patterns.operation import D, operation
 from stator.pipeline.views.keeping import Keeper, Kept, as_fields
 from stator.pipeline.views.metrics import Ordered, field_of
-from stator.pipeline.views.reading import check_groupable, ranked
+from stator.pipeline.views.reading import KeptReader, check_groupable, ranked
 from stator.pipeline.views.sources import Declaration
 from stator.tables.work import Work
 
@@ -43,21 +43,20 @@ class Projection(Keeper):
         return ProjectionReader(db, self.kept(db.context), self.rows)
 
 
-class ProjectionReader(OnDb[D]):
+class ProjectionReader(KeptReader[D]):
     """Entities, or rows of the fields that are copied."""
 
     def __init__(self, db: D, kept: Kept, rows: Ordered) -> None:
-        super().__init__(db)
-        self._kept = kept
+        super().__init__(db, kept)
         self._rows = rows
 
     @operation
     def find(self, limit: int = 1000, /, *, newest_first: bool = False, **key: Any) -> Work[list[Any]]:
         """Those with this key, in order."""
         group = self._kept.source.asked(key, with_bucket=False)
-        head = yield from self._kept.heads.load()
+        generation = yield from self._generation()
         rows = Ordered(self._rows.field, newest_first, limit, "many", self._rows.copies)
-        found: list[Any] = yield from ranked(self._kept, 1 if head is None else head.generation, group, rows)
+        found: list[Any] = yield from ranked(self._kept, generation, group, rows)
         return found
 
     @operation

@@ -16,6 +16,7 @@ from stator.pipeline.views.compacting import added
 from stator.pipeline.views.keeping import Kept
 from stator.pipeline.views.layout import BASE, LABEL, NO_BUCKET, Group, after
 from stator.pipeline.views.metrics import Additive, Ordered
+from stator.pipeline.views.rebuilding import Progress, Rebuild, RebuildOptions, Rebuilt
 from stator.pipeline.views.rows import Row
 from stator.tables.expressions import Expressions
 from stator.tables.reads import decoded
@@ -30,12 +31,25 @@ class Buckets:
     last: str
 
 
-class ViewReader(OnDb[D]):
-    """What a view says. Rows of sources that are gone, and of groups without any, are not there."""
+class KeptReader(OnDb[D]):
+    """A view or projection in a database."""
 
     def __init__(self, db: D, kept: Kept) -> None:
         super().__init__(db)
         self._kept = kept
+
+    @operation
+    def rebuild(self, options: RebuildOptions | None = None, progress: Progress | None = None) -> Work[Rebuilt]:
+        """Build it anew from its table, while workers of its app go on and readers read (rebuilding.py). ``progress`` is called now and then."""
+        return (yield from Rebuild(self._kept, options, progress).run())
+
+    def _generation(self) -> Work[int]:
+        head = yield from self._kept.heads.load()
+        return 1 if head is None else head.generation
+
+
+class ViewReader(KeptReader[D]):
+    """What a view says. Rows of sources that are gone, and of groups without any, are not there."""
 
     @operation
     def get(self, /, **group: Any) -> Work[Row | None]:
@@ -76,10 +90,6 @@ class ViewReader(OnDb[D]):
         return found
 
     # -- how
-
-    def _generation(self) -> Work[int]:
-        head = yield from self._kept.heads.load()
-        return 1 if head is None else head.generation
 
     def _rows(self, by: str, buckets: Buckets | None) -> Work[list[Row]]:
         while True:
