@@ -32,5 +32,8 @@ COMMANDS = (
     CommandEntry("infer", "stator.cli.infer", "Propose a design for an existing table."),
     CommandEntry("work", "stator.cli.work", "Call handlers for every change of a design's tables."),
     CommandEntry("parked", "stator.cli.parked", "Items whose changes could not be handled: show, retry or drop them."),
+    CommandEntry(
+        "views", "stator.cli.views", "The views of an app: list them, or build them anew while they are in use."
+    ),
     CommandEntry("new", "stator.cli.new", "Make a starter project that runs: a design, a test, a README."),
 )
