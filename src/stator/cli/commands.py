@@ -39,5 +39,6 @@ COMMANDS = (
         "export", "stator.cli.export", "Write a table, or an export of AWS's, to files: JSON lines, CSV, Parquet."
     ),
     CommandEntry("copy", "stator.cli.copy", "Copy a table into another, here or anywhere else."),
+    CommandEntry("demo", "stator.cli.demo", "A fleet of routers, from a design to a recount, in about a minute."),
     CommandEntry("new", "stator.cli.new", "Make a starter project that runs: a design, a test, a README."),
 )
