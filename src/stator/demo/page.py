@@ -99,12 +99,10 @@ def _load(story: Story) -> Iterable[str]:
         f"{story.load_seconds:.1f} s ({story.load_units:,.0f} write units), and summed up by router, and by provider and hour, in {story.summary_seconds:.1f} s.</p>"
     )
     if story.hours:
-        step = max(1, len(story.hours) // 30)
-        days = [
-            (story.hours[at][0][5:10], float(sum(count for _, count, _ in story.hours[at : at + step])))
-            for at in range(0, len(story.hours), step)
-        ]
-        yield bar_chart(f"Tests of {HOT} by day, as its summaries have them", days)
+        days: dict[str, float] = {}
+        for moment, count, _ in story.hours:
+            days[moment[5:10]] = days.get(moment[5:10], 0.0) + count
+        yield bar_chart(f"Tests of {HOT} by day, as its summaries have them", list(days.items()))
 
 
 def _live(story: Story) -> Iterable[str]:

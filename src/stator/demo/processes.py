@@ -56,12 +56,14 @@ class WorkerProcess:
     url: str
     folder: Path
     start: str
+    catch_up: bool = False
     state: WorkerState = field(default_factory=WorkerState)
     _process: Any = None
     _log: Any = None
 
     def begin(self) -> WorkerProcess:
         words = ["work", _APP, "--at", self.url, "--from", self.start, "--json", "--every", "0.5", "--lease", "4"]
+        words += ["--catch-up"] if self.catch_up else []
         self._log = (self.folder / "workers.log").open("ab")
         self._process = subprocess.Popen(  # noqa: S603 - this program itself
             [sys.executable, "-m", "stator", *words],
@@ -86,6 +88,12 @@ class WorkerProcess:
         """With -9: it has no time to say goodbye."""
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
+        self._log.close()
+
+    def wait(self, seconds: float = 120.0) -> None:
+        """Until it has ended by itself."""
+        self._process.wait(timeout=seconds)
+        self._process.stdout.close()
         self._log.close()
 
     def stop(self) -> None:

@@ -14,6 +14,7 @@ import orjson
 from stator.demo.app import ALERTS, ARCHIVE, per_isp_hour, per_router
 from stator.demo.fleet import ISPS, Test
 from stator.demo.story import Checked, IspSummary
+from stator.pipeline.views.sketch import Percentiles
 from stator.tables.db import Db
 
 _SEGMENTS: Final = 4
@@ -82,8 +83,11 @@ def summaries(db: Db) -> tuple[list[IspSummary], list[tuple[str, int, float]]]:
         if not tests:
             continue
         mean = sum(float(row.latency or 0) * row.tests for row in rows) / tests
-        spread = rows[0].spread.merged(*(row.spread for row in rows[1:]))
-        found.append(IspSummary(isp, tests, mean, spread.p50, spread.p95, spread.p99))
+        buckets: Counter[str] = Counter()
+        for row in rows:
+            buckets.update(row.spread.counts)
+        spread = Percentiles(buckets, rows[0].spread.accuracy)
+        found.append(IspSummary(isp, tests, mean, *(float(spread[percent] or 0) for percent in (50, 95, 99))))
         if isp == ISPS[0]:
             hours = [(row.at.isoformat(), row.tests, float(row.latency or 0)) for row in rows]
     return found, hours
