@@ -14,7 +14,7 @@ HOT := $(shell find src/stator/model src/stator/expr src/stator/engine src/stato
 .PHONY: demo test lint format types unit soak bench bench-clients bench-loading servers browser lock compile interpreted clean
 
 demo: $(STAMP)
-	$(BIN)/python examples/shop_demo.py
+	$(BIN)/stator demo
 
 test: lint types unit
 
