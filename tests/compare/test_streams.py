@@ -19,7 +19,7 @@ from tests.dynamodb_local import dynamodb_local
 
 VIEWS = ("KEYS_ONLY", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES")
 KEYS = st.sampled_from(["a", "b", "c"])
-# As DynamoDB writes numbers: DynamoDB Local counts the digits as they were sent.
+# As DynamoDB writes numbers: after an update DynamoDB Local shows one as it was sent, 1.0 for 1.
 NUMBERS = st.sampled_from(["0", "1", "-2.5", "12345678901234567890"])
 VALUES = st.one_of(
     NUMBERS.map(lambda number: {"N": number}),
