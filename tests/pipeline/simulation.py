@@ -80,13 +80,15 @@ class Applied:
 
 
 class Simulation:
+    design = fleet
+
     def __init__(self, seed: int, faults: Faults | None = None, **options: Any) -> None:
         self.chance = random.Random(seed)
         self.faults = faults or Faults()
         self.clock = VirtualClock(1_791_489_600.0)
         self.engine = Engine.open(clock=self.clock)
         self.transport = EngineTransport(self.engine)
-        self.context = make_context(fleet, {"clock": self.clock, "random": random.Random(seed + 1)})
+        self.context = make_context(self.design, {"clock": self.clock, "random": random.Random(seed + 1)})
         ensuring = Ensuring(self.context, TableSettings(stream="NEW_AND_OLD_IMAGES"))
         Runner(self.transport, self.clock).run(ensuring.run())
         [self.table] = [table.name for table in self.context.schema.plan.tables]
@@ -104,7 +106,7 @@ class Simulation:
     # -- workers
 
     def app(self) -> StreamApp:
-        app = StreamApp(fleet, "group")
+        app = StreamApp(self.design, "group")
         app.add(Applying(self))
         return app
 

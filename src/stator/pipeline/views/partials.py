@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
-from stator.errors import ConditionFailed, ConnectionTrouble, ServiceError
+from stator.errors import ConditionFailed
 from stator.pipeline.views.layout import LABEL, Group, Layout
 from stator.pipeline.views.metrics import EXACT, Number
 from stator.pipeline.views.sources import Counted, Source
+from stator.pipeline.views.trying import steadily
 from stator.pipeline.workers.change import Record
 from stator.tables.context import Context
 from stator.tables.expressions import Expressions
-from stator.tables.work import Call, Gather, Pause, Work, gathered
+from stator.tables.work import Call, Gather, Work, gathered
 
 # An expression may have 4 KB and 300 operators (AWS, "Expressions in DynamoDB", limits); each number takes about 14 bytes.
 _MAX_NUMBERS: Final = 120
@@ -59,7 +61,7 @@ class Partials:
         groups = _by_group(measured)
         if not groups:
             return
-        yield from self._list(generation, {group.by for group in groups})
+        yield from steadily(self._context, check, partial(self._list, generation, {group.by for group in groups}))
         parts = [self._add(generation, group, shard, entries, check) for group, entries in groups.items()]
         gathered((yield Gather(parts)))
 
@@ -79,25 +81,18 @@ class Partials:
         self, generation: int, group: Group, shard: str, entries: Sequence[Entry], check: Callable[[], Any]
     ) -> Work[None]:
         key = (generation, group, shard)
-        attempt = 0
         while True:
             applied = self._applied.get(key, "")
             left = [entry for entry in entries if entry.sequence > applied]
             if not left:
                 return
             part, sums = _first_part(left)
-            check()
+            call = Call("UpdateItem", self._request(generation, group, shard, part, sums), LABEL)
             try:
-                reply = yield Call("UpdateItem", self._request(generation, group, shard, part, sums), LABEL)
+                reply = yield from steadily(self._context, check, partial(_made, call))
             except ConditionFailed as refused:
                 self._remember(key, refused.item["applied"]["S"])
-            except (ServiceError, ConnectionTrouble) as error:
-                if isinstance(error, ServiceError) and not error.retryable:
-                    raise
-                attempt += 1
-                yield Pause(self._context.backoff(attempt))
             else:
-                attempt = 0
                 self._remember(key, part[-1].sequence)
                 if not reply.get("Attributes"):
                     self.fresh[generation, group] = None
@@ -131,6 +126,11 @@ class Partials:
                 "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
             }
         )
+
+
+def _made(call: Call) -> Work[dict[str, Any]]:
+    reply: dict[str, Any] = yield call
+    return reply
 
 
 def _by_group(measured: Iterable[Measured]) -> dict[Group, list[Entry]]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
-from stator.errors import ConnectionTrouble, ServiceError, TransactionCanceled
+from stator.errors import TransactionCanceled
 from stator.model.values import Item
 from stator.pipeline.views.layout import LABEL, Group, Layout
 from stator.pipeline.views.partials import Measured, padded
 from stator.pipeline.views.sources import Counted
+from stator.pipeline.views.trying import steadily
 from stator.tables.context import Context
 from stator.tables.expressions import Expressions
 from stator.tables.reads import batch_get
-from stator.tables.work import Call, Gather, Pause, Work, gathered
+from stator.tables.work import Call, Gather, Work, gathered
 
 # How long a state without rows stays: longer than changes can come again.
 _STATE_SECONDS: Final = 48 * 3600
@@ -51,7 +53,7 @@ class Ranks:
     def place(self, generation: int, wanted: list[Wanted], check: Callable[[], Any]) -> Work[None]:
         for at in range(0, len(wanted), _SIDE_BY_SIDE):
             chunk = wanted[at : at + _SIDE_BY_SIDE]
-            states = yield from self._states(generation, chunk)
+            states = yield from steadily(self._context, check, partial(self._states, generation, chunk))
             check()
             gathered((yield Gather([self._move(generation, each, states.get(each.mark), check) for each in chunk])))
 
@@ -63,21 +65,18 @@ class Ranks:
         return {item[partition]["S"][start:]: _read(item) for item in items}
 
     def _move(self, generation: int, wanted: Wanted, state: State | None, check: Callable[[], Any]) -> Work[None]:
-        attempt = 0
         while True:
             order = _ordered(wanted.order, state)
             if state is not None and state.order >= order:
                 return  # a later change has been here, or this one
-            check()
+            call = Call("TransactWriteItems", self._request(generation, wanted, order, state), LABEL)
             try:
-                yield Call("TransactWriteItems", self._request(generation, wanted, order, state), LABEL)
+                yield from steadily(self._context, check, partial(_made, call))
                 return
-            except (ServiceError, ConnectionTrouble) as error:
-                if not _is_passing(error):
+            except TransactionCanceled as cancelled:
+                if not any(reason.get("Code") == "ConditionalCheckFailed" for reason in cancelled.reasons):
                     raise
-                attempt += 1
-            yield Pause(self._context.backoff(attempt))
-            states = yield from self._states(generation, [wanted])
+            states = yield from steadily(self._context, check, partial(self._states, generation, [wanted]))
             state = states.get(wanted.mark)
 
     def _request(self, generation: int, wanted: Wanted, order: str, state: State | None) -> dict[str, Any]:
@@ -140,15 +139,8 @@ def _ordered(order: str, state: State | None) -> str:
     return order
 
 
-def _is_passing(error: ServiceError | ConnectionTrouble) -> bool:
-    """Whether it may be different next time. A condition that failed is: the state is read again."""
-    if isinstance(error, TransactionCanceled):
-        codes = {reason.get("Code") for reason in error.reasons}
-        return bool(
-            codes
-            & {"ConditionalCheckFailed", "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
-        )
-    return not isinstance(error, ServiceError) or error.retryable
+def _made(call: Call) -> Work[None]:
+    yield call
 
 
 def _read(item: Item) -> State:
