@@ -85,6 +85,11 @@ the facts a caller needs stand as attributes.
     |   +-- ImageNotShown                 a handler asks for an image that the stream does not show
     |   +-- NotAnEntity                   a handler asks for the entity of an item that is none
     |   +-- TryLater                      raised by handlers: what they need is away, and the change is not at fault
+    +-- BulkError                         what a load, an export or a copy cannot do
+    |   +-- RowRefused                    a row that cannot become an item
+    |   +-- JournalDiffers                a journal that is of another job, or whose input has changed since
+    |   +-- TooManyErrors                 more rows failed than were allowed to
+    |   +-- DataDiffers                   what was written, or read, is not what it should be: a count or a checksum
     +-- ConfigurationError                a setting or argument of Stator itself is wrong
     +-- LiveTableUnreachable              a real table that a command looks at cannot be read
     +-- DesignError                       an entity, a pattern or a design does not make sense
@@ -650,6 +655,36 @@ class NotAnEntity(StreamError):
 
 class TryLater(StreamError):
     """Raised by a handler whose change is not at fault: what it needs is away. It is tried again for as long as it takes, and never parked."""
+
+
+class BulkError(StatorError):
+    """What a load, an export or a copy cannot do."""
+
+
+class RowRefused(BulkError):
+    """The message is the reason in its dead letter."""
+
+
+class JournalDiffers(BulkError):
+    """``path`` is the journal; ``what`` differs."""
+
+    def __init__(self, path: str, what: str, *, hint: str) -> None:
+        super().__init__(f"the journal {path} is of another job: {what}", hint=hint)
+        self.path = path
+        self.what = what
+
+
+class TooManyErrors(BulkError):
+    """``failed`` rows are in the dead letters."""
+
+    def __init__(self, failed: int, allowed: int, first_reason: str) -> None:
+        super().__init__(f"{failed} rows failed, and {allowed} were allowed to; the first: {first_reason}")
+        self.failed = failed
+        self.allowed = allowed
+
+
+class DataDiffers(BulkError):
+    """The message says what was expected and what was found."""
 
 
 class ConfigurationError(StatorError):

@@ -25,6 +25,7 @@ from stator.tables.context import Context
 from stator.tables.lifecycle import Ensuring, TableSettings
 from stator.tables.runner import Runner
 from stator.tables.work import Call, Gather, Outside, Pause, Work
+from tests.engine.streams.reading import read_all, shards
 
 DAY = 24 * 3600.0
 
@@ -258,14 +259,12 @@ class Simulation:
         self.engine.streams.roll(self.arn)
 
     def split(self) -> None:
-        described = self.engine.call("DescribeStream", {"StreamArn": self.arn})["StreamDescription"]
-        open_now = [s for s in described["Shards"] if "EndingSequenceNumber" not in s["SequenceNumberRange"]]
+        listed = shards(self.engine, self.arn)
+        open_now = [shard for shard in listed if "EndingSequenceNumber" not in shard["SequenceNumberRange"]]
         self.engine.streams.split(self.arn, self.chance.choice(open_now)["ShardId"])
 
     def written(self) -> dict[str, list[int]]:
         """Every change there is, by key, in order."""
-        from tests.engine.streams.reading import read_all
-
         found: dict[str, list[int]] = {}
         for record in read_all(self.engine, self.arn):
             key = key_of(record["dynamodb"]["Keys"])

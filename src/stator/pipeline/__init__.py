@@ -1,1 +1,1 @@
-"""Data in motion: bulk loads and exports, stream workers, views, sinks."""
+"""Data in motion: what moves items in bulk, and what follows them as they change."""

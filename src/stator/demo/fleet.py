@@ -1,0 +1,74 @@
+"""The design: routers, their tests, and what is asked of them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from stator.design.design import Design, per
+from stator.design.entity import Entity
+from stator.design.markers import ident, ttl
+from stator.design.patterns import Query, creates, find, read, write
+
+ISPS = ("Acme Fibre", "Boreal", "Cityline", "Deltanet", "Eastlink", "Fjord", "Granite", "Harbour")
+
+
+class Router(Entity):
+    router_id: str = ident()
+    isp: str
+    model: str
+    city: str
+
+
+class Test(Entity):
+    router_id: str = ident()
+    at: datetime = ident()
+    isp: str
+    latency_ms: float
+    download_mbps: float
+    loss_percent: float
+    expires: datetime | None = ttl(default=None)
+
+
+class Feed(Entity):
+    """A test as a provider's live feed has it. A Series keeps these; they are no part of the design's own tables."""
+
+    isp: str = ident()
+    at: datetime = ident()
+    router_id: str
+    latency_ms: float
+
+
+@read(rps=150, returns=25)
+def tests_of_router(router_id: str) -> Query[Test]:
+    """What support sees first: the newest tests of a router."""
+    return find(Test).where(Test.router_id == router_id).newest_first(Test.at).limit(25)
+
+
+@read(rps=40)
+def tests_between(router_id: str, start: datetime, end: datetime) -> Query[Test]:
+    """A router on one day."""
+    return find(Test).where(Test.router_id == router_id, Test.at >= start, Test.at <= end)
+
+
+@read(rps=100)
+def router(router_id: str) -> Query[Router]:
+    return find(Router).where(Router.router_id == router_id)
+
+
+@read(rps=2, returns=200)
+def routers_of_isp(isp: str) -> Query[Router]:
+    return find(Router).where(Router.isp == isp)
+
+
+@write(rps=400)
+def record_test() -> object:
+    """A router reports."""
+    return creates(Test)
+
+
+fleet = Design(
+    "fleet",
+    [Router, Test],
+    [tests_of_router, tests_between, router, routers_of_isp, record_test],
+    volumes={Router: 2_000, Test: per(Router, 500)},
+)

@@ -1,0 +1,139 @@
+"""Which type each attribute gets when no design says it: by the head of the input, and the table's keys always win.
+
+CSV has text alone: a column is a number where every value of the head is one and none would change by being one (``007`` stays text), true or
+false where all are, text otherwise. Parquet and Arrow say their types themselves. Lines of JSON are typed value by value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stator.errors import ConfigurationError
+from stator.pipeline.bulk.columns import Column
+from stator.pipeline.bulk.readers import RawRows
+from stator.pipeline.bulk.values import KINDS, NUMBER
+
+_WORDS = frozenset({"true", "false", "True", "False", "TRUE", "FALSE"})
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeType:
+    """``why`` is shown to people: key, given, the column's own type, or inferred."""
+
+    source: str
+    target: str
+    kind: str | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableKey:
+    """The names and types of a table's key, and of its indexes' keys: what an attribute of that name must be."""
+
+    names: tuple[str, ...]
+    kinds: Mapping[str, str]
+
+
+def table_key(description: Mapping[str, Any]) -> TableKey:
+    """From the answer of DescribeTable."""
+    kinds = {each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]}
+    schema = sorted(description["KeySchema"], key=lambda each: each["KeyType"] != "HASH")
+    return TableKey(tuple(each["AttributeName"] for each in schema), kinds)
+
+
+def parse_map(given: Sequence[str]) -> dict[str, str]:
+    """``source=target`` renames, ``source=`` drops."""
+    found = {}
+    for each in given:
+        source, separator, target = each.partition("=")
+        if not separator or not source:
+            raise ConfigurationError(
+                f"--map {each} is not understood", hint="--map source=target, or --map source= to drop"
+            )
+        if source in found:
+            raise ConfigurationError(f"--map names {source} twice", hint="a field goes to one attribute")
+        found[source] = target
+    targets = [target for target in found.values() if target]
+    if len(set(targets)) != len(targets):
+        twice = next(target for target in targets if targets.count(target) > 1)
+        raise ConfigurationError(f"--map sends two fields to {twice}", hint="give each attribute one field")
+    return found
+
+
+def parse_types(given: Sequence[str]) -> dict[str, str]:
+    """``attribute=S``, by the name it has in the table."""
+    found = {}
+    for each in given:
+        name, separator, kind = each.rpartition("=")
+        if not separator or kind not in KINDS:
+            raise ConfigurationError(f"--type {each} is not understood", hint=f"--type NAME={'|'.join(KINDS)}")
+        found[name] = kind
+    return found
+
+
+def column_types(
+    rows: RawRows, key: TableKey, renamed: Mapping[str, str], given: Mapping[str, str]
+) -> tuple[AttributeType, ...]:
+    """The attributes that columns become. Raises where the key is not among them."""
+    found = []
+    for at, source in enumerate(rows.names):
+        target = renamed.get(source, source)
+        if target:
+            found.append(_typed(source, target, rows, at, key, given))
+    targets = [each.target for each in found]
+    for name in key.names:
+        if name not in targets:
+            raise ConfigurationError(
+                f"the table's key needs {name}, and no column has that name",
+                hint=f"map one of {', '.join(rows.names[:8])} to it: --map {rows.names[0]}={name}",
+            )
+    twice = next((name for name in targets if targets.count(name) > 1), None)
+    if twice is not None:
+        raise ConfigurationError(f"two columns become {twice}", hint=f"drop one: --map {twice}=")
+    _check_names(rows.names, renamed, "column")
+    return tuple(found)
+
+
+def _check_names(names: Sequence[str], renamed: Mapping[str, str], word: str) -> None:
+    unknown = next((name for name in renamed if name not in names), None)
+    if unknown is not None:
+        raise ConfigurationError(
+            f"--map names {unknown}, and there is no such {word}", hint=f"there are {', '.join(names)}"
+        )
+
+
+def _typed(source: str, target: str, rows: RawRows, at: int, key: TableKey, given: Mapping[str, str]) -> AttributeType:
+    if target in key.kinds:
+        return AttributeType(source, target, key.kinds[target], "key")
+    if target in given:
+        return AttributeType(source, target, given[target], "given")
+    own = rows.kinds[at]
+    if own == "csv":
+        return AttributeType(source, target, _inferred(rows.columns[at]), "inferred")
+    return AttributeType(source, target, None if own == "any" else own, "column")
+
+
+def _inferred(values: Sequence[str]) -> str:
+    present = [value for value in values if value != ""]
+    if not present:
+        return "S"
+    if all(NUMBER.fullmatch(value) and _keeps_its_look(value) for value in present):
+        return "N"
+    return "BOOL" if all(value in _WORDS for value in present) else "S"
+
+
+def _keeps_its_look(number: str) -> bool:
+    """A leading zero or plus sign says that it is a code and not a quantity; so do more digits than a number has."""
+    digits = number.lstrip("-")
+    leads = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
+    return not leads and not number.startswith("+") and len(digits) <= 38
+
+
+def columns_of(types: Sequence[AttributeType], rows: RawRows) -> tuple[Column, ...]:
+    places = {name: at for at, name in enumerate(rows.names)}
+    return tuple(
+        Column(places[each.source], each.source, each.target, each.kind, rows.kinds[places[each.source]])
+        for each in types
+    )

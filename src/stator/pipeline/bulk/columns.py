@@ -1,0 +1,175 @@
+"""Columns into items, a column at a time.
+
+What costs is Python code per value. So a column is turned into JSON by one call of a C function after the other (``map(orjson.dumps, column)``),
+and a row is one ``%`` of a template that holds the names and types:
+
+    '{"pk":{"S":%b},"total":{"N":"%b"}%b}' % (dumps(pk), dumps(total), ',"note":{"S":"..."}' or '')
+
+(Arrow's own columns need not even become Python values: ``arrow_items``.)
+
+Columns in which something is missing stand at the end, each with its own comma, for a missing value is a missing attribute. A block in which a
+value does not fit goes the plain way instead, row by row, which finds the rows at fault; both ways are compared in the tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from math import isfinite
+from typing import Any
+
+import orjson
+
+from stator.errors import RowRefused
+from stator.pipeline.bulk.arrow_items import arrow_items
+from stator.pipeline.bulk.entries import Block, Entry
+from stator.pipeline.bulk.readers import RawRows
+from stator.pipeline.bulk.values import ENCODERS, NUMBER, comparable, encode_value
+
+Dead = Callable[[Block, int, Any, str], None]
+dumps = orjson.dumps
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column that is loaded. ``kind`` is the type of its attribute (None: by each value), ``given`` what its values are."""
+
+    at: int
+    source: str
+    target: str
+    kind: str | None
+    given: str
+
+
+class ColumnEncoder:
+    def __init__(self, columns: tuple[Column, ...], key: tuple[str, ...]) -> None:
+        self._columns = columns
+        self._key_columns = [next(each for each in columns if each.target == name) for name in key]
+
+    def entries(self, rows: RawRows, block: Block, dead: Dead) -> list[Entry]:
+        try:
+            return self._quickly(rows, block)
+        except (RowRefused, TypeError, ValueError, ArithmeticError):
+            return self._row_by_row(rows, block, dead)
+
+    def _quickly(self, rows: RawRows, block: Block) -> list[Entry]:
+        items = self._listed(rows) if rows.batch is None else arrow_items(rows.batch, self._columns)
+        return [Entry(key, item, at, block) for key, item, at in zip(self._keys(rows), items, rows.places)]
+
+    def _listed(self, rows: RawRows) -> list[bytes]:
+        required, filled = [], []
+        optional: list[list[bytes]] = []
+        for column in self._columns:
+            values = rows.columns[column.at]
+            gap = "" if column.given == "csv" else None
+            form, encode = _form(column)
+            named = b"%b:%b" % (dumps(column.target).replace(b"%", b"%%"), form)
+            if gap in values:
+                whole = b"," + named
+                present = iter(encode([value for value in values if value != gap]))
+                optional.append([b"" if value == gap else whole % next(present) for value in values])
+            else:
+                required.append(named)
+                filled.append(encode(values))
+        template = b"{%b%b}" % (b",".join(required), b"%b" * len(optional))
+        return [template % parts for parts in zip(*filled, *optional)]
+
+    def _keys(self, rows: RawRows) -> Any:
+        """The key of each row, as something to compare. A missing one is for the plain way to refuse."""
+        found = []
+        for column in self._key_columns:
+            values = rows.column(column.at)
+            if (column.given == "csv" and "" in values) or None in values:
+                raise RowRefused("a key is missing")
+            found.append(_comparable_keys(column, values))
+        return found[0] if len(found) == 1 else zip(*found)
+
+    def _row_by_row(self, rows: RawRows, block: Block, dead: Dead) -> list[Entry]:
+        made = []
+        for at, values in zip(rows.places, zip(*rows.columns)):
+            try:
+                item = self.item(values)
+                key = tuple(comparable(item[column.target]) for column in self._key_columns)
+                made.append(Entry(key[0] if len(key) == 1 else key, dumps(item), at, block))
+            except (RowRefused, TypeError, ValueError, ArithmeticError) as error:
+                dead(block, at, shown(dict(zip(rows.names, values))), str(error))
+        return made
+
+    def item(self, values: tuple[Any, ...]) -> dict[str, Any]:
+        """One row the plain way."""
+        item = {}
+        for column in self._columns:
+            value = values[column.at]
+            if value is None or (column.given == "csv" and value == ""):
+                continue
+            try:
+                item[column.target] = encode_value(value) if column.kind is None else ENCODERS[column.kind](value)
+            except RowRefused as error:
+                raise RowRefused(f"{column.source}: {error.message}") from None
+        for column in self._key_columns:
+            if column.target not in item:
+                raise RowRefused(f"the key attribute {column.target} is missing")
+        return item
+
+
+def _comparable_keys(column: Column, values: list[Any]) -> list[Any]:
+    if column.kind == "N":
+        return [Decimal(value) for value in values]
+    if column.kind == "S" and column.given in ("S", "csv"):
+        return values
+    assert column.kind is not None
+    encode = ENCODERS[column.kind]
+    return [comparable(encode(value)) for value in values]
+
+
+def shown(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as JSON can hold it, for a dead letter."""
+    return {name: _shown(value) for name, value in row.items()}
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    return value if value is None or isinstance(value, (bool, int, float)) else str(value)
+
+
+# --- forms --------------------------------------------------------------------------------------------------
+
+Encode = Callable[[list[Any]], list[bytes]]
+
+
+def _form(column: Column) -> tuple[bytes, Encode]:
+    """What stands around a value, and what turns a column into what stands in the hole."""
+    match column.given, column.kind:
+        case (("S" | "csv"), "S"):
+            return b'{"S":%b}', _dumped
+        case "N", "N":
+            return b'{"N":"%b"}', _numbers
+        case "csv", "N":
+            return b'{"N":"%b"}', _number_texts
+        case "BOOL", "BOOL":
+            return b'{"BOOL":%b}', _dumped
+    encode = encode_value if column.kind is None else ENCODERS[column.kind]
+    return b"%b", lambda values: [dumps(encode(value)) for value in values]
+
+
+def _dumped(values: list[Any]) -> list[bytes]:
+    return list(map(dumps, values))
+
+
+def _numbers(values: list[Any]) -> list[bytes]:
+    kind = type(values[0]) if values else int
+    if kind is float:
+        if not all(map(isfinite, values)):
+            raise RowRefused("not a number that DynamoDB has")
+        return list(map(dumps, values))
+    if kind is int:
+        return [b"%d" % value for value in values]
+    return _number_texts([str(value) for value in values])
+
+
+def _number_texts(values: list[str]) -> list[bytes]:
+    if not all(map(NUMBER.fullmatch, values)):
+        raise RowRefused("not a number")
+    return [value.encode() for value in values]

@@ -1,0 +1,327 @@
+"""``copy``: a table into another, anywhere. A parallel Scan feeds the writers of a load, each with a rate of its own.
+
+Every segment of the Scan is a lane with a position of its own: the key behind which it goes on. What has been copied is summed up in a checksum that does
+not depend on the order (``checksum``), of the items as they were written; when all is done the target is scanned, and has to have the same. A
+target that had items before cannot be compared so, which the report says.
+"""
+
+from __future__ import annotations
+
+import importlib
+import queue
+import random
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import orjson
+
+from stator.clock import Clock, SystemClock
+from stator.errors import ConfigurationError, DataDiffers
+from stator.model.values import Item
+from stator.pipeline.bulk.attribute_types import table_key
+from stator.pipeline.bulk.calling import patient_call
+from stator.pipeline.bulk.checksum import Digest, digest, hash_of
+from stator.pipeline.bulk.entries import Block, Counts, Entry
+from stator.pipeline.bulk.governor import Governor, Pace
+from stator.pipeline.bulk.jobs import WriteJob, WriteSettings, key_of
+from stator.pipeline.bulk.journal import Journal, State
+from stator.pipeline.bulk.paging import TableScan
+from stator.pipeline.bulk.targets import Target, described
+
+Transform = Callable[[Item], Item | None]
+_SEGMENTS = 8
+_POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class CopyOptions:
+    """Rates are in capacity units a second. ``create`` makes the target with the source's keys and indexes where there is none."""
+
+    read_rate: float | None = None
+    write_rate: float | None = None
+    segments: int = _SEGMENTS
+    readers: int = 4
+    writers: int | None = None
+    window_rows: int = 10_000
+    window_bytes: int = 48 << 20
+    create: bool = False
+    verify: bool = True
+    journal: str | Path | None = None
+    resume: bool = False
+    restart: bool = False
+    dead_letters: str | Path | None = None
+    max_errors: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CopyProgress:
+    counts: Counts
+    reading: Pace
+    writing: Pace
+    share: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CopyReport:
+    """``verified`` is None where it was not asked for, False where the target had items before and cannot be compared."""
+
+    read: int
+    written: int
+    dropped: int
+    failed: int
+    checksum: str
+    verified: bool | None
+    write_units: float
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        return not self.failed
+
+    def to_data(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def find_transform(name: str) -> Transform:
+    """``module:function``, seen from the current folder."""
+    module, _, function = name.partition(":")
+    if not module or not function:
+        raise ConfigurationError(f"{name} is not a function", hint="--transform module:function")
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = getattr(importlib.import_module(module), function)
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(f"there is no module {error.name}", hint="--transform module:function") from None
+    except AttributeError:
+        raise ConfigurationError(f"{module} has no {function}", hint="--transform module:function") from None
+    if not callable(found):
+        raise ConfigurationError(f"{name} cannot be called", hint="def transform(item): return item")
+    return cast("Transform", found)
+
+
+class Copy:
+    """``transform`` gets an item in DynamoDB JSON and gives the one to write, or None for none."""
+
+    def __init__(
+        self,
+        source: Target,
+        target: Target,
+        options: CopyOptions | None = None,
+        *,
+        transform: Transform | None = None,
+        transform_name: str | None = None,
+        clock: Clock | None = None,
+        chance: random.Random | None = None,
+    ) -> None:
+        self.options = options or CopyOptions()
+        self.source = source
+        self.target = target
+        self.clock = clock or SystemClock()
+        self.chance = chance or random.Random()  # noqa: S311 - for shuffling and jitter
+        self._transform = transform
+        if source.table == target.table and source.is_at(target):
+            raise ConfigurationError(f"{source.table} would be copied into itself", hint="name another with --to-table")
+        description = described(source, self.clock, self.chance)
+        self._expected = int(description.get("ItemCount") or 0)
+        if self.options.create:
+            self._create(description)
+        self._key = table_key(described(target, self.clock, self.chance)).names
+        self._job_facts = {
+            "from": [source.address, source.table],
+            "to": [target.address, target.table],
+            "segments": self.options.segments,
+            "transform": transform_name,
+            "dead_letters": None if self.options.dead_letters is None else str(self.options.dead_letters),
+        }
+        self.journal_path = Path(self.options.journal or f"copy-{source.table}-{target.table}.journal")
+        self._reading = Governor(self.clock, self.options.read_rate)
+        self._dropped = 0
+
+    def _create(self, description: dict[str, Any]) -> None:
+        try:
+            described(self.target, self.clock, self.chance)
+            return
+        except ConfigurationError:
+            pass
+        request = creation(description, self.target.table)
+        patient_call(self.target.transport, self.clock, self.chance, "CreateTable", request)
+        while described(self.target, self.clock, self.chance)["TableStatus"] != "ACTIVE":
+            self.clock.sleep(_POLL_SECONDS)
+
+    def run(self, watch: Callable[[CopyProgress], None] | None = None) -> CopyReport:
+        options = self.options
+        journal = Journal(self.journal_path, self._job_facts)
+        state = journal.begin(resume=options.resume, restart=options.restart)
+        if state is None:
+            place: dict[str, Any] = {
+                "lanes": {},
+                "digest": Digest().to_data(),
+                "was_empty": self._is_empty(),
+                "dropped": 0,
+            }
+            state = State(place)
+        place = state.place
+        self._digest = Digest.from_data(place["digest"])
+        self._dropped = int(place["dropped"])
+        start = {int(lane): end for lane, end in place["lanes"].items()}
+        job = WriteJob(
+            self.target,
+            self._key,
+            journal,
+            WriteSettings(
+                options.write_rate,
+                options.writers,
+                options.window_rows,
+                options.window_bytes,
+                options.dead_letters,
+                options.max_errors,
+            ),
+            state,
+            start,
+            lambda lanes: {
+                "lanes": {str(lane): end for lane, end in lanes.items()},
+                "digest": self._digest.to_data(),
+                "was_empty": place["was_empty"],
+                "dropped": self._dropped,
+            },
+            clock=self.clock,
+            chance=self.chance,
+            passed=self._passed,
+        )
+        waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
+        for lane in range(options.segments):
+            if not start.get(lane, {}).get("done"):
+                waiting.put(lane)
+        scan = TableScan(
+            self.source.transport, self.source.table, options.segments, self._reading, self.clock, self.chance
+        )
+        readers = [
+            lambda: self._read(job, scan, waiting, start) for _ in range(max(1, min(options.readers, options.segments)))
+        ]
+        job.run(readers, lambda: watch(self._progress(job)) if watch else None)
+        verified = self._verified(place["was_empty"]) if options.verify else None
+        counts = job.watermark.counts
+        return CopyReport(
+            read=counts.read + self._dropped,
+            written=counts.written,
+            dropped=self._dropped,
+            failed=counts.failed,
+            checksum=self._digest.checksum,
+            verified=verified,
+            write_units=round(counts.consumed_units, 1),
+            seconds=round(job.seconds, 3),
+        )
+
+    # -- reading
+
+    def _read(self, job: WriteJob, scan: TableScan, waiting: queue.SimpleQueue[int], start: dict[int, Any]) -> None:
+        while not job.stopping():
+            try:
+                lane = waiting.get_nowait()
+            except queue.Empty:
+                return
+            row = 0
+            for page in scan.pages(lane, start.get(lane, {}).get("after")):
+                self._page(job, lane, row, page.items, {"after": page.after, "done": page.after is None})
+                row += len(page.items)
+                if job.stopping():
+                    return
+
+    def _page(self, job: WriteJob, lane: int, row: int, items: list[Item], end: dict[str, Any]) -> None:
+        made, faults = self._transformed(items)
+        note: dict[str, Any] = {"hashes": {}, "dropped": len(items) - len(made) - len(faults)}
+        block = Block(f"{self.source.table}, segment {lane}", row, end, len(made) + len(faults), lane, note=note)
+        entries = []
+        for at, item in made:
+            try:
+                key = key_of(item, self._key)
+            except (KeyError, AttributeError, ValueError, ArithmeticError):
+                faults.append((at, item, f"the item has not the key {', '.join(self._key)}"))
+                continue
+            note["hashes"][at] = hash_of(item)
+            entries.append(Entry(key, orjson.dumps(item), at, block))
+        job.watermark.opened(block)
+        for at, item, reason in faults:
+            job.dead(block, at, item, reason)
+        job.add(entries)
+
+    def _transformed(self, items: list[Item]) -> tuple[list[tuple[int, Item]], list[tuple[int, Item, str]]]:
+        if self._transform is None:
+            return list(enumerate(items)), []
+        made: list[tuple[int, Item]] = []
+        faults: list[tuple[int, Item, str]] = []
+        for at, item in enumerate(items):
+            try:
+                given = self._transform(item)
+            except Exception as error:  # a function of the user's may raise anything; it is about this item
+                faults.append((at, item, f"the transform failed: {type(error).__name__}: {error}"))
+                continue
+            if given is not None:
+                made.append((at, given))
+        return made, faults
+
+    def _passed(self, block: Block) -> None:
+        hashes = block.note["hashes"]
+        for letter in block.dead:
+            hashes.pop(letter.row - block.first_row - 1, None)
+        self._digest += Digest(len(hashes), sum(hashes.values()) % (1 << 128))
+        self._dropped += block.note["dropped"]
+
+    def _progress(self, job: WriteJob) -> CopyProgress:
+        live = job.watermark.live
+        share = min(0.99, live.written / self._expected) if self._expected else 0.0
+        return CopyProgress(live, self._reading.pace, job.governor.pace, share, job.seconds)
+
+    # -- verifying
+
+    def _is_empty(self) -> bool:
+        request = {"TableName": self.target.table, "Limit": 1, "ConsistentRead": True}
+        reply = patient_call(self.target.transport, self.clock, self.chance, "Scan", request)
+        return not reply["Items"] and "LastEvaluatedKey" not in reply
+
+    def _verified(self, was_empty: bool) -> bool:
+        if not was_empty:
+            return False
+        governor = Governor(self.clock, self.options.read_rate)
+        scan = TableScan(
+            self.target.transport,
+            self.target.table,
+            self.options.segments,
+            governor,
+            self.clock,
+            self.chance,
+            consistent=True,
+        )
+        found = Digest()
+        for lane in range(self.options.segments):
+            for page in scan.pages(lane):
+                found += digest(page.items)
+        if found != self._digest:
+            raise DataDiffers(
+                f"{self._digest.items:,} items were copied, and {self.target.table} has {found.items:,}"
+                + ("" if found.items != self._digest.items else " of which some differ"),
+                hint="did somebody write to it meanwhile, or does the transform give several items one key?",
+            )
+        return True
+
+
+def creation(description: dict[str, Any], table: str) -> dict[str, Any]:
+    """A CreateTable request for a table with the same keys and indexes, paid for on demand."""
+    request: dict[str, Any] = {
+        "TableName": table,
+        "KeySchema": description["KeySchema"],
+        "AttributeDefinitions": description["AttributeDefinitions"],
+        "BillingMode": "PAY_PER_REQUEST",
+    }
+    for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes"):
+        indexes = description.get(kind)
+        if indexes:
+            request[kind] = [
+                {name: each[name] for name in ("IndexName", "KeySchema", "Projection")} for each in indexes
+            ]
+    return request

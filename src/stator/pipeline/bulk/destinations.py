@@ -1,0 +1,193 @@
+"""Where an export goes: a folder, a single file, or a place in S3.
+
+Parts are always written to a folder on this machine first. For a folder that is the folder itself; for a file and for S3 it is one beside it, which is
+gone once the whole is where it belongs.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from hashlib import md5
+from pathlib import Path
+from typing import Any
+
+from stator.errors import BulkError, ConfigurationError
+from stator.pipeline.bulk.journal import sync_folder, write_whole
+from stator.pipeline.bulk.parts import PartFile, extension
+from stator.pipeline.bulk.readers import pyarrow
+from stator.pipeline.bulk.s3 import s3_client, s3_place, s3_trouble
+
+MANIFEST = "manifest.json"
+SPOOL = ".spool"
+"""Below the folder of the parts: what waits there to become CSV."""
+_BY_EXTENSION = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet", ".json": "dynamodb-json"}
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """``folder`` is where parts are written; ``file`` the single file they become, where that is wanted."""
+
+    given: str
+    format: str | None
+    compression: str | None
+    folder: Path
+    file: Path | None
+
+    @classmethod
+    def parse(cls, given: str, wanted_format: str | None, compression: str | None) -> Destination:
+        if compression not in (None, "gzip", "zstd"):
+            raise ConfigurationError(f"{compression} is no compression known here", hint="gzip or zstd")
+        if given.startswith("s3://"):
+            bucket, key = s3_place(given)
+            staging = Path(f"stator-export-{bucket}-{key.strip('/').replace('/', '-')}.parts")
+            return cls(given, wanted_format or "jsonl", compression, staging, None)
+        base, last = os.path.splitext(given)
+        packed = _COMPRESSIONS.get(last)
+        own = _BY_EXTENSION.get(os.path.splitext(base)[1] if packed else last)
+        if own is None or given.endswith("/") or os.path.isdir(given):
+            return cls(given, wanted_format or "jsonl", compression, Path(given), None)
+        if last == ".json" or base.endswith(".json"):  # both kinds of JSON lines go by that name
+            own = wanted_format if wanted_format == "jsonl" else own
+        if wanted_format not in (None, own):
+            raise ConfigurationError(
+                f"{given} would hold {wanted_format}, and its name says {own}",
+                hint="leave --format out, or name it otherwise",
+            )
+        return cls(given, own, packed or compression, Path(f"{given}.parts"), Path(given))
+
+    @property
+    def is_remote(self) -> bool:
+        return self.given.startswith("s3://")
+
+    @property
+    def default_journal(self) -> Path:
+        return self.folder / ".journal"
+
+    @property
+    def part_format(self) -> str:
+        """CSV waits until all its columns are known."""
+        return "dynamodb-json" if self.format == "csv" else str(self.format)
+
+    @property
+    def part_compression(self) -> str | None:
+        return None if self.format == "csv" else self.compression
+
+    @property
+    def part_extension(self) -> str:
+        return extension(self.part_format, self.part_compression)
+
+    @property
+    def published_folder(self) -> Path:
+        return self.folder if self.file is None else self.file.parent
+
+    def check_empty(self) -> None:
+        """Files of somebody else's would stand among ours."""
+        if self.file is None and not self.is_remote:
+            strange = next((path for path in self.folder.iterdir() if not path.name.startswith(".")), None)
+            if strange is not None:
+                raise BulkError(
+                    f"{self.folder} is not empty: {strange.name}", hint="choose a folder of its own with --out"
+                )
+        elif self.file is not None and self.file.exists():
+            raise BulkError(f"{self.file} is there already", hint="choose another name, or delete it first")
+
+    # -- at the end
+
+    def publish(self, parts: list[PartFile], first: tuple[str, ...]) -> list[PartFile]:
+        if self.is_remote:
+            return self._uploaded(parts)
+        return parts if self.file is None else [self._joined(parts, self.file)]
+
+    def _uploaded(self, parts: list[PartFile]) -> list[PartFile]:
+        client = s3_client()
+        bucket, prefix = s3_place(self.given)
+        for part in parts:
+            with (self.folder / part.name).open("rb") as file, s3_trouble(self.given):
+                client.put_object(Bucket=bucket, Key=_below(prefix, part.name), Body=file)
+            with s3_trouble(self.given):
+                told = client.head_object(Bucket=bucket, Key=_below(prefix, part.name))
+            if told["ContentLength"] != part.size_bytes:
+                raise BulkError(f"{part.name} has {told['ContentLength']:,} bytes in S3, not {part.size_bytes:,}")
+        return parts
+
+    def _joined(self, parts: list[PartFile], file: Path) -> PartFile:
+        beside = file.with_name(f".{file.name}.tmp")
+        if self.format == "parquet":
+            _join_parquet([self.folder / part.name for part in parts], beside)
+        else:
+            _join_bytes([self.folder / part.name for part in parts], beside, skip_header=self.format == "csv")
+        with beside.open("rb") as made:
+            os.fsync(made.fileno())
+            found = md5(usedforsecurity=False)
+            while data := made.read(1 << 20):
+                found.update(data)
+        size = beside.stat().st_size
+        beside.replace(file)
+        sync_folder(file.parent)
+        return PartFile(file.name, sum(part.rows for part in parts), size, found.hexdigest())
+
+    def write_manifest(self, content: bytes) -> str:
+        """Written last: what has a manifest is complete."""
+        if self.is_remote:
+            bucket, prefix = s3_place(self.given)
+            with s3_trouble(self.given):
+                s3_client().put_object(Bucket=bucket, Key=_below(prefix, MANIFEST), Body=content)
+            return f"s3://{bucket}/{_below(prefix, MANIFEST)}"
+        path = self.folder / MANIFEST if self.file is None else self.file.with_name(f"{self.file.name}.{MANIFEST}")
+        write_whole(path, content)
+        return str(path)
+
+    def clean(self) -> None:
+        """Nothing of this is needed any more; a crash before it leaves files that nobody looks at."""
+        shutil.rmtree(self.folder / SPOOL, ignore_errors=True)
+        if self.file is not None or self.is_remote:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _below(prefix: str, name: str) -> str:
+    return f"{prefix.rstrip('/')}/{name}" if prefix else name
+
+
+def _join_bytes(parts: list[Path], to: Path, *, skip_header: bool) -> None:
+    from stator.pipeline.bulk.inputs import find_inputs
+    from stator.pipeline.bulk.parts import pack
+
+    with to.open("wb") as out:
+        for number, part in enumerate(parts):
+            if not skip_header or number == 0:
+                with part.open("rb") as file:
+                    shutil.copyfileobj(file, out, 1 << 20)
+                continue
+            [source] = find_inputs([str(part)])
+            with source.open() as stream:
+                stream.readline()
+                out.write(pack(stream.read(), source.compression))
+
+
+def _join_parquet(parts: list[Path], to: Path) -> None:
+    """One schema for all: a column that is whole in one part and has fractions in another becomes the wider of both."""
+    arrow, parquet = pyarrow(), pyarrow("pyarrow.parquet")
+    schemas = [parquet.read_schema(part) for part in parts]
+    schema = _unified(arrow, schemas)
+    with parquet.ParquetWriter(to, schema, compression="zstd") as writer:
+        for part in parts:
+            table = parquet.read_table(part, partitioning=None)
+            columns = [
+                table[field.name].cast(field.type)
+                if field.name in table.column_names
+                else arrow.nulls(table.num_rows, field.type)
+                for field in schema
+            ]
+            writer.write_table(arrow.table(columns, schema=schema))
+
+
+def _unified(arrow: Any, schemas: list[Any]) -> Any:
+    try:
+        return arrow.unify_schemas(schemas, promote_options="permissive")
+    except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
+        raise BulkError(
+            f"the parts do not fit into one file: {error}", hint="give a folder with --out: its files may differ"
+        ) from None

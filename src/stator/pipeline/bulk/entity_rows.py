@@ -1,0 +1,260 @@
+"""Rows typed by a design: values of any format made into the fields of an entity, keys and all by the data layer's own functions."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from datetime import UTC, date, datetime, time
+from decimal import Decimal, InvalidOperation
+from typing import Any
+from uuid import UUID
+
+import orjson
+
+from stator.design.types import Anything, Choice, Epoch, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
+from stator.errors import ConfigurationError, ItemMismatch, RowRefused, StatorError
+from stator.pipeline.bulk.columns import Dead, shown
+from stator.pipeline.bulk.entries import Block, EntityEntry, Entry
+from stator.pipeline.bulk.exact_json import loads_exact
+from stator.pipeline.bulk.lines import is_value, rename
+from stator.pipeline.bulk.readers import RawRows
+from stator.tables.schema import EntityMap
+
+Coerce = Callable[[Any], Any]
+_FAULTS = (StatorError, TypeError, ValueError, ArithmeticError, RecursionError)
+_PREFIX = len(b'{"PutRequest":{"Item":')
+
+
+class EntityEncoder:
+    """``now`` gives the time for fields of creation, change and expiry."""
+
+    def __init__(self, of: EntityMap, renamed: Mapping[str, str], is_dynamodb: bool, now: Callable[[], float]) -> None:
+        self._of = of
+        self._renamed = renamed
+        self._is_dynamodb = is_dynamodb
+        self._now = now
+        self._coerce = {name: coercion(field.shape) for name, field in of.fields.items()}
+
+    def entries(self, rows: RawRows, block: Block, dead: Dead) -> list[Entry]:
+        made = []
+        contents: Iterable[Any] = zip(*rows.columns) if rows.lines is None else rows.lines
+        for at, content in zip(rows.places, contents):
+            try:
+                made.append(self._entry(_row(rows, content), at, block))
+            except _FAULTS as error:
+                reason = getattr(error, "message", None) or str(error) or type(error).__name__
+                dead(block, at, _shown(rows, content), reason)
+        return made
+
+    def _entry(self, row: dict[str, Any], at: int, block: Block) -> Entry:
+        entity = self.entity(row)
+        of = self._of
+        if of.is_written_alone:
+            item = of.item(of.stamped(entity, self._now(), fresh=True).made)
+            return EntityEntry(of.key_values(item), orjson.dumps(item), at, block, entity)
+        if of.has_stamps:
+            entity = of.stamped(entity, self._now(), fresh=True).made
+        key, put = of.bulk_entry(entity)
+        return Entry(key, put[_PREFIX:-2], at, block)
+
+    def entity(self, row: dict[str, Any]) -> Any:
+        of = self._of
+        if self._is_dynamodb:
+            item = row.get("Item") if len(row) == 1 and not is_value(row.get("Item")) else row
+            return of.decode(rename(item or {}, self._renamed))
+        values = {}
+        for name, value in rename(row, self._renamed).items():
+            coerce = self._coerce.get(name)
+            if coerce is None:
+                raise RowRefused(f"{of.name} has no field {name}: --map {name}=field, or --map {name}= to drop it")
+            if value is not None:
+                values[name] = _coerced(of.name, name, coerce, value)
+        return _made(of, values)
+
+
+def _row(rows: RawRows, content: Any) -> dict[str, Any]:
+    """What a row has: the fields that are not missing."""
+    if rows.lines is not None:
+        row = loads_exact(content)
+        if type(row) is not dict:
+            raise RowRefused("a line must hold one JSON object")
+        return row
+    gap = "" if "csv" in rows.kinds else None
+    return {name: value for name, value in zip(rows.names, content) if value is not None and value != gap}
+
+
+def _shown(rows: RawRows, content: Any) -> Any:
+    return shown(dict(zip(rows.names, content))) if rows.lines is None else content.decode(errors="replace").strip()
+
+
+def _coerced(entity: str, name: str, coerce: Coerce, value: Any) -> Any:
+    try:
+        return coerce(value)
+    except (TypeError, ValueError, ArithmeticError, KeyError) as error:
+        reason = "the value does not fit the field's type" if isinstance(error, KeyError) else str(error)
+        raise ItemMismatch(entity, name, reason, value) from None
+
+
+def _made(of: EntityMap, values: dict[str, Any]) -> Any:
+    try:
+        return of.cls(**values)
+    except TypeError:
+        needed = [
+            field.name
+            for field in (fields(of.cls) if is_dataclass(of.cls) else ())
+            if field.default is MISSING and field.default_factory is MISSING and field.name not in values
+        ]
+        raise RowRefused(
+            f"{of.name}.{needed[0]} is missing" if needed else f"{of.name} cannot be made of the row"
+        ) from None
+
+
+def check_columns(of: EntityMap, names: tuple[str, ...], renamed: Mapping[str, str]) -> None:
+    """What a header says must fit the entity, before a million rows do not."""
+    for name in names:
+        target = renamed.get(name, name)
+        if target and target not in of.fields:
+            raise ConfigurationError(
+                f"{of.name} has no field {target}, and there is a column of that name",
+                hint=f"--map {name}=FIELD, or --map {name}= to drop it; the fields are {', '.join(of.fields)}",
+            )
+
+
+# --- values -------------------------------------------------------------------------------------------------
+
+
+def coercion(shape: Shape) -> Coerce:
+    """A function that makes a field's value of what a file has: the value itself, or its text."""
+    match shape:
+        case Maybe(inner):
+            return coercion(inner)
+        case Scalar(python):
+            return _SCALARS[python]
+        case Choice():
+            return _choice(shape)
+        case ListOf(elements, container, fixed):
+            each = [coercion(element) for element in elements]
+            return lambda value: container(
+                one(member) for one, member in zip(each if fixed else each * len(_listed(value)), _listed(value))
+            )
+        case SetOf(element, frozen):
+            one = coercion(element)
+            container = frozenset if frozen else set
+            return lambda value: container(one(member) for member in _members(value))
+        case MapOf(values):
+            inner_of = coercion(values)
+            return lambda value: {str(name): inner_of(inner) for name, inner in _mapped(value).items()}
+        case Nested(cls, members):
+            known = {name: coercion(inner) for name, inner, _ in members}
+            return lambda value: cls(
+                **{name: known[name](inner) for name, inner in _mapped(value).items() if inner is not None}
+            )
+        case Anything():
+            return lambda value: value
+    raise AssertionError(shape)
+
+
+def _choice(shape: Choice) -> Coerce:
+    inner, enum = coercion(shape.scalar), shape.enum
+
+    def coerce(value: Any) -> Any:
+        if enum is not None and isinstance(value, enum):
+            return value
+        made = inner(value)
+        if made not in shape.values:
+            raise ValueError(f"expected one of {', '.join(map(repr, shape.values))}")
+        return made if enum is None else enum(made)
+
+    return coerce
+
+
+def _json(value: Any) -> Any:
+    return loads_exact(value.encode()) if isinstance(value, str) else value
+
+
+def _listed(value: Any) -> Any:
+    made = _json(value)
+    if not isinstance(made, (list, tuple)):
+        raise ValueError("expected a list")
+    return made
+
+
+def _members(value: Any) -> Any:
+    """A set in a cell of text may be written as JSON or with commas."""
+    if isinstance(value, str) and not value.lstrip().startswith("["):
+        return [part.strip() for part in value.split(",")]
+    return value if isinstance(value, (set, frozenset)) else _listed(value)
+
+
+def _mapped(value: Any) -> dict[str, Any]:
+    made = _json(value)
+    if not isinstance(made, dict):
+        raise ValueError("expected a map")
+    return made
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (bool, bytes, list, dict)):
+        raise ValueError("expected text")
+    return str(value)
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, bool):
+        raise ValueError("expected a whole number")
+    if isinstance(value, str):
+        value = Decimal(value.strip())
+    if int(value) != value:
+        raise ValueError("expected a whole number")
+    return int(value)
+
+
+def _decimal(value: Any) -> Decimal:
+    if isinstance(value, bool):
+        raise ValueError("expected a number")
+    try:
+        return value if isinstance(value, Decimal) else Decimal(str(value).strip())
+    except InvalidOperation:
+        raise ValueError("expected a number") from None
+
+
+def _boolean(value: Any) -> bool:
+    word = str(value).strip().lower()
+    if word in ("true", "1", "yes", "t"):
+        return True
+    if word in ("false", "0", "no", "f"):
+        return False
+    raise ValueError("expected true or false")
+
+
+def _moment(value: Any) -> datetime:
+    if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
+        return datetime.fromtimestamp(float(value), UTC)
+    if isinstance(value, str) and value.strip().isdecimal():
+        return datetime.fromtimestamp(int(value), UTC)
+    made = value if isinstance(value, datetime) else datetime.fromisoformat(str(value).strip())
+    return made.replace(tzinfo=UTC) if made.tzinfo is None else made.astimezone(UTC)
+
+
+def _day(value: Any) -> date:
+    if isinstance(value, datetime):
+        return value.date()
+    return value if isinstance(value, date) else date.fromisoformat(value.strip())
+
+
+_SCALARS: dict[type, Coerce] = {
+    str: _text,
+    int: _whole,
+    float: lambda value: float(_decimal(value)),
+    Decimal: _decimal,
+    bool: _boolean,
+    bytes: lambda value: bytes(value) if isinstance(value, (bytes, bytearray)) else b64decode(value, validate=True),
+    datetime: _moment,
+    Epoch: _moment,
+    date: _day,
+    time: lambda value: value if isinstance(value, time) else time.fromisoformat(value.strip()),
+    UUID: lambda value: value if isinstance(value, UUID) else UUID(str(value)),
+}

@@ -1,0 +1,81 @@
+"""A load that is only looked at: how many items and bytes, what they cost to write, and how long that takes at a rate."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from typing import Any
+
+import orjson
+
+from stator.design.prices import prices
+from stator.design.pricing import on_demand, total
+from stator.design.units import write_units
+from stator.errors import StatorError
+from stator.model.limits import ITEM_SIZE_BYTES
+from stator.model.values import normalise_item
+from stator.pipeline.bulk.entries import Block, DeadLetter
+from stator.pipeline.bulk.governor import START_UNITS
+from stator.pipeline.bulk.loading import LoadPlan
+
+_SHOWN_LETTERS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class LoadEstimate:
+    """``write_units`` are the table's own: an index costs as much again for each of its entries. ``seconds`` are at ``rate``."""
+
+    table: str
+    items: int
+    failed: int
+    size_bytes: int
+    write_units: int
+    dollars: Decimal
+    rate: float
+    seconds: float
+    region: str
+    indexes: int
+    first_failures: tuple[DeadLetter, ...]
+
+    def to_data(self) -> dict[str, Any]:
+        return asdict(self) | {"dollars": float(self.dollars)}
+
+
+def estimate(plan: LoadPlan, region: str = "us-east-1") -> LoadEstimate:
+    """Read everything, write nothing. Rows that a table would refuse for their size are counted among those that fail."""
+    failures: list[DeadLetter] = []
+    failed = 0
+
+    def dead(block: Block, row: int, content: Any, reason: str) -> None:
+        nonlocal failed
+        failed += 1
+        if len(failures) < _SHOWN_LETTERS:
+            failures.append(DeadLetter(block.source, block.first_row + row + 1, content, reason))
+
+    items = size = units = 0
+    for block, entries, _ in plan.entries(dead):
+        for entry in entries:
+            try:
+                own = normalise_item(orjson.loads(entry.item))
+            except StatorError as error:
+                dead(block, entry.row, None, error.message)
+                continue
+            if own > ITEM_SIZE_BYTES:
+                dead(block, entry.row, None, f"an item of {own:,} bytes is larger than DynamoDB takes")
+                continue
+            items, size, units = items + 1, size + own, units + write_units(own)
+    rate = plan.options.rate or START_UNITS
+    dollars = total(on_demand(prices(region), write_units=units))
+    return LoadEstimate(
+        plan.target.table,
+        items,
+        failed,
+        size,
+        units,
+        dollars,
+        rate,
+        units / rate,
+        region,
+        plan.indexes,
+        tuple(failures),
+    )

@@ -1,0 +1,303 @@
+"""``export``: a table, or an export that AWS made of one, into files.
+
+Readers take pieces of the source (segments of a Scan, files of a snapshot) and write a part file for every few pages. After each part the journal says how far its
+piece is, which parts there are, and the count and checksum of what is in them; a run that is taken up goes on behind the last part of each
+piece. A part that was written and not yet remembered is written again under the same name.
+
+A folder gets the parts and, last of all, ``manifest.json``. A single file is put together from the parts, which are kept beside it until then; so is what goes to
+S3. CSV has a header, and nobody knows all attributes before the end: its parts are kept as DynamoDB JSON until then. Where there is a design,
+parts are put into folders by entity, as ``entity=Order/part-...``.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from stator.clock import Clock, SystemClock
+from stator.errors import BulkError, ConfigurationError, DataDiffers
+from stator.model.values import Item
+from stator.pipeline.bulk.checksum import Digest, digest
+from stator.pipeline.bulk.destinations import SPOOL, Destination
+from stator.pipeline.bulk.journal import Journal, State
+from stator.pipeline.bulk.paging import PagedSource
+from stator.pipeline.bulk.parts import (
+    EXPORT_FORMATS,
+    PartFile,
+    check_part,
+    digest_of_file,
+    encode_part,
+    extension,
+    read_items,
+    write_part,
+)
+
+_PART_PAGES = 16
+_LOOK_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class ExportOptions:
+    """``compression`` is gzip or zstd, also for Parquet's own. ``part_items`` bounds the rows of one part. ``verify`` reads back what was written."""
+
+    format: str | None = None
+    compression: str | None = None
+    readers: int = 4
+    part_items: int = 10_000
+    journal: str | Path | None = None
+    resume: bool = False
+    restart: bool = False
+    verify: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ExportProgress:
+    items: int
+    pieces_done: int
+    pieces: int
+    units: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    out: str
+    format: str
+    items: int
+    checksum: str
+    files: int
+    size_bytes: int
+    consumed_units: float
+    seconds: float
+    verified: bool
+    manifest: str
+
+    def to_data(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Export:
+    """``job`` says what the source is, for the journal; ``first`` names the columns that come first; ``kind_of`` the folder of an item."""
+
+    def __init__(
+        self,
+        source: PagedSource,
+        out: str,
+        job: dict[str, Any],
+        options: ExportOptions | None = None,
+        *,
+        first: tuple[str, ...] = (),
+        kind_of: Callable[[Item], str | None] | None = None,
+        expected: int | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.options = options or ExportOptions()
+        self.source = source
+        self.clock = clock or SystemClock()
+        self.to = Destination.parse(out, self.options.format, self.options.compression)
+        if self.to.format not in EXPORT_FORMATS:
+            raise ConfigurationError(f"nothing says what {out} is to hold", hint=f"--format {'|'.join(EXPORT_FORMATS)}")
+        self._first = first
+        self._kind_of = kind_of
+        self._expected = expected
+        self.journal_path = Path(self.options.journal) if self.options.journal else self.to.default_journal
+        self._journal = Journal(
+            self.journal_path,
+            {**job, "out": out, "format": self.to.format, "compression": self.to.compression, "pieces": source.pieces},
+        )
+        self._lock = threading.Lock()
+        self._error: BaseException | None = None
+        self._stopping = threading.Event()
+        self._units = 0.0
+
+    def run(self, watch: Callable[[ExportProgress], None] | None = None) -> ExportReport:
+        self._started, started_at = time.monotonic(), self.clock.now()
+        self.to.folder.mkdir(parents=True, exist_ok=True)
+        state = self._journal.begin(resume=self.options.resume, restart=self.options.restart)
+        if state is None:
+            self.to.check_empty()
+        place = (state or State()).place
+        self._pieces: dict[str, Any] = place.get("pieces", {})
+        self._files = [PartFile(**each) for each in place.get("files", [])]
+        self._digest = Digest.from_data(place["digest"]) if place else Digest()
+        self._columns: set[str] = set(place.get("columns", []))
+        self._units = float(place.get("units", 0.0))
+        self._journal.write(self._state())
+        self._read(watch or (lambda _: None))
+        if self._expected is not None and self._digest.items != self._expected:
+            raise DataDiffers(
+                f"the source says it has {self._expected:,} items, and {self._digest.items:,} came",
+                hint="it is damaged or not complete: make it anew",
+            )
+        self._files.sort(key=lambda part: part.name)
+        return self._finished(started_at)
+
+    # -- reading
+
+    def _read(self, watch: Callable[[ExportProgress], None]) -> None:
+        waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
+        for piece in range(self.source.pieces):
+            if not self._pieces.get(str(piece), {}).get("done"):
+                waiting.put(piece)
+        count = max(1, min(self.options.readers, waiting.qsize()))
+        threads = [threading.Thread(target=self._reader, args=(waiting,), daemon=True) for _ in range(count)]
+        for thread in threads:
+            thread.start()
+        try:
+            while any(thread.is_alive() for thread in threads):
+                for thread in threads:
+                    thread.join(_LOOK_SECONDS)
+                watch(self._progress())
+        except BaseException:
+            self._stopping.set()
+            for thread in threads:
+                thread.join()
+            raise
+        if self._error is not None:
+            raise self._error
+
+    def _progress(self) -> ExportProgress:
+        done = sum(bool(each.get("done")) for each in list(self._pieces.values()))
+        return ExportProgress(
+            self._digest.items, done, self.source.pieces, self._units, time.monotonic() - self._started
+        )
+
+    def _reader(self, waiting: queue.SimpleQueue[int]) -> None:
+        try:
+            while not self._stopping.is_set():
+                try:
+                    piece = waiting.get_nowait()
+                except queue.Empty:
+                    return
+                self._piece(piece)
+        except BaseException as error:  # whoever waits for the threads raises it
+            self._error = self._error or error
+            self._stopping.set()
+
+    def _piece(self, piece: int) -> None:
+        held: list[Item] = []
+        pages, units = 0, 0.0
+        for page in self.source.pages(piece, self._pieces.get(str(piece), {}).get("after")):
+            held += page.items
+            pages += 1
+            units += page.units
+            if page.after is None or pages >= _PART_PAGES or len(held) >= self.options.part_items:
+                self._part(piece, held, page.after, units)
+                held, pages, units = [], 0, 0.0
+            if self._stopping.is_set():
+                return
+
+    def _part(self, piece: int, items: list[Item], after: Any, units: float) -> None:
+        own = digest(items)
+        before = self._pieces.get(str(piece), {"parts": 0})
+        name = f"part-{piece:03d}-{before['parts']:05d}{self.to.part_extension}"
+        made = []
+        spool = f"{SPOOL}/" if self.to.format == "csv" else ""
+        for kind, members in self._by_kind(items):
+            content = encode_part(members, self.to.part_format, self.to.part_compression, self._first)
+            made.append(
+                write_part(
+                    self.to.folder, f"{spool}entity={kind}/{name}" if kind else f"{spool}{name}", content, len(members)
+                )
+            )
+        with self._lock:
+            self._files += made
+            self._digest += own
+            self._units += units
+            if self.to.format == "csv":
+                self._columns.update(*items)
+            parts = before["parts"] + (1 if made else 0)
+            self._pieces[str(piece)] = {"after": after, "done": after is None, "parts": parts}
+            self._journal.write(self._state())
+
+    def _by_kind(self, items: list[Item]) -> Iterable[tuple[str | None, list[Item]]]:
+        kinds: dict[str | None, list[Item]] = {}
+        for item in items:
+            kinds.setdefault(None if self._kind_of is None else self._kind_of(item) or "other", []).append(item)
+        return kinds.items()
+
+    def _state(self) -> State:
+        return State(
+            {
+                "pieces": self._pieces,
+                "files": [part.to_data() for part in self._files],
+                "digest": self._digest.to_data(),
+                "columns": sorted(self._columns),
+                "units": self._units,
+            }
+        )
+
+    # -- finishing
+
+    def _finished(self, started_at: float) -> ExportReport:
+        if self.options.verify:
+            self._verify(self._files)
+        parts = self._files
+        if self.to.format == "csv":
+            parts = self._as_csv()
+        files = self.to.publish(parts, self._first)
+        if self.options.verify and not self.to.is_remote:
+            for part in files:
+                check_part(self.to.published_folder, part)
+        manifest = {
+            "stator_export": 1,
+            "source": self._journal.job,
+            "format": self.to.format,
+            "compression": self.to.compression,
+            **self._digest.to_data(),
+            "consumed_units": self._units,
+            "started_at": _shown(started_at),
+            "finished_at": _shown(self.clock.now()),
+            "verified": self.options.verify,
+            "files": [part.to_data() for part in files],
+        }
+        where = self.to.write_manifest(orjson.dumps(manifest, None, orjson.OPT_INDENT_2))
+        self._journal.finish()
+        self.to.clean()
+        return ExportReport(
+            out=self.to.given,
+            format=str(self.to.format),
+            items=self._digest.items,
+            checksum=self._digest.checksum,
+            files=len(files),
+            size_bytes=sum(part.size_bytes for part in files),
+            consumed_units=self._units,
+            seconds=round(time.monotonic() - self._started, 3),
+            verified=self.options.verify,
+            manifest=where,
+        )
+
+    def _verify(self, parts: list[PartFile]) -> None:
+        rows = sum(part.rows for part in parts)
+        if rows != self._digest.items:
+            raise BulkError(f"{rows:,} rows are in the parts and {self._digest.items:,} items were read")
+        for part in parts:
+            check_part(self.to.folder, part)
+        if self.to.part_format == "dynamodb-json" and self.to.part_compression != "zstd":
+            found = sum((digest_of_file(self.to.folder / part.name) for part in parts), Digest())
+            if found != self._digest:
+                raise DataDiffers(f"the parts hold {found}, and {self._digest} was read", hint="export it again")
+
+    def _as_csv(self) -> list[PartFile]:
+        """Now that all attributes are known, every part gets the same header."""
+        columns = [name for name in self._first if name in self._columns]
+        columns += sorted(self._columns - set(columns))
+        made = []
+        for part in self._files:
+            items = list(read_items(self.to.folder / part.name))
+            content = encode_part(items, "csv", self.to.compression, self._first, columns)
+            name = part.name.removeprefix(f"{SPOOL}/").removesuffix(self.to.part_extension)
+            made.append(write_part(self.to.folder, name + extension("csv", self.to.compression), content, part.rows))
+        return made
+
+
+def _shown(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds")

@@ -1,0 +1,212 @@
+"""Where rows come from: files, globs, standard input and objects in S3, compressed or not, each with a fingerprint.
+
+A fingerprint says whether an input is still what it was when a journal was begun: its size and time for a file, its size and ETag in S3.
+Standard input has none, for it can be read once only.
+"""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import importlib
+import io
+import os
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from stator.errors import ConfigurationError
+from stator.pipeline.bulk.s3 import s3_body, s3_listed
+
+FORMATS = ("csv", "jsonl", "dynamodb-json", "parquet", "arrow")
+_BY_EXTENSION = {
+    ".csv": "csv", ".tsv": "csv", ".json": "jsonl", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet",
+    ".arrow": "arrow", ".arrows": "arrow", ".ipc": "arrow", ".feather": "arrow",
+}  # fmt: skip
+_COMPRESSIONS = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One file, object or stream. ``name`` is as people write it; ``format`` one of FORMATS, None where nothing tells."""
+
+    name: str
+    format: str | None
+    compression: str | None
+    size_bytes: int | None
+    fingerprint: str | None
+
+    def open(self) -> BinaryIO:
+        """Its bytes, decompressed."""
+        return self.open_measured()[0]
+
+    def open_measured(self) -> tuple[BinaryIO, Callable[[], float]]:
+        """Its bytes, decompressed, and how much of the input has been read so far: from 0 to 1."""
+        raw = _opened(self.name)
+        size = self.size_bytes or 0
+        share = (lambda: raw.tell() / size) if size and self.is_local else (lambda: 0.0)
+        if self.compression == "gzip":
+            return cast("BinaryIO", _GzipReader(raw)), share
+        return (_zstd_reader(raw) if self.compression == "zstd" else raw), share
+
+    @property
+    def is_stdin(self) -> bool:
+        return self.name == "-"
+
+    @property
+    def is_local(self) -> bool:
+        return not self.is_stdin and not self.name.startswith("s3://")
+
+
+def find_inputs(given: Iterable[str], wanted_format: str | None = None) -> list[Input]:
+    """Every input that is meant, in order. A pattern that matches nothing is an error: it is more likely mistyped than meant."""
+    found: list[Input] = []
+    for each in given:
+        if each == "-":
+            found.append(Input("-", wanted_format, None, None, None))
+        elif each.startswith("s3://"):
+            found += [_object(name, size, etag, wanted_format) for name, size, etag in s3_listed(each)]
+        else:
+            found += [_file(path, wanted_format) for path in _files(each)]
+    if not found:
+        raise ConfigurationError(
+            "there is nothing to load", hint="name files, a glob in quotes, s3://... or - for stdin"
+        )
+    if sum(each.is_stdin for each in found) > 1:
+        raise ConfigurationError("stdin is named twice", hint="it can be read once")
+    return found
+
+
+def _files(given: str) -> list[str]:
+    if os.path.isdir(given):
+        names = sorted(str(path) for path in Path(given).rglob("*") if path.is_file() and _format(str(path))[0])
+        if not names:
+            raise ConfigurationError(f"there is no file to load in {given}", hint=f"looked for {_extensions()}")
+        return names
+    if os.path.exists(given):
+        return [given]
+    matched = sorted(path for path in glob.glob(given, recursive=True) if os.path.isfile(path))
+    if not matched:
+        kind = "matches no file" if glob.has_magic(given) else "is not there"
+        raise ConfigurationError(f"{given} {kind}", hint="look at the path; it is seen from the current folder")
+    return matched
+
+
+def _file(path: str, wanted_format: str | None) -> Input:
+    stat = os.stat(path)
+    own_format, compression = _format(path)
+    compression = compression or _compression_by_content(path)
+    fingerprint = f"{stat.st_size}:{stat.st_mtime_ns}"
+    return Input(path, wanted_format or own_format, compression, stat.st_size, fingerprint)
+
+
+def _object(name: str, size: int, etag: str, wanted_format: str | None) -> Input:
+    own_format, compression = _format(name)
+    return Input(name, wanted_format or own_format, compression, size, f"{size}:{etag}")
+
+
+def _format(name: str) -> tuple[str | None, str | None]:
+    base, extension = os.path.splitext(name.lower())
+    compression = _COMPRESSIONS.get(extension)
+    if compression is not None:
+        extension = os.path.splitext(base)[1]
+    return _BY_EXTENSION.get(extension), compression
+
+
+def _compression_by_content(path: str) -> str | None:
+    """Some name their gzipped files after what is in them."""
+    with open(path, "rb") as file:
+        head = file.read(4)
+    return "gzip" if head[:2] == b"\x1f\x8b" else "zstd" if head == b"\x28\xb5\x2f\xfd" else None
+
+
+def _extensions() -> str:
+    return ", ".join(sorted(_BY_EXTENSION))
+
+
+def _opened(name: str) -> BinaryIO:
+    if name == "-":
+        return sys.stdin.buffer
+    if name.startswith("s3://"):
+        return io.BufferedReader(_Body(s3_body(name)), 1 << 20)
+    return open(name, "rb", buffering=1 << 20)
+
+
+class _Body(io.RawIOBase):
+    """The body of an S3 answer as a raw stream that readers can buffer."""
+
+    def __init__(self, body: Any) -> None:
+        self._body = body
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._body.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._body.close()
+        super().close()
+
+
+class _GzipReader(gzip.GzipFile):
+    """Closes what it reads from, too."""
+
+    def __init__(self, raw: BinaryIO) -> None:
+        super().__init__(fileobj=raw)
+        self._raw_input = raw
+
+    def close(self) -> None:
+        super().close()
+        self._raw_input.close()
+
+
+def _zstd_reader(raw: BinaryIO) -> BinaryIO:
+    try:
+        zstandard = importlib.import_module("zstandard")
+    except ImportError:
+        raise ConfigurationError("zstd is not installed", hint="pip install 'stator[blobs]'") from None
+    return cast("BinaryIO", io.BufferedReader(_ZstdFrames(raw, zstandard), 1 << 20))
+
+
+class _ZstdFrames(io.RawIOBase):
+    """One frame after the other. The library's own reader takes the end of the input for the end of a frame, and half a file for a whole one."""
+
+    def __init__(self, raw: BinaryIO, zstandard: Any) -> None:
+        self._raw_input = raw
+        self._new_frame: Callable[[], Any] = lambda: zstandard.ZstdDecompressor().decompressobj()
+        self._frame: Any = None
+        self._packed = b""
+        self._plain = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._plain:
+            if not self._packed:
+                self._packed = self._raw_input.read(1 << 17)
+            if not self._packed:
+                if self._frame is not None:
+                    raise EOFError("the file ends in the middle of its compressed data")
+                return 0
+            self._unpack()
+        count = min(len(buffer), len(self._plain))
+        buffer[:count] = self._plain[:count]
+        self._plain = self._plain[count:]
+        return count
+
+    def _unpack(self) -> None:
+        self._frame = self._frame or self._new_frame()
+        self._plain = memoryview(self._frame.decompress(self._packed))
+        self._packed = b""
+        if self._frame.eof:
+            self._packed, self._frame = self._frame.unused_data, None
+
+    def close(self) -> None:
+        self._raw_input.close()
+        super().close()

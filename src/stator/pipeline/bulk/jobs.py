@@ -1,0 +1,176 @@
+"""A job that writes: readers that bring rows, a window, writers, a governor, a journal and dead letters, from start to end.
+
+Readers and writers are threads; whoever runs the job waits for them, looks at the progress, and writes the journal every second. An error in any
+of them, too many dead letters, or Ctrl-C in whoever waits: requests under way are still answered, none is started, the journal is written, and the
+error is raised.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from stator.clock import Clock
+from stator.errors import TooManyErrors
+from stator.model.limits import BATCH_WRITE_ITEMS
+from stator.model.values import Item
+from stator.pipeline.bulk.conditions import Condition
+from stator.pipeline.bulk.dead_letters import DeadLetterFile
+from stator.pipeline.bulk.entries import Block, Counts, Entry, Watermark
+from stator.pipeline.bulk.governor import Governor
+from stator.pipeline.bulk.journal import Journal, State
+from stator.pipeline.bulk.targets import Target
+from stator.pipeline.bulk.values import comparable
+from stator.pipeline.bulk.window import Window
+from stator.pipeline.bulk.writing import Writers
+
+_CHECKPOINT_SECONDS = 1.0
+_LOOK_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class WriteSettings:
+    rate: float | None
+    writers: int | None
+    window_rows: int
+    window_bytes: int
+    dead_letters: str | Path | None
+    max_errors: int | None
+
+
+class WriteJob:
+    """``place_of`` turns the positions of all lanes into what the journal keeps; ``passed`` hears of every block that is through."""
+
+    def __init__(
+        self,
+        target: Target,
+        key_names: tuple[str, ...],
+        journal: Journal,
+        settings: WriteSettings,
+        state: State,
+        start: Mapping[int, Any],
+        place_of: Callable[[dict[int, Any]], dict[str, Any]],
+        *,
+        clock: Clock,
+        chance: random.Random,
+        condition: Condition | None = None,
+        passed: Callable[[Block], None] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._journal = journal
+        self._place_of = place_of
+        self._passed = passed
+        self._count = settings.writers or target.default_writers
+        self.letters = DeadLetterFile(
+            None if settings.dead_letters is None else Path(settings.dead_letters), state.dead_bytes
+        )
+        self.watermark = Watermark(start, Counts(**state.counts), self._through)
+        self.window = Window(settings.window_rows, settings.window_bytes, chance, replaces=condition is None)
+        self.governor = Governor(clock, settings.rate)
+        self._writers = Writers(
+            target.transport,
+            target.table,
+            lambda item: key_of(item, key_names),
+            self.window,
+            self.watermark,
+            self.governor,
+            clock,
+            chance,
+            condition=condition,
+            entities=target.entity_writer,
+            rows=_request_rows(settings.rate),
+        )
+        self._readers_left = 0
+        self._lock = threading.Lock()
+        self._started = time.monotonic()
+
+    # -- for readers
+
+    def add(self, entries: list[Entry]) -> None:
+        self.watermark.written(self.window.add(entries))
+
+    def dead(self, block: Block, row: int, content: Any, reason: str) -> None:
+        self.watermark.dead(block, row, content, reason)
+
+    def stopping(self) -> bool:
+        return self._writers.is_stopping
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._started
+
+    # -- from start to end
+
+    def run(self, readers: Sequence[Callable[[], None]], watch: Callable[[], None]) -> None:
+        self._readers_left = len(readers)
+        self.checkpoint()  # from now on there is something to take up
+        threads = [threading.Thread(target=self._reader, args=(each,), daemon=True) for each in readers]
+        threads += [threading.Thread(target=self._writers.run, daemon=True) for _ in range(self._count)]
+        for thread in threads:
+            thread.start()
+        try:
+            self._wait(threads, watch)
+        except BaseException:
+            self._writers.stop()
+            for thread in threads:
+                thread.join()
+            raise
+        finally:
+            self.checkpoint()
+            self.letters.close()
+        if self._writers.error is not None:
+            raise self._writers.error
+        self._journal.finish()
+
+    def _reader(self, read: Callable[[], None]) -> None:
+        try:
+            read()
+        except BaseException as error:  # whatever it is, whoever waits for rows must hear of it
+            self._writers.stop(error)
+        with self._lock:
+            self._readers_left -= 1
+            if not self._readers_left:
+                self.window.complete()
+
+    def _wait(self, threads: list[threading.Thread], watch: Callable[[], None]) -> None:
+        checkpointed = time.monotonic()
+        while any(thread.is_alive() for thread in threads):
+            next(thread for thread in threads if thread.is_alive()).join(_LOOK_SECONDS)
+            self._check_errors()
+            watch()
+            if time.monotonic() - checkpointed >= _CHECKPOINT_SECONDS:
+                self.checkpoint()
+                checkpointed = time.monotonic()
+        self._check_errors()
+        watch()
+
+    def _check_errors(self) -> None:
+        allowed, failed = self._settings.max_errors, self.watermark.live.failed
+        if allowed is not None and failed > allowed:
+            self._writers.stop(TooManyErrors(failed, allowed, self.watermark.first_reason))
+
+    def checkpoint(self) -> None:
+        positions, counts, length = self.watermark.snapshot(lambda: self.letters.length)
+        self.letters.flush()
+        self._journal.write(State(self._place_of(positions), asdict(counts), length))
+
+    def _through(self, block: Block) -> None:
+        self.letters.add(block.dead)
+        if self._passed is not None:
+            self._passed(block)
+
+
+def _request_rows(rate: float | None) -> int:
+    """At a low rate requests are small, so that nobody waits long for one to be paid for, or for Ctrl-C to be heard."""
+    return BATCH_WRITE_ITEMS if rate is None else max(1, min(BATCH_WRITE_ITEMS, int(rate)))
+
+
+def key_of(item: Item, names: tuple[str, ...]) -> Any:
+    """An item's key as entries have it."""
+    found = tuple(comparable(item[name]) for name in names)
+    return found[0] if len(found) == 1 else found

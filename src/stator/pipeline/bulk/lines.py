@@ -1,0 +1,113 @@
+"""Lines of JSON into items: plain JSON by what the values are, DynamoDB JSON as it stands.
+
+A line of DynamoDB JSON is an item already, bare or in ``{"Item": ...}`` as exports to S3 have it. It is read to find its key, and its own bytes are
+what is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+
+from stator.errors import RowRefused
+from stator.pipeline.bulk.columns import Dead
+from stator.pipeline.bulk.entries import Block, Entry
+from stator.pipeline.bulk.exact_json import loads_exact
+from stator.pipeline.bulk.readers import RawRows
+from stator.pipeline.bulk.values import ENCODERS, KINDS, comparable, encode_value
+
+dumps = orjson.dumps
+_FAULTS = (RowRefused, TypeError, ValueError, ArithmeticError, RecursionError)
+
+
+class LineEncoder:
+    """``kinds`` are the types of attributes that are known: the table's keys, and what the caller says."""
+
+    def __init__(self, key: tuple[str, ...], kinds: Mapping[str, str], renamed: Mapping[str, str]) -> None:
+        self._key = key
+        self._encoders: dict[str, Callable[[Any], Any]] = {name: ENCODERS[kind] for name, kind in kinds.items()}
+        self._kinds = dict(kinds)
+        self._renamed = dict(renamed)
+
+    def entries(self, rows: RawRows, block: Block, dead: Dead) -> list[Entry]:
+        made = []
+        assert rows.lines is not None
+        for at, line in zip(rows.places, rows.lines):
+            try:
+                key, item = self.item(line)
+            except _FAULTS as error:
+                dead(block, at, line.decode(errors="replace").rstrip("\r\n"), _reason(error))
+                continue
+            made.append(Entry(key, item, at, block))
+        return made
+
+    def item(self, line: bytes) -> tuple[Any, bytes]:
+        row = loads_exact(line)
+        if type(row) is not dict:
+            raise RowRefused("a line must hold one JSON object")
+        if self._renamed:
+            row = rename(row, self._renamed)
+        encoders, made = self._encoders, {}
+        for name, value in row.items():
+            own = encoders.get(name)
+            if own is None:
+                made[name] = encode_value(value)
+            elif value is not None:
+                made[name] = _named(name, own, value)
+        return self._keyed(made), dumps(made)
+
+    def _keyed(self, item: dict[str, Any]) -> Any:
+        for name in self._key:
+            value = item.get(name)
+            if value is None:
+                raise RowRefused(f"the key attribute {name} is missing")
+            kind = self._kinds.get(name)
+            if kind is not None and kind not in value:
+                raise RowRefused(f"the key attribute {name} is to be of type {kind}, and is {value!r:.60}")
+        found = tuple(comparable(item[name]) for name in self._key)
+        return found[0] if len(found) == 1 else found
+
+
+class DynamoDbLineEncoder(LineEncoder):
+    def item(self, line: bytes) -> tuple[Any, bytes]:
+        row = orjson.loads(line)
+        if type(row) is not dict:
+            raise RowRefused("a line must hold one item")
+        inner = row.get("Item")
+        is_wrapped = len(row) == 1 and type(inner) is dict and not is_value(inner)
+        item: dict[str, Any] = inner if is_wrapped and inner is not None else row
+        if not all(is_value(value) for value in item.values()):
+            raise RowRefused('not an item in DynamoDB JSON, as in {"Item": {"pk": {"S": "user-1"}}}')
+        if self._renamed:
+            item = rename(item, self._renamed)
+            return self._keyed(item), dumps(item)
+        return self._keyed(item), dumps(item) if is_wrapped else line.strip()
+
+
+def is_value(given: Any) -> bool:
+    return type(given) is dict and len(given) == 1 and next(iter(given)) in KINDS
+
+
+def rename(row: dict[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:
+    """Attributes under their new names; one that is renamed to nothing is dropped."""
+    made = {}
+    for name, value in row.items():
+        target = renamed.get(name, name)
+        if target:
+            made[target] = value
+    return made
+
+
+def _named(name: str, encode: Callable[[Any], Any], value: Any) -> Any:
+    try:
+        return encode(value)
+    except RowRefused as error:
+        raise RowRefused(f"{name}: {error.message}") from None
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, RowRefused):
+        return error.message
+    return f"not JSON: {error}" if isinstance(error, ValueError) else str(error)

@@ -1,0 +1,312 @@
+"""``load``: files into a table.
+
+A reader turns the input into items, block by block; a window shuffles them; writers put them, as fast as the table takes them; a journal remembers
+how far everything is through. Each is a module of its own (``readers``, ``columns`` and ``lines``, ``window``, ``writing``, ``governor``,
+``journal``). Here they are joined into a job: a plan that can be looked at first, and its run.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, Protocol
+
+from stator.clock import Clock, SystemClock
+from stator.errors import BulkError, ConfigurationError
+from stator.pipeline.bulk.attribute_types import (
+    AttributeType,
+    TableKey,
+    column_types,
+    columns_of,
+    parse_map,
+    parse_types,
+    table_key,
+)
+from stator.pipeline.bulk.columns import ColumnEncoder, Dead
+from stator.pipeline.bulk.conditions import Condition
+from stator.pipeline.bulk.entity_columns import EntityColumnEncoder, fits_columns
+from stator.pipeline.bulk.entity_rows import EntityEncoder, check_columns
+from stator.pipeline.bulk.entries import Block, Counts, Entry, Position
+from stator.pipeline.bulk.governor import Pace
+from stator.pipeline.bulk.inputs import Input, find_inputs
+from stator.pipeline.bulk.jobs import WriteJob, WriteSettings
+from stator.pipeline.bulk.journal import Journal, State
+from stator.pipeline.bulk.lines import DynamoDbLineEncoder, LineEncoder
+from stator.pipeline.bulk.readers import RawRows, read
+from stator.pipeline.bulk.targets import Target, described
+
+
+class Encoder(Protocol):
+    def entries(self, rows: RawRows, block: Block, dead: Dead) -> list[Entry]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """``rate`` is in write capacity units a second; None finds its own. ``map`` renames fields (``source=target``) and drops them (``source=``);
+    ``types`` says what an attribute is (``total=N``). ``condition`` is an expression for every put, in which ``:name`` is the row's own
+    attribute. ``window_rows`` and ``window_bytes`` are what is in memory, to be shuffled. ``max_errors`` rows may fail; None: any number.
+    """
+
+    format: str | None = None
+    delimiter: str | None = None
+    map: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    condition: str | None = None
+    rate: float | None = None
+    writers: int | None = None
+    window_rows: int = 20_000
+    window_bytes: int = 48 << 20
+    journal: str | Path | None = None
+    keep_journal: bool = True
+    resume: bool = False
+    restart: bool = False
+    dead_letters: str | Path | None = None
+    max_errors: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LoadProgress:
+    counts: Counts
+    pace: Pace
+    share: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class LoadReport:
+    """``written`` has every row that is in the table, or was replaced by a later one of its key, ``already_there`` among them."""
+
+    table: str
+    read: int
+    written: int
+    already_there: int
+    failed: int
+    consumed_units: float
+    throttled: int
+    seconds: float
+    resumed_at_row: int
+    dead_letters: str | None
+
+    @property
+    def ok(self) -> bool:
+        return not self.failed
+
+    def to_data(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def load(
+    files: str | Iterable[str],
+    target: Target,
+    options: LoadOptions | None = None,
+    *,
+    clock: Clock | None = None,
+    watch: Callable[[LoadProgress], None] | None = None,
+) -> LoadReport:
+    """Put every row of the files into a table. ``Target.open(address, table=...)`` or ``Target.of(address, design, entity)`` says which."""
+    return LoadPlan(files, target, options, clock=clock).run(watch)
+
+
+class LoadPlan:
+    """A load that is ready to start. ``types`` says what the attributes of the first input become; empty for lines, which are typed one by one."""
+
+    def __init__(
+        self,
+        files: str | Iterable[str],
+        target: Target,
+        options: LoadOptions | None = None,
+        *,
+        clock: Clock | None = None,
+        chance: random.Random | None = None,
+    ) -> None:
+        self.options = options or LoadOptions()
+        self.target = target
+        self.clock = clock or SystemClock()
+        self.chance = chance or random.Random()  # noqa: S311 - for shuffling and jitter
+        self.inputs = find_inputs([files] if isinstance(files, str) else files, self.options.format)
+        self._renamed = parse_map(self.options.map)
+        self._given = parse_types(self.options.types)
+        self.condition = None if self.options.condition is None else Condition(self.options.condition)
+        if self.condition is not None and target.is_written_alone:
+            raise ConfigurationError(
+                f"{target.entity_name} has versions, unique or large fields, which have conditions of their own",
+                hint="leave --condition out",
+            )
+        description = described(target, self.clock, self.chance)
+        self.key = table_key(description)
+        self.indexes = sum(
+            len(description.get(kind) or ()) for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
+        )
+        self._known: dict[str, AttributeType] = {}
+        self._first = self._peeked(self.inputs[0])
+        self.types = tuple(self._known.values())
+
+    # -- what it will do
+
+    def _peeked(self, source: Input) -> Iterator[RawRows]:
+        """The blocks of the first input; its head has been looked at."""
+        blocks = self._read(source, 0)
+        head = next(blocks, None)
+        if head is None:
+            return iter(())
+        self.encoder(source, head)
+        return chain((head,), blocks)
+
+    def _read(self, source: Input, row: int) -> Iterator[RawRows]:
+        return read(source, row, self.options.delimiter)
+
+    def encoder(self, source: Input, rows: RawRows) -> Encoder:
+        """What turns rows that look like these into items."""
+        of = self.target.entity
+        if of is not None:
+            if rows.lines is None:
+                check_columns(of, rows.names, self._renamed)
+            if rows.batch is not None and fits_columns(of):
+                return EntityColumnEncoder(of, self._renamed, self.clock.now)
+            return EntityEncoder(of, self._renamed, source.format == "dynamodb-json", self.clock.now)
+        if rows.lines is not None:
+            if source.format == "dynamodb-json" or self._looks_like_items(source, rows):
+                return DynamoDbLineEncoder(self.key.names, _key_kinds(self.key), self._renamed)
+            return LineEncoder(self.key.names, {**self._given, **self.key.kinds}, self._renamed)
+        given = self._given | {
+            each.target: each.kind for each in self._known.values() if each.kind and each.why == "inferred"
+        }
+        types = column_types(rows, self.key, self._renamed, given)
+        for each in types:
+            self._known.setdefault(each.target, each)
+        return ColumnEncoder(columns_of(types, rows), self.key.names)
+
+    def _looks_like_items(self, source: Input, rows: RawRows) -> bool:
+        """Lines of items are told from plain JSON by the key: ``{"S": ...}`` is hardly a key somebody means as a map."""
+        if self.options.format is not None or not rows.lines:
+            return False
+        with suppress(Exception):  # whatever it is, it is no item
+            DynamoDbLineEncoder(self.key.names, _key_kinds(self.key), self._renamed).item(rows.lines[0])
+            return True
+        return False
+
+    def entries(self, dead: Dead) -> Iterator[tuple[Block, list[Entry], RawRows]]:
+        """Everything there is to write, from the beginning: for whoever only wants to look."""
+        yield from self.entries_from(Position(), dead, lambda _: None)
+
+    def entries_from(
+        self, start: Position, dead: Dead, opened: Callable[[Block], None]
+    ) -> Iterator[tuple[Block, list[Entry], RawRows]]:
+        for at, source in enumerate(self.inputs):
+            if at < start.source:
+                continue
+            row = start.row if at == start.source else 0
+            blocks = self._first if at == 0 and row == 0 else self._read(source, row)
+            encoder: Encoder | None = None
+            for rows in blocks:
+                encoder = encoder or self.encoder(source, rows)
+                block = Block(source.name, rows.first_row, Position(at, rows.first_row + rows.count), rows.to_account)
+                opened(block)
+                for each in rows.refused:
+                    dead(block, each.row, each.content, each.reason)
+                yield block, encoder.entries(rows, block, dead), rows
+
+    # -- doing it
+
+    def journal(self) -> Journal:
+        options = self.options
+        if not options.keep_journal or any(each.is_stdin for each in self.inputs):
+            if options.resume:
+                raise BulkError("what comes from stdin cannot be taken up again", hint="put it into a file first")
+            return Journal(None, {})
+        return Journal(self.journal_path, self._job())
+
+    @property
+    def journal_path(self) -> Path:
+        if self.options.journal is not None:
+            return Path(self.options.journal)
+        first = self.inputs[0]
+        name = f"{first.name.rstrip('/').rpartition('/')[2]}.{self.target.table}.journal"
+        return Path(first.name).parent / name if first.is_local else Path(name)
+
+    def _job(self) -> dict[str, Any]:
+        options = self.options
+        return {
+            "inputs": [[each.name, each.format, each.fingerprint] for each in self.inputs],
+            "table": self.target.table,
+            "address": self.target.address,
+            "entity": self.target.entity_name,
+            "map": list(options.map),
+            "types": list(options.types),
+            "condition": options.condition,
+            "delimiter": options.delimiter,
+            "dead_letters": None if options.dead_letters is None else str(options.dead_letters),
+        }
+
+    def run(self, watch: Callable[[LoadProgress], None] | None = None) -> LoadReport:
+        """Raises what ended the run early; the journal then knows how far it got. KeyboardInterrupt leaves it so, too."""
+        return _LoadRun(self, watch or (lambda _: None)).report()
+
+
+class _LoadRun:
+    def __init__(self, plan: LoadPlan, watch: Callable[[LoadProgress], None]) -> None:
+        options = plan.options
+        self._plan = plan
+        self._watch = watch
+        self._source, self._share = 0, 0.0
+        self._journal = plan.journal()
+        state = self._journal.begin(resume=options.resume, restart=options.restart) or State()
+        self._start = Position(**state.place)
+        self._job = WriteJob(
+            plan.target,
+            plan.key.names,
+            self._journal,
+            WriteSettings(
+                options.rate,
+                options.writers,
+                options.window_rows,
+                options.window_bytes,
+                options.dead_letters,
+                options.max_errors,
+            ),
+            state,
+            {0: self._start},
+            lambda positions: asdict(positions[0]),
+            clock=plan.clock,
+            chance=plan.chance,
+            condition=plan.condition,
+        )
+
+    def report(self) -> LoadReport:
+        self._job.run([self._read], lambda: self._watch(self._progress()))
+        counts, letters = self._job.watermark.counts, self._job.letters
+        return LoadReport(
+            table=self._plan.target.table,
+            read=counts.read,
+            written=counts.written,
+            already_there=counts.already_there,
+            failed=counts.failed,
+            consumed_units=round(counts.consumed_units, 1),
+            throttled=self._job.governor.pace.throttled,
+            seconds=round(self._job.seconds, 3),
+            resumed_at_row=self._start.row,
+            dead_letters=None if letters.path is None else str(letters.path),
+        )
+
+    def _read(self) -> None:
+        job = self._job
+        for block, entries, rows in self._plan.entries_from(self._start, job.dead, job.watermark.opened):
+            job.add(entries)
+            self._source, self._share = block.end.source, rows.share
+            if job.stopping():
+                return
+
+    def _progress(self) -> LoadProgress:
+        """How much is through: as much of what was read as was written, of as much of the inputs as was read."""
+        job, live = self._job, self._job.watermark.live
+        read = min(1.0, (self._source + self._share) / len(self._plan.inputs))
+        through = (live.written + live.failed) / live.read if live.read else 0.0
+        return LoadProgress(live, job.governor.pace, read * through, job.seconds)
+
+
+def _key_kinds(key: TableKey) -> dict[str, str]:
+    return {name: key.kinds[name] for name in key.names}

@@ -1,0 +1,79 @@
+"""Items in pages, from a table or from an export of one, in pieces that can be read side by side and taken up again after any page."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from stator.clock import Clock
+from stator.model.values import Item
+from stator.pipeline.bulk.calling import patient_call
+from stator.pipeline.bulk.governor import Governor
+from stator.transport import Transport
+
+_FIRST_PAGE_UNITS = 128.0
+"""A page of 1 MB, read eventually consistent: what a Scan may take before anybody knows the items."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """``after`` says where to go on, in what JSON can hold; None behind the last page of a piece."""
+
+    items: list[Item]
+    after: Any
+    units: float = 0.0
+
+
+class PagedSource(Protocol):
+    @property
+    def pieces(self) -> int: ...
+
+    def pages(self, piece: int, after: Any = None) -> Iterator[Page]:
+        """The pages of a piece, from the beginning or after an earlier page."""
+        ...
+
+
+class TableScan:
+    """A parallel Scan: each segment is a piece. ``filters`` are parameters of the request, such as a FilterExpression."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        table: str,
+        segments: int,
+        governor: Governor,
+        clock: Clock,
+        chance: random.Random,
+        *,
+        consistent: bool = False,
+        filters: dict[str, Any] | None = None,
+    ) -> None:
+        self._transport = transport
+        self._governor = governor
+        self._clock = clock
+        self._chance = chance
+        self.pieces = segments
+        self._request: dict[str, Any] = {
+            "TableName": table,
+            "TotalSegments": segments,
+            "ConsistentRead": consistent,
+            "ReturnConsumedCapacity": "TOTAL",
+            **(filters or {}),
+        }
+
+    def pages(self, piece: int, after: Any = None) -> Iterator[Page]:
+        expected = _FIRST_PAGE_UNITS
+        while True:
+            request = {**self._request, "Segment": piece}
+            if after is not None:
+                request["ExclusiveStartKey"] = after
+            self._governor.acquire(expected)
+            reply = patient_call(self._transport, self._clock, self._chance, "Scan", request, self._governor)
+            units = float(reply.get("ConsumedCapacity", {}).get("CapacityUnits", expected))
+            self._governor.consumed(expected, units)
+            expected, after = units, reply.get("LastEvaluatedKey")
+            yield Page(reply["Items"], after, units)
+            if after is None:
+                return

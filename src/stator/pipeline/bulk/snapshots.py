@@ -1,0 +1,236 @@
+"""Exports that AWS wrote to S3 (ExportTableToPointInTime), read from a folder or from S3, full and incremental, in DynamoDB JSON or Ion.
+
+    AWSDynamoDB/01693685827463-2d8752fd/
+      manifest-summary.json    what was exported, how many items, in which format
+      manifest-files.json      a line for each data file: itemCount, md5Checksum (base64), etag, dataFileS3Key
+      data/asdl4bc3eh2xk4dr.json.gz
+
+("DynamoDB table export output format" of the Developer Guide.) Every data file is checked against its MD5 before it is believed, and its items are
+counted against the manifest.
+
+An incremental export has changes, not items. A change becomes its new image, or its key where the item was deleted, with two attributes more:
+``_operation`` (put or delete) and ``_written_at`` (microseconds since 1970).
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import shutil
+import tempfile
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import md5
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+
+from stator.errors import BulkError, ConfigurationError, DataDiffers
+from stator.model.values import Item, Value
+from stator.pipeline.bulk.paging import Page
+from stator.pipeline.bulk.s3 import s3_body, s3_keys, s3_place
+
+_PAGE_ITEMS = 1_000
+_SUMMARY, _FILES = "manifest-summary.json", "manifest-files.json"
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    name: str
+    items: int
+    md5: bytes | None
+
+
+class Snapshot:
+    """A PagedSource: each data file is a piece."""
+
+    def __init__(self, path: str) -> None:
+        self._place = _place(path)
+        self.summary: dict[str, Any] = orjson.loads(self._place.checked(_SUMMARY))
+        lines = self._place.checked(_FILES).splitlines()
+        self.files = [_data_file(orjson.loads(line)) for line in lines if line.strip()]
+        self.is_incremental = "INCREMENTAL" in str(self.summary.get("exportType", "FULL_EXPORT"))
+        self.items = int(self.summary["itemCount"])
+        counted = sum(each.items for each in self.files)
+        if counted != self.items:
+            raise DataDiffers(
+                f"{_SUMMARY} says {self.items:,} items and {_FILES} says {counted:,}", hint="is the export complete?"
+            )
+
+    @property
+    def table(self) -> str:
+        return str(self.summary.get("tableArn", "")).rpartition("/")[2]
+
+    @property
+    def pieces(self) -> int:
+        return len(self.files)
+
+    def pages(self, piece: int, after: Any = None) -> Iterator[Page]:
+        """``after`` is how many records of the file are behind."""
+        told, behind = self.files[piece], int(after or 0)
+        read = 0
+        held: list[Item] = []
+        with self._place.opened(f"data/{told.name}") as file:
+            _check_md5(told, file)
+            for record in self._records(told.name, file):
+                read += 1
+                if read > behind:
+                    held.append(self._item(record))
+                if len(held) == _PAGE_ITEMS and read < told.items:
+                    yield Page(held, read)
+                    held = []
+        if read != told.items:
+            raise DataDiffers(f"{told.name} has {read:,} items, and the manifest says {told.items:,}")
+        yield Page(held, None)
+
+    def _records(self, name: str, file: BinaryIO) -> Iterator[dict[str, Any]]:
+        stream: Any = gzip.GzipFile(fileobj=file) if name.endswith(".gz") else file
+        if ".ion" in name:
+            yield from _ion_records(stream)
+            return
+        for line in stream:
+            if line.strip():
+                yield orjson.loads(line)
+
+    def _item(self, record: dict[str, Any]) -> Item:
+        if not self.is_incremental:
+            item: Item = record["Item"]
+            return item
+        new = record.get("NewImage")
+        written = record["Metadata"]["WriteTimestampMicros"]
+        return {
+            **(new or record["Keys"]),
+            "_operation": {"S": "put" if new else "delete"},
+            "_written_at": written,
+        }
+
+
+def _data_file(told: dict[str, Any]) -> DataFile:
+    checksum = told.get("md5Checksum")
+    name = str(told["dataFileS3Key"]).rpartition("/")[2]
+    return DataFile(name, int(told["itemCount"]), None if checksum is None else b64decode(checksum))
+
+
+def _check_md5(told: DataFile, file: BinaryIO) -> None:
+    if told.md5 is None:
+        return
+    found = md5(usedforsecurity=False)
+    while data := file.read(1 << 20):
+        found.update(data)
+    file.seek(0)
+    if found.digest() != told.md5:
+        raise DataDiffers(
+            f"{told.name} is not what AWS wrote: its MD5 differs from the manifest's", hint="fetch it again"
+        )
+
+
+# --- places -------------------------------------------------------------------------------------------------
+
+
+class _Folder:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def opened(self, name: str) -> BinaryIO:
+        try:
+            return (self.folder / name).open("rb")
+        except FileNotFoundError:
+            raise BulkError(f"{self.folder / name} is missing", hint="is the export complete?") from None
+
+    def checked(self, name: str) -> bytes:
+        with self.opened(name) as file:
+            content = file.read()
+        beside = self.folder / f"{name.removesuffix('.json')}.md5"
+        if beside.exists():
+            _check_manifest(name, content, beside.read_text())
+        return content
+
+
+class _Bucket:
+    def __init__(self, url: str, keys: set[str]) -> None:
+        self._url, self._keys = url, keys
+
+    def opened(self, name: str) -> BinaryIO:
+        """In a temporary file: it is read twice, to check it and to read it."""
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - whoever asks for it closes it
+        shutil.copyfileobj(s3_body(self._url + name), file, 1 << 20)
+        file.seek(0)
+        return file
+
+    def checked(self, name: str) -> bytes:
+        with self.opened(name) as file:
+            content = file.read()
+        beside = f"{name.removesuffix('.json')}.md5"
+        if self._url + beside in self._keys:
+            with self.opened(beside) as file:
+                _check_manifest(name, content, file.read().decode())
+        return content
+
+
+def _check_manifest(name: str, content: bytes, told: str) -> None:
+    found = md5(content, usedforsecurity=False).digest()
+    if told.strip() not in (found.hex(), b64encode(found).decode()):
+        raise DataDiffers(f"{name} is not what AWS wrote: its MD5 differs", hint="fetch it again")
+
+
+def _place(path: str) -> _Folder | _Bucket:
+    """The export itself, or a folder or prefix that has just one in it."""
+    if path.startswith("s3://"):
+        bucket, _ = s3_place(path)
+        keys = [f"s3://{bucket}/{each['Key']}" for each in s3_keys(path)]
+        found = [each.removesuffix(_SUMMARY) for each in keys if each.endswith(f"/{_SUMMARY}")]
+        return _Bucket(_the_one(found, path), set(keys))
+    folder = Path(path)
+    if (folder / _SUMMARY).exists():
+        return _Folder(folder)
+    return _Folder(Path(_the_one(sorted(str(each.parent) for each in folder.rglob(_SUMMARY)), path)))
+
+
+def _the_one(found: list[str], path: str) -> str:
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise ConfigurationError(f"there is no export at {path}", hint=f"its folder has {_SUMMARY} in it")
+    raise ConfigurationError(f"there are {len(found)} exports at {path}", hint=f"name one, as in {found[0]}")
+
+
+# --- Ion ----------------------------------------------------------------------------------------------------
+
+
+def _ion_records(stream: Any) -> Iterator[dict[str, Any]]:
+    try:
+        ion: Any = importlib.import_module("amazon.ion.simpleion")
+    except ImportError:
+        raise ConfigurationError("amazon.ion is not installed", hint="pip install 'stator[ion]'") from None
+    for record in ion.load(stream, single_value=False, parse_eagerly=False):
+        yield {name: _ion_image(name, value) for name, value in record.items()}
+
+
+def _ion_image(name: str, value: Any) -> Any:
+    if name == "Metadata":
+        return {inner: {"N": str(content)} for inner, content in value.items()}
+    return {str(inner): _ion_value(content) for inner, content in value.items()}
+
+
+def _ion_value(value: Any) -> Value:
+    """Ion has DynamoDB's types but for sets, which are annotated lists ("DynamoDB table export output format", Amazon Ion)."""
+    kind = value.ion_type.name if getattr(value, "ion_type", None) is not None else ""
+    notes = {note.text for note in getattr(value, "ion_annotations", ())}
+    if kind == "NULL" or value is None:
+        return {"NULL": True}
+    if kind == "BOOL":
+        return {"BOOL": bool(value)}
+    if kind in ("INT", "DECIMAL", "FLOAT"):
+        return {"N": str(value)}
+    if kind in ("BLOB", "CLOB"):
+        return {"B": b64encode(bytes(value)).decode()}
+    if kind == "STRUCT":
+        return {"M": {str(name): _ion_value(inner) for name, inner in value.items()}}
+    if kind in ("LIST", "SEXP"):
+        for name, inner in (("SS", "S"), ("NS", "N"), ("BS", "B")):
+            if f"$dynamodb_{name}" in notes:
+                return {name: [_ion_value(each)[inner] for each in value]}
+        return {"L": [_ion_value(each) for each in value]}
+    return {"S": str(value)}

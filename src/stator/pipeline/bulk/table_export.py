@@ -1,0 +1,74 @@
+"""The sources of an export: a table through a parallel Scan, whole or of one entity, and a snapshot that AWS made."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+from stator.clock import Clock, SystemClock
+from stator.model.values import Item
+from stator.pipeline.bulk.attribute_types import table_key
+from stator.pipeline.bulk.exporting import Export, ExportOptions
+from stator.pipeline.bulk.governor import Governor
+from stator.pipeline.bulk.paging import TableScan
+from stator.pipeline.bulk.snapshots import Snapshot
+from stator.pipeline.bulk.targets import Target, described
+from stator.tables.schema import Schema
+
+DEFAULT_SEGMENTS = 8
+
+
+def table_export(
+    target: Target,
+    out: str,
+    options: ExportOptions | None = None,
+    *,
+    rate: float | None = None,
+    segments: int = DEFAULT_SEGMENTS,
+    consistent: bool = False,
+    clock: Clock | None = None,
+) -> Export:
+    """``rate`` is in read capacity units a second. With an entity, only its items; with a design, a folder for each entity."""
+    clock, chance = clock or SystemClock(), random.Random()  # noqa: S311 - for jitter
+    description = described(target, clock, chance)
+    scan = TableScan(
+        target.transport,
+        target.table,
+        segments,
+        Governor(clock, rate),
+        clock,
+        chance,
+        consistent=consistent,
+        filters=_filters(target),
+    )
+    job = {"address": target.address, "table": target.table, "entity": target.entity_name, "consistent": consistent}
+    kind_of = _kind_of(target.schema, target.table) if target.schema is not None else None
+    return Export(scan, out, job, options, first=table_key(description).names, kind_of=kind_of, clock=clock)
+
+
+def snapshot_export(path: str, out: str, options: ExportOptions | None = None, *, clock: Clock | None = None) -> Export:
+    """An export to S3 that AWS made, full or incremental."""
+    snapshot = Snapshot(path)
+    job = {"snapshot": path, "export": snapshot.summary.get("exportArn"), "items": snapshot.items}
+    return Export(snapshot, out, job, options, expected=snapshot.items, clock=clock)
+
+
+def _filters(target: Target) -> dict[str, Any]:
+    """Only the items of the entity; what the Scan reads costs the same, what it sends does not."""
+    of = target.entity
+    if of is None or of.plan.discriminator is None:
+        return {}
+    return {
+        "FilterExpression": "#type = :type",
+        "ExpressionAttributeNames": {"#type": of.plan.discriminator},
+        "ExpressionAttributeValues": {":type": {"S": of.name}},
+    }
+
+
+def _kind_of(schema: Schema, table: str) -> Callable[[Item], str | None]:
+    def kind(item: Item) -> str | None:
+        found = schema.of_item(item, table)
+        return None if found is None else found.name
+
+    return kind

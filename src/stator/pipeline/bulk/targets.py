@@ -1,0 +1,155 @@
+"""The table a job writes to or reads from: an address opened, and the design behind it where there is one."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import Any
+from urllib.parse import urlsplit
+
+from stator.addresses import Address, EngineTransport, TransportOptions, open_transport
+from stator.clock import Clock, SystemClock
+from stator.design.design import Design
+from stator.engine import Engine
+from stator.errors import ConfigurationError, ResourceNotFound
+from stator.pipeline.bulk.calling import patient_call
+from stator.tables.connecting import ConnectOptions, make_context
+from stator.tables.db import Db
+from stator.tables.lifecycle import Ensuring, TableSettings
+from stator.tables.runner import Runner
+from stator.tables.schema import EntityMap, Schema
+from stator.transport import Transport
+
+_HTTP_WRITERS = 16
+# Without a network there is no latency to hide, and more threads only get into each other's way.
+_NEAR_WRITERS = 4
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+class EntityPuts:
+    """Entities written one by one, with everything the data layer does for them."""
+
+    def __init__(self, db: Db) -> None:
+        self._db = db
+
+    def put(self, entity: Any) -> Any:
+        return self._db.upsert(entity)
+
+
+class Target:
+    """Closes its transport, where that is ``owned``, as a context manager or by ``close``."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        table: str,
+        *,
+        address: str = "",
+        schema: Schema | None = None,
+        entity: EntityMap | None = None,
+        db: Db | None = None,
+        owned: bool = True,
+    ) -> None:
+        self._owned = owned
+        self.transport = transport
+        self.table = table
+        self.address = address
+        self.schema = schema
+        self.entity = entity
+        self.entity_name = None if entity is None else entity.name
+        self.is_written_alone = entity is not None and entity.is_written_alone
+        self.entity_writer = EntityPuts(db) if self.is_written_alone and db is not None else None
+
+    @classmethod
+    def open(
+        cls,
+        address: str | os.PathLike[str] | Engine | None,
+        table: str | None = None,
+        *,
+        design: Design | None = None,
+        entity: type[Any] | None = None,
+        prefix: str = "",
+        blobs: str | None = None,
+        clock: Clock | None = None,
+        options: TransportOptions | None = None,
+    ) -> Target:
+        """``table``, or the table of ``entity`` in ``design``. On the embedded engine a design's tables are made."""
+        where = Address.parse(address)
+        given: TransportOptions = dict(options or {})  # type: ignore[assignment]
+        if not where.is_embedded:
+            given.setdefault(
+                "max_attempts", 1
+            )  # who writes in bulk wants to know of every refusal, and tries again by itself
+            given.setdefault("max_connections", 64)
+        transport = open_transport(where, clock, given)
+        shown = "memory" if isinstance(address, Engine) or address is None else os.fspath(address)
+        try:
+            if design is None:
+                return cls(transport, table or "", address=shown)
+            return cls._designed(transport, where, shown, design, entity, table, prefix, blobs, clock)
+        except BaseException:
+            transport.close()
+            raise
+
+    @classmethod
+    def _designed(
+        cls,
+        transport: Transport,
+        where: Address,
+        address: str,
+        design: Design,
+        entity: type[Any] | None,
+        table: str | None,
+        prefix: str,
+        blobs: str | None,
+        clock: Clock | None,
+    ) -> Target:
+        settings: ConnectOptions = {"prefix": prefix, "clock": clock or SystemClock()}
+        if blobs is not None:
+            settings["blobs"] = blobs
+        context = make_context(design, settings)
+        runner = Runner(transport, context.clock, threads=1)
+        if where.is_embedded:
+            runner.run(Ensuring(context, TableSettings()).run())
+        schema = context.schema
+        of = None if entity is None else schema.of(entity)
+        name = of.table.name if of is not None else table or next(iter(schema.tables))
+        return cls(transport, name, address=address, schema=schema, entity=of, db=Db(context, runner))
+
+    @property
+    def default_writers(self) -> int:
+        is_near = not self.transport.parallel or urlsplit(self.address).hostname in _LOOPBACK
+        return _NEAR_WRITERS if is_near else _HTTP_WRITERS
+
+    def is_at(self, other: Target) -> bool:
+        """Whether both talk to the same place, as far as it can be told."""
+        here, there = self.transport, other.transport
+        if isinstance(here, EngineTransport) and isinstance(there, EngineTransport):
+            return here.engine is there.engine
+        return here is there or (self.address == other.address and type(here) is type(there))
+
+    def __enter__(self) -> Target:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._owned:
+            self.transport.close()
+
+
+def described(target: Target, clock: Clock, chance: random.Random) -> dict[str, Any]:
+    """What DescribeTable says of the table."""
+    try:
+        reply = patient_call(target.transport, clock, chance, "DescribeTable", {"TableName": target.table})
+    except ResourceNotFound:
+        raise ConfigurationError(
+            f"there is no table {target.table} at {target.address}", hint=f"tables there: {_tables(target)}"
+        ) from None
+    found: dict[str, Any] = reply["Table"]
+    return found
+
+
+def _tables(target: Target) -> str:
+    return ", ".join(target.transport.call("ListTables", {})["TableNames"]) or "none"

@@ -1,0 +1,190 @@
+"""The rows in memory between the reader and the writers: shuffled, bounded, and with one row of a key under way at a time.
+
+Input is often sorted by its key, and sorted writes go to one partition after the other, each of which takes 1,000 units a second at most,
+while the others are idle. Writers therefore take rows at random from a window of some thousand, which spreads them over as many partitions
+as the window has. One row of five is the oldest there is instead: left to chance alone, some rows would stay for ages, and the journal, which
+remembers how far *everything* is through, would be that far behind.
+
+Rows of one key must not overtake each other, for the last row of a key is the one that is to stay. So a row that comes while another of
+its key waits in the window takes its place; while another is under way, it waits for that. With a condition, where the first may be the one that
+stays, none is replaced: they go one after the other.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import deque
+from typing import Any
+
+from stator.model.limits import BATCH_WRITE_BYTES, BATCH_WRITE_ITEMS
+from stator.pipeline.bulk.entries import Entry
+
+_ROOM_BYTES = BATCH_WRITE_BYTES - 64 * 1024
+# So many rows at least stay in a window while there are more to come, as a share of what fits.
+_LEAST_SHARE = 0.5
+_OLDEST_OF = 5
+"""One row of so many is the oldest."""
+# Readers are called when so much has room.
+_ROOM_SHARE = 0.2
+# Real time, not a clock's: it is about a pipe that has nothing to give at the moment.
+_PATIENCE_SECONDS = 0.5
+
+
+class Window:
+    def __init__(self, rows: int, size_bytes: int, chance: random.Random, *, replaces: bool) -> None:
+        self._rows = rows
+        self._bytes = size_bytes
+        self._chance = chance.random
+        self._replaces = replaces
+        self._ready: list[Entry] = []
+        self._by_key: dict[Any, Entry] = {}
+        self._by_age: deque[Any] = deque()  # keys, for rows that are gone must not be kept alive
+        self._under_way: set[Any] = set()
+        self._waiting: dict[Any, deque[Entry]] = {}
+        self._held_rows = 0
+        self._held_bytes = 0
+        self._is_complete = False
+        self._stopped = False
+        lock = threading.Lock()
+        self._room = threading.Condition(lock)
+        self._work = threading.Condition(lock)
+
+    def add(self, entries: list[Entry]) -> list[Entry]:
+        """Take rows in, once there is room for them. Gives back those that are replaced, and need not be written."""
+        replaced: list[Entry] = []
+        size = sum([len(entry.item) for entry in entries])
+        with self._room:
+            while self._held_rows and not self._stopped and not self._fits(len(entries), size):
+                self._room.wait()
+            for entry in entries:
+                self._admit(entry, replaced)
+            self._work.notify_all()
+        return replaced
+
+    def _fits(self, rows: int, size: int) -> bool:
+        return self._held_rows + rows <= self._rows and self._held_bytes + size <= self._bytes
+
+    def _admit(self, entry: Entry, replaced: list[Entry]) -> None:
+        key = entry.key
+        self._held_rows += 1
+        self._held_bytes += len(entry.item)
+        waiting = self._waiting.get(key)
+        if waiting is not None:
+            if self._replaces:
+                self._forget(waiting.pop(), replaced)
+            waiting.append(entry)
+        elif key in self._under_way or (key in self._by_key and not self._replaces):
+            self._waiting[key] = deque((entry,))
+        else:
+            before = self._by_key.get(key)
+            if before is None:
+                self._make_ready(entry)
+            else:  # the earlier one stands somewhere among the others: both change what they hold
+                before.swap(entry)
+                self._forget(entry, replaced)
+
+    def _make_ready(self, entry: Entry) -> None:
+        entry.at = len(self._ready)
+        self._ready.append(entry)
+        self._by_key[entry.key] = entry
+        self._by_age.append(entry.key)
+
+    def _forget(self, entry: Entry, replaced: list[Entry]) -> None:
+        replaced.append(entry)
+        self._held_rows -= 1
+        self._held_bytes -= len(entry.item)
+
+    def complete(self) -> None:
+        """There are no more rows to come."""
+        with self._work:
+            self._is_complete = True
+            self._work.notify_all()
+
+    def stop(self) -> None:
+        """Whoever waits is let go; writers get nothing any more."""
+        with self._work:
+            self._stopped = True
+            self._work.notify_all()
+            self._room.notify_all()
+
+    def take(self, count: int = BATCH_WRITE_ITEMS) -> list[Entry]:
+        """Rows of different keys, at random; empty when there is nothing left to do."""
+        with self._work:
+            while not self._stopped:
+                if self._ready and self._is_mixed():
+                    return self._taken(count)
+                if self._is_complete and not self._held_rows:
+                    self._work.notify_all()
+                    return []
+                if not self._work.wait(_PATIENCE_SECONDS) and self._ready:  # a slow input: what is there may go
+                    return self._taken(count)
+            return []
+
+    def _is_mixed(self) -> bool:
+        return self._is_complete or self._held_rows >= self._rows * _LEAST_SHARE or self._is_full()
+
+    def _is_full(self) -> bool:
+        """A window that is small by its bytes must not wait for rows that do not fit."""
+        return self._held_bytes >= self._bytes * _LEAST_SHARE
+
+    def _taken(self, count: int) -> list[Entry]:
+        ready, chance = self._ready, self._chance
+        taken: list[Entry] = []
+        size = 0
+        while ready and len(taken) < count:
+            is_by_age = chance() * _OLDEST_OF < 1
+            entry = self._oldest() if is_by_age else ready[int(chance() * len(ready))]
+            size += len(entry.item)
+            if taken and size > _ROOM_BYTES:
+                if is_by_age:
+                    self._by_age.appendleft(entry.key)
+                break
+            self._take_out(entry)
+            taken.append(entry)
+        return taken
+
+    def _oldest(self) -> Entry:
+        while True:
+            entry = self._by_key.get(self._by_age.popleft())
+            if entry is not None:
+                return entry
+
+    def _take_out(self, entry: Entry) -> None:
+        last = self._ready.pop()
+        if last is not entry:
+            self._ready[entry.at] = last
+            last.at = entry.at
+        del self._by_key[entry.key]
+        self._under_way.add(entry.key)
+
+    def settled(self, entries: list[Entry]) -> None:
+        """These are through, one way or the other."""
+        with self._room:
+            for entry in entries:
+                self._held_rows -= 1
+                self._held_bytes -= len(entry.item)
+                self._under_way.discard(entry.key)
+                self._release(entry.key)
+            # A reader that is woken for every request would be at work for nothing most of the time.
+            if not self._held_rows or self._fits(int(self._rows * _ROOM_SHARE), int(self._bytes * _ROOM_SHARE)):
+                self._room.notify_all()
+            if self._waiting or (self._is_complete and not self._held_rows):
+                self._work.notify_all()
+
+    def give_back(self, entries: list[Entry]) -> None:
+        """These were not written and are to be tried again, among others."""
+        with self._work:
+            for entry in entries:
+                self._under_way.discard(entry.key)
+                self._make_ready(entry)
+            self._work.notify_all()
+
+    def _release(self, key: Any) -> None:
+        waiting = self._waiting.get(key)
+        if waiting is None:
+            return
+        entry = waiting.popleft()
+        if not waiting:
+            del self._waiting[key]
+        self._make_ready(entry)

@@ -1,0 +1,253 @@
+"""Writers: take rows from the window, put them, and account for every one of them.
+
+A request of BatchWriteItem holds up to 25 rows. What DynamoDB leaves unprocessed, or refuses because of its load, goes back into the window, where it
+is mixed with other rows and tried again; the writer waits a moment first, longer each time. What DynamoDB refuses for good is looked for by halving
+the request until the row at fault stands alone, which becomes a dead letter. What no other row would fare better with (no such table, no permission)
+ends the run, and so does a service that has not taken a single row for minutes: the journal remembers how far it got.
+
+With a condition each row is a PutItem of its own, for BatchWriteItem takes none. A row whose condition fails is still no failure when the
+item that stands there is just the one that was to be put: so ends a row that was written before a crash, or whose answer was lost.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import orjson
+
+from stator.clock import Clock
+from stator.errors import (
+    AccessDenied,
+    ConditionFailed,
+    ConnectionTrouble,
+    CredentialsMissing,
+    IncompleteSignature,
+    InvalidSignature,
+    MissingAuthenticationToken,
+    ResourceNotFound,
+    ServiceError,
+    SlowDown,
+    StatorError,
+    StorageError,
+    Throttled,
+    UnknownOperation,
+    UnrecognizedClient,
+)
+from stator.model.limits import BATCH_WRITE_ITEMS
+from stator.model.values import Item, normalise_item
+from stator.pipeline.bulk.conditions import Condition
+from stator.pipeline.bulk.entries import EntityEntry, Entry, Watermark
+from stator.pipeline.bulk.governor import Governor, throttled_scope
+from stator.pipeline.bulk.window import Window
+from stator.transport import Transport
+
+_BASE_SECONDS, _CAP_SECONDS = 0.05, 10.0
+# A service that takes nothing for so long is not coming back soon.
+_PATIENCE_SECONDS = 180.0
+_HOPELESS = (
+    AccessDenied,
+    MissingAuthenticationToken,
+    IncompleteSignature,
+    InvalidSignature,
+    UnrecognizedClient,
+    UnknownOperation,
+    ResourceNotFound,
+    CredentialsMissing,
+    StorageError,
+)
+
+
+class EntityWriter(Protocol):
+    """Writes what the data layer has to write by itself."""
+
+    def put(self, entity: Any) -> Any: ...
+
+
+class Writers:
+    """What the writers of one job share. ``run`` is one writer, to be called in a thread of its own. ``rows`` is the most a request has."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        table: str,
+        key_of: Callable[[Item], Any],
+        window: Window,
+        watermark: Watermark,
+        governor: Governor,
+        clock: Clock,
+        chance: random.Random,
+        *,
+        condition: Condition | None = None,
+        entities: EntityWriter | None = None,
+        rows: int = BATCH_WRITE_ITEMS,
+    ) -> None:
+        self._transport = transport
+        self._table = orjson.dumps(table)
+        self._table_name = table
+        self._key_of = key_of
+        self._window = window
+        self._watermark = watermark
+        self._governor = governor
+        self._clock = clock
+        self._chance = chance
+        self._condition = condition
+        self._entities = entities
+        self._rows = 1 if condition is not None or entities is not None else rows
+        self._progressed_at = clock.now()
+        self._stopping = threading.Event()
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        tries = 0
+        while not self._stopping.is_set():
+            entries = self._window.take(self._rows)
+            if not entries:
+                return
+            try:
+                left = self._sent(entries)
+            except BaseException as error:
+                self._window.give_back(entries)
+                self.stop(error)
+                return
+            if left:
+                tries += 1
+                self._clock.sleep(self._chance.random() * min(_CAP_SECONDS, _BASE_SECONDS * 2.0 ** min(tries, 12)))
+                self._window.give_back(left)
+            else:
+                tries = 0
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping.is_set()
+
+    def stop(self, error: BaseException | None = None) -> None:
+        """No further request is started; those under way are waited for by whoever joins the threads."""
+        self.error = self.error or error
+        self._stopping.set()
+        self._window.stop()
+
+    # -- one request
+
+    def _sent(self, entries: list[Entry]) -> list[Entry]:
+        """Those that are to be tried again."""
+        units = sum(entry.units for entry in entries)
+        self._governor.acquire(units)
+        try:
+            if self._entities is not None:
+                return self._put_entity(entries[0], units)
+            if self._condition is not None:
+                return self._put_if(entries[0], units)
+            return self._put_batch(entries, units)
+        except SlowDown as error:
+            self._governor.returned(units)
+            self._governor.throttled(throttled_scope(error))
+            self._check_patience(error)
+            return entries
+        except StatorError as error:
+            self._governor.returned(units)
+            return self._refused(entries, error)
+
+    def _put_batch(self, entries: list[Entry], units: int) -> list[Entry]:
+        reply = self._transport.call("BatchWriteItem", self._request(entries))
+        left = self._unprocessed(reply, entries)
+        consumed = _consumed(reply, units)
+        self._governor.consumed(units, consumed)
+        if not left:
+            self._through(entries, consumed)
+            return []
+        # DynamoDB does not say whose limit it was. Where some rows got through, it was not the table's.
+        self._governor.throttled("key range" if len(left) < len(entries) else "table")
+        again = set(map(id, left))
+        self._through([entry for entry in entries if id(entry) not in again], consumed)
+        self._check_patience(Throttled("DynamoDB leaves every item unprocessed"))
+        return left
+
+    def _request(self, entries: list[Entry]) -> dict[str, Any]:
+        puts = b'}},{"PutRequest":{"Item":'.join([entry.item for entry in entries])
+        body = b'{%b:[{"PutRequest":{"Item":%b}}]}' % (self._table, puts)
+        return {"RequestItems": orjson.Fragment(body), "ReturnConsumedCapacity": "TOTAL"}
+
+    def _unprocessed(self, reply: dict[str, Any], entries: list[Entry]) -> list[Entry]:
+        left = (reply.get("UnprocessedItems") or {}).get(self._table_name)
+        if not left:
+            return []
+        keys = {self._key_of(each["PutRequest"]["Item"]) for each in left}
+        return [entry for entry in entries if entry.key in keys]
+
+    def _put_if(self, entry: Entry, units: int) -> list[Entry]:
+        assert self._condition is not None
+        request = {
+            "TableName": self._table_name,
+            "Item": orjson.Fragment(entry.item),
+            "ReturnConsumedCapacity": "TOTAL",
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+            **self._condition.parameters(entry.item),
+        }
+        try:
+            reply = self._transport.call("PutItem", request)
+        except ConditionFailed as error:
+            self._governor.consumed(units, units)
+            if error.item is not None and is_same(error.item, orjson.loads(entry.item)):
+                self._through([entry], units, already=True)
+            else:
+                self._bury(entry, f"{error.code}: the condition is false for what is there")
+            return []
+        consumed = float(reply.get("ConsumedCapacity", {}).get("CapacityUnits", units))
+        self._governor.consumed(units, consumed)
+        self._through([entry], consumed)
+        return []
+
+    def _put_entity(self, entry: Entry, units: int) -> list[Entry]:
+        assert self._entities is not None and isinstance(entry, EntityEntry)
+        self._entities.put(entry.entity)
+        self._governor.consumed(units, units)
+        self._through([entry], units)
+        return []
+
+    # -- what is refused
+
+    def _refused(self, entries: list[Entry], error: StatorError) -> list[Entry]:
+        if isinstance(error, _HOPELESS):
+            raise error
+        if isinstance(error, ConnectionTrouble) or (isinstance(error, ServiceError) and error.retryable):
+            self._check_patience(error)
+            return entries
+        if len(entries) == 1:
+            self._bury(entries[0], _reason(error))
+            return []
+        middle = len(entries) // 2
+        return self._sent(entries[:middle]) + self._sent(entries[middle:])
+
+    def _check_patience(self, error: StatorError) -> None:
+        if self._clock.now() - self._progressed_at > _PATIENCE_SECONDS:
+            raise error
+
+    def _through(self, entries: list[Entry], consumed_units: float, *, already: bool = False) -> None:
+        if entries:
+            self._progressed_at = self._clock.now()
+            self._watermark.written(entries, consumed_units, already=already)
+            self._window.settled(entries)
+
+    def _bury(self, entry: Entry, reason: str) -> None:
+        self._watermark.dead(entry.block, entry.row, orjson.loads(entry.item), reason)
+        self._window.settled([entry])
+
+
+def _reason(error: StatorError) -> str:
+    """By DynamoDB's own name for it, which is the same on the engine and over the wire."""
+    return f"{error.code if isinstance(error, ServiceError) else type(error).__name__}: {error.message}"
+
+
+def _consumed(reply: dict[str, Any], estimated: float) -> float:
+    told = reply.get("ConsumedCapacity")
+    return sum(each["CapacityUnits"] for each in told) if told else estimated
+
+
+def is_same(stored: Item, given: Item) -> bool:
+    """Whether an item is stored as it was given: numbers in any spelling, sets in any order."""
+    for item in (stored, given):
+        normalise_item(item)
+    return stored == given

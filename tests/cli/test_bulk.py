@@ -1,0 +1,214 @@
+"""``stator load``, ``export`` and ``copy`` as a stranger runs them: against a server, killed, interrupted, mistyped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stator.addresses import Address, open_transport
+from stator.cli.main import main
+
+from .design_folder import DESIGN
+from .serving import ENVIRONMENT, Serving
+
+TABLE = {
+    "TableName": "orders",
+    "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
+    "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
+    "BillingMode": "PAY_PER_REQUEST",
+}
+
+
+def stator(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "stator", *arguments],
+        check=False, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+
+def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "stator", *arguments],
+        cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def url() -> Any:
+    with Serving() as serving:
+        address = serving.facts["url"] if "url" in serving.facts else f"http://127.0.0.1:{serving.facts['port']}"
+        yield address
+
+
+@pytest.fixture
+def table(url: str) -> Any:
+    """A transport to an empty table."""
+    transport = open_transport(
+        Address.parse(url), None, {"region": "us-east-1", "access_key_id": "x", "secret_access_key": "x"}
+    )
+    transport.call("CreateTable", TABLE)
+    yield transport
+    transport.call("DeleteTable", {"TableName": "orders"})
+    transport.close()
+
+
+def keys(transport: Any, name: str = "orders") -> list[str]:
+    found: list[str] = []
+    request: dict[str, Any] = {"TableName": name}
+    while True:
+        page = transport.call("Scan", request)
+        found += [item["pk"]["S"] for item in page["Items"]]
+        if "LastEvaluatedKey" not in page:
+            return found
+        request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+
+def lines(path: Path, count: int) -> Path:
+    path.write_text("".join(json.dumps({"pk": f"k{number:06d}", "n": number}) + "\n" for number in range(count)))
+    return path
+
+
+def test_files_go_in_come_out_and_are_copied(url: str, table: Any, tmp_path: Path) -> None:
+    (tmp_path / "orders.csv").write_text("id,total,note\na,1.5,x\nb,2,\n,3,no key\n")
+    ran = stator(
+        tmp_path,
+        "load",
+        "orders.csv",
+        "--to",
+        url,
+        "--table",
+        "orders",
+        "--map",
+        "id=pk",
+        "--dead-letters",
+        "bad.jsonl",
+    )
+    assert ran.returncode == 1
+    assert "pk     S         key  from id" in ran.stderr and "total  N         inferred" in ran.stderr
+    assert "2 of 3 rows are in orders" in ran.stdout
+    assert json.loads((tmp_path / "bad.jsonl").read_text())["reason"] == "the key attribute pk is missing"
+    ran = stator(tmp_path, "export", url, "--table", "orders", "--out", "out.csv", "--json")
+    report = json.loads(ran.stdout)
+    assert (report["items"], report["verified"]) == (2, True)
+    assert sorted((tmp_path / "out.csv").read_text().splitlines()) == ["a,x,1.5", "b,,2", "pk,note,total"]
+    ran = stator(tmp_path, "copy", url, "./here.db", "--table", "orders", "--to-table", "again", "--create", "--json")
+    assert json.loads(ran.stdout) | {"seconds": 0} == {
+        "read": 2, "written": 2, "dropped": 0, "failed": 0, "checksum": report["checksum"], "verified": True,
+        "write_units": 2.0, "seconds": 0,
+    }  # fmt: skip
+
+
+def test_an_entity_of_a_design_file(tmp_path: Path) -> None:
+    (tmp_path / "design.py").write_text(DESIGN)
+    (tmp_path / "users.csv").write_text("user_id,email\nu1,a@b\nu2,c@d\n")
+    ran = stator(tmp_path, "load", "users.csv", "--to", "shop.db", "--entity", "design.py:User")
+    assert (ran.returncode, "2 of 2 rows" in ran.stdout) == (0, True), ran.stderr
+    ran = stator(tmp_path, "export", "shop.db", "--entity", "design.py:User", "--out", "users.jsonl")
+    rows = [json.loads(line) for line in (tmp_path / "users.jsonl").read_text().splitlines()]
+    assert sorted(row["email"] for row in rows) == ["a@b", "c@d"]
+    ran = stator(tmp_path, "load", "users.csv", "--to", "shop.db", "--entity", "design.py:Customer")
+    assert ran.returncode == 1 and "has no entity Customer" in ran.stderr and "it has User, Order" in ran.stderr
+
+
+def test_a_dry_run_says_what_it_takes_and_writes_nothing(url: str, table: Any, tmp_path: Path) -> None:
+    lines(tmp_path / "x.jsonl", 3000)
+    ran = stator(tmp_path, "load", "x.jsonl", "--to", url, "--table", "orders", "--dry-run", "--rate", "100", "--json")
+    told = json.loads(ran.stdout)
+    assert (told["items"], told["write_units"], told["seconds"]) == (3000, 3000, 30.0)
+    assert told["dollars"] == pytest.approx(3000 * 0.625 / 1e6)
+    assert keys(table) == []
+
+
+def test_a_load_that_is_killed_is_taken_up(url: str, table: Any, tmp_path: Path) -> None:
+    """kill -9 in the middle, twice; then everything is there once, and nothing is left behind."""
+    lines(tmp_path / "x.jsonl", 12_000)
+    arguments = ["load", "x.jsonl", "--to", url, "--table", "orders", "--shuffle", "1000", "--rate", "3000"]
+    for turn in range(2):
+        process = started(tmp_path, *arguments, *(["--resume"] if turn else []))
+        _wait_for_position(process, tmp_path / "x.jsonl.orders.journal", 1000 * (turn + 1))
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+    ran = stator(tmp_path, *arguments)
+    assert ran.returncode == 1 and "was not finished" in ran.stderr and "--resume" in ran.stderr
+    ran = stator(tmp_path, *arguments[:-2], "--resume", "--json")
+    report = json.loads(ran.stdout)
+    assert (report["read"], report["written"], report["failed"]) == (12_000, 12_000, 0)
+    assert report["resumed_at_row"] >= 2000
+    assert sorted(keys(table)) == [f"k{number:06d}" for number in range(12_000)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.jsonl"]
+
+
+def _wait_for_position(process: subprocess.Popen[str], journal: Path, row: int) -> None:
+    deadline = time.monotonic() + 40
+    while time.monotonic() < deadline:
+        assert process.poll() is None, process.communicate()
+        try:
+            if json.loads(journal.read_text())["state"]["place"]["row"] >= row:
+                return
+        except FileNotFoundError:
+            pass
+        time.sleep(0.02)
+    raise AssertionError("it did not come that far")
+
+
+def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(url: str, table: Any, tmp_path: Path) -> None:
+    lines(tmp_path / "x.jsonl", 8_000)
+    process = started(
+        tmp_path, "load", "x.jsonl", "--to", url, "--table", "orders", "--rate", "1000", "--shuffle", "500"
+    )
+    _wait_for_position(process, tmp_path / "x.jsonl.orders.journal", 1)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Go on with: stator load x.jsonl" in told and "--resume" in told and "Traceback" not in told
+    ran = stator(tmp_path, "load", "x.jsonl", "--to", url, "--table", "orders", "--resume", "--shuffle", "500")
+    assert ran.returncode == 0, ran.stderr
+    assert len(keys(table)) == 8_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["load", "x.jsonl", "--to", "{url}"], "--table NAME"),
+        (["load", "x.jsonl", "--to", "{url}", "--table", "nothing"], "there is no table nothing"),
+        (["load", "y.jsonl", "--to", "{url}", "--table", "orders"], "y.jsonl is not there"),
+        (["load", "x.jsonl", "--to", "{url}", "--table", "orders", "--format", "xml"], "--format is one of"),
+        (["load", "x.jsonl", "--to", "http://127.0.0.1:9", "--table", "orders"], "no connection to 127.0.0.1:9"),
+        (["load", "x.jsonl", "--to", "{url}", "--table", "orders", "--resume"], "there is no journal"),
+        (["load", "x.jsonl", "--to", "{url}", "--table", "orders", "--map", "n"], "is not understood"),
+        (["export", "{url}", "--table", "orders"], "--out says where to"),
+        (["export", "--out", "x"], "name the ADDRESS"),
+        (["export", "--from-snapshot", ".", "--out", "x"], "there is no export at"),
+        (["export", "{url}", "--table", "orders", "--out", "x.csv", "--format", "parquet"], "its name says csv"),
+        (["copy", "{url}", "{url}", "--table", "orders"], "into itself"),
+        (["copy", "{url}", "x.db", "--table", "orders"], "there is no table orders at x.db"),
+        (["copy", "{url}", "x.db", "--table", "orders", "--transform", "nowhere:x"], "there is no module nowhere"),
+    ],
+)
+def test_mistakes_are_answered_with_what_to_do(
+    url: str,
+    table: Any,
+    tmp_path: Path,
+    arguments: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines(tmp_path / "x.jsonl", 3)
+    monkeypatch.chdir(tmp_path)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "x")
+    monkeypatch.setattr("stator.pipeline.bulk.calling._ATTEMPTS", 2)
+    with pytest.raises(SystemExit) as ended:
+        main([word.format(url=url) for word in arguments])
+    assert ended.value.code in (1, 2)
+    assert message in capsys.readouterr().err
+    assert keys(table) == []

@@ -1,0 +1,202 @@
+"""Columns encoded at once give what rows encoded one by one give; the window keeps the order of each key."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+import orjson
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stator.pipeline.bulk.columns import Column, ColumnEncoder
+from stator.pipeline.bulk.entries import Block, Entry, Position
+from stator.pipeline.bulk.readers import RawRows
+from stator.pipeline.bulk.window import Window
+
+TEXT = st.text(max_size=8)
+VALUES: dict[str, Any] = {
+    "S": TEXT,
+    "N": st.one_of(
+        st.lists(st.none() | st.integers(-(10**30), 10**30), min_size=1),
+        st.lists(st.none() | st.floats(allow_nan=True), min_size=1),
+        st.lists(st.none() | st.decimals(allow_nan=False, allow_infinity=False, places=3), min_size=1),
+    ),
+    "BOOL": st.booleans(),
+    "csv": TEXT,
+}
+
+
+@st.composite
+def columns(draw: st.DrawFn) -> tuple[RawRows, tuple[Column, ...]]:
+    count = draw(st.integers(1, 8))
+    names, values, kinds, made = (
+        ["pk"],
+        [draw(st.lists(st.text(min_size=0, max_size=3), min_size=count, max_size=count))],
+        ["S"],
+        [],
+    )
+    made.append(Column(0, "pk", "pk", "S", "S"))
+    for at in range(1, draw(st.integers(1, 5))):
+        given_kind = draw(st.sampled_from(["S", "N", "BOOL", "csv"]))
+        if given_kind == "N":
+            pool = draw(VALUES["N"])
+            column = [pool[index % len(pool)] for index in range(count)]
+        else:
+            gap = st.just("") if given_kind == "csv" else st.none()
+            column = draw(st.lists(VALUES[given_kind] | gap, min_size=count, max_size=count))
+        kind = draw(st.sampled_from(["S", "N"])) if given_kind == "csv" else given_kind
+        names.append(f"c{at}%")
+        values.append(column)
+        kinds.append(given_kind)
+        made.append(Column(at, names[-1], names[-1], kind, given_kind))
+    return RawRows(0, count, tuple(names), values, tuple(kinds)), tuple(made)
+
+
+@given(columns())
+def test_both_ways_of_encoding_agree(given_rows: tuple[RawRows, tuple[Column, ...]]) -> None:
+    rows, made = given_rows
+    encoder = ColumnEncoder(made, ("pk",))
+    refused: dict[int, str] = {}
+
+    def dead(_block: Block, row: int, _content: Any, reason: str) -> None:
+        refused[row] = reason
+
+    block = Block("x", 0, Position(), rows.count)
+    quick = {entry.row: (entry.key, orjson.loads(entry.item)) for entry in encoder.entries(rows, block, dead)}
+    plain = {}
+    for at, values in enumerate(zip(*rows.columns)):
+        try:
+            item = encoder.item(values)
+            orjson.dumps(item)
+        except Exception:
+            assert at in refused
+            continue
+        plain[at] = (item["pk"]["S"], item)
+    for _, item in [*quick.values(), *plain.values()]:
+        for value in item.values():
+            if "N" in value:
+                value["N"] = str(Decimal(value["N"]).normalize())
+    assert quick == plain
+
+
+ARROW: dict[str, tuple[Any, Any]] = {
+    "S": (pa.string(), st.text(max_size=6)),
+    "N": (pa.int64(), st.integers(-(2**63), 2**63 - 1)),
+    "float": (pa.float64(), st.floats(allow_infinity=False)),
+    "decimal": (pa.decimal128(20, 4), st.decimals(-(10**9), 10**9, places=4)),
+    "BOOL": (pa.bool_(), st.booleans()),
+    "B": (pa.binary(), st.binary(max_size=6)),
+    "any": (pa.list_(pa.string()), st.lists(st.text(max_size=3), max_size=3)),
+}
+
+
+@given(
+    st.lists(st.sampled_from(sorted(ARROW)), max_size=5).flatmap(
+        lambda kinds: st.tuples(
+            st.just(kinds),
+            st.lists(
+                st.tuples(st.text(max_size=2), *(st.none() | ARROW[kind][1] for kind in kinds)), min_size=1, max_size=8
+            ),
+        )
+    )
+)
+def test_arrows_kernels_give_what_python_gives(given_rows: tuple[list[str], list[tuple[Any, ...]]]) -> None:
+    kinds, rows = given_rows
+    arrays = [pa.array([row[0] for row in rows], pa.string())]
+    arrays += [pa.array([row[at + 1] for row in rows], ARROW[kind][0]) for at, kind in enumerate(kinds)]
+    names = ["pk", *(f'c"{at}' for at in range(len(kinds)))]
+    batch = pa.RecordBatch.from_arrays(arrays, names=names)
+    types = {"float": "N", "decimal": "N", "any": None}
+    columns = (
+        Column(0, "pk", "pk", "S", "S"),
+        *(Column(at, names[at], names[at], types.get(kind, kind), types.get(kind, kind) or "any") for at, kind in enumerate(kinds, 1)),
+    )  # fmt: skip
+    encoder = ColumnEncoder(columns, ("pk",))
+    found: list[dict[int, Any]] = []
+    for raw in (
+        RawRows(0, len(rows), tuple(names), batch=batch),
+        RawRows(0, len(rows), tuple(names), [array.to_pylist() for array in arrays]),
+    ):
+        dead: set[int] = set()
+        block = Block("x", 0, Position(), len(rows))
+        entries = encoder.entries(raw, block, lambda _b, row, _c, _r, dead=dead: dead.add(row))  # type: ignore[misc]
+        made = {entry.row: (entry.key, orjson.loads(entry.item)) for entry in entries}
+        for _, item in made.values():
+            for value in item.values():
+                if "N" in value:
+                    value["N"] = str(Decimal(value["N"]).normalize())
+        found.append(made | dict.fromkeys(dead))
+    assert found[0] == found[1]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 99)), max_size=60),
+    st.integers(1, 12),
+    st.booleans(),
+    st.randoms(use_true_random=False),
+)
+def test_rows_of_one_key_never_overtake_each_other(
+    rows: list[tuple[int, int]], capacity: int, replaces: bool, chance: random.Random
+) -> None:
+    """Writes what is taken in random steps: taken, settled, given back. The last row of each key is the one that stays."""
+    window = Window(capacity, 1 << 20, chance, replaces=replaces)
+    block = Block("x", 0, Position(), len(rows))
+    waiting = [Entry(key, b"%d" % number, number, block) for key, number in rows]
+    table: dict[int, list[int]] = {}
+    under_way: list[list[Entry]] = []
+    accounted = 0
+
+    def step() -> None:
+        nonlocal accounted
+        if under_way and chance.random() < 0.6:
+            taken = under_way.pop(chance.randrange(len(under_way)))
+            if chance.random() < 0.2:
+                window.give_back(taken)
+                return
+            for entry in taken:
+                table.setdefault(entry.key, []).append(int(entry.item))
+            accounted += len(taken)
+            window.settled(taken)
+        elif window._ready:
+            taken = window._taken(3)
+            assert len({entry.key for entry in taken}) == len(taken)
+            assert not {entry.key for entry in taken} & {entry.key for batch in under_way for entry in batch}
+            under_way.append(taken)
+
+    while waiting:
+        part, waiting = waiting[:4], waiting[4:]
+        while window._held_rows and not window._fits(len(part), sum(len(entry.item) for entry in part)):
+            step()
+        accounted += len(window.add(part))
+    window.complete()
+    while window._held_rows:
+        step()
+    assert accounted == len(rows)
+    last: dict[int, list[int]] = {}
+    for key, number in rows:
+        last.setdefault(key, []).append(number)
+    assert {key: seen[-1] for key, seen in table.items()} == {key: seen[-1] for key, seen in last.items()}
+    if not replaces:
+        assert table == last
+
+
+def test_rows_are_mixed_and_none_stays_for_ages() -> None:
+    """What lets the journal follow: a row leaves a window of 100 before 400 later ones have come."""
+    window = Window(100, 1 << 20, random.Random(5), replaces=True)
+    block = Block("x", 0, Position(), 5000)
+    order: list[int] = []
+    for start in range(0, 5000, 10):
+        rows = range(start, start + 10)
+        window.add([Entry(number, b"x", number, block) for number in rows])
+        while window._held_rows > 90 or (start == 4990 and window._held_rows):
+            taken = window.take(25) if start < 4990 else window._taken(25)
+            order += [entry.row for entry in taken]
+            window.settled(taken)
+    assert sorted(order) == list(range(5000))
+    assert max(place - row for place, row in enumerate(order)) < 400
+    neighbours = sum(abs(one - other) < 5 for one, other in pairwise(order))
+    assert neighbours < 1500

@@ -1,0 +1,136 @@
+"""A table into another: transformed, verified, through crashes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from stator.engine import Engine
+from stator.errors import ConfigurationError, DataDiffers
+from stator.pipeline.bulk.copying import Copy, CopyOptions, find_transform
+
+from .stock import ITEMS, Died, Through, create, engine_target, stored, target_through
+
+
+@pytest.fixture
+def source() -> Any:
+    with Engine.open() as made:
+        create(made)
+        for item in ITEMS.values():
+            made.call("PutItem", {"TableName": "orders", "Item": item})
+        yield made
+
+
+def options(tmp_path: Path, **more: Any) -> CopyOptions:
+    return CopyOptions(journal=tmp_path / "copy.journal", **more)
+
+
+def test_a_table_is_made_copied_and_verified(source: Engine, tmp_path: Path) -> None:
+    with Engine.open() as other:
+        report = Copy(
+            engine_target(source), target_through(Through(other), "copied"), options(tmp_path, create=True)
+        ).run()
+        assert (report.read, report.written, report.verified) == (60, 60, True)
+        assert stored(other, "copied") == stored(source)
+        again = Copy(engine_target(source), target_through(Through(other), "copied"), options(tmp_path)).run()
+        assert (again.written, again.verified) == (60, False)
+        assert not (tmp_path / "copy.journal").exists()
+
+
+def test_items_are_changed_and_dropped_and_what_fails_is_kept(source: Engine, tmp_path: Path) -> None:
+    def transform(item: Any) -> Any:
+        number = int(item["quantity"]["N"])
+        if number == 7:
+            raise ValueError("seven")
+        if number == 8:
+            return {"other": {"S": "no key"}}
+        if number == 9:
+            return item | {"note": {"S": "x" * 500_000}}
+        return None if number % 2 else item | {"seen": {"BOOL": True}}
+
+    with Engine.open() as other:
+        create(other)
+        report = Copy(
+            engine_target(source),
+            target_through(Through(other)),
+            options(tmp_path, dead_letters=tmp_path / "dead.jsonl"),
+            transform=transform,
+        ).run()
+        assert (report.read, report.written, report.failed, report.dropped) == (60, 29, 3, 28)
+        assert report.verified is True
+        assert all(item["seen"] == {"BOOL": True} for item in stored(other).values())
+        letters = [json.loads(line) for line in (tmp_path / "dead.jsonl").read_text().splitlines()]
+        assert sorted(letter["reason"][:30] for letter in letters) == sorted(
+            ["the transform failed: ValueErr", "the item has not the key pk", "ValidationException: Item size"]
+        )
+
+
+def test_a_target_that_differs_is_told(source: Engine, tmp_path: Path) -> None:
+    def one_key(item: Any) -> Any:
+        return item | {"pk": {"S": "same"}}
+
+    with Engine.open() as other:
+        create(other)
+        with pytest.raises(DataDiffers, match="60 items were copied, and orders has 1"):
+            Copy(engine_target(source), target_through(Through(other)), options(tmp_path), transform=one_key).run()
+
+
+def test_a_table_is_not_copied_into_itself(source: Engine, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="into itself"):
+        Copy(engine_target(source), engine_target(source), options(tmp_path))
+
+
+def test_a_transform_is_found_by_its_name() -> None:
+    assert find_transform("json:loads") is json.loads
+    for name, message in (("json", "is not a function"), ("nowhere:x", "no module"), ("json:x", "has no x")):
+        with pytest.raises(ConfigurationError, match=message):
+            find_transform(name)
+
+
+@settings(max_examples=25, deadline=None)
+@given(deaths=st.lists(st.tuples(st.integers(1, 40), st.booleans()), max_size=3))
+def test_a_copy_is_taken_up_wherever_it_died(deaths: list[tuple[int, bool]], tmp_path_factory: Any) -> None:
+    folder = tmp_path_factory.mktemp("copy")
+    with Engine.open() as source, Engine.open() as other, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("stator.pipeline.bulk.jobs._CHECKPOINT_SECONDS", 0.0)
+        patch.setattr("stator.pipeline.bulk.jobs._LOOK_SECONDS", 0.001)
+        create(source)
+        create(other)
+        for item in ITEMS.values():
+            source.call("PutItem", {"TableName": "orders", "Item": item | {"pad": {"S": "x" * 60_000}}})
+        chosen = options(folder, segments=3, writers=2)
+        for at, reads in deaths:
+            calls = 0
+
+            def die(operation: str, request: Any, at: int = at, reads: bool = reads) -> None:
+                nonlocal calls
+                calls += operation in ("Scan", "BatchWriteItem")
+                if calls >= at and (operation == "Scan") == reads and operation != "DescribeTable":
+                    raise Died
+
+            begun = (folder / "copy.journal").exists()
+            try:
+                Copy(
+                    target_through(Through(source, die if reads else None)),
+                    target_through(Through(other, None if reads else die), place="other"),
+                    replace(chosen, resume=begun),
+                ).run()
+            except Died:
+                continue
+            else:
+                break
+        begun = (folder / "copy.journal").exists()
+        report = Copy(
+            target_through(Through(source)),
+            target_through(Through(other), place="other"),
+            replace(chosen, resume=begun),
+        ).run()
+        assert report.written == 60
+        assert report.verified is not None
+        assert stored(other) == stored(source)

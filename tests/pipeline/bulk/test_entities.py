@@ -1,0 +1,139 @@
+"""Rows typed by a design: what the data layer reads back is what the file meant."""
+
+from __future__ import annotations
+
+import csv
+import json
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from stator import connect
+from stator.engine import Engine
+from stator.errors import ConfigurationError
+from stator.pipeline.bulk.exporting import ExportOptions
+from stator.pipeline.bulk.loading import LoadOptions, load
+from stator.pipeline.bulk.table_export import table_export
+from stator.pipeline.bulk.targets import Target
+
+from ...tables.shop import Order, Status, User
+from ...tables.shop import shop as make_shop
+from .stock import write_lines
+
+shop = make_shop()
+ROWS = [
+    {
+        "order_id": f"o{number}", "user_id": "u1", "placed_at": f"2026-11-{number + 1:02d}T10:00:00Z", "status": "shipped",
+        "total": "12.50", "tags": "gift,new", "lines": '["a", "b"]', "extra": '{"x": 1}', "note": "",
+    }
+    for number in range(20)
+]  # fmt: skip
+
+
+def as_csv(path: Path) -> Path:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, ROWS[0].keys())
+        writer.writeheader()
+        writer.writerows(ROWS)
+    return path
+
+
+def as_parquet(path: Path) -> Path:
+    pq.write_table(
+        pa.table({
+            "order_id": [row["order_id"] for row in ROWS], "user_id": ["u1"] * 20,
+            "placed_at": [datetime.fromisoformat(row["placed_at"]) for row in ROWS], "status": ["shipped"] * 20,
+            "total": pa.array([Decimal("12.50")] * 20), "tags": [["gift", "new"]] * 20, "lines": [["a", "b"]] * 20,
+            "extra": ['{"x": 1}'] * 20, "note": pa.nulls(20, pa.string()),
+        }),
+        path,
+    )  # fmt: skip
+    return path
+
+
+def as_lines(path: Path) -> Path:
+    return write_lines(
+        path,
+        (
+            row | {"total": 12.5, "tags": ["gift", "new"], "lines": ["a", "b"], "extra": {"x": 1}, "note": None}
+            for row in ROWS
+        ),
+    )
+
+
+@pytest.mark.parametrize(("name", "make"), [("x.csv", as_csv), ("x.parquet", as_parquet), ("x.jsonl", as_lines)])
+def test_a_design_types_the_values_and_makes_the_keys(name: str, make: object, tmp_path: Path) -> None:
+    path = make(tmp_path / name)  # type: ignore[operator]
+    with Engine.open() as engine, Target.open(engine, design=shop, entity=Order) as target:
+        report = load(str(path), target)
+        assert (report.written, report.failed) == (20, 0)
+        with connect(shop, engine) as db:
+            order = db.get(Order, order_id="o3")
+            assert order is not None
+            assert order.placed_at == datetime(2026, 11, 4, 10, tzinfo=UTC)
+            assert (order.status, order.total, order.tags) == (Status.SHIPPED, Decimal("12.5"), {"gift", "new"})
+            assert (order.lines, order.extra, order.note) == (["a", "b"], {"x": 1}, None)
+            assert order.made > datetime(2020, 1, 1, tzinfo=UTC)
+
+
+def test_rows_that_do_not_fit_the_entity_say_why(tmp_path: Path) -> None:
+    good = {"order_id": "a", "user_id": "u", "placed_at": "2026-01-01", "total": 1}
+    rows = [
+        good,
+        good | {"total": "much"},
+        good | {"status": "lost"},
+        {"order_id": "b"},
+        good | {"colour": "red"},
+        good | {"placed_at": "soon"},
+    ]
+    path = write_lines(tmp_path / "x.jsonl", rows)
+    with Engine.open() as engine, Target.open(engine, design=shop, entity=Order) as target:
+        report = load(str(path), target, LoadOptions(dead_letters=tmp_path / "dead.jsonl"))
+        assert (report.written, report.failed) == (1, 5)
+        letters = [json.loads(line) for line in (tmp_path / "dead.jsonl").read_text().splitlines()]
+        reasons = {letter["row"]: letter["reason"] for letter in letters}
+        assert "Order.total" in reasons[2] and "Order.status" in reasons[3] and "Order.user_id is missing" in reasons[4]
+        assert "Order has no field colour" in reasons[5] and "Order.placed_at" in reasons[6]
+
+
+def test_a_column_that_is_no_field_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("order_id,colour\na,red\n")
+    with (
+        Engine.open() as engine,
+        Target.open(engine, design=shop, entity=Order) as target,
+        pytest.raises(ConfigurationError, match="Order has no field colour"),
+    ):
+        load(str(path), target)
+
+
+def test_unique_fields_are_guarded_and_their_duplicates_are_dead_letters(tmp_path: Path) -> None:
+    rows = [{"user_id": f"u{number}", "email": f"{number % 9}@x", "name": "n"} for number in range(10)]
+    path = write_lines(tmp_path / "x.jsonl", rows)
+    with Engine.open() as engine, Target.open(engine, design=shop, entity=User) as target:
+        report = load(str(path), target, LoadOptions(window_rows=1, writers=1))
+        assert (report.written, report.failed) == (9, 1)
+        again = load(str(path), target, LoadOptions(window_rows=1, writers=1))
+        assert (again.written, again.failed) == (9, 1)
+        with pytest.raises(ConfigurationError, match="conditions of their own"):
+            load(str(path), target, LoadOptions(condition="attribute_not_exists(PK)"))
+
+
+def test_an_export_with_a_design_has_a_folder_for_each_entity(tmp_path: Path) -> None:
+    with Engine.open() as engine, connect(shop, engine) as db:
+        db.write_many(
+            Order(order_id=f"o{n}", user_id="u", placed_at=datetime(2026, 1, 1, tzinfo=UTC), total=Decimal(n))
+            for n in range(5)
+        )
+        db.put(User(user_id="u", email="a@b", name="n"))
+        table = next(name for name in (db.context.schema.of(Order).table.name,))
+        with Target.open(engine, table, design=shop) as target:
+            table_export(target, str(tmp_path / "out"), ExportOptions(format="parquet")).run()
+        found = pq.ParquetDataset(tmp_path / "out" / "entity=Order").read()
+        assert found.num_rows == 5
+        with Target.open(engine, design=shop, entity=Order) as target:
+            assert table_export(target, str(tmp_path / "orders.jsonl")).run().items == 5

@@ -1,0 +1,81 @@
+"""The rate finds its height, falls by the reason of a refusal, and never passes what it was given."""
+
+from __future__ import annotations
+
+import pytest
+
+from stator.clock import VirtualClock
+from stator.errors import RequestLimitExceeded, Throttled, ThroughputExceeded
+from stator.pipeline.bulk.governor import Governor, throttled_scope
+
+
+def spend(governor: Governor, clock: VirtualClock, seconds: float, units: float = 25.0) -> float:
+    """As much as is allowed for so long; units a second."""
+    start, spent = clock.now(), 0.0
+    while clock.now() - start < seconds:
+        governor.acquire(units)
+        governor.consumed(units, units)
+        clock.advance(0.0001)
+        spent += units
+    return spent / (clock.now() - start)
+
+
+def test_it_grows_until_it_is_refused() -> None:
+    clock = VirtualClock()
+    governor = Governor(clock)
+    spend(governor, clock, 2.0)
+    grown = governor.pace.allowed
+    assert grown > 20_000
+    governor.throttled("table")
+    assert governor.pace.allowed < grown * 0.75
+
+
+def test_a_hot_partition_slows_the_whole_less_than_a_full_table() -> None:
+    clock = VirtualClock()
+    hot, full = Governor(clock, start_units=1000), Governor(clock, start_units=1000)
+    hot.throttled("key range")
+    full.throttled("table")
+    assert full.pace.allowed < hot.pace.allowed < 1000
+
+
+def test_refusals_that_come_together_count_once() -> None:
+    clock = VirtualClock()
+    governor = Governor(clock, start_units=1000)
+    for _ in range(50):
+        governor.throttled("table")
+    assert governor.pace.allowed == pytest.approx(700)
+    assert governor.pace.throttled == 50
+
+
+def test_it_comes_back_slowly_and_stays_below_the_limit() -> None:
+    clock = VirtualClock()
+    governor = Governor(clock, 500)
+    governor.throttled("table")
+    lowered = governor.pace.allowed
+    clock.advance(1)
+    assert spend(governor, clock, 3.0) <= 500 * 1.2
+    assert lowered < governor.pace.allowed <= 500
+
+
+@pytest.mark.parametrize("limit", [1.0, 10.0, 1000.0])
+def test_a_limit_is_kept_whatever_the_estimates_were(limit: float) -> None:
+    clock = VirtualClock()
+    governor = Governor(clock, limit)
+    start, spent = clock.now(), 0.0
+    for _ in range(200):
+        governor.acquire(1)
+        governor.consumed(1, 3)  # an estimate that is far too low
+        spent += 3
+    assert spent / (clock.now() - start) <= limit * 1.1
+
+
+def test_the_reason_says_whose_limit_it_was() -> None:
+    def error(reason: str) -> ThroughputExceeded:
+        return ThroughputExceeded(throttling_reasons=[{"reason": reason, "resource": "arn"}])
+
+    assert throttled_scope(error("TableWriteKeyRangeThroughputExceeded")) == "key range"
+    assert throttled_scope(error("TableWriteProvisionedThroughputExceeded")) == "table"
+    assert throttled_scope(error("IndexWriteMaxOnDemandThroughputExceeded")) == "table"
+    assert throttled_scope(error("TableWriteAccountLimitExceeded")) == "account"
+    assert throttled_scope(RequestLimitExceeded("slow")) == "account"
+    assert throttled_scope(Throttled("slow")) == "table"
