@@ -43,6 +43,7 @@ COMMANDS = (
     ),
     CommandEntry("copy", "stator.cli.copy", "Copy a table into another, here or anywhere else."),
     CommandEntry("demo", "stator.cli.demo", "A fleet of routers, from a design to a recount, in about a minute."),
+    CommandEntry(
         "views", "stator.cli.views", "The views of an app: list them, or build them anew while they are in use."
     ),
     CommandEntry("new", "stator.cli.new", "Make a starter project that runs: a design, a test, a README."),

@@ -51,7 +51,7 @@ class Kept:
             if self.has_sums:
                 shard = scope.shard
                 if scope.is_retry and measured:
-                    shard = f"~{measured[0].mark}"
+                    shard = f"~{key_mark(records[0].table, records[0].key)}"
                 yield from self.partials.apply(generation, shard, measured, scope.check)
             if self.source.orders:
                 yield from self.ranks.apply(generation, scope.stream, measured, scope.check)
@@ -70,7 +70,8 @@ class Kept:
     def _measured(self, record: Record, now: float) -> Measured:
         if (record.kind != "INSERT" and record.old is None) or (record.kind != "REMOVE" and record.new is None):
             raise ImageNotShown("NEW_AND_OLD_IMAGES")
-        mark = key_mark(record.table, record.key)
+        # The mark is wanted for rows, and for the partial of a retry.
+        mark = key_mark(record.table, record.key) if self.source.orders else ""
         return Measured(
             record, mark, self.source.counted(record.old, mark, now), self.source.counted(record.new, mark, now)
         )

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import accumulate
 from typing import Final
 
@@ -25,6 +26,7 @@ def bucket_of(value: float, accuracy: float) -> str:
     return f"{'p' if value > 0 else 'n'}{index}"
 
 
+@cache
 def _log_growth(accuracy: float) -> float:
     return math.log1p(accuracy) - math.log1p(-accuracy)
 
