@@ -11,10 +11,10 @@ WORKERS ?= 2
 COMPILED := $(VENV)/.compiled
 HOT := $(shell find src/stator/model src/stator/expr src/stator/engine src/stator/storage src/stator/server -name '*.py')
 
-.PHONY: demo test lint format types unit soak bench bench-clients bench-loading servers browser lock compile interpreted clean
+.PHONY: demo test lint format types unit soak bench bench-clients bench-loading bench-streaming servers browser lock compile interpreted clean
 
 demo: $(STAMP)
-	$(BIN)/python examples/shop_demo.py
+	$(BIN)/stator demo
 
 test: lint types unit
 
@@ -51,6 +51,9 @@ bench-loading: $(COMPILED)
 	@test -x .venv-peers/bin/python || python3 -m venv .venv-peers
 	VIRTUAL_ENV=.venv-peers $(BIN)/uv pip install --quiet --require-hashes -r requirements-peers.lock
 	$(BIN)/python -m bench.loading
+# Stream workers and views: changes per second, and the time from a write to its handler.
+bench-streaming: $(COMPILED)
+	$(BIN)/python -m bench.streaming
 
 # C extensions of the hot modules, beside their sources. While you edit those, `make interpreted` and pytest.
 compile: $(COMPILED)

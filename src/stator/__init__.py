@@ -57,6 +57,17 @@ if TYPE_CHECKING:
     from stator.pipeline.sinks.sink import Sink as Sink
     from stator.pipeline.sinks.table import TableSink as TableSink
     from stator.pipeline.sinks.webhook import WebhookSink as WebhookSink
+    from stator.pipeline.views.metrics import avg as avg
+    from stator.pipeline.views.metrics import count as count
+    from stator.pipeline.views.metrics import latest as latest
+    from stator.pipeline.views.metrics import maximum as maximum
+    from stator.pipeline.views.metrics import minimum as minimum
+    from stator.pipeline.views.metrics import percentiles as percentiles
+    from stator.pipeline.views.metrics import sum_of as sum_of
+    from stator.pipeline.views.metrics import top as top
+    from stator.pipeline.views.projection import Projection as Projection
+    from stator.pipeline.views.rows import Row as Row
+    from stator.pipeline.views.view import View as View
     from stator.pipeline.workers.app import StreamApp as StreamApp
     from stator.pipeline.workers.change import Change as Change
     from stator.pipeline.workers.change import Insert as Insert
@@ -105,6 +116,10 @@ _HOMES = {
     "stator.pipeline.sinks.sink": ("Message", "Refusal", "Sink"),
     "stator.pipeline.sinks.table": ("TableSink",),
     "stator.pipeline.sinks.webhook": ("WebhookSink",),
+    "stator.pipeline.views.metrics": ("avg", "count", "latest", "maximum", "minimum", "percentiles", "sum_of", "top",),
+    "stator.pipeline.views.projection": ("Projection",),
+    "stator.pipeline.views.rows": ("Row",),
+    "stator.pipeline.views.view": ("View",),
     "stator.pipeline.workers.app": ("StreamApp",),
     "stator.pipeline.workers.change": ("Change", "Insert", "Modify", "Remove"),
     "stator.pipeline.workers.options": ("WorkerOptions",),

@@ -113,3 +113,11 @@ def test_a_design_refuses_what_does_not_belong_together() -> None:
         together(User, User)
     assert creates(Order, 3).times == 3
     assert deletes(Order).kind == "delete"
+
+
+def test_what_a_pattern_asks_is_not_changed_by_its_caller() -> None:
+    asked = user_by_id("u1")
+    for change in (lambda: asked.limit(5), lambda: asked.newest_first(User.name), lambda: asked.count()):
+        with pytest.raises(DesignError, match="cannot be changed by its caller") as caught:
+            change()
+        assert "limit=5" in str(caught.value.hint)

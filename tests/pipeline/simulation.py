@@ -25,6 +25,7 @@ from stator.tables.context import Context
 from stator.tables.lifecycle import Ensuring, TableSettings
 from stator.tables.runner import Runner
 from stator.tables.work import Call, Gather, Outside, Pause, Work
+from tests.engine.streams.reading import read_all, shards
 
 DAY = 24 * 3600.0
 
@@ -79,13 +80,15 @@ class Applied:
 
 
 class Simulation:
+    design = fleet
+
     def __init__(self, seed: int, faults: Faults | None = None, **options: Any) -> None:
         self.chance = random.Random(seed)
         self.faults = faults or Faults()
         self.clock = VirtualClock(1_791_489_600.0)
         self.engine = Engine.open(clock=self.clock)
         self.transport = EngineTransport(self.engine)
-        self.context = make_context(fleet, {"clock": self.clock, "random": random.Random(seed + 1)})
+        self.context = make_context(self.design, {"clock": self.clock, "random": random.Random(seed + 1)})
         ensuring = Ensuring(self.context, TableSettings(stream="NEW_AND_OLD_IMAGES"))
         Runner(self.transport, self.clock).run(ensuring.run())
         [self.table] = [table.name for table in self.context.schema.plan.tables]
@@ -103,7 +106,7 @@ class Simulation:
     # -- workers
 
     def app(self) -> StreamApp:
-        app = StreamApp(fleet, "group")
+        app = StreamApp(self.design, "group")
         app.add(Applying(self))
         return app
 
@@ -256,14 +259,12 @@ class Simulation:
         self.engine.streams.roll(self.arn)
 
     def split(self) -> None:
-        described = self.engine.call("DescribeStream", {"StreamArn": self.arn})["StreamDescription"]
-        open_now = [s for s in described["Shards"] if "EndingSequenceNumber" not in s["SequenceNumberRange"]]
+        listed = shards(self.engine, self.arn)
+        open_now = [shard for shard in listed if "EndingSequenceNumber" not in shard["SequenceNumberRange"]]
         self.engine.streams.split(self.arn, self.chance.choice(open_now)["ShardId"])
 
     def written(self) -> dict[str, list[int]]:
         """Every change there is, by key, in order."""
-        from tests.engine.streams.reading import read_all
-
         found: dict[str, list[int]] = {}
         for record in read_all(self.engine, self.arn):
             key = key_of(record["dynamodb"]["Keys"])

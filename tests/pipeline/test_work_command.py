@@ -121,6 +121,32 @@ def test_catching_up_and_parked_items(commands: Commands, db: Db) -> None:
     assert (code, out) == (0, "nothing is parked\n")
 
 
+def test_top_shows_who_reads_what_and_how_far_behind(commands: Commands, db: Db) -> None:
+    work = ("work", APP, "--from", "oldest", "--catch-up")
+    db.put(Order(order_id="o1", total=1))
+    assert commands.run(*work)[0] == 0
+    code, out, _ = commands.run("top", APP, "--json")
+    state = json.loads(out)
+    assert code == 0 and state["lag_seconds"] == 0.0 and len(state["shards"]) == 4 and state["workers"] == []
+    db.put(Order(order_id="o1", total=2))
+    time.sleep(1.1)
+    code, out, _ = commands.run("top", APP, "--json")
+    state = json.loads(out)
+    assert code == 1 and state["lag_seconds"] > 1.0
+    [behind] = [shard for shard in state["shards"] if shard["lag_seconds"]]
+    assert behind["owner"] is None and 0 < behind["trim_seconds"] < 24 * 3600
+    code, out, _ = commands.run("top", APP, "--once")
+    assert "nobody" in out and "until trimmed" in out
+    process = commands.start("work", APP, "--from", "oldest")
+    try:
+        eventually(lambda: json.loads(commands.run("top", APP, "--json")[1])["lag_seconds"] == 0.0)
+        state = json.loads(commands.run("top", APP, "--json")[1])
+        assert len(state["workers"]) == 1 and all(shard["owner"] for shard in state["shards"])
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
 def test_metrics_for_prometheus(commands: Commands, db: Db) -> None:
     db.put(Order(order_id="o1", total=1))
     process = commands.start("work", APP, "--from", "oldest", "--metrics-port", "0")

@@ -158,6 +158,24 @@ def test_a_batch_is_halved_down_to_the_item_at_fault(app: StreamApp, db: Db) -> 
     assert "bad" in parked.key and parked.handler == "batch"
 
 
+def test_a_batch_may_wait_to_fill(app: StreamApp, db: Db) -> None:
+    sizes: list[int] = []
+
+    @app.on.batch(Order)
+    def batch(changes: list[Change[Order]]) -> None:
+        sizes.append(len(changes))
+
+    options = WorkerOptions(start="oldest", idle_seconds=0.02, window_seconds=30.0, batch_records=40)
+    with app.start(db, options) as running:
+        eventually(lambda: len(running.worker.consumers) == 4)
+        for number in range(39):  # all of one item, so all of one shard
+            db.put(Order(order_id="o1", total=number + 1))
+            time.sleep(0.01)
+        assert sizes == []
+        db.put(Order(order_id="o1", total=99))
+        eventually(lambda: sizes == [40])
+
+
 def test_a_change_that_fails_is_tried_again(app: StreamApp, db: Db) -> None:
     attempts: list[str] = []
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stator import Delete, connect
+from stator import Delete, Design, Entity, Query, connect, find, ident, read
 from stator.addresses import EngineTransport
 from stator.clock import VirtualClock
 from stator.engine import Engine
@@ -140,3 +140,20 @@ def test_stamps_are_set_on_what_was_written() -> None:
     made = [order(n) for n in range(3)]
     db.write_many(made)
     assert {each.made.timestamp() for each in made} == {1_700_000_000.0}
+
+
+def test_a_number_that_dynamodb_does_not_have_names_its_field() -> None:
+    class Gauge(Entity):
+        name: str = ident()
+        level: float
+
+    @read()
+    def gauge(name: str) -> Query[Gauge]:
+        return find(Gauge).where(Gauge.name == name)
+
+    db = connect(Design("gauges", [Gauge], [gauge]))
+    result = db.write_many([Gauge(name="a", level=float("inf")), Gauge(name="b", level=1.5)])
+    [failure] = result.failures
+    assert isinstance(failure.error, ItemMismatch)
+    assert "Gauge.level" in str(failure.error)
+    assert result.written == 1

@@ -31,6 +31,9 @@ COMMANDS = (
     CommandEntry("diff", "stator.cli.diff", "The difference between the design and real tables."),
     CommandEntry("infer", "stator.cli.infer", "Propose a design for an existing table."),
     CommandEntry("work", "stator.cli.work", "Call handlers for every change of a design's tables."),
+    CommandEntry(
+        "top", "stator.cli.top", "The workers of an app: who reads what, how far behind, and what will be lost."
+    ),
     CommandEntry("parked", "stator.cli.parked", "Items whose changes could not be handled: show, retry or drop them."),
     CommandEntry(
         "load", "stator.cli.load", "Load files into a table: CSV, JSON lines, Parquet, Arrow, from here or S3."
@@ -39,5 +42,9 @@ COMMANDS = (
         "export", "stator.cli.export", "Write a table, or an export of AWS's, to files: JSON lines, CSV, Parquet."
     ),
     CommandEntry("copy", "stator.cli.copy", "Copy a table into another, here or anywhere else."),
+    CommandEntry("demo", "stator.cli.demo", "A fleet of routers, from a design to a recount, in about a minute."),
+    CommandEntry(
+        "views", "stator.cli.views", "The views of an app: list them, or build them anew while they are in use."
+    ),
     CommandEntry("new", "stator.cli.new", "Make a starter project that runs: a design, a test, a README."),
 )

@@ -21,8 +21,6 @@ from stator.pipeline.workers.running import Running
 from stator.tables.connecting import connect
 from stator.tables.lifecycle import TableSettings
 
-_EVERY_SECONDS = 5.0
-
 
 def command(
     target: Annotated[str, typer.Argument(metavar="APP", help="work.py, work.py:app or package.module:app.")],
@@ -55,6 +53,7 @@ def command(
     metrics_port: Annotated[
         int | None, typer.Option(min=0, max=65535, help="Serve metrics for Prometheus on this port (0: any).")
     ] = None,
+    every: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="How often to tell progress.")] = 5.0,
     json_output: Annotated[bool, typer.Option("--json", help="Print progress as lines of JSON.")] = False,
 ) -> None:
     """Call handlers for every change of a design's tables, and keep on doing so.
@@ -84,10 +83,10 @@ def command(
         running = app.start(db, options)
         if metrics_port is not None:
             _serve_metrics(running, metrics_port, app.name)
-        _until_told(running, app.name, catch_up=catch_up, as_json=json_output)
+        _until_told(running, app.name, catch_up=catch_up, every=every, as_json=json_output)
 
 
-def _until_told(running: Running, name: str, *, catch_up: bool, as_json: bool) -> None:
+def _until_told(running: Running, name: str, *, catch_up: bool, every: float, as_json: bool) -> None:
     told = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: told.set())
@@ -96,7 +95,7 @@ def _until_told(running: Running, name: str, *, catch_up: bool, as_json: bool) -
         if catch_up:
             running.catch_up(timeout_seconds=float("inf"))
         else:
-            while not told.wait(_EVERY_SECONDS) and not running.wait(0.0):
+            while not told.wait(every) and not running.wait(0.0):
                 shown.show()
     finally:
         running.stop()

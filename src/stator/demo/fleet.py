@@ -29,10 +29,19 @@ class Test(Entity):
     expires: datetime | None = ttl(default=None)
 
 
+class Feed(Entity):
+    """A test as a provider's live feed has it. A Series keeps these; they are no part of the design's own tables."""
+
+    isp: str = ident()
+    at: datetime = ident()
+    router_id: str
+    latency_ms: float
+
+
 @read(rps=150, returns=25)
 def tests_of_router(router_id: str) -> Query[Test]:
     """What support sees first: the newest tests of a router."""
-    return find(Test).where(Test.router_id == router_id).newest_first(Test.at)
+    return find(Test).where(Test.router_id == router_id).newest_first(Test.at).limit(25)
 
 
 @read(rps=40)

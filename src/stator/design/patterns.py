@@ -131,6 +131,15 @@ class Question:
         bound.apply_defaults()
         return dict(bound.arguments)
 
+    def _asked(self, ask: Ask) -> Ask:
+        """A change of what is asked, which has to happen inside the pattern: outside it is planned already."""
+        if self.pattern is not None:
+            raise DesignError(
+                f"what {self.pattern.name} asks cannot be changed by its caller",
+                hint="give a limit to db.fetch(..., limit=5) or db.page(..., limit=5); for anything else, write another pattern",
+            )
+        return ask
+
     def explain(self, design: Design | None = None) -> Explanation:
         """The exact request, the index, the cost and the reasons. Without one, the design the pattern was last put into."""
         from stator.design.explain import explain  # it needs the planner, which needs this module
@@ -145,27 +154,27 @@ class Query(Question, Generic[E]):
 
     def where(self, *conditions: Condition | bool) -> Query[E]:
         """All of these hold. Comparisons of plain fields may be served by keys; others filter."""
-        return Query(self.ask.where(conditions), self.pattern)
+        return Query(self._asked(self.ask.where(conditions)))
 
     def filter(self, *conditions: Condition | bool) -> Query[E]:
         """All of these hold, too, checked on what the keys found: what is read is paid for."""
-        return Query(self.ask.filtered(conditions), self.pattern)
+        return Query(self._asked(self.ask.filtered(conditions)))
 
     def newest_first(self, by: Any = None) -> Query[E]:
-        return Query(self.ask.ordered(by, descending=True), self.pattern)
+        return Query(self._asked(self.ask.ordered(by, descending=True)))
 
     def oldest_first(self, by: Any = None) -> Query[E]:
-        return Query(self.ask.ordered(by, descending=False), self.pattern)
+        return Query(self._asked(self.ask.ordered(by, descending=False)))
 
     def order_by(self, field: Any, *, descending: bool = False) -> Query[E]:
-        return Query(self.ask.ordered(field, descending), self.pattern)
+        return Query(self._asked(self.ask.ordered(field, descending)))
 
     def limit(self, count: int) -> Query[E]:
-        return Query(self.ask.limited(count), self.pattern)
+        return Query(self._asked(self.ask.limited(count)))
 
     def count(self) -> Count[E]:
         """How many there are, instead of which."""
-        return Count(replace(self.ask, is_count=True), self.pattern)
+        return Count(self._asked(replace(self.ask, is_count=True)))
 
 
 class Count(Question, Generic[E]):
@@ -178,16 +187,16 @@ class _Bundle(Question):
     __slots__ = ()
 
     def where(self, *conditions: Condition | bool) -> Self:
-        return type(self)(self.ask.where(conditions), self.pattern)
+        return type(self)(self._asked(self.ask.where(conditions)))
 
     def newest_first(self, by: Any = None) -> Self:
-        return type(self)(self.ask.ordered(by, descending=True), self.pattern)
+        return type(self)(self._asked(self.ask.ordered(by, descending=True)))
 
     def oldest_first(self, by: Any = None) -> Self:
-        return type(self)(self.ask.ordered(by, descending=False), self.pattern)
+        return type(self)(self._asked(self.ask.ordered(by, descending=False)))
 
     def limit(self, count: int) -> Self:
-        return type(self)(self.ask.limited(count), self.pattern)
+        return type(self)(self._asked(self.ask.limited(count)))
 
 
 class Bundle2(_Bundle, Generic[A, B]):

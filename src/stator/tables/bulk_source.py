@@ -35,6 +35,7 @@ from stator.design.entity import EntityInfo
 from stator.design.plan import EntityPlan, TablePlan
 from stator.design.source import Source, attribute
 from stator.design.types import Choice, Maybe, Scalar, SetOf, Shape
+from stator.design.wire import WrongValue
 from stator.tables.key_source import is_simple, is_the_field, key_text, slow_keys
 
 BulkEntry = tuple[Any, bytes]
@@ -80,7 +81,7 @@ def bulk_writer(
 class _Writer:
     def __init__(self, known: EntityInfo, slow: Callable[[Any], BulkEntry]) -> None:
         self.source = Source()
-        self.source.names |= {"dumps": orjson.dumps, "slow": slow, "UTC_Z": orjson.OPT_UTC_Z}
+        self.source.names |= {"dumps": orjson.dumps, "slow": slow, "UTC_Z": orjson.OPT_UTC_Z, "WrongValue": WrongValue}
         self.known = known
         self.rest: list[Any] = []
         self._checks: list[str] = []
@@ -133,7 +134,9 @@ class _Writer:
             body += ["if more: out += b',' + dumps(more)[1:-1]"]
         keys = [self._keys[name] for name in key_names]
         body.append(f"return {keys[0] if len(keys) == 1 else f'({keys[0]}, {keys[1]})'}, out + b'}}}}}}'")
-        self.source.function("bulk", "o", body)
+        # A field that is written by its codec's own function may refuse its value: the plain way says which field it was.
+        guarded = ["try:", *(f"    {line}" for line in body), "except WrongValue:", "    return slow(o)"]
+        self.source.function("bulk", "o", guarded)
         made: Callable[[Any], BulkEntry] = self.source.compiled("bulk")
         return made
 

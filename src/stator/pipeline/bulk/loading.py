@@ -28,6 +28,7 @@ from stator.pipeline.bulk.attribute_types import (
 )
 from stator.pipeline.bulk.columns import ColumnEncoder, Dead
 from stator.pipeline.bulk.conditions import Condition
+from stator.pipeline.bulk.entity_columns import EntityColumnEncoder, fits_columns
 from stator.pipeline.bulk.entity_rows import EntityEncoder, check_columns
 from stator.pipeline.bulk.entries import Block, Counts, Entry, Position
 from stator.pipeline.bulk.governor import Pace
@@ -164,6 +165,8 @@ class LoadPlan:
         if of is not None:
             if rows.lines is None:
                 check_columns(of, rows.names, self._renamed)
+            if rows.batch is not None and fits_columns(of):
+                return EntityColumnEncoder(of, self._renamed, self.clock.now)
             return EntityEncoder(of, self._renamed, source.format == "dynamodb-json", self.clock.now)
         if rows.lines is not None:
             if source.format == "dynamodb-json" or self._looks_like_items(source, rows):

@@ -23,6 +23,7 @@ log = logging.getLogger("stator.workers")
 
 _LABEL = "stream"
 _SHORTEST_PAUSE_SECONDS = 0.02
+_ATTENTION_SECONDS = 2.0
 
 
 class Consumer(Holder):
@@ -30,6 +31,7 @@ class Consumer(Holder):
 
     _skip_before = 0.0
     _is_gone = False
+    _attend_at = 0.0
 
     def work(self) -> Work[None]:
         iterator = yield from self._iterator()
@@ -38,6 +40,9 @@ class Consumer(Holder):
         while iterator is not None and not self.is_to_stop:
             self.held()
             asked_at = self.context.now()
+            if self.handling.needs_attention and asked_at >= self._attend_at:
+                yield from self.handling.attend(self.lease.position)
+                self._attend_at = asked_at + _ATTENTION_SECONDS
             found, following = yield from self._page(iterator)
             if found is None:
                 buffer = []

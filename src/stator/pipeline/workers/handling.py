@@ -1,6 +1,6 @@
 """One batch through all subscribers: retries, parking, and what became of every record.
 
-Subscribers take the batch one after the other. A key that one of them cannot handle is tried again, alone, and then parked from the change at fault on: the
+Subscribers that count for themselves (ExactSubscriber) take all of the batch first. The others take it one after the other. A key that one of them cannot handle is tried again, alone, and then parked from the change at fault on: the
 later subscribers get its earlier changes only, and each parked change remembers which subscribers have had it.
 """
 
@@ -15,7 +15,7 @@ from stator.pipeline.workers.change import Record, key_mark
 from stator.pipeline.workers.leases import Lease
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.parking import ParkedRecord, Parking
-from stator.pipeline.workers.subscribers import Failure, Scope, Subscriber
+from stator.pipeline.workers.subscribers import Failure, Scope, Subscriber, exact_ones
 from stator.tables.work import Pause, Work
 
 log = logging.getLogger("stator.workers")
@@ -44,6 +44,18 @@ class _Parked:
     records: list[ParkedRecord] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class _Counted:
+    """The subscribers that count by themselves, and those of them that failed for a record, by the record's id."""
+
+    names: tuple[str, ...]
+    failed: dict[int, set[str]] = field(default_factory=dict)
+
+    def by(self, record: Record) -> tuple[str, ...]:
+        failed = self.failed.get(id(record))
+        return self.names if failed is None else tuple(name for name in self.names if name not in failed)
+
+
 class Handling:
     def __init__(
         self,
@@ -54,19 +66,30 @@ class Handling:
         check: Callable[[], Lease],
     ) -> None:
         """``check`` gives the lease, and raises LeaseLost once it is over."""
-        self._subscribers = subscribers
+        self._exact = exact_ones(subscribers)
+        self._subscribers = [each for each in subscribers if each not in self._exact]
         self._parking = parking
         self._options = options
         self._scope = scope
         self._check = check
         self._marks: set[str] | None = None
 
+    @property
+    def needs_attention(self) -> bool:
+        return bool(self._exact)
+
+    def attend(self, position: str) -> Work[None]:
+        for subscriber in self._exact:
+            yield from subscriber.attend(self._scope, position)
+
     def run(self, records: Sequence[Record]) -> Work[Handled]:
         if self._marks is None:
             self._marks = yield from self._parking.marks()
         handled = Handled()
-        batch = yield from self._put_aside(records, handled)
         parked: dict[str, _Parked] = {}
+        counted = yield from self._counted(records, parked)
+        batch = yield from self._put_aside(records, counted, handled)
+        parked = {mark: each for mark, each in parked.items() if mark not in self._marks}
         for number, subscriber in enumerate(self._subscribers):
             wanted = [
                 record
@@ -79,18 +102,36 @@ class Handling:
                 sequence = int(failure.record.sequence or 0)
                 parked[mark] = _Parked(sequence, subscriber.name, failure.error, done)
         for mark, each in parked.items():
-            yield from self._park(mark, each, batch, handled)
-        handled.handled = len(batch) - handled.parked
+            yield from self._park(mark, each, batch, counted, handled)
+        handled.handled = len(batch) - sum(len(each.records) for each in parked.values())
         return handled
 
-    def _put_aside(self, records: Sequence[Record], handled: Handled) -> Work[list[Record]]:
+    def _counted(self, records: Sequence[Record], parked: dict[str, _Parked]) -> Work[_Counted]:
+        """Let those count that do so by themselves; the first failure of each key is where its parking begins."""
+        counted = _Counted(tuple(each.name for each in self._exact))
+        for subscriber in self._exact:
+            wanted = [record for record in records if subscriber.wants(record, self._scope.context)]
+            if not wanted:
+                continue
+            self._check()
+            for failure in (yield from subscriber.handle(wanted, self._scope)):
+                counted.failed.setdefault(id(failure.record), set()).add(subscriber.name)
+                mark = key_mark(failure.record.table, failure.record.key)
+                sequence = int(failure.record.sequence or 0)
+                if mark not in parked or sequence < parked[mark].sequence:
+                    parked[mark] = _Parked(sequence, subscriber.name, failure.error, ())
+        return counted
+
+    def _put_aside(self, records: Sequence[Record], counted: _Counted, handled: Handled) -> Work[list[Record]]:
         """Changes of keys that are parked already join those; the others are left."""
         assert self._marks is not None
+        if not self._marks:
+            return list(records)
         left = []
         for record in records:
-            mark = key_mark(record.table, record.key) if self._marks else ""
+            mark = key_mark(record.table, record.key)
             if mark in self._marks:
-                if (yield from self._parking.add(self._check(), mark, ParkedRecord(record, ()))):
+                if (yield from self._parking.add(self._check(), mark, ParkedRecord(record, counted.by(record)))):
                     handled.parked += 1
                     continue
                 self._marks.discard(mark)
@@ -122,10 +163,12 @@ class Handling:
             records = _remaining(records, failures)
         return []
 
-    def _park(self, mark: str, parked: _Parked, batch: Sequence[Record], handled: Handled) -> Work[None]:
+    def _park(
+        self, mark: str, parked: _Parked, batch: Sequence[Record], counted: _Counted, handled: Handled
+    ) -> Work[None]:
         assert self._marks is not None
-        records = [
-            ParkedRecord(record, parked.done)
+        parked.records = records = [
+            ParkedRecord(record, (*counted.by(record), *parked.done))
             for record in batch
             if int(record.sequence or 0) >= parked.sequence and key_mark(record.table, record.key) == mark
         ]

@@ -82,7 +82,16 @@ class Holder:
         self._not_before = not_before
         self._is_lost = False
         self._is_stopping = False
-        scope = Scope(tools.context, tools.group, lease.shard, lease.fence, self.held)
+        label = lease.stream.rpartition("/")[2]
+        scope = Scope(
+            tools.context,
+            tools.group,
+            lease.shard,
+            lease.fence,
+            self.held,
+            label,
+            lambda: tools.leases.check(self.held()),
+        )
         self.handling = Handling(tools.subscribers, tools.parking, tools.options, scope, self.held)
 
     # -- from outside

@@ -11,8 +11,9 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from stator.errors import ConfigurationError
 from stator.pipeline.workers.change import Record, read_record
-from stator.pipeline.workers.subscribers import Scope
+from stator.pipeline.workers.subscribers import Scope, exact_ones
 from stator.tables.context import Context
 from stator.tables.db import Db
 from stator.tables.work import Work
@@ -26,6 +27,12 @@ LambdaHandler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
 
 def lambda_handler(app: StreamApp, db: Db) -> LambdaHandler:
+    if exact := exact_ones(app.subscribers):
+        raise ConfigurationError(
+            f"{exact[0].name} is a view, and Lambda does not say which shard a change is from",
+            hint="run its app with `stator work`; handlers and sinks of another app may run on Lambda",
+        )
+
     def handler(event: Mapping[str, Any], context: Any = None) -> dict[str, Any]:
         records = [_read(raw, db.context) for raw in event.get("Records", ())]
         failed = db.run(_handled(app, db.context, records))

@@ -34,6 +34,8 @@ class Scope:
     """What a subscriber needs beside the records: the data layer, the shard they come from, and its lease's fence.
 
     ``check`` raises LeaseLost once the lease is over, and is to be called before each record: from then on another worker handles them.
+    ``stream`` is the stream's label, later for later streams of a table; ``guard`` makes a part of a transaction, the check that the lease is held.
+    ``is_retry`` is for parked changes.
     """
 
     context: Context
@@ -41,6 +43,9 @@ class Scope:
     shard: str
     fence: int
     check: Callable[[], Any]
+    stream: str = ""
+    guard: Callable[[], dict[str, Any]] | None = None
+    is_retry: bool = False
 
 
 class Subscriber(Protocol):
@@ -61,6 +66,30 @@ class Closing(Protocol):
     """A subscriber that wants to know when a worker has ended. It may be given records again after that."""
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class ExactSubscriber(Subscriber, Protocol):
+    """One that counts every change once by itself, in whatever order those of an item come: a view.
+
+    It is given every change, also of parked items, before the other subscribers are; each of its failures is of one change alone, and is not tried again
+    before that is asked for. It sees both images.
+    """
+
+    @property
+    def is_exact(self) -> bool: ...
+
+    def prepare(self, context: Context) -> None:
+        """Raise what is wrong with it, before anything is read."""
+        ...
+
+    def attend(self, scope: Scope, position: str) -> Work[None]:
+        """Called before a shard's first batch, and every few seconds: everything up to ``position`` has been handled."""
+        ...
+
+
+def exact_ones(subscribers: Sequence[Subscriber]) -> list[ExactSubscriber]:
+    return [each for each in subscribers if isinstance(each, ExactSubscriber) and each.is_exact]
 
 
 def lanes(records: Iterable[Record]) -> list[list[Record]]:

@@ -26,6 +26,7 @@ from stator.pipeline.workers.lineage import StreamInfo, first_beginning, forgett
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.parking import Parking
 from stator.pipeline.workers.snapshot import SnapshotConsumer
+from stator.pipeline.workers.subscribers import exact_ones
 from stator.tables.context import Context
 from stator.tables.work import Call, Gather, Pause, Work
 
@@ -43,6 +44,15 @@ class Worker:
     def __init__(self, context: Context, app: StreamApp, name: str, options: WorkerOptions, spawn: Spawn) -> None:
         if not app.subscribers:
             raise ConfigurationError(f"{app.name} has no handlers", hint="register some with @app.on.insert(...)")
+        exact = exact_ones(app.subscribers)
+        if exact and options.start == "snapshot":
+            raise ConfigurationError(
+                f"{exact[0].name} cannot be filled from a snapshot: changes made meanwhile would count twice",
+                hint="start from latest, and build it with `stator views rebuild`",
+            )
+        for each in exact:
+            each.prepare(context)
+        self._needs_images = bool(exact)
         self._context = context
         self._app = app
         self.name = name
@@ -143,6 +153,12 @@ class Worker:
             if arn is None or not described["Table"].get("StreamSpecification", {}).get("StreamEnabled"):
                 raise StreamMissing(
                     f"{table} has no stream", hint='db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES")) makes one'
+                )
+            shown = described["Table"]["StreamSpecification"].get("StreamViewType")
+            if self._needs_images and shown != "NEW_AND_OLD_IMAGES":
+                raise StreamMissing(
+                    f"the stream of {table} shows {shown}, and views need both images",
+                    hint="switch it off and on again with StreamViewType NEW_AND_OLD_IMAGES",
                 )
             self._streams[table] = yield from self._list_shards(table, arn)
 

@@ -1,0 +1,81 @@
+"""``stator top``: the workers of an app, from outside."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from stator.cli.app_file import load_app
+from stator.pipeline.workers.watching import GroupState, Watching
+from stator.tables.connecting import connect
+
+
+def command(
+    target: Annotated[str, typer.Argument(metavar="APP", help="work.py, work.py:app or package.module:app.")],
+    at: Annotated[str, typer.Option("--at", metavar="ADDRESS", help="http://host:port, aws://region, or a folder.")],
+    once: Annotated[bool, typer.Option("--once", help="Look once; so it does when this is not a terminal.")] = False,
+    every: Annotated[float, typer.Option(min=0.5, metavar="SECONDS", help="How often to look.")] = 2.0,
+    prefix: Annotated[str, typer.Option(help="What the tables' names begin with.")] = "",
+    json_output: Annotated[bool, typer.Option("--json", help="Print one look as JSON.")] = False,
+) -> None:
+    """Who reads which shard of an app's streams, how many seconds behind, and how long until the oldest unhandled change is gone.
+
+    The exit code is 1 when a shard has changes and nobody reads it, or changes were lost.
+
+    Example: stator top billing.py:app --at aws://eu-west-1
+    """
+    app = load_app(target)
+    console = Console(highlight=False)
+    with connect(app.design, at, prefix=prefix) as db:
+        watching = Watching(db.context, app.name)
+        state = db.run(watching.look())
+        if json_output:
+            typer.echo(json.dumps(_facts(app.name, state), indent=2))
+        elif once or not sys.stdout.isatty():
+            console.print(_shown(app.name, state))
+        else:
+            with Live(_shown(app.name, state), console=console, refresh_per_second=4) as live:
+                try:
+                    while True:
+                        time.sleep(every)
+                        state = db.run(watching.look())
+                        live.update(_shown(app.name, state))
+                except KeyboardInterrupt:
+                    return
+    if any(shard.lost or (shard.owner is None and not shard.waiting and shard.lag_seconds) for shard in state.shards):
+        sys.exit(1)
+
+
+def _facts(name: str, state: GroupState) -> dict[str, object]:
+    return {
+        "app": name,
+        "workers": list(state.workers),
+        "lag_seconds": round(state.lag_seconds, 3),
+        "parked_items": state.parked_items,
+        "parked_changes": state.parked_changes,
+        "shards": [asdict(shard) | {"trim_seconds": shard.trim_seconds} for shard in state.shards],
+    }
+
+
+def _shown(name: str, state: GroupState) -> Table:
+    parked = f", {state.parked_items} items parked with {state.parked_changes} changes" if state.parked_items else ""
+    title = f"{name}: {len(state.workers)} workers, {state.lag_seconds:.1f} s behind{parked}"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for column in ("table", "shard", "worker", "behind", "until trimmed"):
+        table.add_column(column, justify="right" if column in ("behind", "until trimmed") else "left")
+    for shard in state.shards:
+        worker = shard.owner or ("waits for its parent" if shard.waiting else "[red]nobody[/]")
+        if shard.lost:
+            worker = "[red]changes were trimmed unread[/]"
+        left = "" if not shard.lag_seconds else f"{shard.trim_seconds / 3600:.1f} h"
+        colour = "red" if shard.lag_seconds > 3600 else "yellow" if shard.lag_seconds > 60 else "green"
+        table.add_row(shard.table, shard.shard, worker, f"[{colour}]{shard.lag_seconds:.1f} s[/]", left)
+    return table

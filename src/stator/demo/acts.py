@@ -1,0 +1,307 @@
+"""What happens, in order, and what is shown of it meanwhile."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from stator.demo import recount
+from stator.demo.app import ARCHIVE, VIEWS
+from stator.demo.fleet import Router, Test, fleet, router, routers_of_isp, tests_between, tests_of_router
+from stator.demo.history import History, isp_of, router_ids, write_history
+from stator.demo.live import HOT, LiveFleet
+from stator.demo.processes import ServerProcess, WorkerProcess, wait_until
+from stator.demo.story import Checked, Event, PatternSeen, Sample, Story
+from stator.design.lint.check import check
+from stator.design.plan import Plan
+from stator.pipeline.bulk.loading import LoadOptions, LoadProgress, load
+from stator.pipeline.bulk.targets import Target
+from stator.pipeline.views.rebuilding import RebuildOptions
+from stator.tables.connecting import connect
+from stator.tables.db import Db
+from stator.tables.lifecycle import TableSettings
+
+_MODELS: Final = ("AX-1", "AX-2", "Nimbus", "Pico")
+_CITIES: Final = ("Aarhus", "Bergen", "Cork", "Delft", "Essen", "Faro")
+_SHARDS: Final = 8
+_HOT_SHARE: Final = 0.5
+_EXPIRING_SHARE: Final = 0.005
+# This engine's streams are never late, and nobody reads a generation that has just been left.
+_AT_ONCE: Final = RebuildOptions(settle_seconds=0.0, grace_seconds=0.0, page_items=5000)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    tests: int = 1_000_000
+    routers: int = 2_000
+    seconds: float = 16.0
+    per_second: float = 400.0
+    workers: int = 2
+
+
+class Demo:
+    def __init__(self, scale: Scale, folder: Path, console: Console) -> None:
+        self.scale = scale
+        self.folder = folder
+        self.console = console
+        self.story = Story(routers=scale.routers)
+        self._began = time.monotonic()
+        self._live_began = 0.0
+        self._workers: list[WorkerProcess] = []
+        self._gone_handled = 0
+
+    def run(self) -> Story:
+        server = ServerProcess(self.folder / "data")
+        try:
+            self._act("A design from its access patterns", self._design)
+            with connect(fleet, server.url, measure=True) as db:
+                history = self._act("A month of history, from Parquet", lambda: self._load(db, server.url))
+                self._act("Summaries of all of it, and a stream from here on", lambda: self._summarise(db, server.url))
+                live = LiveFleet(db, self.scale.routers, self.scale.per_second)
+                try:
+                    self._act(
+                        "Live tests, workers, a hot provider, and one kill -9",
+                        lambda: self._live(db, server.url, history, live),
+                    )
+                    self._act("The access patterns, asked", lambda: self._patterns(db, history))
+                    self._act(
+                        "Everything caught up, and counted again", lambda: self._recount(db, server.url, history, live)
+                    )
+                finally:
+                    for worker in self._workers:
+                        with suppress(Exception):
+                            worker.stop()
+        finally:
+            server.stop()
+        self.story.seconds = time.monotonic() - self._began
+        return self.story
+
+    def _act(self, title: str, act: Callable[[], Any]) -> Any:
+        self.console.print(f"\n[bold cyan]{title}[/]")
+        began = time.monotonic()
+        result = act()
+        self.console.print(f"  [dim]{time.monotonic() - began:.1f} s[/]")
+        return result
+
+    def _say(self, text: str) -> None:
+        self.console.print(f"  {text}")
+
+    # -- the design
+
+    def _design(self) -> None:
+        plan = fleet.plan()
+        self.story.plan_lines = _plan_lines(plan)
+        self.story.dollars_per_month = float(plan.dollars_per_month)
+        report = check(fleet)
+        self.story.findings = [f"{finding.code} {finding.message}" for finding in report.findings]
+        tables = ", ".join(f"{table.name} ({1 + len(table.indexes)} keys)" for table in plan.tables)
+        self._say(
+            f"{len(plan.patterns)} patterns -> {tables}, about [green]${plan.dollars_per_month:,.0f}[/] a month on AWS at the declared rates"
+        )
+        self._say(
+            f"checked: {len(report.findings)} findings" + "".join(f"\n    {line}" for line in self.story.findings)
+        )
+
+    # -- history
+
+    def _load(self, db: Db, url: str) -> History:
+        db.ensure()
+        now = time.time()
+        history = write_history(self.folder / "history.parquet", self.scale.tests, self.scale.routers, now)
+        self.story.parquet_bytes = history.path.stat().st_size
+        self._say(
+            f"{history.tests:,} tests of {history.routers:,} routers, {self.story.parquet_bytes / 1e6:,.0f} MB, made in {time.time() - now:.1f} s"
+        )
+        names = router_ids(self.scale.routers)
+        db.write_many(
+            Router(router_id=name, isp=isp_of(number), model=_MODELS[number % 4], city=_CITIES[number % 6])
+            for number, name in enumerate(names)
+        ).raise_for_failures()
+        with (
+            Target.open(url, design=fleet, entity=Test) as target,
+            Progress(
+                TextColumn("  [cyan]load[/]"), BarColumn(40), TextColumn("{task.percentage:>3.0f} %"), TextColumn("{task.fields[facts]}"),
+                TimeRemainingColumn(), console=self.console, transient=True,
+            ) as progress,
+        ):  # fmt: skip
+            task = progress.add_task("load", total=1.0, facts="")
+
+            def watch(seen: LoadProgress) -> None:
+                rate = seen.counts.written / max(seen.seconds, 0.001)
+                progress.update(task, completed=seen.share, facts=f"{seen.counts.written:,} items  {rate:,.0f}/s")
+
+            report = load(str(history.path), target, LoadOptions(journal=self.folder / "load.journal"), watch=watch)
+        if not report.ok or report.written != history.tests:
+            self.story.checks.append(Checked("rows of the history loaded", history.tests, report.written))
+        self.story.history_tests = report.written
+        self.story.load_seconds, self.story.load_units = report.seconds, report.consumed_units
+        self._say(
+            f"loaded {report.written:,} in {report.seconds:.1f} s: [green]{report.written / report.seconds:,.0f}/s[/], {report.consumed_units:,.0f} WCU"
+        )
+        return history
+
+    def _summarise(self, db: Db, url: str) -> None:
+        """From here on there is a stream, and workers; the views are built from what is there already, exactly, while they work."""
+        db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
+        self._workers = [WorkerProcess(url, self.folder, "latest").begin() for _ in range(self.scale.workers)]
+        wait_until(lambda: sum(worker.state.shards for worker in self._workers) >= 4, 60)
+        began = time.monotonic()
+        for view in VIEWS:
+            built = view.on(db).rebuild(_AT_ONCE)
+            self._say(f"{view.name}: {built.groups:,} groups, out of {built.scanned:,} items")
+        self.story.summary_seconds = time.monotonic() - began
+
+    # -- live
+
+    def _live(self, db: Db, url: str, history: History, live: LiveFleet) -> None:
+        self._live_began = time.monotonic()
+        live.start()
+        self._age_out(db, history)
+        self._say(f"{self.scale.per_second:.0f} tests a second; {len(self._workers)} workers share the stream")
+        third = self.scale.seconds / 4
+        self._watch(live, third)
+        live.is_hot = True
+        self._event(f"{HOT} turns hot")
+        self._watch(live, third, until_hot=True)
+        self._watch(live, third / 2)
+        self._event("worker killed with -9")
+        self._kill(url)
+        live.spread(_SHARDS)
+        self._event(f"its feed spread over {_SHARDS} shards")
+        live.written.partitions.clear()
+        self._watch(live, third)
+        self.story.heat_after = dict(live.written.partitions)
+        self._watch(live, third / 2)
+        live.stop()
+        newest = live.feed.latest(HOT, 3)
+        self._say(f"{live.written.tests:,} live tests written; the feed of {HOT} reads in order over old and new shards: "
+                  + ", ".join(f"{each.latency_ms:.0f} ms" for each in newest))  # fmt: skip
+
+    def _age_out(self, db: Db, history: History) -> None:
+        """The oldest tests are given an end: the engine deletes them, and the stream takes them to the archive."""
+        over = datetime.now(UTC) - timedelta(seconds=30)
+        old = [replace(test, expires=over) for test in history.oldest(self._expiring)]
+        db.write_many(old).raise_for_failures()
+        self._event(f"{len(old):,} old tests expire")
+
+    @property
+    def _expiring(self) -> int:
+        return max(100, round(self.scale.tests * _EXPIRING_SHARE))
+
+    def _kill(self, url: str) -> None:
+        victim = self._workers.pop(0)
+        self._gone_handled += victim.state.handled
+        victim.kill()
+        self._say(
+            f"[red]killed[/] worker {victim.pid}; another starts, and takes its shards when their leases are over"
+        )
+        self._workers.append(WorkerProcess(url, self.folder, "latest").begin())
+
+    def _watch(self, live: LiveFleet, seconds: float, *, until_hot: bool = False) -> None:
+        """Look every half second; with ``until_hot``, say when one partition has most of the writes."""
+        end = time.monotonic() + seconds
+        live.written.partitions.clear()
+        while time.monotonic() < end:
+            time.sleep(0.5)
+            seen = dict(live.written.partitions)
+            total = sum(seen.values()) or 1
+            hottest = max(seen.items(), key=lambda entry: entry[1], default=("", 0))
+            self._sample(live, hottest[0], hottest[1] / total)
+            if until_hot and total > 300 and hottest[1] / total > _HOT_SHARE:
+                until_hot = False
+                self.story.heat_before = seen
+                self._say(
+                    f"[yellow]hot[/]: the partition {hottest[0]} takes {hottest[1] / total:.0%} of the feeds' writes"
+                )
+                self._event("seen: one partition takes most writes")
+
+    def _sample(self, live: LiveFleet, hottest: str, share: float) -> None:
+        handled = self._gone_handled + sum(worker.state.handled for worker in self._workers)
+        lag = max((worker.state.lag_seconds for worker in self._workers), default=0.0)
+        self.story.samples.append(Sample(self._since(), live.written.tests, handled, lag, share, hottest))
+
+    def _event(self, text: str) -> None:
+        self.story.events.append(Event(self._since(), text))
+
+    def _since(self) -> float:
+        return time.monotonic() - self._live_began
+
+    # -- the patterns
+
+    def _patterns(self, db: Db, history: History) -> None:
+        name = router_ids(self.scale.routers)[self.scale.routers // 2]
+        day = datetime.fromtimestamp((history.start + history.end) // 2, UTC)
+        asked: list[tuple[str, Callable[[], Any]]] = [
+            ("tests_of_router", lambda: tests_of_router(name)),
+            ("tests_between", lambda: tests_between(name, day, day + timedelta(days=1))),
+            ("router", lambda: router(name)),
+            ("routers_of_isp", lambda: routers_of_isp(isp_of(63))),
+        ]
+        plan = fleet.plan()
+        for label, question in asked:
+            assert db.meter is not None
+            db.meter.by_label.pop(label, None)
+            times, items = [], 0
+            for _ in range(30):
+                began = time.perf_counter()
+                items = len(list(db.fetch(question())))
+                times.append(time.perf_counter() - began)
+            usage = db.meter.by_label[label]
+            pattern = plan.pattern(label)
+            seen = PatternSeen(
+                label, f"{pattern.operation} {pattern.index or pattern.table}", 30, items, statistics.median(times) * 1000,
+                float(pattern.units_per_call), round(usage.read_units / 30, 2),
+            )  # fmt: skip
+            self.story.patterns.append(seen)
+            self._say(
+                f"{label:16} {seen.request:14} {items:>4} items  {seen.milliseconds:6.2f} ms  "
+                f"{seen.measured_units:g} RCU measured, {seen.planned_units:g} planned"
+            )
+
+    # -- the end
+
+    def _recount(self, db: Db, url: str, history: History, live: LiveFleet) -> None:
+        expired = self._expiring
+        wait_until(lambda: len(recount.unique_ids(self.folder, ARCHIVE)) >= expired and self._is_caught_up(), 60)
+        for worker in self._workers:
+            worker.stop()
+        # One more, which ends by itself when it has seen everything that was written.
+        self._workers = [WorkerProcess(url, self.folder, "latest", catch_up=True).begin()]
+        self._workers[0].wait()
+        self._workers = []
+        counted = recount.count_table(db)
+        self.story.alerts = len(live.written.alerts)
+        self.story.archived = len(recount.unique_ids(self.folder, ARCHIVE))
+        self.story.summaries, self.story.hours = recount.summaries(db)
+        expected = {
+            "tests": history.tests - expired + live.written.tests,
+            "alerts": live.written.alerts,
+            "expired": expired,
+        }
+        for check_ in recount.compare(db, counted, self.folder, expected):
+            self.story.checks.append(check_)
+            mark = "[green]agrees[/]" if check_.is_right else f"[red]differs: {check_.found:,}[/]"
+            self._say(f"{check_.what:46} {check_.expected:>12,}  {mark}")
+
+    def _is_caught_up(self) -> bool:
+        return all(worker.state.lag_seconds < 1.0 for worker in self._workers)
+
+
+def _plan_lines(plan: Plan) -> list[str]:
+    lines = []
+    for entity in plan.entities:
+        lines.append(f"{entity.name} in {entity.table}")
+        lines += [f"  {key.name:8} {key.template}" for key in entity.keys]
+    for pattern in plan.patterns:
+        lines.append(f"{pattern.name}: {pattern.operation} {pattern.index or pattern.table}")
+        lines += [f"  {pattern.key_condition}"] if pattern.key_condition else []
+    return lines

@@ -1,0 +1,113 @@
+"""The server and the workers of the demo, as processes of their own: one of them will be killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from stator.errors import ConfigurationError
+
+_APP = "stator.demo.app:app"
+
+
+class ServerProcess:
+    """``stator serve`` on a folder, on any free port of this machine."""
+
+    def __init__(self, folder: Path) -> None:
+        command = [sys.executable, "-m", "stator", "serve", "--port", "0", "--json", "--data", str(folder)]
+        self._process = subprocess.Popen(  # noqa: S603 - this program itself
+            [*command, "--durability", "process"], stdout=subprocess.PIPE, text=True
+        )
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise ConfigurationError("the server did not start", hint="`stator serve` says why")
+        self.url = str(json.loads(line)["url"])
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+
+@dataclass(slots=True)
+class WorkerState:
+    """What a worker last said of itself."""
+
+    handled: int = 0
+    parked: int = 0
+    lag_seconds: float = 0.0
+    shards: int = 0
+
+
+@dataclass(slots=True)
+class WorkerProcess:
+    """``stator work``, which tells its numbers as lines of JSON."""
+
+    url: str
+    folder: Path
+    start: str
+    catch_up: bool = False
+    state: WorkerState = field(default_factory=WorkerState)
+    _process: Any = None
+    _log: Any = None
+
+    def begin(self) -> WorkerProcess:
+        words = ["work", _APP, "--at", self.url, "--from", self.start, "--json", "--every", "0.5", "--lease", "4"]
+        words += ["--catch-up"] if self.catch_up else []
+        self._log = (self.folder / "workers.log").open("ab")
+        self._process = subprocess.Popen(  # noqa: S603 - this program itself
+            [sys.executable, "-m", "stator", *words],
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            env=os.environ | {"STATOR_DEMO_FOLDER": str(self.folder)},
+        )
+        threading.Thread(target=self._listen, daemon=True).start()
+        return self
+
+    def _listen(self) -> None:
+        for line in self._process.stdout:
+            facts = json.loads(line)
+            self.state = WorkerState(facts["handled"], facts["parked"], facts["lag_seconds"], facts["shards"])
+
+    @property
+    def pid(self) -> int:
+        return int(self._process.pid)
+
+    def kill(self) -> None:
+        """With -9: it has no time to say goodbye."""
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+        self._log.close()
+
+    def wait(self, seconds: float = 120.0) -> None:
+        """Until it has ended by itself."""
+        self._process.wait(timeout=seconds)
+        self._process.stdout.close()
+        self._log.close()
+
+    def stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(timeout=60)
+        self._process.stdout.close()
+        self._log.close()
+
+
+def wait_until(holds: Any, seconds: float) -> bool:
+    """Whether something came to hold in time."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if holds():
+            return True
+        time.sleep(0.1)
+    return bool(holds())

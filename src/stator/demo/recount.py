@@ -1,0 +1,123 @@
+"""The proof: every item is read again, and counted by hand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from stator.demo.app import ALERTS, ARCHIVE, per_isp_hour, per_router
+from stator.demo.fleet import ISPS, Test
+from stator.demo.story import Checked, IspSummary
+from stator.pipeline.views.sketch import Percentiles
+from stator.tables.db import Db
+
+_SEGMENTS: Final = 4
+
+
+@dataclass(slots=True)
+class Counted:
+    """What is in the table."""
+
+    tests: int = 0
+    by_router: Counter[str] = field(default_factory=Counter)
+    by_isp: Counter[str] = field(default_factory=Counter)
+    by_hour: Counter[tuple[str, str]] = field(default_factory=Counter)
+    latency_by_isp: Counter[str] = field(default_factory=Counter)
+
+
+def count_table(db: Db) -> Counted:
+    """Every test, one by one, by a parallel scan of the raw items."""
+    table = db.context.schema.of(Test).plan.table
+    total = Counted()
+    with ThreadPoolExecutor(_SEGMENTS) as threads:
+        for part in threads.map(lambda segment: _segment(db, table, segment), range(_SEGMENTS)):
+            total.tests += part.tests
+            total.by_router += part.by_router
+            total.by_isp += part.by_isp
+            total.by_hour += part.by_hour
+            total.latency_by_isp += part.latency_by_isp
+    return total
+
+
+def _segment(db: Db, table: str, segment: int) -> Counted:
+    part = Counted()
+    request: dict[str, Any] = {"TableName": table, "Segment": segment, "TotalSegments": _SEGMENTS}
+    while True:
+        page = db.call("Scan", request)
+        for item in page["Items"]:
+            if item.get("_type", {}).get("S") == "Test":
+                _add(part, item)
+        if "LastEvaluatedKey" not in page:
+            return part
+        request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+
+def _add(part: Counted, item: dict[str, Any]) -> None:
+    isp = item["isp"]["S"]
+    part.tests += 1
+    part.by_router[item["router_id"]["S"]] += 1
+    part.by_isp[isp] += 1
+    part.by_hour[isp, item["at"]["S"][:13]] += 1
+    part.latency_by_isp[isp] += round(float(item["latency_ms"]["N"]) * 10)
+
+
+def unique_ids(folder: Path, name: str) -> set[str]:
+    path = folder / name
+    if not path.exists():
+        return set()
+    return {orjson.loads(line)["id"] for line in path.read_bytes().splitlines()}
+
+
+def summaries(db: Db) -> tuple[list[IspSummary], list[tuple[str, int, float]]]:
+    """What the workers kept: for each provider over all hours, and the hours of the first."""
+    found, hours = [], []
+    for isp in ISPS:
+        rows = per_isp_hour.on(db).all(isp=isp)
+        tests = sum(row.tests for row in rows)
+        if not tests:
+            continue
+        mean = sum(float(row.latency or 0) * row.tests for row in rows) / tests
+        buckets: Counter[str] = Counter()
+        for row in rows:
+            buckets.update(row.spread.counts)
+        spread = Percentiles(buckets, rows[0].spread.accuracy)
+        found.append(IspSummary(isp, tests, mean, *(float(spread[percent] or 0) for percent in (50, 95, 99))))
+        if isp == ISPS[0]:
+            hours = [(row.at.isoformat(), row.tests, float(row.latency or 0)) for row in rows]
+    return found, hours
+
+
+def compare(db: Db, counted: Counted, folder: Path, expected: dict[str, Any]) -> Iterator[Checked]:
+    """The table against what was written, and what the workers kept against the table."""
+    yield Checked("tests in the table", expected["tests"], counted.tests)
+    kept = {isp: {row.at.isoformat()[:13]: row for row in per_isp_hour.on(db).all(isp=isp)} for isp in ISPS}
+    yield Checked(
+        "tests in the summaries by provider and hour",
+        counted.tests,
+        sum(row.tests for rows in kept.values() for row in rows.values()),
+    )
+    agreeing = sum(
+        hour in kept[isp] and kept[isp][hour].tests == count for (isp, hour), count in counted.by_hour.items()
+    )
+    yield Checked("hours of a provider that agree", len(counted.by_hour), agreeing)
+    latency = {
+        isp: sum(round(float(row.latency or 0) * row.tests * 10) for row in rows.values()) for isp, rows in kept.items()
+    }
+    close = sum(abs(latency[isp] - total) <= len(kept[isp]) for isp, total in counted.latency_by_isp.items())
+    yield Checked("providers whose summed latency agrees", len(counted.latency_by_isp), close)
+    routers = per_router.on(db)
+    right = sum(
+        (row := routers.get(router_id=router)) is not None and row.tests == count
+        for router, count in counted.by_router.items()
+    )
+    yield Checked("routers whose summary agrees", len(counted.by_router), right)
+    alerts = unique_ids(folder, ALERTS)
+    yield Checked("alerts for bad latency", len(expected["alerts"]), len(alerts & expected["alerts"]))
+    yield Checked("alerts for nothing", 0, len(alerts - expected["alerts"]))
+    yield Checked("tests aged out to the archive", expected["expired"], len(unique_ids(folder, ARCHIVE)))

@@ -1,0 +1,87 @@
+"""What was seen while the demo ran: the numbers behind the report, in the terminal and on the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One moment: seconds since the live part began."""
+
+    at: float
+    written: int
+    handled: int
+    lag_seconds: float
+    hottest_share: float
+    hottest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PatternSeen:
+    """A pattern of the design, asked a number of times: what the plan said it costs, and what it did."""
+
+    name: str
+    request: str
+    calls: int
+    items: int
+    milliseconds: float
+    planned_units: float
+    measured_units: float
+
+
+@dataclass(frozen=True, slots=True)
+class IspSummary:
+    isp: str
+    tests: int
+    mean: float
+    p50: float
+    p95: float
+    p99: float
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One sum of the recount."""
+
+    what: str
+    expected: int
+    found: int
+
+    @property
+    def is_right(self) -> bool:
+        return self.expected == self.found
+
+
+@dataclass(slots=True)
+class Story:
+    dollars_per_month: float = 0.0
+    findings: list[str] = field(default_factory=list)
+    plan_lines: list[str] = field(default_factory=list)
+    routers: int = 0
+    history_tests: int = 0
+    parquet_bytes: int = 0
+    load_seconds: float = 0.0
+    load_units: float = 0.0
+    summary_seconds: float = 0.0
+    patterns: list[PatternSeen] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    heat_before: dict[str, int] = field(default_factory=dict)
+    heat_after: dict[str, int] = field(default_factory=dict)
+    summaries: list[IspSummary] = field(default_factory=list)
+    hours: list[tuple[str, int, float]] = field(default_factory=list)
+    alerts: int = 0
+    archived: int = 0
+    checks: list[Checked] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def is_whole(self) -> bool:
+        return bool(self.checks) and all(check.is_right for check in self.checks)

@@ -1,0 +1,121 @@
+"""Merging the partials of shards that ended, so that a group does not grow with time.
+
+A partial may be merged when nobody can write it any more: its shard's lease has ended for an hour, or is forgotten, which happens a day later. One transaction adds it to the
+partial named BASE and empties it: it stays, marked ``merged``, and BASE names it in ``merged``, until the next merge takes it away. For a reader's Query may see the one
+before and the other after: it leaves out partials that BASE names, and reads again when it sees one marked that BASE does not name (reading.py).
+
+It is done when a shard has written a group for the first time, for that is when a group grows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any, Final
+
+from stator.errors import ConnectionTrouble, ServiceError
+from stator.model.values import Item
+from stator.patterns.listing import prefix_query, query_all
+from stator.pipeline.views.layout import BASE, LABEL, Group, Layout
+from stator.pipeline.views.metrics import EXACT
+from stator.pipeline.workers.leases import LeaseTable
+from stator.tables.context import Context
+from stator.tables.expressions import Expressions
+from stator.tables.work import Call, Work
+
+SAFE_SECONDS: Final = 3600.0
+_AT_ONCE: Final = 20
+_TURN_GROUPS: Final = 5
+
+
+class Compacting:
+    def __init__(self, context: Context, layout: Layout) -> None:
+        self._context = context
+        self._layout = layout
+
+    def some(self, app: str, fresh: dict[tuple[int, Group], None]) -> Work[None]:
+        """Look after a few of the groups that have grown."""
+        if not fresh:
+            return
+        try:
+            over = yield from self._over(app)
+        except (ServiceError, ConnectionTrouble):
+            return
+        for _ in range(min(_TURN_GROUPS, len(fresh))):
+            try:
+                generation, group = fresh.popitem()[0]
+            except KeyError:
+                return  # another thread has taken the last
+            try:
+                yield from self.merge(generation, group, over)
+            except (ServiceError, ConnectionTrouble):
+                continue  # somebody else is at it, or it is for the next time: nothing depends on it
+
+    def _over(self, app: str) -> Work[Any]:
+        """Tells whether a shard is one that nobody can hold any more."""
+        leases = (yield from LeaseTable(self._context, app, 1.0, 0.0).load()).leases.values()
+        limit = self._context.now() - SAFE_SECONDS
+        live = {lease.shard for lease in leases if not lease.is_ended or lease.ended_at > limit}
+        return lambda shard: shard not in live
+
+    def merge(self, generation: int, group: Group, over: Any) -> Work[int]:
+        """How many partials were merged."""
+        request = prefix_query(self._layout.place, self._layout.partials(generation, group.by), f"{group.bucket}#")
+        items = yield from query_all(request, LABEL)
+        named = {self._layout.split_partial(item)[1]: item for item in items}
+        base = named.pop(BASE, None)
+        old = {name: item for name, item in named.items() if not name.startswith("~") and over(name)}
+        done = {name: item for name, item in old.items() if "merged" in item}
+        fresh = [(name, item) for name, item in old.items() if "merged" not in item][:_AT_ONCE]
+        if not fresh:
+            return 0
+        for item in done.values():
+            yield Call("DeleteItem", {"TableName": self._layout.place.table, "Key": self._key(item)}, LABEL)
+        yield Call("TransactWriteItems", {"TransactItems": self._merged(generation, group, base, fresh)}, LABEL)
+        return len(fresh)
+
+    def _merged(self, generation: int, group: Group, base: Item | None, fresh: list[tuple[str, Item]]) -> list[Any]:
+        """BASE is written by mergers alone, and whole: as many numbers as a sketch has do not go into an update."""
+        count = 0 if base is None else int(base["merges"]["N"])
+        merged = self._layout.partial(generation, group, BASE)
+        sums = added([item for _, item in fresh] + ([] if base is None else [base]))
+        merged |= {name: {"N": str(amount)} for name, amount in sums.items() if amount}
+        merged["merged"] = {"SS": sorted(name for name, _ in fresh)}
+        merged["merges"] = {"N": str(count + 1)}
+        ttl = self._layout.place.ttl
+        if ttl in fresh[0][1]:
+            merged[ttl] = fresh[0][1][ttl]
+        written = Expressions()
+        merges = written.name("merges")
+        as_seen = f"attribute_not_exists({merges})" if base is None else f"{merges} = {written.value(base['merges'])}"
+        put = written.into({"TableName": self._layout.place.table, "Item": merged, "ConditionExpression": as_seen})
+        return [{"Put": put}, *(self._emptied(item) for _, item in fresh)]
+
+    def _emptied(self, item: Item) -> dict[str, Any]:
+        """The partial without its numbers, if nobody has written it since it was read."""
+        written = Expressions()
+        left = {**self._key(item), "applied": item["applied"], "merged": {"BOOL": True}}
+        ttl = self._layout.place.ttl
+        if ttl in item:
+            left[ttl] = item[ttl]
+        condition = f"{written.name('applied')} = {written.value(item['applied'])} AND attribute_not_exists({written.name('merged')})"
+        return {
+            "Put": written.into({"TableName": self._layout.place.table, "Item": left, "ConditionExpression": condition})
+        }
+
+    def _key(self, item: Item) -> Item:
+        return {name: item[name] for name in (self._layout.place.partition, self._layout.place.sort)}
+
+
+def added(items: Iterable[Item]) -> dict[str, Decimal]:
+    """The numbers of partials, summed."""
+    sums: dict[str, Decimal] = {}
+    for item in items:
+        for name, value in item.items():
+            if name in _OWN or "N" not in value or name.startswith("_"):
+                continue
+            sums[name] = EXACT.add(sums.get(name, Decimal(0)), Decimal(value["N"]))
+    return sums
+
+
+_OWN: Final = frozenset({"applied", "merged", "merges"})

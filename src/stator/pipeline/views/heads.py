@@ -1,0 +1,106 @@
+"""Which generations of a view there are: the one that is read, and one that is being built beside it.
+
+Workers look at the head when they begin with a shard and then every few seconds (``attend``). One that sees a generation in the making for the first time
+writes down from which position of its shard on it has the changes, in a transaction with a check of the lease; from then on it writes both. So the
+changes after that position are in the new generation, each once, and those up to it are not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from stator.errors import ConditionFailed, ConfigurationError, LeaseLost, TransactionCanceled
+from stator.model.values import Item
+from stator.patterns.listing import prefix_query, query_all
+from stator.pipeline.views.layout import LABEL, Layout
+from stator.pipeline.workers.subscribers import Scope
+from stator.tables.expressions import Expressions
+from stator.tables.work import Call, Work
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    app: str
+    generation: int
+    building: int | None = None
+
+    @property
+    def written(self) -> tuple[int, ...]:
+        """The generations that changes go to."""
+        return (self.generation,) if self.building is None else (self.generation, self.building)
+
+
+class Heads:
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+
+    def load(self) -> Work[Head | None]:
+        request = {"TableName": self._layout.place.table, "Key": self._layout.head(), "ConsistentRead": True}
+        reply = yield Call("GetItem", request, LABEL)
+        return read_head(reply["Item"]) if "Item" in reply else None
+
+    def attend(self, scope: Scope, position: str) -> Work[Head]:
+        """The head, with this shard's start written down where a generation is being built."""
+        head = yield from self.begun(scope.group)
+        if head.building is not None:
+            yield from self._start(scope, head.building, position)
+        return head
+
+    def begun(self, app: str) -> Work[Head]:
+        """The head, made where there is none."""
+        head = yield from self.load()
+        if head is None:
+            head = yield from self._create(app)
+        if head.app != app:
+            raise ConfigurationError(
+                f"the view {self._layout.name} is kept by the app {head.app}, not {app}",
+                hint="a view belongs to one app: give it another name here",
+            )
+        return head
+
+    def _create(self, app: str) -> Work[Head]:
+        written = Expressions()
+        item: Item = {**self._layout.head(), "app": {"S": app}, "generation": {"N": "1"}}
+        request = {
+            "TableName": self._layout.place.table,
+            "Item": item,
+            "ConditionExpression": f"attribute_not_exists({written.name('app')})",
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+        try:
+            yield Call("PutItem", written.into(request), LABEL)
+        except ConditionFailed as refused:
+            if refused.item:
+                return read_head(refused.item)
+            return (yield from self.load()) or Head(app, 1)
+        return read_head(item)
+
+    def _start(self, scope: Scope, generation: int, position: str) -> Work[None]:
+        assert scope.guard is not None
+        written = Expressions()
+        put: dict[str, Any] = {
+            "TableName": self._layout.place.table,
+            "Item": {**self._layout.start(generation, scope.shard), "position": {"S": position}},
+            "ConditionExpression": f"attribute_not_exists({written.name('position')})",
+        }
+        try:
+            yield Call("TransactWriteItems", {"TransactItems": [scope.guard(), {"Put": written.into(put)}]}, LABEL)
+        except TransactionCanceled as cancelled:
+            codes = [reason.get("Code") for reason in cancelled.reasons]
+            if codes[0] == "ConditionalCheckFailed":
+                raise LeaseLost(f"the lease on {scope.shard} was lost") from None
+            if codes[1] != "ConditionalCheckFailed":
+                raise
+
+    def starts(self, generation: int) -> Work[dict[str, str]]:
+        """From which position of each shard on a generation has the changes."""
+        prefix = self._layout.start_prefix(generation)
+        items = yield from query_all(prefix_query(self._layout.place, self._layout.directory, prefix), LABEL)
+        sort = self._layout.place.sort
+        return {item[sort]["S"].removeprefix(prefix): item["position"]["S"] for item in items}
+
+
+def read_head(item: Item) -> Head:
+    building = int(item["building"]["N"]) if "building" in item else None
+    return Head(item["app"]["S"], int(item["generation"]["N"]), building)

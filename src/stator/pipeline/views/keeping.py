@@ -1,0 +1,140 @@
+"""The part of a view that works: it takes changes, as a subscriber of an app, and writes what they make of the view."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import DecimalException
+from typing import Any
+
+from stator.errors import ConfigurationError, DesignError, ImageNotShown
+from stator.pipeline.views.compacting import Compacting
+from stator.pipeline.views.heads import Heads
+from stator.pipeline.views.layout import Layout
+from stator.pipeline.views.partials import Measured, Partials
+from stator.pipeline.views.ranks import Ranks
+from stator.pipeline.views.sources import Declaration, Source
+from stator.pipeline.workers.change import Record, key_mark
+from stator.pipeline.workers.subscribers import Failure, Scope
+from stator.tables.context import Context
+from stator.tables.work import Work
+
+_REMEMBERED_SCOPES = 1000
+
+
+class Kept:
+    """A view on one database."""
+
+    def __init__(self, name: str, declared: Declaration, context: Context, *, has_sums: bool) -> None:
+        self.context = context
+        self.source = Source(declared, context.schema.of(declared.entity))
+        self.layout = Layout(context.schema.place, name)
+        self.heads = Heads(self.layout)
+        self.partials = Partials(context, self.layout, self.source)
+        self.ranks = Ranks(context, self.layout, self.source.end)
+        self.compacting = Compacting(context, self.layout)
+        self.has_sums = has_sums
+        self._generations: dict[tuple[str, int], tuple[int, ...]] = {}
+
+    def attend(self, scope: Scope, position: str) -> Work[None]:
+        head = yield from self.heads.attend(scope, position)
+        if len(self._generations) > _REMEMBERED_SCOPES:
+            self._generations.pop(next(iter(self._generations)))
+        self._generations[scope.shard, scope.fence] = head.written
+        yield from self.compacting.some(scope.group, self.partials.fresh)
+
+    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
+        generations = self._generations.get((scope.shard, scope.fence))
+        if generations is None:
+            generations = (yield from self.heads.begun(scope.group)).written
+        measured, failures = self.measured(records)
+        for generation in generations:
+            if self.has_sums:
+                shard = scope.shard
+                if scope.is_retry and measured:
+                    shard = f"~{key_mark(records[0].table, records[0].key)}"
+                yield from self.partials.apply(generation, shard, measured, scope.check)
+            if self.source.orders:
+                yield from self.ranks.apply(generation, scope.stream, measured, scope.check)
+        return failures
+
+    def measured(self, records: Sequence[Record]) -> tuple[list[Measured], list[Failure]]:
+        now = self.context.now()
+        found, failures = [], []
+        for record in records:
+            try:
+                found.append(self._measured(record, now))
+            except (DesignError, DecimalException) as error:  # the image does not decode, or is of no number to add
+                failures.append(Failure(record, error))
+        return found, failures
+
+    def _measured(self, record: Record, now: float) -> Measured:
+        if (record.kind != "INSERT" and record.old is None) or (record.kind != "REMOVE" and record.new is None):
+            raise ImageNotShown("NEW_AND_OLD_IMAGES")
+        # The mark is wanted for rows, and for the partial of a retry.
+        mark = key_mark(record.table, record.key) if self.source.orders else ""
+        return Measured(
+            record, mark, self.source.counted(record.old, mark, now), self.source.counted(record.new, mark, now)
+        )
+
+    def wants(self, record: Record) -> bool:
+        of = self.source.of
+        if record.table != of.table.name:
+            return False
+        discriminator = of.plan.discriminator
+        if discriminator is None:
+            return True
+        wanted = {"S": of.name}
+        return any(image is not None and image.get(discriminator) == wanted for image in (record.new, record.old)) or (
+            record.new is None and record.old is None
+        )
+
+
+class Keeper:
+    """A subscriber that counts each change once, however often it comes. What views and projections have in common."""
+
+    is_exact = True
+
+    def __init__(self, name: str, declared: Declaration, *, has_sums: bool) -> None:
+        if not name or not name.replace("_", "a").replace("-", "a").isalnum():
+            raise DesignError(f"{name!r} is no name for a view", hint="letters, digits, - and _, such as isp_hours")
+        self._name = name
+        self._declared = declared
+        self._has_sums = has_sums
+        self._kept: list[Kept] = []
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def kept(self, context: Context) -> Kept:
+        for each in self._kept:
+            if each.context is context:
+                return each
+        made = Kept(self._name, self._declared, context, has_sums=self._has_sums)
+        self._kept = [*self._kept[-7:], made]
+        return made
+
+    def prepare(self, context: Context) -> None:
+        self.kept(context)
+
+    def wants(self, record: Record, context: Context) -> bool:
+        return self.kept(context).wants(record)
+
+    def attend(self, scope: Scope, position: str) -> Work[None]:
+        """Look whether the view is being built anew (heads.py). Called before a shard's first batch, and now and then."""
+        return self.kept(scope.context).attend(scope, position)
+
+    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
+        if not scope.shard:
+            raise ConfigurationError(
+                f"the view {self._name} has to know which shard a change is from", hint="run its app with `stator work`"
+            )
+        return self.kept(scope.context).handle(records, scope)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._name} of {self._declared.entity.__name__}>"
+
+
+def as_fields(given: Sequence[Any] | Any) -> tuple[Any, ...]:
+    """One field, or several."""
+    return tuple(given) if isinstance(given, (list, tuple)) else (given,)

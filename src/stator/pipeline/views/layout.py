@@ -1,0 +1,78 @@
+"""Where a view's items are. The keys are shown in the package's header."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from stator.design.keys import AFTER, SEPARATOR, escape
+from stator.model.values import Item
+from stator.tables.schema import Place
+
+NO_BUCKET: Final = "ALL"
+BASE: Final = "BASE"
+LABEL: Final = "view"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group and bucket as texts of keys."""
+
+    by: str
+    bucket: str = NO_BUCKET
+
+
+class Layout:
+    def __init__(self, place: Place, name: str) -> None:
+        self.place = place
+        self.name = name
+        self._start = f"VIEW#{escape(name)}"
+
+    @property
+    def directory(self) -> str:
+        """The partition of the head and the starts."""
+        return self._start
+
+    def head(self) -> Item:
+        return self.place.key(self._start, "HEAD")
+
+    def start(self, generation: int, shard: str) -> Item:
+        return self.place.key(self._start, f"{self.start_prefix(generation)}{shard}")
+
+    def start_prefix(self, generation: int) -> str:
+        return f"START#{generation}#"
+
+    def prefix(self, generation: int) -> str:
+        """What all partitions of a generation begin with."""
+        return f"{self._start}#{generation}#"
+
+    def groups(self, generation: int) -> str:
+        return f"{self.prefix(generation)}G"
+
+    def group(self, generation: int, by: str) -> Item:
+        return self.place.key(self.groups(generation), by or NO_BUCKET)
+
+    def partials(self, generation: int, by: str) -> str:
+        return f"{self.prefix(generation)}P#{by}"
+
+    def partial(self, generation: int, group: Group, shard: str) -> Item:
+        return self.place.key(self.partials(generation, group.by), f"{group.bucket}{SEPARATOR}{shard}")
+
+    def rows(self, generation: int, group: Group) -> str:
+        return f"{self.prefix(generation)}R#{group.by}{SEPARATOR}{group.bucket}"
+
+    def row(self, generation: int, group: Group, sort: str) -> Item:
+        return self.place.key(self.rows(generation, group), sort)
+
+    def state(self, generation: int, mark: str) -> Item:
+        return self.place.key(f"{self.prefix(generation)}S#{mark}", "STATE")
+
+    def split_partial(self, item: Item) -> tuple[str, str]:
+        """The bucket of a partial, and its shard."""
+        bucket, _, shard = item[self.place.sort]["S"].partition(SEPARATOR)
+        return bucket, shard
+
+
+def after(bucket: str) -> str:
+    """Behind every partial of a bucket."""
+    return bucket + AFTER

@@ -1,0 +1,146 @@
+"""What a view tells of a group: ``count()``, ``sum_of(field)``, ``avg(field)``, ``percentiles(field)``, ``minimum(field)``, ``maximum(field)``, ``top(n, by=field)``,
+``latest(by=field)``.
+
+Fields are named on their class, as in ``avg(Test.latency_ms)``. A source whose field is None counts for none of its metrics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Context as Arithmetic
+from decimal import Decimal
+from typing import Any, Final
+
+from stator.design.conditions import FieldRef
+from stator.errors import DesignError
+from stator.model.limits import NUMBER_DIGITS
+from stator.pipeline.views.sketch import Percentiles, bucket_of
+
+Number = int | Decimal
+Totals = Mapping[str, Decimal]
+
+_DIVISION: Final = Arithmetic(prec=NUMBER_DIGITS)
+# DynamoDB's numbers go from 1e-130 to 1e126: wide enough for sums of them to be exact.
+EXACT: Final = Arithmetic(prec=300)
+
+
+@dataclass(frozen=True, slots=True)
+class Additive:
+    """A metric that is a sum. ``parts`` gives the attributes that a source's value adds to, and how much; ``read`` makes the result of their totals."""
+
+    field: FieldRef | None
+    parts: Callable[[str, Any], Iterator[tuple[str, Number]]]
+    read: Callable[[str, Totals, type], Any]
+    numeric: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """A metric that looks at the first ``count`` sources in the order of a field. ``copies`` are the fields kept of each; None for all of them."""
+
+    field: FieldRef
+    descending: bool
+    count: int
+    gives: str
+    copies: tuple[FieldRef, ...] | None = None
+
+
+Metric = Additive | Ordered
+
+
+def field_of(given: Any, what: str) -> FieldRef:
+    if not isinstance(given, FieldRef) or len(given.path) != 1:
+        raise DesignError(f"{what} is {given!r}, not a field", hint="name it on its class, as in Order.total")
+    return given
+
+
+def exact(value: Any) -> Number:
+    """A number as DynamoDB adds it: without the noise of binary fractions."""
+    return Decimal(repr(value)) if isinstance(value, float) else value
+
+
+# -- sums
+
+
+def count(of: Any = None) -> Additive:
+    """How many sources there are; with a field, how many have one that is not None."""
+    if of is None:
+        return Additive(None, lambda name, value: iter(()), lambda name, totals, kind: int(totals.get("n", 0)))
+    return Additive(
+        field_of(of, "count(of)"),
+        lambda name, value: iter([(f"c:{name}", 1)]),
+        lambda name, totals, kind: int(totals.get(f"c:{name}", 0)),
+        numeric=False,
+    )
+
+
+def sum_of(of: Any) -> Additive:
+    def parts(name: str, value: Any) -> Iterator[tuple[str, Number]]:
+        yield f"s:{name}", exact(value)
+
+    return Additive(
+        field_of(of, "sum_of(of)"), parts, lambda name, totals, kind: kind(totals.get(f"s:{name}", Decimal(0)))
+    )
+
+
+def avg(of: Any) -> Additive:
+    """The mean; None when no source has the field."""
+
+    def parts(name: str, value: Any) -> Iterator[tuple[str, Number]]:
+        yield f"s:{name}", exact(value)
+        yield f"c:{name}", 1
+
+    def read(name: str, totals: Totals, kind: type) -> Any:
+        counted = totals.get(f"c:{name}", Decimal(0))
+        if not counted:
+            return None
+        mean = _DIVISION.divide(totals.get(f"s:{name}", Decimal(0)), counted)
+        return mean if kind is Decimal else float(mean)
+
+    return Additive(field_of(of, "avg(of)"), parts, read)
+
+
+def percentiles(of: Any, *, accuracy: float = 0.02) -> Additive:
+    """A sketch that tells every percentile within a relative error: ``row.spread[99]``. Halving ``accuracy`` doubles the numbers kept."""
+    if not 0.001 <= accuracy <= 0.5:
+        raise DesignError(f"percentiles(accuracy={accuracy})", hint="between 0.001 and 0.5; 0.02 is within 2 percent")
+
+    def parts(name: str, value: Any) -> Iterator[tuple[str, Number]]:
+        yield f"b:{name}:{bucket_of(float(value), accuracy)}", 1
+
+    def read(name: str, totals: Totals, kind: type) -> Percentiles:
+        start = f"b:{name}:"
+        counts = {
+            attribute[len(start) :]: int(each) for attribute, each in totals.items() if attribute.startswith(start)
+        }
+        return Percentiles({bucket: each for bucket, each in counts.items() if each}, accuracy)
+
+    return Additive(field_of(of, "percentiles(of)"), parts, read)
+
+
+# -- orders
+
+
+def minimum(of: Any) -> Ordered:
+    return Ordered(field_of(of, "minimum(of)"), descending=False, count=1, gives="value", copies=())
+
+
+def maximum(of: Any) -> Ordered:
+    return Ordered(field_of(of, "maximum(of)"), descending=True, count=1, gives="value", copies=())
+
+
+def top(count: int, *, by: Any, lowest: bool = False, fields: Sequence[Any] | None = None) -> Ordered:
+    """The sources with the greatest values of a field, or the ``lowest``, in order. ``fields`` are what to keep of each: the whole source without."""
+    if not 1 <= count <= 1000:
+        raise DesignError(f"top({count})", hint="between 1 and 1000")
+    return Ordered(field_of(by, "top(by)"), not lowest, count, "many", _copies(fields))
+
+
+def latest(*, by: Any, fields: Sequence[Any] | None = None) -> Ordered:
+    """The source with the greatest value of a field, such as a time."""
+    return Ordered(field_of(by, "latest(by)"), descending=True, count=1, gives="one", copies=_copies(fields))
+
+
+def _copies(fields: Sequence[Any] | None) -> tuple[FieldRef, ...] | None:
+    return None if fields is None else tuple(field_of(each, "fields") for each in fields)

@@ -1,0 +1,170 @@
+"""Sums: the difference that a batch makes to each group, added once (see the package's header)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from stator.errors import ConditionFailed
+from stator.pipeline.views.layout import LABEL, Group, Layout
+from stator.pipeline.views.metrics import EXACT, Number
+from stator.pipeline.views.sources import Counted, Source
+from stator.pipeline.views.trying import steadily
+from stator.pipeline.workers.change import Record
+from stator.tables.context import Context
+from stator.tables.expressions import Expressions
+from stator.tables.work import Call, Gather, Work, gathered
+
+# An expression may have 4 KB and 300 operators (AWS, "Expressions in DynamoDB", limits); each number takes about 14 bytes.
+_MAX_NUMBERS: Final = 120
+_REMEMBERED: Final = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A change, and what its item counted for before and after."""
+
+    record: Record
+    mark: str
+    old: Counted | None
+    new: Counted | None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What one change adds to one group."""
+
+    sequence: str
+    sums: dict[str, Number]
+    sign: int
+
+
+def padded(sequence: str) -> str:
+    """A sequence number, of up to 40 digits, as text that sorts as it does: a Number of DynamoDB has 38."""
+    return sequence.rjust(40, "0")
+
+
+class Partials:
+    """``fresh`` are the groups that got a partial they did not have: those that may have some to merge."""
+
+    def __init__(self, context: Context, layout: Layout, source: Source) -> None:
+        self._context = context
+        self._layout = layout
+        self._source = source
+        self._applied: dict[tuple[int, Group, str], str] = {}
+        self._listed: set[tuple[int, str]] = set()
+        self.fresh: dict[tuple[int, Group], None] = {}
+
+    def apply(self, generation: int, shard: str, measured: Iterable[Measured], check: Callable[[], Any]) -> Work[None]:
+        groups = _by_group(measured)
+        if not groups:
+            return
+        yield from steadily(self._context, check, partial(self._list, generation, {group.by for group in groups}))
+        parts = [self._add(generation, group, shard, entries, check) for group, entries in groups.items()]
+        gathered((yield Gather(parts)))
+
+    def _list(self, generation: int, names: set[str]) -> Work[None]:
+        """Make the groups known, before anything is counted in them."""
+        unknown = [by for by in sorted(names) if (generation, by) not in self._listed]
+        if len(self._listed) > _REMEMBERED:
+            self._listed.clear()
+        calls = [
+            Call("PutItem", {"TableName": self._layout.place.table, "Item": self._layout.group(generation, by)}, LABEL)
+            for by in unknown
+        ]
+        gathered((yield Gather(calls)) if calls else ())
+        self._listed.update((generation, by) for by in unknown)
+
+    def _add(
+        self, generation: int, group: Group, shard: str, entries: Sequence[Entry], check: Callable[[], Any]
+    ) -> Work[None]:
+        key = (generation, group, shard)
+        while True:
+            applied = self._applied.get(key, "")
+            left = [entry for entry in entries if entry.sequence > applied]
+            if not left:
+                return
+            part, sums = _first_part(left)
+            call = Call("UpdateItem", self._request(generation, group, shard, part, sums), LABEL)
+            try:
+                reply = yield from steadily(self._context, check, partial(_made, call))
+            except ConditionFailed as refused:
+                self._remember(key, refused.item["applied"]["S"])
+            else:
+                self._remember(key, part[-1].sequence)
+                if not reply.get("Attributes"):
+                    self.fresh[generation, group] = None
+
+    def _remember(self, key: tuple[int, Group, str], sequence: str) -> None:
+        if len(self._applied) > _REMEMBERED:
+            self._applied.clear()  # it is a shortcut: what is not remembered is told by a refusal
+        self._applied[key] = sequence
+
+    def _request(
+        self, generation: int, group: Group, shard: str, entries: Sequence[Entry], sums: dict[str, Number]
+    ) -> dict[str, Any]:
+        written = Expressions()
+        applied = written.name("applied")
+        # Where changes cancel each other out, that they are applied is written all the same: one of them may come again without the other.
+        changes = f"SET {applied} = {written.value({'S': entries[-1].sequence})}"
+        end = self._source.end(group.bucket)
+        if end is not None:
+            changes += f", {written.name(self._layout.place.ttl)} = {written.value({'N': str(int(end))})}"
+        added = [f"{written.name(name)} {written.value({'N': str(amount)})}" for name, amount in sums.items() if amount]
+        if added:
+            changes += f" ADD {', '.join(added)}"
+        first = written.value({"S": entries[0].sequence})
+        return written.into(
+            {
+                "TableName": self._layout.place.table,
+                "Key": self._layout.partial(generation, group, shard),
+                "UpdateExpression": changes,
+                "ConditionExpression": f"attribute_not_exists({applied}) OR {applied} < {first}",
+                "ReturnValues": "UPDATED_OLD",
+                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+            }
+        )
+
+
+def _made(call: Call) -> Work[dict[str, Any]]:
+    reply: dict[str, Any] = yield call
+    return reply
+
+
+def _by_group(measured: Iterable[Measured]) -> dict[Group, list[Entry]]:
+    """What each group gains and loses, in the stream's order. A change that makes no difference is left out: so it is each time it comes."""
+    found: dict[Group, list[Entry]] = {}
+    for each in measured:
+        old, new = each.old, each.new
+        if old is not None and new is not None and old.group == new.group and old.sums == new.sums:
+            continue
+        sequence = padded(each.record.sequence)
+        if old is not None:
+            found.setdefault(old.group, []).append(Entry(sequence, old.sums, -1))
+        if new is not None:
+            found.setdefault(new.group, []).append(Entry(sequence, new.sums, 1))
+    return found
+
+
+def _first_part(entries: Sequence[Entry]) -> tuple[list[Entry], dict[str, Number]]:
+    """As many changes as go into one request, whole ones, and their sum."""
+    taken: list[Entry] = []
+    sums: dict[str, Number] = {}
+    for entry in entries:
+        is_same = taken and taken[-1].sequence == entry.sequence
+        if len(sums) > _MAX_NUMBERS and not is_same:
+            break
+        taken.append(entry)
+        add(sums, entry.sums, entry.sign)
+    return taken, sums
+
+
+def add(sums: dict[str, Number], more: dict[str, Number], sign: int = 1) -> None:
+    for name, amount in more.items():
+        before = sums.get(name, 0)
+        if type(before) is int and type(amount) is int:
+            sums[name] = before + sign * amount
+        else:
+            sums[name] = EXACT.add(before, amount) if sign > 0 else EXACT.subtract(before, amount)

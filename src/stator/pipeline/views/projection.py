@@ -1,0 +1,66 @@
+"""``Projection``: copies of chosen fields of every item, under another key, kept up to date by a stream app.
+
+by_email = Projection("by_email", of=User, key=User.email, sort=User.joined, fields=[User.user_id, User.name])
+app.add(by_email)
+by_email.on(db).first(email="anna@example.org").user_id
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stator.patterns.operation import D, operation
+from stator.pipeline.views.keeping import Keeper, Kept, as_fields
+from stator.pipeline.views.metrics import Ordered, field_of
+from stator.pipeline.views.reading import KeptReader, check_groupable, ranked
+from stator.pipeline.views.sources import Declaration
+from stator.tables.work import Work
+
+
+class Projection(Keeper):
+    def __init__(
+        self,
+        name: str,
+        /,
+        *,
+        of: type[Any],
+        key: Sequence[Any] | Any,
+        sort: Any = None,
+        fields: Sequence[Any] | None = None,
+        where: Any = None,
+    ) -> None:
+        """Items are found by all fields of ``key`` and come in the order of ``sort``; ``fields`` are what is copied: everything without. Items for which ``where``
+        does not hold, or that have None in one of those fields, are not there."""
+        keys = tuple(field_of(each, "key") for each in as_fields(key))
+        check_groupable(keys)
+        order = keys[0] if sort is None else field_of(sort, "sort")
+        copies = None if fields is None else tuple(field_of(each, "fields") for each in (*keys, *fields))
+        self.rows = Ordered(order, descending=False, count=1, gives="many", copies=copies)
+        super().__init__(name, Declaration(of, keys, None, where, None, {"rows": self.rows}), has_sums=False)
+
+    def on(self, db: D) -> ProjectionReader[D]:
+        return ProjectionReader(db, self.kept(db.context), self.rows)
+
+
+class ProjectionReader(KeptReader[D]):
+    """Entities, or rows of the fields that are copied."""
+
+    def __init__(self, db: D, kept: Kept, rows: Ordered) -> None:
+        super().__init__(db, kept)
+        self._rows = rows
+
+    @operation
+    def find(self, limit: int = 1000, /, *, newest_first: bool = False, **key: Any) -> Work[list[Any]]:
+        """Those with this key, in order."""
+        group = self._kept.source.asked(key, with_bucket=False)
+        generation = yield from self._generation()
+        rows = Ordered(self._rows.field, newest_first, limit, "many", self._rows.copies)
+        found: list[Any] = yield from ranked(self._kept, generation, group, rows)
+        return found
+
+    @operation
+    def first(self, /, **key: Any) -> Work[Any]:
+        """The first with this key; None if there is none."""
+        found = yield from self.find.work(1, **key)
+        return found[0] if found else None

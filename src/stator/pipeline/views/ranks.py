@@ -1,0 +1,148 @@
+"""Rows in order: each source's own, moved as it changes, with a state that makes every change count once (see the package's header)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from stator.errors import TransactionCanceled
+from stator.model.values import Item
+from stator.pipeline.views.layout import LABEL, Group, Layout
+from stator.pipeline.views.partials import Measured, padded
+from stator.pipeline.views.sources import Counted
+from stator.pipeline.views.trying import steadily
+from stator.tables.context import Context
+from stator.tables.expressions import Expressions
+from stator.tables.reads import batch_get
+from stator.tables.work import Call, Gather, Work, gathered
+
+# How long a state without rows stays: longer than changes can come again.
+_STATE_SECONDS: Final = 48 * 3600
+_SIDE_BY_SIDE: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Where a source is to stand, after its change of that order; the order of a scanned item is empty, below every change's."""
+
+    mark: str
+    order: str
+    counted: Counted | None
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """``order`` is the stream's label and the padded sequence number of the last change."""
+
+    order: str
+    rows: tuple[tuple[str, str], ...]
+
+
+class Ranks:
+    def __init__(self, context: Context, layout: Layout, end: Callable[[str], float | None]) -> None:
+        """``end`` gives the moment that a bucket's rows expire at."""
+        self._context = context
+        self._layout = layout
+        self._end = end
+
+    def apply(self, generation: int, stream: str, measured: Iterable[Measured], check: Callable[[], Any]) -> Work[None]:
+        yield from self.place(generation, _last(measured, stream), check)
+
+    def place(self, generation: int, wanted: list[Wanted], check: Callable[[], Any]) -> Work[None]:
+        for at in range(0, len(wanted), _SIDE_BY_SIDE):
+            chunk = wanted[at : at + _SIDE_BY_SIDE]
+            states = yield from steadily(self._context, check, partial(self._states, generation, chunk))
+            check()
+            gathered((yield Gather([self._move(generation, each, states.get(each.mark), check) for each in chunk])))
+
+    def _states(self, generation: int, wanted: list[Wanted]) -> Work[dict[str, State]]:
+        keys = [self._layout.state(generation, each.mark) for each in wanted]
+        items = yield from batch_get(self._context, self._layout.place.table, keys, LABEL, consistent=True)
+        partition = self._layout.place.partition
+        start = len(self._layout.state(generation, "")[partition]["S"])
+        return {item[partition]["S"][start:]: _read(item) for item in items}
+
+    def _move(self, generation: int, wanted: Wanted, state: State | None, check: Callable[[], Any]) -> Work[None]:
+        while True:
+            order = _ordered(wanted.order, state)
+            if state is not None and state.order >= order:
+                return  # a later change has been here, or this one
+            call = Call("TransactWriteItems", self._request(generation, wanted, order, state), LABEL)
+            try:
+                yield from steadily(self._context, check, partial(_made, call))
+                return
+            except TransactionCanceled as cancelled:
+                if not any(reason.get("Code") == "ConditionalCheckFailed" for reason in cancelled.reasons):
+                    raise
+            states = yield from steadily(self._context, check, partial(self._states, generation, [wanted]))
+            state = states.get(wanted.mark)
+
+    def _request(self, generation: int, wanted: Wanted, order: str, state: State | None) -> dict[str, Any]:
+        table = self._layout.place.table
+        rows = self._rows(generation, wanted.counted)
+        before = () if state is None else state.rows
+        actions: list[dict[str, Any]] = [{"Put": self._state_put(generation, wanted.mark, order, tuple(rows), state)}]
+        actions += [{"Delete": {"TableName": table, "Key": self._key(row)}} for row in before if row not in rows]
+        actions += [{"Put": {"TableName": table, "Item": {**self._key(row), **item}}} for row, item in rows.items()]
+        return {"TransactItems": actions}
+
+    def _rows(self, generation: int, counted: Counted | None) -> dict[tuple[str, str], Item]:
+        if counted is None:
+            return {}
+        partition = self._layout.rows(generation, counted.group)
+        expiry = self._expiry(counted.group)
+        return {(partition, sort): {"source": {"M": copy}, **expiry} for sort, copy in counted.rows.items()}
+
+    def _expiry(self, group: Group) -> Item:
+        end = self._end(group.bucket)
+        return {} if end is None else {self._layout.place.ttl: {"N": str(int(end))}}
+
+    def _state_put(
+        self, generation: int, mark: str, order: str, rows: tuple[tuple[str, str], ...], state: State | None
+    ) -> dict[str, Any]:
+        item: Item = {
+            **self._layout.state(generation, mark),
+            "order": {"S": order},
+            "rows": {"L": [{"S": text} for row in rows for text in row]},
+        }
+        if not rows:
+            item[self._layout.place.ttl] = {"N": str(int(self._context.now()) + _STATE_SECONDS)}
+        written = Expressions()
+        name = written.name("order")
+        as_seen = f"attribute_not_exists({name})" if state is None else f"{name} = {written.value({'S': state.order})}"
+        return written.into({"TableName": self._layout.place.table, "Item": item, "ConditionExpression": as_seen})
+
+    def _key(self, row: tuple[str, str]) -> Item:
+        return self._layout.place.key(*row)
+
+
+def _last(measured: Iterable[Measured], stream: str) -> list[Wanted]:
+    """Where each source is to stand after a batch; those that stay as they are left out."""
+    found: dict[str, Wanted] = {}
+    for each in measured:
+        if _rows_of(each.old) == _rows_of(each.new) and each.mark not in found:
+            continue
+        found[each.mark] = Wanted(each.mark, f"{stream}#{padded(each.record.sequence)}", each.new)
+    return list(found.values())
+
+
+def _rows_of(counted: Counted | None) -> Any:
+    return None if counted is None or not counted.rows else (counted.group, counted.rows)
+
+
+def _ordered(order: str, state: State | None) -> str:
+    """A parked change that is tried again does not know its stream: it is that of the changes before it."""
+    if order.startswith("#") and state is not None:
+        return state.order.partition("#")[0] + order
+    return order
+
+
+def _made(call: Call) -> Work[None]:
+    yield call
+
+
+def _read(item: Item) -> State:
+    texts = [each["S"] for each in item["rows"]["L"]]
+    return State(item["order"]["S"], tuple(zip(texts[::2], texts[1::2], strict=True)))

@@ -1,0 +1,195 @@
+"""Reading a view: one group and bucket, a range of buckets, or all of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from stator.design.keys import SEPARATOR
+from stator.errors import DesignError
+from stator.model.values import Item
+from stator.patterns.listing import prefix_query, query_all
+from stator.patterns.operation import D, OnDb, operation
+from stator.pipeline.views.compacting import added
+from stator.pipeline.views.keeping import Kept
+from stator.pipeline.views.layout import BASE, LABEL, NO_BUCKET, Group, after
+from stator.pipeline.views.metrics import Additive, Ordered
+from stator.pipeline.views.rebuilding import Progress, Rebuild, RebuildOptions, Rebuilt
+from stator.pipeline.views.rows import Row
+from stator.tables.expressions import Expressions
+from stator.tables.reads import decoded
+from stator.tables.work import Call, Gather, Work, gathered
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """The buckets from ``first`` to ``last``, both as texts."""
+
+    first: str
+    last: str
+
+
+class KeptReader(OnDb[D]):
+    """A view or projection in a database."""
+
+    def __init__(self, db: D, kept: Kept) -> None:
+        super().__init__(db)
+        self._kept = kept
+
+    @operation
+    def rebuild(self, options: RebuildOptions | None = None, progress: Progress | None = None) -> Work[Rebuilt]:
+        """Build it anew from its table, while workers of its app go on and readers read (rebuilding.py). ``progress`` is called now and then."""
+        return (yield from Rebuild(self._kept, options, progress).run())
+
+    def _generation(self) -> Work[int]:
+        head = yield from self._kept.heads.load()
+        return 1 if head is None else head.generation
+
+
+class ViewReader(KeptReader[D]):
+    """What a view says. Rows of sources that are gone, and of groups without any, are not there."""
+
+    @operation
+    def get(self, /, **group: Any) -> Work[Row | None]:
+        """One row, by the fields that make its group, and a moment for the bucket: ``get(isp="acme", at=moment)``."""
+        asked = self._kept.source.asked(group, with_bucket=True)
+        rows = yield from self._rows(asked.by, Buckets(asked.bucket, asked.bucket))
+        return rows[0] if rows else None
+
+    @operation
+    def range(self, start: datetime, end: datetime, /, **group: Any) -> Work[list[Row]]:
+        """The rows of a group whose buckets have a moment at or after ``start`` and before ``end``, oldest first."""
+        asked = self._kept.source.asked(group, with_bucket=False)
+        text = self._kept.source.bucket_text
+        if end <= start:
+            return []
+        buckets = Buckets(text(start), text(end - timedelta(microseconds=1)))
+        return (yield from self._rows(asked.by, buckets))
+
+    @operation
+    def all(self, /, **group: Any) -> Work[list[Row]]:
+        """Every row of a group, oldest first."""
+        asked = self._kept.source.asked(group, with_bucket=False)
+        return (yield from self._rows(asked.by, None))
+
+    @operation
+    def groups(self) -> Work[list[dict[str, Any]]]:
+        """The groups that there are, or have been: the values of the fields they are made by."""
+        generation = yield from self._generation()
+        place = self._kept.layout.place
+        items = yield from query_all(prefix_query(place, self._kept.layout.groups(generation), ""), LABEL)
+        names = [field.name for field in self._kept.source.declared.by]
+        found = []
+        for item in items:
+            text = item[place.sort]["S"] if names else ""
+            bucket = "1970" if self._kept.source.declared.bucket is not None else NO_BUCKET
+            told = self._kept.source.told(Group(text, bucket))
+            found.append({name: told[name] for name in names})
+        return found
+
+    # -- how
+
+    def _rows(self, by: str, buckets: Buckets | None) -> Work[list[Row]]:
+        while True:
+            generation = yield from self._generation()
+            rows = yield from self._rows_of(generation, by, buckets)
+            if rows or generation == (yield from self._generation()):
+                return rows  # otherwise that generation was given up for another, and perhaps taken away
+
+    def _rows_of(self, generation: int, by: str, buckets: Buckets | None) -> Work[list[Row]]:
+        now = self._kept.context.now()
+        partials = yield from self._partials(generation, by, buckets)
+        groups = {
+            Group(by, bucket): added(items)
+            for bucket, items in partials.items()
+            if not self._kept.source.is_over(bucket, now)
+        }
+        groups = {group: totals for group, totals in groups.items() if totals.get("n", 0) > 0}
+        work = [self._row(generation, group, totals) for group, totals in groups.items()]
+        return list(gathered((yield Gather(work))))
+
+    def _partials(self, generation: int, by: str, buckets: Buckets | None) -> Work[dict[str, list[Item]]]:
+        """The partials to be summed, by bucket (compacting.py says which are not)."""
+        layout = self._kept.layout
+        request = _range_query(layout.place, layout.partials(generation, by), buckets)
+        while True:
+            items = yield from query_all(request, LABEL)
+            found: dict[str, dict[str, Item]] = {}
+            for item in items:
+                bucket, shard = layout.split_partial(item)
+                found.setdefault(bucket, {})[shard] = item
+            if all(_is_whole(shards) for shards in found.values()):
+                return {bucket: _to_sum(shards) for bucket, shards in found.items()}
+
+    def _row(self, generation: int, group: Group, totals: Any) -> Work[Row]:
+        source = self._kept.source
+        values = source.told(group)
+        for name, metric in source.declared.metrics.items():
+            if isinstance(metric, Additive):
+                kind = source.kind(metric.field) if metric.field is not None and metric.numeric else int
+                values[name] = metric.read(name, totals, kind)
+            else:
+                values[name] = yield from ranked(self._kept, generation, group, metric)
+        return Row(values)
+
+
+def ranked(kept: Kept, generation: int, group: Group, metric: Ordered, limit: int | None = None) -> Work[Any]:
+    """What an ordered metric gives: the first of its rows."""
+    layout = kept.layout
+    name = metric.field.name
+    request = prefix_query(layout.place, layout.rows(generation, group), f"{name}{SEPARATOR}", limit or metric.count)
+    request["ScanIndexForward"] = not metric.descending
+    found: list[Item] = []
+    while len(found) < (limit or metric.count):
+        reply = yield Call("Query", request, LABEL)
+        found += [item["source"]["M"] for item in reply["Items"]]
+        if "LastEvaluatedKey" not in reply:
+            break
+        request["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
+    found = found[: limit or metric.count]
+    if metric.gives == "value":
+        return kept.source.of.codec.decode_field[name](found[0][name]) if found else None
+    copies = yield from copied(kept, found, metric)
+    return copies if metric.gives == "many" else (copies[0] if copies else None)
+
+
+def copied(kept: Kept, items: Sequence[Item], metric: Ordered) -> Work[list[Any]]:
+    """Sources as they were kept: entities, or rows of the fields that were asked for."""
+    of = kept.source.of
+    if metric.copies is None:
+        return (yield from decoded(kept.context, of, [dict(item) for item in items]))
+    names = list(dict.fromkeys([*(field.name for field in metric.copies), metric.field.name]))
+    decode = of.codec.decode_field
+    return [Row({name: decode[name](item[name]) if name in item else None for name in names}) for item in items]
+
+
+def _range_query(place: Any, partition: str, buckets: Buckets | None) -> dict[str, Any]:
+    if buckets is None:
+        return prefix_query(place, partition, "")
+    written = Expressions()
+    low, high = written.value({"S": f"{buckets.first}{SEPARATOR}"}), written.value({"S": after(buckets.last)})
+    condition = f"{written.name(place.partition)} = {written.value({'S': partition})}"
+    condition += f" AND {written.name(place.sort)} BETWEEN {low} AND {high}"
+    return written.into({"TableName": place.table, "KeyConditionExpression": condition, "ConsistentRead": True})
+
+
+def _names_merged(shards: dict[str, Item]) -> set[str]:
+    return set(shards.get(BASE, {}).get("merged", {}).get("SS", ()))
+
+
+def _is_whole(shards: dict[str, Item]) -> bool:
+    """Whether what was read is of one moment, as far as merging goes."""
+    emptied = {name for name, item in shards.items() if name != BASE and "merged" in item}
+    return emptied <= _names_merged(shards)
+
+
+def _to_sum(shards: dict[str, Item]) -> list[Item]:
+    left_out = _names_merged(shards)
+    return [item for name, item in shards.items() if name not in left_out]
+
+
+def check_groupable(given: Sequence[Any]) -> None:
+    if len({field.name for field in given}) != len(given):
+        raise DesignError("a field is named twice in by=", hint="name each once")

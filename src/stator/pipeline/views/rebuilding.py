@@ -1,0 +1,333 @@
+"""Building a view anew from its table, exactly, while it is read and kept.
+
+A new *generation* is built beside the one in use. The difficulty is that a scan takes time, and changes are made meanwhile: an item may be read before its change, or
+after, and the change must count once either way.
+
+1. The head is told that generation 2 is being built. Every worker, when it next looks (heads.py), writes down the position of its shard, the *start*, and from then on
+   writes its changes to both generations. When every shard has a start, the starts together are a moment: generation 2 gets the changes after it.
+2. What is missing is the *base*: what the items counted for at that moment. The table is scanned, and after each page the stream is read, from the starts to its tip. A key
+   with a change since its start is *dirty*: it counts with the image before its first change, whatever the scan sees of it. A key that is not dirty when its page is
+   counted has not changed since the start: it counts as it was scanned. In the end, dirty keys that were not counted are added with those first images. (Of counted keys eight
+   bytes are remembered, of dirty ones what they count for.) A stream may be a little late: a page is counted ``settle_seconds`` after it was read.
+3. The base is written as partials of a shard named BUILD, and the head is switched: readers follow it, workers leave generation 1 alone, and it is deleted.
+
+Rows need none of that: the scan writes a source's rows and state only where there is no state, and the state of a change is above a scan's. Whoever comes first, the last change wins.
+
+What fails: a builder that dies leaves generation 2 unfinished; workers write to it until another begins generation 3. Two builders at once are kept apart by ``until`` in the head.
+That the changes are counted by the workers, and not by the builder, is why nothing has to be handed over.
+"""
+
+from __future__ import annotations
+
+import logging
+from array import array
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from stator.errors import ConditionFailed, DesignError, LeaseLost, StreamError
+from stator.model.values import Item
+from stator.pipeline.views.keeping import Kept
+from stator.pipeline.views.layout import LABEL, Group
+from stator.pipeline.views.metrics import Number
+from stator.pipeline.views.partials import add, padded
+from stator.pipeline.views.ranks import Wanted
+from stator.pipeline.views.retiring import retire
+from stator.pipeline.views.sources import Counted
+from stator.pipeline.views.tailing import Tail, list_shards, uncovered
+from stator.pipeline.views.trying import steadily
+from stator.pipeline.workers.change import Record, key_mark, key_text
+from stator.pipeline.workers.leases import LeaseTable
+from stator.pipeline.workers.lineage import StreamInfo
+from stator.pipeline.workers.parking import Parking
+from stator.tables.expressions import Expressions
+from stator.tables.work import Call, Gather, Pause, Work, gathered
+
+log = logging.getLogger("stator.views")
+
+BUILD: Final = "BUILD"
+_HOLD_SECONDS: Final = 120.0
+_LOOK_SECONDS: Final = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildOptions:
+    """``settle_seconds`` is how late a stream may show a change; ``wait_seconds`` how long workers have to look at the head; a deleted generation is left alone for ``grace_seconds``
+    before, so that no worker still writes to it."""
+
+    settle_seconds: float = 2.0
+    wait_seconds: float = 60.0
+    grace_seconds: float = 15.0
+    page_items: int = 1000
+
+
+@dataclass(slots=True)
+class Rebuilt:
+    """``unreadable`` counts the items that do not decode: they are not in the view."""
+
+    generation: int = 0
+    scanned: int = 0
+    changed: int = 0
+    groups: int = 0
+    unreadable: int = 0
+
+
+Progress = Callable[[Rebuilt], None]
+
+
+class Rebuild:
+    def __init__(self, kept: Kept, options: RebuildOptions | None = None, progress: Progress | None = None) -> None:
+        self._kept = kept
+        self._context = kept.context
+        self._options = options or RebuildOptions()
+        self._progress = progress or (lambda rebuilt: None)
+        self._table = kept.source.of.table.name
+        self._key_names = kept.source.of.key_names
+        self.rebuilt = Rebuilt()
+        self._until = 0.0
+        self._token = kept.context.token()
+        self._dirty: dict[int, Counted | None] = {}
+        self._counted = array("Q")
+        self._base: dict[Group, dict[str, Number]] = {}
+        self._held: deque[tuple[float, list[tuple[int, Counted | None]]]] = deque()
+
+    def run(self) -> Work[Rebuilt]:
+        app, old = yield from self._begin()
+        arn, starts = yield from self._started(app)
+        yield from self._refuse_parked(app)
+        tail = Tail(self._context, self._table, arn, starts, self._mine)
+        yield from self._scan(tail)
+        self._add_dirty()
+        yield from self._write_base()
+        yield from self._switch()
+        yield Pause(self._options.grace_seconds)
+        for generation in range(1, self.rebuilt.generation):
+            if generation >= old:
+                yield from retire(self._context, self._kept.layout, generation)
+        return self.rebuilt
+
+    # -- the head
+
+    def _begin(self) -> Work[tuple[str, int]]:
+        head = yield from self._kept.heads.load()
+        if head is None:
+            raise StreamError(
+                f"no app has kept {self._kept.layout.name} yet", hint="start it with `stator work`, then build the view"
+            )
+        now = self._context.now()
+        generation = max(head.generation, head.building or 0) + 1
+        written = Expressions()
+        building, until = written.name("building"), written.name("until")
+        number = written.value({"N": str(generation)})
+        as_seen = f"attribute_not_exists({building})"
+        if head.building is not None:
+            as_seen = f"{building} = {written.value({'N': str(head.building)})} AND {until} < {written.value({'N': repr(now)})}"
+        changes = f"SET {building} = {number}, {until} = {written.value({'N': repr(now + _HOLD_SECONDS)})}"
+        changes += f", {written.name('builder')} = {written.value({'S': self._token})}"
+        try:
+            yield from steadily(self._context, _always, partial(self._change_head, written, changes, as_seen))
+        except ConditionFailed as refused:
+            if (refused.item or {}).get("builder") != {"S": self._token}:  # otherwise the first answer was lost
+                raise StreamError(
+                    f"{self._kept.layout.name} is being built by another",
+                    hint=f"one that died is given up after {_HOLD_SECONDS:.0f} seconds",
+                ) from None
+        self._until = now + _HOLD_SECONDS
+        self.rebuilt.generation = generation
+        return head.app, head.generation
+
+    def _change_head(self, written: Expressions, changes: str, condition: str) -> Work[None]:
+        request = {
+            "TableName": self._kept.layout.place.table,
+            "Key": self._kept.layout.head(),
+            "UpdateExpression": changes,
+            "ConditionExpression": condition,
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+        yield Call("UpdateItem", written.into(request), LABEL)
+
+    def _mine(self) -> None:
+        if self._context.now() >= self._until:
+            raise LeaseLost(
+                f"the building of {self._kept.layout.name} took too long between two steps", hint="begin again"
+            )
+
+    def _hold(self) -> Work[None]:
+        """Stay the one who builds."""
+        now = self._context.now()
+        if now < self._until - _HOLD_SECONDS / 2:
+            return
+        self._mine()
+        written = Expressions()
+        changes = f"SET {written.name('until')} = {written.value({'N': repr(now + _HOLD_SECONDS)})}"
+        yield from self._as_builder(written, changes)
+        self._until = now + _HOLD_SECONDS
+
+    def _switch(self) -> Work[None]:
+        written = Expressions()
+        number = written.value({"N": str(self.rebuilt.generation)})
+        changes = f"SET {written.name('generation')} = {number} "
+        changes += f"REMOVE {', '.join(map(written.name, ('building', 'until', 'builder')))}"
+        try:
+            yield from self._as_builder(written, changes)
+        except LeaseLost:
+            head = yield from self._kept.heads.load()
+            if head is None or head.generation != self.rebuilt.generation:
+                raise  # otherwise it was switched, and the answer lost
+
+    def _as_builder(self, written: Expressions, changes: str) -> Work[None]:
+        mine = f"{written.name('builder')} = {written.value({'S': self._token})}"
+        try:
+            yield from steadily(self._context, self._mine, partial(self._change_head, written, changes, mine))
+        except ConditionFailed:
+            raise LeaseLost(f"{self._kept.layout.name} is being built by another") from None
+
+    # -- the starts
+
+    def _started(self, app: str) -> Work[tuple[str, dict[str, str]]]:
+        """The stream, and where in each shard the new generation begins."""
+        leases = LeaseTable(self._context, app, 1.0, 0.0)
+        give_up = self._context.now() + self._options.wait_seconds
+        while True:
+            described = yield from steadily(self._context, self._mine, partial(_described, self._table))
+            arn = described["LatestStreamArn"]
+            shards = yield from steadily(self._context, self._mine, partial(list_shards, arn))
+            group = yield from steadily(self._context, self._mine, leases.load)
+            starts = yield from steadily(
+                self._context, self._mine, partial(self._kept.heads.starts, self.rebuilt.generation)
+            )
+            ended = frozenset(
+                lease.shard for lease in group.leases.values() if lease.table == self._table and lease.is_ended
+            )
+            beginning = group.beginnings.get(self._table)
+            skipped = frozenset() if beginning is None else beginning.skipped
+            missing = uncovered(StreamInfo(self._table, arn, shards), starts, ended, skipped)
+            if beginning is not None and beginning.stream == arn and not missing:
+                return arn, starts
+            if self._context.now() > give_up:
+                raise StreamError(
+                    f"{len(missing)} shards of {self._table} have no worker", hint=f"start the app {app}: `stator work`"
+                )
+            yield Pause(_LOOK_SECONDS)
+            yield from self._hold()
+
+    def _refuse_parked(self, app: str) -> Work[None]:
+        """A change that was parked before the start would count with its item, and again when it is retried."""
+        parking = Parking(self._context, app, LeaseTable(self._context, app, 1.0, 0.0))
+        parked = yield from steadily(self._context, self._mine, parking.keys)
+        mine = [each for each in parked if each.handler == self._kept.layout.name]
+        if mine:
+            raise StreamError(
+                f"{len(mine)} items are parked because {self._kept.layout.name} could not count them",
+                hint="`stator parked retry` or `drop` them first",
+            )
+
+    # -- the base
+
+    def _scan(self, tail: Tail) -> Work[None]:
+        request: dict[str, Any] = {"TableName": self._table, "ConsistentRead": True, "Limit": self._options.page_items}
+        while True:
+            page = yield from steadily(self._context, self._mine, partial(_made, "Scan", dict(request)))
+            yield from self._take(page["Items"])
+            yield from tail.drain(self._see)
+            self._count_held(self._context.now() - self._options.settle_seconds)
+            yield from self._hold()
+            self._progress(self.rebuilt)
+            if "LastEvaluatedKey" not in page:
+                break
+            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+        if self._held:
+            yield Pause(self._options.settle_seconds)
+        yield from tail.drain(self._see)
+        self._count_held(float("inf"))
+
+    def _take(self, items: list[Item]) -> Work[None]:
+        read_at = self._context.now()
+        taken: list[tuple[int, Counted | None]] = []
+        rows: list[Wanted] = []
+        for item in items:
+            mark = key_mark(self._table, key_text({name: item[name] for name in self._key_names}))
+            counted = self._counts(item, mark)
+            taken.append((_digest(mark), counted))
+            if counted is not None and counted.rows:
+                rows.append(Wanted(mark, "", counted))
+        self.rebuilt.scanned += len(items)
+        yield from self._kept.ranks.place(self.rebuilt.generation, rows, self._mine)
+        self._held.append((read_at, taken))
+
+    def _counts(self, item: Item | None, mark: str) -> Counted | None:
+        try:
+            return self._kept.source.counted(item, mark, self._context.now())
+        except DesignError as error:
+            log.warning("%s: an item is left out: %s", self._kept.layout.name, error)
+            self.rebuilt.unreadable += 1
+            return None
+
+    def _see(self, record: Record) -> None:
+        mark = key_mark(record.table, record.key)
+        digest = _digest(mark)
+        if digest not in self._dirty:
+            self._dirty[digest] = self._counts(record.old, mark)
+            self.rebuilt.changed += 1
+
+    def _count_held(self, read_before: float) -> None:
+        while self._held and self._held[0][0] <= read_before:
+            for digest, counted in self._held.popleft()[1]:
+                if digest not in self._dirty:
+                    self._counted.append(digest)
+                    self._add(counted)
+
+    def _add_dirty(self) -> None:
+        counted = {digest for digest in self._counted if digest in self._dirty}
+        for digest, first in self._dirty.items():
+            if digest not in counted:
+                self._add(first)
+
+    def _add(self, counted: Counted | None) -> None:
+        if counted is not None:
+            add(self._base.setdefault(counted.group, {}), counted.sums)
+
+    def _write_base(self) -> Work[None]:
+        if not self._kept.has_sums:
+            return
+        generation, table = self.rebuilt.generation, self._kept.layout.place.table
+        groups = [(group, sums) for group, sums in self._base.items() if any(sums.values())]
+        self.rebuilt.groups = len(groups)
+        keys = {group.by for group, _ in groups}
+        items = [self._kept.layout.group(generation, by) for by in sorted(keys)]
+        items += [self._partial(group, sums) for group, sums in groups]
+        for at in range(0, len(items), 100):
+            requests = [{"TableName": table, "Item": item} for item in items[at : at + 100]]
+            parts = [steadily(self._context, self._mine, partial(_made, "PutItem", request)) for request in requests]
+            gathered((yield Gather(parts)))
+            yield from self._hold()
+
+    def _partial(self, group: Group, sums: dict[str, Number]) -> Item:
+        item = self._kept.layout.partial(self.rebuilt.generation, group, BUILD)
+        item |= {name: {"N": str(amount)} for name, amount in sums.items() if amount}
+        item["applied"] = {"S": padded("0")}
+        end = self._kept.source.end(group.bucket)
+        if end is not None:
+            item[self._kept.layout.place.ttl] = {"N": str(int(end))}
+        return item
+
+
+def _digest(mark: str) -> int:
+    return int(mark.rpartition("#")[2][:16], 16)
+
+
+def _always() -> None:
+    return None
+
+
+def _made(operation: str, request: dict[str, Any]) -> Work[dict[str, Any]]:
+    reply: dict[str, Any] = yield Call(operation, request, "view rebuild")
+    return reply
+
+
+def _described(table: str) -> Work[dict[str, Any]]:
+    reply = yield Call("DescribeTable", {"TableName": table}, "view rebuild")
+    found: dict[str, Any] = reply["Table"]
+    return found

@@ -1,0 +1,80 @@
+"""Deleting a generation that is read no more."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from stator.model.limits import BATCH_WRITE_ITEMS
+from stator.model.values import Item
+from stator.pipeline.views.layout import LABEL, Layout
+from stator.pipeline.views.trying import steadily
+from stator.tables.context import Context
+from stator.tables.expressions import Expressions
+from stator.tables.work import Call, Gather, Pause, Work, gathered
+
+
+def retire(context: Context, layout: Layout, generation: int) -> Work[int]:
+    """Its items, found by a scan of the design's own table: how many there were."""
+    deleted = 0
+    for request in (
+        _scan(layout, layout.prefix(generation), None),
+        _scan(layout, layout.directory, layout.start_prefix(generation)),
+    ):
+        while True:
+            page = yield from steadily(context, _always, partial(_made, dict(request)))
+            deleted += len(page["Items"])
+            yield from _delete(context, layout, page["Items"])
+            if "LastEvaluatedKey" not in page:
+                break
+            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+    return deleted
+
+
+def _scan(layout: Layout, partition: str, sort: str | None) -> dict[str, Any]:
+    written = Expressions()
+    names = (written.name(layout.place.partition), written.name(layout.place.sort))
+    value = written.value({"S": partition})
+    if sort is None:
+        which = {"FilterExpression": f"begins_with({names[0]}, {value})"}
+    else:
+        prefix = written.value({"S": sort})
+        which = {"KeyConditionExpression": f"{names[0]} = {value} AND begins_with({names[1]}, {prefix})"}
+    return written.into(
+        {
+            "TableName": layout.place.table,
+            "ProjectionExpression": ", ".join(names),
+            "ConsistentRead": True,
+            **which,
+        }
+    )
+
+
+def _made(request: dict[str, Any]) -> Work[dict[str, Any]]:
+    reply: dict[str, Any] = yield Call("Query" if "KeyConditionExpression" in request else "Scan", request, LABEL)
+    return reply
+
+
+def _delete(context: Context, layout: Layout, items: list[Item]) -> Work[None]:
+    chunks = [items[at : at + BATCH_WRITE_ITEMS] for at in range(0, len(items), BATCH_WRITE_ITEMS)]
+    gathered((yield Gather([_delete_chunk(context, layout, chunk) for chunk in chunks])))
+
+
+def _delete_chunk(context: Context, layout: Layout, items: list[Item]) -> Work[None]:
+    left: dict[str, Any] = {layout.place.table: [{"DeleteRequest": {"Key": item}} for item in items]}
+    attempt = 0
+    while left:
+        reply = yield from steadily(context, _always, partial(_written, left))
+        left = reply.get("UnprocessedItems") or {}
+        if left:
+            attempt += 1
+            yield Pause(context.backoff(attempt))
+
+
+def _written(requests: dict[str, Any]) -> Work[dict[str, Any]]:
+    reply: dict[str, Any] = yield Call("BatchWriteItem", {"RequestItems": requests}, LABEL)
+    return reply
+
+
+def _always() -> None:
+    return None

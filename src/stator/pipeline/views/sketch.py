@@ -1,0 +1,69 @@
+"""Percentiles from counts: values are counted in buckets whose bounds grow by a constant factor, so that every answer is within a relative error of the truth.
+
+After DDSketch (Masson, Rim, Lee, VLDB 2019): with accuracy a and g = (1 + a) / (1 - a), bucket i holds the values in (g^(i-1), g^i], and stands for 2 g^i / (g + 1), which is at
+most a away from each of them, relatively. Counts of buckets are added and subtracted, so a sketch takes back what it was given and sketches are merged by sums.
+
+Buckets are named ``p81`` for a positive value, ``n81`` for a negative one by its distance from zero, and ``z`` for what is closer to zero than 1e-9.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate
+from typing import Final
+
+_SMALLEST: Final = 1e-9
+
+
+def bucket_of(value: float, accuracy: float) -> str:
+    size = abs(value)
+    if size < _SMALLEST:
+        return "z"
+    index = math.ceil(math.log(size) / _log_growth(accuracy))
+    return f"{'p' if value > 0 else 'n'}{index}"
+
+
+@cache
+def _log_growth(accuracy: float) -> float:
+    return math.log1p(accuracy) - math.log1p(-accuracy)
+
+
+def _middle(bucket: str, accuracy: float) -> float:
+    """The value a bucket stands for."""
+    if bucket == "z":
+        return 0.0
+    log_growth = _log_growth(accuracy)
+    value = 2 * math.exp(int(bucket[1:]) * log_growth) / (math.exp(log_growth) + 1)
+    return value if bucket[0] == "p" else -value
+
+
+@dataclass(frozen=True, slots=True)
+class Percentiles:
+    """``percentiles[50]`` is the median, None when nothing was counted; ``at(0.5)`` the same by share."""
+
+    counts: Mapping[str, int]
+    accuracy: float
+
+    @property
+    def count(self) -> int:
+        return sum(self.counts.values())
+
+    def __getitem__(self, percent: float) -> float | None:
+        return self.at(percent / 100)
+
+    def at(self, share: float) -> float | None:
+        """The value that this share of all is at or below."""
+        total = self.count
+        if total <= 0:
+            return None
+        rank = min(max(share, 0.0), 1.0) * (total - 1)
+        middles = sorted((_middle(bucket, self.accuracy), count) for bucket, count in self.counts.items())
+        seen = accumulate(count for _, count in middles)
+        return next(value for (value, _), so_far in zip(middles, seen, strict=True) if so_far > rank)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"p{percent}={self[percent]:.4g}" for percent in (50, 90, 99)) if self.count > 0 else "empty"
+        return f"<Percentiles of {self.count}: {shown}>"

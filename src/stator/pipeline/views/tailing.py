@@ -1,0 +1,151 @@
+"""Reading a table's stream beside its workers, from given positions of its shards to their tips, again and again. Nothing is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from stator.errors import (
+    ExpiredIterator,
+    ResourceNotFound,
+    ServiceError,
+    SlowDown,
+    StreamError,
+    TrimmedDataAccess,
+    ValidationFailed,
+)
+from stator.pipeline.views.trying import steadily
+from stator.pipeline.workers.change import Record, read_record
+from stator.pipeline.workers.leases import OLDEST
+from stator.pipeline.workers.lineage import ShardInfo, StreamInfo, read_shards
+from stator.tables.context import Context
+from stator.tables.work import Call, Work
+
+_LABEL = "view rebuild"
+
+
+@dataclass(slots=True)
+class _Shard:
+    id: str
+    position: str
+    iterator: str | None = None
+    skip_before: float = 0.0
+    is_ended: bool = False
+
+
+class Tail:
+    def __init__(
+        self, context: Context, table: str, arn: str, starts: Mapping[str, str], check: Callable[[], Any]
+    ) -> None:
+        self._context = context
+        self._table = table
+        self._arn = arn
+        self._check = check
+        self._shards = {shard: _Shard(shard, position) for shard, position in starts.items()}
+
+    def drain(self, see: Callable[[Record], None]) -> Work[None]:
+        """Show every record there is now and was not shown before; parents before their children."""
+        while True:
+            for shard in [each for each in self._shards.values() if not each.is_ended]:
+                yield from self._drain_shard(shard, see)
+            if not (yield from self._find_children()):
+                return
+
+    def _drain_shard(self, shard: _Shard, see: Callable[[Record], None]) -> Work[None]:
+        while True:
+            page = yield from steadily(self._context, self._check, partial(self._page, shard))
+            for raw in page["Records"]:
+                record = read_record(raw, self._table, shard.id)
+                if record.at >= shard.skip_before:
+                    see(record)
+                shard.position = record.sequence
+            shard.iterator = page.get("NextShardIterator")
+            if shard.iterator is None:
+                shard.is_ended = True
+                return
+            if not page["Records"]:
+                return
+
+    def _page(self, shard: _Shard) -> Work[dict[str, Any]]:
+        try:
+            if shard.iterator is None:
+                shard.iterator = yield from self._iterator(shard)
+            page: dict[str, Any] = yield Call("GetRecords", {"ShardIterator": shard.iterator, "Limit": 1000}, _LABEL)
+        except ExpiredIterator:
+            shard.iterator = None
+            return (yield from self._page(shard))
+        except (TrimmedDataAccess, ResourceNotFound) as error:
+            raise StreamError(
+                f"changes of {shard.id} are gone before they were read", hint="the stream remembers a day: begin again"
+            ) from error
+        return page
+
+    def _iterator(self, shard: _Shard) -> Work[str]:
+        request: dict[str, Any] = {"StreamArn": self._arn, "ShardId": shard.id}
+        if shard.position.startswith("AT:"):
+            return (yield from self._at(shard, request, float(shard.position[3:])))
+        if shard.position == OLDEST:
+            request["ShardIteratorType"] = OLDEST
+        else:
+            request |= {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": shard.position}
+        reply = yield Call("GetShardIterator", request, _LABEL)
+        return str(reply["ShardIterator"])
+
+    def _at(self, shard: _Shard, request: dict[str, Any], at: float) -> Work[str]:
+        """From a moment on, as consumers do it (workers/consumer.py)."""
+        try:
+            reply = yield Call(
+                "GetShardIterator", {**request, "ShardIteratorType": "AT_TIMESTAMP", "Timestamp": int(at)}, _LABEL
+            )
+        except (ValidationFailed, ServiceError) as refused:
+            if isinstance(refused, (SlowDown, ResourceNotFound)):
+                raise
+            shard.skip_before = float(int(at))
+            reply = yield Call("GetShardIterator", {**request, "ShardIteratorType": OLDEST}, _LABEL)
+        return str(reply["ShardIterator"])
+
+    def _find_children(self) -> Work[bool]:
+        """Follow shards that have ended: whether there are new ones to read."""
+        if not any(shard.is_ended for shard in self._shards.values()):
+            return False
+        listed = yield from steadily(self._context, self._check, partial(list_shards, self._arn))
+        found = [
+            shard
+            for shard in listed
+            if shard.id not in self._shards and shard.parent in self._shards and self._shards[shard.parent].is_ended
+        ]
+        for shard in found:
+            self._shards[shard.id] = _Shard(shard.id, OLDEST)
+        return bool(found)
+
+
+def list_shards(arn: str) -> Work[tuple[ShardInfo, ...]]:
+    pages: list[dict[str, Any]] = []
+    request: dict[str, Any] = {"StreamArn": arn}
+    while True:
+        reply = yield Call("DescribeStream", request, _LABEL)
+        pages.append(reply["StreamDescription"])
+        last = pages[-1].get("LastEvaluatedShardId")
+        if last is None:
+            return read_shards(pages)
+        request = {"StreamArn": arn, "ExclusiveStartShardId": last}
+
+
+def uncovered(
+    stream: StreamInfo, starts: Mapping[str, str], ended: frozenset[str], skipped: frozenset[str]
+) -> list[str]:
+    """The shards whose changes may still be missing: those that are neither done with, nor started, nor to be read after one that is."""
+    parents = {shard.id: shard.parent for shard in stream.shards}
+
+    def is_covered(shard: str | None) -> bool:
+        while shard is not None and shard in parents:
+            if shard in starts:
+                return True
+            if shard in ended or shard in skipped:
+                return False
+            shard = parents[shard]
+        return False
+
+    return [shard for shard in parents if shard not in ended and shard not in skipped and not is_covered(shard)]

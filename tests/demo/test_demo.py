@@ -1,0 +1,57 @@
+"""``stator demo``, small: it must come out whole, with a worker killed on the way, and leave a page that stands by itself."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from stator.demo.charts import bar_chart, blocks, line_chart
+from stator.demo.page import render
+from stator.demo.story import Checked, Event, Sample, Story
+
+
+def test_it_ends_with_nothing_missing(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "stator", "demo", "--scale", "10000", "--seconds", "6"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=170,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Nothing is missing" in done.stdout
+    assert "killed" in done.stdout and "hot" in done.stdout
+    assert "differs" not in done.stdout
+    page = (tmp_path / "fleet-report.html").read_text()
+    assert page.count("<svg") >= 7
+    assert not re.search(r'(src|href)="', page)  # nothing is fetched from anywhere
+    assert [path.name for path in tmp_path.iterdir()] == ["fleet-report.html"]
+
+
+def test_a_story_that_does_not_add_up_says_so() -> None:
+    story = Story(checks=[Checked("tests", 10, 10), Checked("alerts <b>", 5, 4)])
+    story.samples = [Sample(0.5, 10, 8, 0.2, 0.5, "a"), Sample(1.0, 20, 20, 0.1, 0.4, "b")]
+    story.events = [Event(0.7, "killed")]
+    assert not story.is_whole
+    page = render(story)
+    assert "The recount does not agree" in page
+    assert "alerts &lt;b&gt;" in page and "differs" in page
+    assert not Story().is_whole  # nothing checked is nothing shown
+
+
+def test_charts_hold_what_they_are_given() -> None:
+    chart = line_chart("t", [("a", [(0.0, 0.0), (10.0, 4.0)])], [(5.0, "here")])
+    points = re.search(r'points="([^"]+)"', chart)
+    assert points is not None and len(points.group(1).split()) == 2
+    assert "here" in chart and "10 s" in chart and ">5<" in chart
+    bars = bar_chart("t", [("x", 3.0), ("hot y", 6.0)], marked="hot")
+    heights = [float(each) for each in re.findall(r'height="([0-9.]+)"><title>', bars)]
+    assert heights[1] == 2 * heights[0]
+    assert bars.count("column-hot") == 1
+    assert blocks([0, 1, 2, 4]) == " ▂▄█"
+    assert len(blocks(list(range(1000)))) <= 60
+    assert blocks([]) == ""
+    assert bar_chart("empty", []) and line_chart("empty", [("a", [])])

@@ -1,0 +1,58 @@
+"""Groups do not grow with the shards that come and go."""
+
+from __future__ import annotations
+
+from stator.pipeline.views.layout import BASE
+
+from ..simulation import is_complete
+from .simulated import ViewSimulation
+
+
+def kept_partials(world: ViewSimulation, zone: str) -> dict[str, bool]:
+    """The partials of a zone, and whether they were merged."""
+    place = world.context.schema.place
+    items = world.engine.call("Scan", {"TableName": place.table})["Items"]
+    start = f"VIEW#zones#1#P#{zone}"
+    found = [item for item in items if item[place.partition]["S"] == start]
+    return {item[place.sort]["S"].partition("#")[2]: "merged" in item for item in found}
+
+
+def settle(world: ViewSimulation) -> None:
+    written = world.written()
+    world.settle(lambda: is_complete(world.applied.by_key, written))
+
+
+def test_partials_of_shards_that_ended_are_merged() -> None:
+    world = ViewSimulation(1)
+    world.calm = True
+    world.start_worker()
+    most = 0
+    for _ in range(8):
+        world.write(60)
+        settle(world)
+        world.compare()
+        world.roll()
+        world.clock.advance(2 * 3600.0)
+        world.write(60)
+        settle(world)
+        for _ in range(2000):
+            world.step()
+        world.compare()
+        most = max(most, len(kept_partials(world, "north")))
+    assert BASE in kept_partials(world, "north")
+    assert (
+        most <= 16
+    )  # 4 open shards, 4 that ended just now, 4 emptied ones, and the base, where 36 shards have written
+    world.close()
+
+
+def test_a_reader_that_sees_half_a_merge_reads_again_or_leaves_out() -> None:
+    """BASE as it was after, a partial as it was before: it counts once."""
+    from stator.pipeline.views.reading import _is_whole, _to_sum
+
+    base = {"merged": {"SS": ["a"]}, "merges": {"N": "1"}, "n": {"N": "5"}}
+    before = {"n": {"N": "5"}, "applied": {"S": "1"}}
+    emptied = {"applied": {"S": "1"}, "merged": {"BOOL": True}}
+    assert _is_whole({BASE: base, "a": before}) and _to_sum({BASE: base, "a": before}) == [base]
+    assert _is_whole({BASE: base, "a": emptied})
+    assert not _is_whole({"a": emptied})

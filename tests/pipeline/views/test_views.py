@@ -1,0 +1,329 @@
+"""What views tell, on the embedded engine with workers in threads."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from stator import (
+    Db,
+    Design,
+    Engine,
+    Entity,
+    Projection,
+    StreamApp,
+    TableSettings,
+    View,
+    connect,
+    connect_async,
+    count,
+    ident,
+    sum_of,
+    top,
+)
+from stator.errors import ConfigurationError, DesignError, StreamMissing
+from stator.pipeline.workers.options import WorkerOptions
+from stator.pipeline.workers.retrying import Retrying
+
+from .fleet import START, Router, Test, a_test, at, fleet, make_hours
+
+QUICK = WorkerOptions(start="oldest", idle_seconds=0.02, backoff_seconds=0.01, max_backoff_seconds=0.02, max_attempts=2)
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    with Engine.open() as opened:
+        yield opened
+
+
+@pytest.fixture
+def db(engine: Engine) -> Iterator[Db]:
+    with connect(fleet, engine) as opened:
+        opened.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
+        yield opened
+
+
+def keep(db: Db, *views: Any, options: WorkerOptions = QUICK) -> None:
+    """Until everything written so far is in the views."""
+    app = StreamApp(db.context.schema.design, "summaries")
+    for view in views:
+        app.add(view)
+    with app.start(db, options) as running:
+        running.catch_up(20)
+
+
+def test_every_metric_of_a_group_and_bucket(db: Db) -> None:
+    hours = make_hours()
+    for number, latency in enumerate([10.0, 30.0, 20.5, None]):
+        db.put(a_test(number, minutes=number, latency=latency, size=number))
+    db.put(a_test(8, isp="other", latency=1.0))
+    db.put(a_test(9, minutes=60, latency=99.0))
+    db.put(a_test(10, latency=5000.0, ok=False))
+    db.put(a_test(11, isp=None))
+    db.put(Router(router_id="r1", model="x"))
+    keep(db, hours)
+    row = hours.on(db).get(isp="acme", at=at(59))
+    assert row is not None
+    assert (row.isp, row.at, row.tests, row.measured, row.total) == ("acme", START, 4, 3, 6)
+    assert row.latency == pytest.approx(60.5 / 3)
+    assert (row.best, row.worst) == (10.0, 30.0)
+    assert [each.test_id for each in row.slowest] == ["t1", "t2"]
+    assert row.slowest[0] == a_test(1, minutes=1, latency=30.0, size=1)
+    assert dict(row.newest) == {"test_id": "t3", "at": at(3)}
+    assert row.spread.count == 3 and row.spread[50] == pytest.approx(20.5, rel=0.02)
+    assert hours.on(db).get(isp="nobody", at=START) is None
+
+
+def test_updates_deletes_and_moves_are_taken_back(db: Db) -> None:
+    hours = make_hours()
+    for number in range(4):
+        db.put(a_test(number, latency=10.0 + number))
+    keep(db, hours)
+    db.put(a_test(0, isp="other", latency=77.0))  # moves to another group
+    db.put(a_test(1, minutes=61, latency=11.0))  # to another bucket
+    db.put(a_test(2, latency=12.0, ok=False))  # out of the view
+    keep(db, hours)
+    reader = hours.on(db)
+    assert [(row.tests, row.worst) for row in reader.all(isp="acme")] == [(1, 13.0), (1, 11.0)]
+    assert [(row.tests, row.best, row.latency) for row in reader.all(isp="other")] == [(1, 77.0, 77.0)]
+    db.delete(Test, test_id="t3")
+    db.put(a_test(2, latency=5.0))
+    keep(db, hours)
+    assert [(row.tests, row.worst, row.spread.count) for row in reader.all(isp="acme")] == [(1, 5.0, 1), (1, 11.0, 1)]
+    for number in range(4):
+        db.delete(Test, test_id=f"t{number}")
+    keep(db, hours)
+    assert reader.all(isp="acme") == [] and reader.get(isp="other", at=START) is None
+    assert reader.groups() == [{"isp": "acme"}, {"isp": "other"}]
+
+
+def test_an_expired_source_is_taken_back(db: Db, engine: Engine) -> None:
+    hours = make_hours()
+    db.put(a_test(1, expires=int(time.time()) - 10))
+    db.put(a_test(2))
+    engine.sweep()
+    keep(db, hours)
+    [row] = hours.on(db).all(isp="acme")
+    assert row.tests == 1
+
+
+def test_a_range_of_buckets(db: Db) -> None:
+    hours = make_hours()
+    for hour in range(5):
+        db.put(a_test(hour, minutes=60 * hour))
+    keep(db, hours)
+    rows = hours.on(db).range(at(60), at(181), isp="acme")
+    assert [row.at for row in rows] == [at(60), at(120), at(180)]
+    assert [row.at for row in hours.on(db).range(at(61), at(180), isp="acme")] == [at(60), at(120)]
+    assert hours.on(db).range(at(60), at(60), isp="acme") == []
+
+
+def test_everything_in_one_group_and_exact_sums(db: Db) -> None:
+    view = View("all", of=Test, tests=count(), latency=sum_of(Test.latency_ms), size=sum_of(Test.size))
+    for number in range(30):
+        db.put(a_test(number, latency=0.1, size=10**30))
+    keep(db, view)
+    row = view.on(db).get()
+    assert row is not None
+    assert (row.tests, row.latency, row.size) == (30, 3.0, 30 * 10**30)
+
+
+def test_groups_of_several_fields_of_any_kind(db: Db) -> None:
+    view = View("pairs", of=Test, by=[Test.ok, Test.size, Test.isp], tests=count())
+    db.put(a_test(1, isp="a#b", size=-7))
+    keep(db, view)
+    assert view.on(db).groups() == [{"ok": True, "size": -7, "isp": "a#b"}]
+    row = view.on(db).get(isp="a#b", size=-7, ok=True)
+    assert row is not None and row.tests == 1
+
+
+def test_a_large_batch_of_many_sketch_buckets_is_one_truth(db: Db) -> None:
+    hours = make_hours()
+    db.write_many([a_test(number, latency=1.05**number) for number in range(400)])
+    keep(db, hours)
+    [row] = hours.on(db).all(isp="acme")
+    assert row.tests == row.spread.count == 400
+    assert row.spread[75] == pytest.approx(1.05**299, rel=0.021)
+
+
+def test_buckets_past_their_time_are_gone_and_stay_gone(db: Db, engine: Engine) -> None:
+    view = View("recent", of=Test, by=Test.isp, bucket=(Test.at, "hour"), keep=timedelta(days=1), tests=count())
+    old = Test(test_id="old", isp="acme", at=START - timedelta(days=20 * 365), latency_ms=None)
+    db.put(old)
+    keep(db, view)
+    assert view.on(db).all(isp="acme") == []
+    db.delete(Test, test_id="old")
+    keep(db, view)
+    assert view.on(db).all(isp="acme") == []
+
+
+def test_a_projection_is_found_by_another_key(db: Db) -> None:
+    by_isp = Projection("by_isp", of=Test, key=Test.isp, sort=Test.at, fields=[Test.test_id])
+    whole = Projection("whole", of=Test, key=[Test.isp, Test.size])
+    for number in range(3):
+        db.put(a_test(number, minutes=-number))
+    keep(db, by_isp, whole)
+    reader = by_isp.on(db)
+    assert [row.test_id for row in reader.find(isp="acme")] == ["t2", "t1", "t0"]
+    assert [row.test_id for row in reader.find(2, isp="acme", newest_first=True)] == ["t0", "t1"]
+    assert whole.on(db).first(isp="acme", size=0) in [a_test(number, minutes=-number) for number in range(3)]
+    db.put(a_test(2, isp="other"))
+    db.delete(Test, test_id="t1")
+    keep(db, by_isp, whole)
+    assert [row.test_id for row in reader.find(isp="acme")] == ["t0"]
+    first = reader.first(isp="other")
+    assert first is not None and dict(first) == {"isp": "other", "test_id": "t2", "at": START}
+    assert reader.first(isp="nobody") is None
+
+
+def test_views_are_read_by_asynchronous_programs_too(db: Db, engine: Engine) -> None:
+    hours = make_hours()
+    db.put(a_test(1))
+    keep(db, hours)
+
+    async def read() -> Any:
+        async with connect_async(fleet, engine) as asynchronous:
+            return await hours.on(asynchronous).get(isp="acme", at=START)
+
+    assert asyncio.run(read()).tests == 1
+
+
+def test_a_source_that_does_not_decode_is_parked_and_counts_once_when_it_is_retried(db: Db) -> None:
+    view = View("sizes", of=Test, tests=count(), size=sum_of(Test.size))
+    table = db.context.schema.of(Test).table.name
+    db.put(a_test(1, size=1))
+    broken = db.context.schema.of(Test).item(a_test(2, size=5)) | {"size": {"S": "five"}}
+    db.call("PutItem", {"TableName": table, "Item": broken})
+    db.put(a_test(3, size=3))
+    app = StreamApp(fleet, "summaries")
+    app.add(view)
+    keep(db, view)
+    row = view.on(db).get()
+    assert row is not None and (row.tests, row.size) == (2, 4)
+    retrying = Retrying(db.context, app)
+    [parked] = db.run(retrying.parking.keys())
+    assert parked.handler == "sizes" and "size" in parked.error
+    # The image in the stream stays broken; a view that does not look at it can count it.
+    plain = View("sizes", of=Test, tests=count())
+    fixed = StreamApp(fleet, "summaries")
+    fixed.add(plain)
+    assert db.run(Retrying(db.context, fixed).retry(parked.mark)) is not None
+    assert db.run(retrying.parking.keys()) == []
+    row = plain.on(db).get()
+    assert row is not None and row.tests == 3
+
+
+def test_a_key_parked_by_another_handler_is_counted_once(db: Db) -> None:
+    view = View("sizes", of=Test, tests=count(), size=sum_of(Test.size))
+    app = StreamApp(fleet, "summaries")
+    sick = [True]
+
+    @app.on.any(Test)
+    def fails(change: Any) -> None:
+        if sick[0] and change.record.image["test_id"]["S"] == "t1":
+            raise ValueError("sick")
+
+    app.add(view)
+    for size in range(1, 4):
+        db.put(a_test(1, size=size))
+        db.put(a_test(2, size=size))
+        with app.start(db, QUICK) as running:
+            running.catch_up(20)
+    row = view.on(db).get()
+    assert row is not None and (row.tests, row.size) == (2, 6)
+    retrying = Retrying(db.context, app)
+    [parked] = db.run(retrying.parking.keys())
+    sick[0] = False
+    retried = db.run(retrying.retry(parked.mark))
+    assert retried is not None and retried.handled == 3
+    assert dict(view.on(db).get() or {}) == dict(row)
+
+
+# -- what is refused
+
+
+def test_a_stream_that_shows_too_little_is_refused(engine: Engine) -> None:
+    with connect(fleet, engine) as db:
+        db.ensure(TableSettings(stream="NEW_IMAGE"))
+        with pytest.raises(StreamMissing, match="views need both images"):
+            keep(db, make_hours())
+
+
+def test_a_snapshot_and_lambda_are_refused(db: Db) -> None:
+    app = StreamApp(fleet, "summaries")
+    app.add(make_hours())
+    with pytest.raises(ConfigurationError, match="cannot be filled from a snapshot"):
+        app.start(db, WorkerOptions(start="snapshot"))
+    with pytest.raises(ConfigurationError, match="Lambda does not say"):
+        app.lambda_handler(db)
+
+
+def test_declarations_that_make_no_sense_are_explained(db: Db) -> None:
+    class Stranger(Entity):
+        name: str = ident()
+
+    with pytest.raises(DesignError, match="without metrics"):
+        View("v", of=Test)
+    with pytest.raises(DesignError, match="no name for a view"):
+        View("a#b", of=Test, tests=count())
+    with pytest.raises(DesignError, match="not a field"):
+        View("v", of=Test, by=["isp"], tests=count())
+    with pytest.raises(DesignError, match="is no metric"):
+        View("v", of=Test, tests=count)  # type: ignore[arg-type]
+    with pytest.raises(DesignError, match="it tells the group"):
+        View("v", of=Test, by=Test.isp, isp=count())
+    with pytest.raises(ConfigurationError, match="week"):
+        View("v", of=Test, bucket=(Test.at, "week"), tests=count())  # type: ignore[arg-type]
+    with pytest.raises(DesignError, match="keep="):
+        View("v", of=Test, keep=timedelta(days=1), tests=count())
+    with pytest.raises(DesignError, match=r"top\(0\)"):
+        top(0, by=Test.size)
+    for wrong, message in [
+        (View("v", of=Test, tests=sum_of(Test.isp)), "is not a number"),
+        (View("v", of=Test, bucket=(Test.isp, "hour"), tests=count()), "no time to make buckets of"),
+        (View("v", of=Test, by=Stranger.name, tests=count()), "is not a field of Test"),
+        (View("v", of=Stranger, tests=count()), "not in the design"),
+    ]:
+        with pytest.raises(DesignError, match=message):
+            wrong.on(db)
+
+
+def test_questions_that_make_no_sense_are_explained(db: Db) -> None:
+    hours = make_hours().on(db)
+    with pytest.raises(DesignError, match="a group of this view is isp, at"):
+        hours.get(isp="acme")
+    with pytest.raises(DesignError, match="no datetime with a time zone"):
+        hours.get(isp="acme", at=START.replace(tzinfo=None))
+
+
+def test_a_view_belongs_to_one_app(db: Db) -> None:
+    hours = make_hours()
+    keep(db, hours)
+    kept = hours.kept(db.context)
+    with pytest.raises(ConfigurationError, match="kept by the app summaries"):
+        db.run(kept.heads.begun("others"))
+
+
+def test_decimals_stay_decimals(engine: Engine) -> None:
+    class Sale(Entity):
+        sale_id: str = ident()
+        price: Decimal
+
+    from stator import avg
+
+    shop = Design("shop", [Sale], [])
+    with connect(shop, engine) as db:
+        db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
+        sales = View("sales", of=Sale, total=sum_of(Sale.price), mean=avg(Sale.price))
+        db.put(Sale(sale_id="a", price=Decimal("0.10")))
+        db.put(Sale(sale_id="b", price=Decimal("0.20")))
+        keep(db, sales)
+        row = sales.on(db).get()
+        assert row is not None
+        assert row.total == Decimal("0.30") and row.mean == Decimal("0.15")

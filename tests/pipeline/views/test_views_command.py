@@ -1,0 +1,117 @@
+"""Views kept by processes that are killed with -9, and ``stator views``, against a served engine."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from stator import Db, TableSettings, connect
+
+from ..test_work_command import Commands, children_of, commands  # noqa: F401 - a fixture
+from ..test_workers import eventually
+from .fleet import Test, a_test, fleet
+from .view_app import by_isp, hours
+
+APP = "tests.pipeline.views.view_app:app"
+
+
+@pytest.fixture
+def db(commands: Commands) -> Iterator[Db]:  # noqa: F811 - it is that fixture
+    with connect(fleet, commands.url) as opened:
+        opened.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
+        yield opened
+
+
+def told(db: Db) -> dict[str, tuple[int, int, float, int, float]]:
+    """What the view says of every ISP."""
+    rows = {isp: hours.on(db).all(isp=isp) for isp in ("acme", "bell", "cell")}
+    return {
+        isp: (
+            sum(row.tests for row in found),
+            sum(row.total for row in found),
+            max(row.worst for row in found),
+            sum(row.spread.count for row in found),
+            max(row.slowest[0].latency_ms for row in found),
+        )
+        for isp, found in rows.items()
+        if found
+    }
+
+
+def counted(tests: dict[str, Test]) -> dict[str, tuple[int, int, float, int, float]]:
+    found = {}
+    for isp in ("acme", "bell", "cell"):
+        inside = [each for each in tests.values() if each.isp == isp and each.ok]
+        if inside:
+            worst = max(each.latency_ms or 0 for each in inside)
+            found[isp] = (len(inside), sum(each.size for each in inside), worst, len(inside), worst)
+    return found
+
+
+def change(db: Db, tests: dict[str, Test], chance: random.Random) -> None:
+    number = chance.randrange(60)
+    if chance.random() < 0.2 and f"t{number}" in tests:
+        del tests[f"t{number}"]
+        db.delete(Test, test_id=f"t{number}")
+        return
+    made = a_test(
+        number, isp=chance.choice(["acme", "bell", "cell"]), minutes=chance.randrange(180),
+        latency=chance.randrange(1, 1000) / 2, size=chance.randrange(100), ok=chance.random() < 0.9,
+    )  # fmt: skip
+    tests[made.test_id] = made
+    db.put(made)
+
+
+def test_a_view_is_exact_when_workers_are_killed_and_it_is_built_anew(commands: Commands, db: Db) -> None:  # noqa: F811
+    chance, tests = random.Random(7), dict[str, Test]()
+    for _ in range(50):
+        change(db, tests, chance)
+    parent = commands.start(
+        "work", APP, "--workers", "2", "--lease", "2", "--json"
+    )  # from now on: what was before is missing
+    try:
+        eventually(lambda: db.run(hours.kept(db.context).heads.load()) is not None)
+        building = commands.start("views", "rebuild", APP, "--all", "--json", "--grace", "1")
+        killed: set[int] = set()
+        for round_ in range(4):
+            for _ in range(60):
+                change(db, tests, chance)
+            if round_ < 2:
+                eventually(lambda: len(children_of(parent.pid) - killed) >= 1)
+                victim = min(children_of(parent.pid) - killed)
+                os.kill(victim, signal.SIGKILL)
+                killed.add(victim)
+        out, err = building.communicate(timeout=50)
+        assert building.returncode == 0, err
+        assert {name: each["generation"] for name, each in json.loads(out).items()} == {"isp_hours": 2, "by_isp": 2}
+        eventually(lambda: told(db) == counted(tests))
+        there = sorted(each.test_id for each in tests.values() if each.isp == "bell")
+        eventually(lambda: sorted(row.test_id for row in by_isp.on(db).find(isp="bell")) == there)
+    finally:
+        parent.terminate()
+        parent.communicate(timeout=60)
+
+
+def test_listing_and_what_is_typed_wrongly(commands: Commands, db: Db, tmp_path: Path) -> None:  # noqa: F811
+    db.put(a_test(1))
+    code, out, _ = commands.run("views", "list", APP)
+    assert code == 0 and "isp_hours" in out and "not kept yet" in out
+    code, _, err = commands.run("views", "rebuild", APP)
+    assert code == 1 and "which?" in err and "hint: " in err
+    code, _, err = commands.run("views", "rebuild", APP, "ghost")
+    assert code == 1 and "has no view ghost" in err and "isp_hours" in err
+    code, _, err = commands.run("views", "rebuild", APP, "isp_hours")
+    assert code == 1 and "no app has kept isp_hours yet" in err and "Traceback" not in err
+    code, _, err = commands.run("work", APP, "--catch-up")
+    assert code == 0, err
+    code, _, err = commands.run("views", "rebuild", APP, "isp_hours", "--work", "--grace", "0")
+    assert code == 0 and "isp_hours: generation 2, of 1 items in 1 groups" in err
+    assert told(db)["acme"][0] == 1
+    code, out, _ = commands.run("views", "list", APP, "--json")
+    assert code == 0 and json.loads(out)[0]["generation"] == 2
