@@ -20,6 +20,7 @@ from stator.clock import SystemClock
 from stator.errors import StatorError, StreamError
 from stator.pipeline.workers.holding import Progress
 from stator.pipeline.workers.options import WorkerOptions
+from stator.pipeline.workers.subscribers import Closing
 from stator.pipeline.workers.watching import Watching
 from stator.pipeline.workers.worker import Worker
 from stator.tables.db import Db
@@ -61,6 +62,7 @@ class _WakefulRunner(Runner):
 
 class Running:
     def __init__(self, app: StreamApp, db: Db, options: WorkerOptions | None = None, name: str | None = None) -> None:
+        self._app = app
         self._db = db
         self._options = options or WorkerOptions()
         self.name = name or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
@@ -122,6 +124,9 @@ class Running:
             self._wake()
             alive[0].join(_POLL_SECONDS)
             left -= _POLL_SECONDS
+        for subscriber in self._app.subscribers:
+            if isinstance(subscriber, Closing):
+                subscriber.close()
         self._raise()
 
     def _alive(self) -> list[threading.Thread]:
