@@ -19,13 +19,12 @@ from stator.demo.app import ARCHIVE, VIEWS
 from stator.demo.fleet import Router, Test, fleet, router, routers_of_isp, tests_between, tests_of_router
 from stator.demo.history import History, isp_of, router_ids, write_history
 from stator.demo.live import HOT, LiveFleet
-from stator.demo.processes import ServerProcess, WorkerProcess, wait_until
+from stator.demo.processes import ServerProcess, WorkerProcess, rebuild_views, wait_until
 from stator.demo.story import Checked, Event, PatternSeen, Sample, Story
 from stator.design.lint.check import check
 from stator.design.plan import Plan
 from stator.pipeline.bulk.loading import LoadOptions, LoadProgress, load
 from stator.pipeline.bulk.targets import Target
-from stator.pipeline.views.rebuilding import RebuildOptions
 from stator.tables.connecting import connect
 from stator.tables.db import Db
 from stator.tables.lifecycle import TableSettings
@@ -35,8 +34,6 @@ _CITIES: Final = ("Aarhus", "Bergen", "Cork", "Delft", "Essen", "Faro")
 _SHARDS: Final = 8
 _HOT_SHARE: Final = 0.5
 _EXPIRING_SHARE: Final = 0.005
-# This engine's streams are never late, and nobody reads a generation that has just been left.
-_AT_ONCE: Final = RebuildOptions(settle_seconds=0.0, grace_seconds=0.0, page_items=5000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +152,9 @@ class Demo:
         self._workers = [WorkerProcess(url, self.folder, "latest").begin() for _ in range(self.scale.workers)]
         wait_until(lambda: sum(worker.state.shards for worker in self._workers) >= 4, 60)
         began = time.monotonic()
-        for view in VIEWS:
-            built = view.on(db).rebuild(_AT_ONCE)
-            self._say(f"{view.name}: {built.groups:,} groups, out of {built.scanned:,} items")
+        with self.console.status("  building the views from the table, while the workers keep them"):
+            for name, built in rebuild_views(url, [view.name for view in VIEWS]).items():
+                self._say(f"{name}: {built['groups']:,} groups, out of {built['scanned']:,} items")
         self.story.summary_seconds = time.monotonic() - began
 
     # -- live

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from stator.errors import TransactionCanceled
+from stator.errors import TransactionCanceled, ValidationFailed
 from stator.model.values import Item
 from stator.pipeline.views.layout import LABEL, Group, Layout
 from stator.pipeline.views.partials import Measured, padded
@@ -20,7 +20,10 @@ from stator.tables.work import Call, Gather, Work, gathered
 
 # How long a state without rows stays: longer than changes can come again.
 _STATE_SECONDS: Final = 48 * 3600
-_SIDE_BY_SIDE: Final = 64
+_SIDE_BY_SIDE: Final = 100
+# A transaction has at most 100 actions (AWS, TransactWriteItems); a few sources in each spare requests.
+_BUNDLE_ACTIONS: Final = 50
+Action = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,20 @@ class State:
     rows: tuple[tuple[str, str], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A source on its way from the state that was read to where it is wanted."""
+
+    wanted: Wanted
+    order: str
+    state: State | None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether a later change has been here, or this one."""
+        return self.state is not None and self.state.order >= self.order
+
+
 class Ranks:
     def __init__(self, context: Context, layout: Layout, end: Callable[[str], float | None]) -> None:
         """``end`` gives the moment that a bucket's rows expire at."""
@@ -54,8 +71,37 @@ class Ranks:
         for at in range(0, len(wanted), _SIDE_BY_SIDE):
             chunk = wanted[at : at + _SIDE_BY_SIDE]
             states = yield from steadily(self._context, check, partial(self._states, generation, chunk))
-            check()
-            gathered((yield Gather([self._move(generation, each, states.get(each.mark), check) for each in chunk])))
+            moves = [Move(each, _ordered(each.order, states.get(each.mark)), states.get(each.mark)) for each in chunk]
+            bundles = self._bundles(generation, [move for move in moves if not move.is_done])
+            gathered((yield Gather([self._move_all(generation, bundle, check) for bundle in bundles])))
+
+    def _bundles(self, generation: int, moves: list[Move]) -> list[list[tuple[Move, list[Action]]]]:
+        """Moves that go into one transaction together."""
+        bundles: list[list[tuple[Move, list[Action]]]] = []
+        room = 0
+        for move in moves:
+            actions = self._actions(generation, move)
+            if len(actions) > room:
+                bundles.append([])
+                room = _BUNDLE_ACTIONS
+            bundles[-1].append((move, actions))
+            room -= len(actions)
+        return bundles
+
+    def _move_all(
+        self, generation: int, bundle: list[tuple[Move, list[Action]]], check: Callable[[], Any]
+    ) -> Work[None]:
+        """All at once; where one of them stands in the way, one by one."""
+        if len(bundle) > 1:
+            actions = [action for _, each in bundle for action in each]
+            call = Call("TransactWriteItems", {"TransactItems": actions}, LABEL)
+            try:
+                yield from steadily(self._context, check, partial(_made, call))
+                return
+            except (TransactionCanceled, ValidationFailed):  # the latter when they are too large together
+                pass
+        for move, _ in bundle:
+            yield from self._move(generation, move, check)
 
     def _states(self, generation: int, wanted: list[Wanted]) -> Work[dict[str, State]]:
         keys = [self._layout.state(generation, each.mark) for each in wanted]
@@ -64,29 +110,27 @@ class Ranks:
         start = len(self._layout.state(generation, "")[partition]["S"])
         return {item[partition]["S"][start:]: _read(item) for item in items}
 
-    def _move(self, generation: int, wanted: Wanted, state: State | None, check: Callable[[], Any]) -> Work[None]:
-        while True:
-            order = _ordered(wanted.order, state)
-            if state is not None and state.order >= order:
-                return  # a later change has been here, or this one
-            call = Call("TransactWriteItems", self._request(generation, wanted, order, state), LABEL)
+    def _move(self, generation: int, move: Move, check: Callable[[], Any]) -> Work[None]:
+        while not move.is_done:
+            call = Call("TransactWriteItems", {"TransactItems": self._actions(generation, move)}, LABEL)
             try:
                 yield from steadily(self._context, check, partial(_made, call))
                 return
             except TransactionCanceled as cancelled:
                 if not any(reason.get("Code") == "ConditionalCheckFailed" for reason in cancelled.reasons):
                     raise
-            states = yield from steadily(self._context, check, partial(self._states, generation, [wanted]))
-            state = states.get(wanted.mark)
+            states = yield from steadily(self._context, check, partial(self._states, generation, [move.wanted]))
+            state = states.get(move.wanted.mark)
+            move = Move(move.wanted, _ordered(move.wanted.order, state), state)
 
-    def _request(self, generation: int, wanted: Wanted, order: str, state: State | None) -> dict[str, Any]:
+    def _actions(self, generation: int, move: Move) -> list[Action]:
         table = self._layout.place.table
-        rows = self._rows(generation, wanted.counted)
-        before = () if state is None else state.rows
-        actions: list[dict[str, Any]] = [{"Put": self._state_put(generation, wanted.mark, order, tuple(rows), state)}]
+        rows = self._rows(generation, move.wanted.counted)
+        before = () if move.state is None else move.state.rows
+        actions: list[Action] = [{"Put": self._state_put(generation, move, tuple(rows))}]
         actions += [{"Delete": {"TableName": table, "Key": self._key(row)}} for row in before if row not in rows]
         actions += [{"Put": {"TableName": table, "Item": {**self._key(row), **item}}} for row, item in rows.items()]
-        return {"TransactItems": actions}
+        return actions
 
     def _rows(self, generation: int, counted: Counted | None) -> dict[tuple[str, str], Item]:
         if counted is None:
@@ -99,19 +143,18 @@ class Ranks:
         end = self._end(group.bucket)
         return {} if end is None else {self._layout.place.ttl: {"N": str(int(end))}}
 
-    def _state_put(
-        self, generation: int, mark: str, order: str, rows: tuple[tuple[str, str], ...], state: State | None
-    ) -> dict[str, Any]:
+    def _state_put(self, generation: int, move: Move, rows: tuple[tuple[str, str], ...]) -> Action:
         item: Item = {
-            **self._layout.state(generation, mark),
-            "order": {"S": order},
+            **self._layout.state(generation, move.wanted.mark),
+            "order": {"S": move.order},
             "rows": {"L": [{"S": text} for row in rows for text in row]},
         }
         if not rows:
             item[self._layout.place.ttl] = {"N": str(int(self._context.now()) + _STATE_SECONDS)}
         written = Expressions()
         name = written.name("order")
-        as_seen = f"attribute_not_exists({name})" if state is None else f"{name} = {written.value({'S': state.order})}"
+        seen = move.state
+        as_seen = f"attribute_not_exists({name})" if seen is None else f"{name} = {written.value({'S': seen.order})}"
         return written.into({"TableName": self._layout.place.table, "Item": item, "ConditionExpression": as_seen})
 
     def _key(self, row: tuple[str, str]) -> Item:
