@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from .dynamodb_local import SERVERS, free_port
+from .dynamodb_local import SERVERS, steady_port
 
 _LIBRARIES = SERVERS / "kafka" / "libs"
 _JAVA = ["java", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{_LIBRARIES}/*"]
@@ -26,7 +26,7 @@ class KafkaServer:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
-        port, controller = free_port(), free_port()
+        port, controller = steady_port(), steady_port()
         self.address = f"127.0.0.1:{port}"
         self._port = port
         self._properties = folder / "server.properties"
