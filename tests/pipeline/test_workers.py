@@ -13,6 +13,7 @@ from stator import Db, Design, Engine, Entity, TableSettings, connect, ident
 from stator.errors import DesignError, StreamError, StreamMissing, TryLater
 from stator.pipeline.workers.app import StreamApp
 from stator.pipeline.workers.change import Change, Insert, Modify, Remove
+from stator.pipeline.workers.leases import LeaseTable
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.retrying import Retrying
 
@@ -379,6 +380,26 @@ def test_workers_share_the_shards_and_hand_them_over(app: StreamApp, db: Db) -> 
             eventually(lambda: len(two.worker.consumers) == 4)
             two.catch_up()
     assert told == {f"o{number}": list(range(1, 20)) for number in range(20)}
+
+
+def test_catching_up_waits_for_the_shards_of_a_worker_that_died(app: StreamApp, db: Db) -> None:
+    told: list[str] = []
+
+    @app.on.insert(Order)
+    def handler(change: Insert[Order]) -> None:
+        told.append(change.new.order_id)
+
+    options = WorkerOptions(start="oldest", idle_seconds=0.02, lease_seconds=2.0)
+    with app.start(db, options) as running:
+        running.catch_up()
+    table = LeaseTable(db.context, "billing", 2.0, 1.0)
+    leases = list(db.run(table.load()).leases.values())
+    assert len(leases) == 4
+    for lease in leases:
+        assert db.run(table.take(lease, "somebody who dies at once")) is not None
+    db.write_many([Order(order_id=f"o{number}") for number in range(20)])
+    work(app, db, options)
+    assert len(told) == 20
 
 
 def test_shards_that_roll_and_split_are_followed(app: StreamApp, db: Db, engine: Engine) -> None:

@@ -6,7 +6,7 @@ import statistics
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from stator.demo import recount
-from stator.demo.app import ARCHIVE, VIEWS, app
+from stator.demo.app import ARCHIVE, VIEWS
 from stator.demo.fleet import Router, Test, fleet, router, routers_of_isp, tests_between, tests_of_router
 from stator.demo.history import History, isp_of, router_ids, write_history
 from stator.demo.live import HOT, LiveFleet
-from stator.demo.processes import ServerProcess, WorkerProcess, wait_until
+from stator.demo.processes import ServerProcess, WorkerProcess, rebuild_views, wait_until
 from stator.demo.story import Checked, Event, PatternSeen, Sample, Story
 from stator.design.lint.check import check
 from stator.design.plan import Plan
@@ -33,6 +33,7 @@ _MODELS: Final = ("AX-1", "AX-2", "Nimbus", "Pico")
 _CITIES: Final = ("Aarhus", "Bergen", "Cork", "Delft", "Essen", "Faro")
 _SHARDS: Final = 8
 _HOT_SHARE: Final = 0.5
+_EXPIRING_SHARE: Final = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +62,12 @@ class Demo:
             self._act("A design from its access patterns", self._design)
             with connect(fleet, server.url, measure=True) as db:
                 history = self._act("A month of history, from Parquet", lambda: self._load(db, server.url))
-                self._act("Summaries of all of it, and a stream from here on", lambda: self._summarise(db))
+                self._act("Summaries of all of it, and a stream from here on", lambda: self._summarise(db, server.url))
                 live = LiveFleet(db, self.scale.routers, self.scale.per_second)
                 try:
                     self._act(
-                        "Live tests, workers, a hot provider, and one kill -9", lambda: self._live(db, server.url, live)
+                        "Live tests, workers, a hot provider, and one kill -9",
+                        lambda: self._live(db, server.url, history, live),
                     )
                     self._act("The access patterns, asked", lambda: self._patterns(db, history))
                     self._act(
@@ -82,7 +84,10 @@ class Demo:
 
     def _act(self, title: str, act: Callable[[], Any]) -> Any:
         self.console.print(f"\n[bold cyan]{title}[/]")
-        return act()
+        began = time.monotonic()
+        result = act()
+        self.console.print(f"  [dim]{time.monotonic() - began:.1f} s[/]")
+        return result
 
     def _say(self, text: str) -> None:
         self.console.print(f"  {text}")
@@ -141,22 +146,23 @@ class Demo:
         )
         return history
 
-    def _summarise(self, db: Db) -> None:
-        """Summaries of what is there already, exact while tests come in and go."""
+    def _summarise(self, db: Db, url: str) -> None:
+        """From here on there is a stream, and workers; the views are built from what is there already, exactly, while they work."""
         db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
+        self._workers = [WorkerProcess(url, self.folder, "latest").begin() for _ in range(self.scale.workers)]
+        wait_until(lambda: sum(worker.state.shards for worker in self._workers) >= 4, 60)
         began = time.monotonic()
-        for view in VIEWS:
-            getattr(view, "rebuild", lambda *_: None)(db, app)
+        with self.console.status("  building the views from the table, while the workers keep them"):
+            for name, built in rebuild_views(url, [view.name for view in VIEWS]).items():
+                self._say(f"{name}: {built['groups']:,} groups, out of {built['scanned']:,} items")
         self.story.summary_seconds = time.monotonic() - began
-        self._say(f"{len(VIEWS)} views built in {self.story.summary_seconds:.1f} s")
 
     # -- live
 
-    def _live(self, db: Db, url: str, live: LiveFleet) -> None:
-        self._workers = [WorkerProcess(url, self.folder, "latest").begin() for _ in range(self.scale.workers)]
-        wait_until(lambda: sum(worker.state.shards for worker in self._workers) >= 4, 30)
+    def _live(self, db: Db, url: str, history: History, live: LiveFleet) -> None:
         self._live_began = time.monotonic()
         live.start()
+        self._age_out(db, history)
         self._say(f"{self.scale.per_second:.0f} tests a second; {len(self._workers)} workers share the stream")
         third = self.scale.seconds / 4
         self._watch(live, third)
@@ -176,6 +182,17 @@ class Demo:
         newest = live.feed.latest(HOT, 3)
         self._say(f"{live.written.tests:,} live tests written; the feed of {HOT} reads in order over old and new shards: "
                   + ", ".join(f"{each.latency_ms:.0f} ms" for each in newest))  # fmt: skip
+
+    def _age_out(self, db: Db, history: History) -> None:
+        """The oldest tests are given an end: the engine deletes them, and the stream takes them to the archive."""
+        over = datetime.now(UTC) - timedelta(seconds=30)
+        old = [replace(test, expires=over) for test in history.oldest(self._expiring)]
+        db.write_many(old).raise_for_failures()
+        self._event(f"{len(old):,} old tests expire")
+
+    @property
+    def _expiring(self) -> int:
+        return max(100, round(self.scale.tests * _EXPIRING_SHARE))
 
     def _kill(self, url: str) -> None:
         victim = self._workers.pop(0)
@@ -250,7 +267,7 @@ class Demo:
     # -- the end
 
     def _recount(self, db: Db, url: str, history: History, live: LiveFleet) -> None:
-        expired = self._expired(history)
+        expired = self._expiring
         wait_until(lambda: len(recount.unique_ids(self.folder, ARCHIVE)) >= expired and self._is_caught_up(), 60)
         for worker in self._workers:
             worker.stop()
@@ -271,15 +288,6 @@ class Demo:
             self.story.checks.append(check_)
             mark = "[green]agrees[/]" if check_.is_right else f"[red]differs: {check_.found:,}[/]"
             self._say(f"{check_.what:46} {check_.expected:>12,}  {mark}")
-
-    def _expired(self, history: History) -> int:
-        """How many tests of the history are past their time to live, counted from the file."""
-        from stator.demo.history import arrow
-
-        pa = arrow()
-        column = pa.parquet.read_table(history.path, columns=["expires"]).column("expires")
-        seconds = pa.compute.cast(column, pa.timestamp("s", "UTC")).cast(pa.int64())
-        return int(pa.compute.sum(pa.compute.less(seconds, history.end)).as_py() or 0)
 
     def _is_caught_up(self) -> bool:
         return all(worker.state.lag_seconds < 1.0 for worker in self._workers)

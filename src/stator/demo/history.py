@@ -1,7 +1,7 @@
 """A month of tests, as a Parquet file: made column by column, by Arrow's own kernels.
 
 Every router of the fleet tests itself at the same rate, a little beside the hour. Latency follows the hour of the day and the provider; one test in
-three hundred is bad. The oldest tests are past their time to live when they are loaded, so that there is something to age out.
+three hundred is bad. Tests are kept for a year, until somebody decides otherwise.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from stator.demo.fleet import ISPS
+from stator.demo.fleet import ISPS, Test
 from stator.errors import ConfigurationError
 
 DAYS: Final = 30
@@ -21,14 +21,17 @@ _BATCH_ROWS: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """``tests`` rows of ``routers`` routers, from ``start`` to ``end`` in seconds; those before ``expired_before`` are past their time to live."""
+    """``tests`` rows of ``routers`` routers, from ``start`` to ``end`` in seconds, the oldest first."""
 
     path: Path
     tests: int
     routers: int
     start: int
     end: int
-    expired_before: int
+
+    def oldest(self, count: int) -> list[Test]:
+        rows = next(arrow().parquet.ParquetFile(self.path).iter_batches(batch_size=count)).to_pylist()
+        return [Test(**row) for row in rows]
 
 
 def router_ids(count: int) -> list[str]:
@@ -52,11 +55,10 @@ def arrow() -> Any:
     return pyarrow
 
 
-def write_history(path: Path, tests: int, routers: int, now: float, expired_share: float = 0.02) -> History:
+def write_history(path: Path, tests: int, routers: int, now: float) -> History:
     pa = arrow()
     end = int(now) - 60
     start = end - DAYS * _DAY_SECONDS
-    expired_before = start + int(DAYS * _DAY_SECONDS * expired_share)
     schema = pa.schema(
         [
             ("router_id", pa.string()),
@@ -68,7 +70,7 @@ def write_history(path: Path, tests: int, routers: int, now: float, expired_shar
             ("expires", pa.timestamp("s", tz="UTC")),
         ]
     )
-    history = History(path, tests, routers, start, end, expired_before)
+    history = History(path, tests, routers, start, end)
     with pa.parquet.ParquetWriter(path, schema) as writer:
         for first in range(0, tests, _BATCH_ROWS):
             writer.write_batch(_rows(history, schema, first, min(_BATCH_ROWS, tests - first)))
@@ -87,11 +89,7 @@ def _rows(history: History, schema: Any, first: int, count: int) -> Any:
     seconds = pc.cast(pc.floor(pc.add(pc.multiply(pc.cast(number, pa.float64()), spacing), history.start)), pa.int64())
     chance = [pc.random(count, initializer=first * 7 + seed) for seed in range(5)]
     latency = _latency(pc, seconds, router, chance)
-    expires = pc.if_else(
-        pc.less(seconds, history.expired_before),
-        pa.scalar(history.end - 3600, pa.int64()),
-        pc.add(seconds, 365 * _DAY_SECONDS),
-    )
+    expires = pc.add(seconds, 365 * _DAY_SECONDS)
     columns = [
         pc.binary_join_element_wise("r-", pc.utf8_lpad(pc.cast(router, pa.string()), 6, "0"), ""),
         pc.cast(pc.multiply(seconds, 1_000_000), pa.timestamp("us", tz="UTC")),

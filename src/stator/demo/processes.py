@@ -103,6 +103,25 @@ class WorkerProcess:
         self._log.close()
 
 
+def rebuild_views(url: str, names: list[str]) -> dict[str, dict[str, Any]]:
+    """``stator views rebuild`` for each view, side by side; what each says it did."""
+    words = ["views", "rebuild", _APP]
+    more = ["--at", url, "--grace", "0", "--json"]
+    running = [
+        subprocess.Popen([sys.executable, "-m", "stator", *words, name, *more], stdout=subprocess.PIPE, text=True)  # noqa: S603 - this program itself
+        for name in names
+    ]
+    found: dict[str, dict[str, Any]] = {}
+    for process in running:
+        out, _ = process.communicate()
+        if process.returncode:
+            raise ConfigurationError(
+                "a view could not be built", hint=f"`stator views rebuild {_APP} --at {url}` says why"
+            )
+        found |= json.loads(out)
+    return found
+
+
 def wait_until(holds: Any, seconds: float) -> bool:
     """Whether something came to hold in time."""
     deadline = time.monotonic() + seconds

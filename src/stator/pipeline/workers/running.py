@@ -20,6 +20,8 @@ from stator.clock import SystemClock
 from stator.errors import StatorError, StreamError
 from stator.pipeline.workers.holding import Progress
 from stator.pipeline.workers.options import WorkerOptions
+from stator.pipeline.workers.subscribers import Closing
+from stator.pipeline.workers.watching import Watching
 from stator.pipeline.workers.worker import Worker
 from stator.tables.db import Db
 from stator.tables.runner import Runner
@@ -60,10 +62,12 @@ class _WakefulRunner(Runner):
 
 class Running:
     def __init__(self, app: StreamApp, db: Db, options: WorkerOptions | None = None, name: str | None = None) -> None:
+        self._app = app
         self._db = db
         self._options = options or WorkerOptions()
         self.name = name or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         self.worker = Worker(db.context, app, self.name, self._options, self._spawn)
+        self._watching = Watching(db.context, app.name)
         self._threads: list[threading.Thread] = []
         self._runners = {name: _WakefulRunner(db.runner) for name in ("coordinate", "renew")}
         self._lock = threading.Lock()
@@ -120,6 +124,9 @@ class Running:
             self._wake()
             alive[0].join(_POLL_SECONDS)
             left -= _POLL_SECONDS
+        for subscriber in self._app.subscribers:
+            if isinstance(subscriber, Closing):
+                subscriber.close()
         self._raise()
 
     def _alive(self) -> list[threading.Thread]:
@@ -135,12 +142,15 @@ class Running:
         return over
 
     def catch_up(self, timeout_seconds: float = 60.0) -> None:
-        """Wait until everything that was written before this call has been handled, or parked, by this worker."""
+        """Wait until everything that was written before this call has been handled, or parked, by this worker or another of its group.
+
+        What a worker had that has died is handled once its leases are over.
+        """
         since = self._db.context.now()
         self.worker.look_again()
         self._wake()
         waited = 0.0
-        while not self.worker.has_caught_up(since):
+        while not (self.worker.has_caught_up(since) and self._group_has_caught_up(since)):
             if self._over.wait(_POLL_SECONDS):
                 self._raise()
                 raise StreamError("the worker was stopped before it had caught up")
@@ -150,6 +160,12 @@ class Running:
                     f"the worker had not caught up after {timeout_seconds:g} seconds",
                     hint=f"it is {self.progress().lag_seconds:.0f} seconds behind; wait longer, or add workers",
                 )
+
+    def _group_has_caught_up(self, since: float) -> bool:
+        """Whether no shard has a change from before a moment after its position, whoever reads it."""
+        now = self._db.context.now()
+        state = self._db.run(self._watching.look())
+        return all(not shard.lag_seconds or now - shard.lag_seconds > since for shard in state.shards)
 
     def _wake(self) -> None:
         for runner in self._runners.values():

@@ -62,6 +62,13 @@ class Subscriber(Protocol):
 
 
 @runtime_checkable
+class Closing(Protocol):
+    """A subscriber that wants to know when a worker has ended. It may be given records again after that."""
+
+    def close(self) -> None: ...
+
+
+@runtime_checkable
 class ExactSubscriber(Subscriber, Protocol):
     """One that counts every change once by itself, in whatever order those of an item come: a view.
 

@@ -1,0 +1,100 @@
+"""What a sink sends: one JSON object for each change.
+
+    {"id": "8f0c…",                    the event id: the same each time this change is delivered
+     "kind": "MODIFY",                 INSERT, MODIFY or REMOVE
+     "table": "shop",
+     "entity": "Order",                null for an item that is none of the design's
+     "key": {"PK": "ORDER#o1"},        the table's key
+     "old": {"order_id": "o1", …},     null where there was no item, or the stream does not show it
+     "new": {"order_id": "o1", …},
+     "sequence": "1000…42",            the stream's number, as text; null in a snapshot
+     "time": "2026-11-16T08:12:40Z",   when it was made, to the second
+     "expired": false}                 whether its time to live was over
+
+``old`` and ``new`` hold the entity's fields (all attributes, where there is no entity) as they are stored, without type letters: numbers with all their digits,
+sets as lists, binary values as base64 text. Large values are fetched first. With ``images="dynamodb"``, ``key``, ``old`` and ``new`` are the items as the
+stream has them, in DynamoDB's JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, is_dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any, Literal
+
+import orjson
+
+from stator.model.values import Item
+from stator.pipeline.bulk.plain import plain_item, plain_value
+from stator.pipeline.workers.change import Change, Record
+from stator.tables.context import Context
+from stator.tables.schema import EntityMap
+
+Images = Literal["plain", "dynamodb"]
+
+
+def event_id(record: Record) -> str:
+    """That of the stream; an item of a snapshot has one made of its content."""
+    if record.event_id:
+        return record.event_id
+    content = orjson.dumps([record.table, record.keys, record.new], option=orjson.OPT_SORT_KEYS)
+    return f"snapshot-{hashlib.sha256(content).hexdigest()[:32]}"
+
+
+def event_of(change: Change[Any], context: Context, images: Images = "plain") -> dict[str, Any]:
+    """For ``encoded``: numbers are fragments of their own digits."""
+    record = change.record
+    of = context.schema.of_item(record.image, record.table)
+    raw = images == "dynamodb"
+    return {
+        "id": event_id(record),
+        "kind": record.kind,
+        "table": record.table,
+        "entity": change.entity,
+        "key": record.keys if raw else plain_item(record.keys),
+        "old": record.old if raw else _fields(of, change, "old", record.old),
+        "new": record.new if raw else _fields(of, change, "new", record.new),
+        "sequence": record.sequence or None,
+        "time": time_text(record.at),
+        "expired": change.expired,
+    }
+
+
+def _fields(of: EntityMap | None, change: Change[Any], name: str, item: Item | None) -> dict[str, Any] | None:
+    if item is None:
+        return None
+    if of is None:
+        return plain_item(item)
+    if of.large:
+        item = of.codec.encode(getattr(change, name))
+    return {field: plain_value(item[field]) for field in of.fields if field in item}
+
+
+def time_text(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def encoded(body: Any) -> bytes:
+    """What is sent: bytes and text as they are, anything else as JSON. TypeError for what JSON does not know."""
+    if isinstance(body, bytes):
+        return body
+    if isinstance(body, str):
+        return body.encode()
+    return json_encoded(body)
+
+
+def json_encoded(body: Any) -> bytes:
+    return orjson.dumps(body, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """What a transform gives that JSON does not know, but DynamoDB does."""
+    if isinstance(value, Decimal):
+        return orjson.Fragment(str(value))
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    raise TypeError(f"{type(value).__name__} cannot be sent as JSON")

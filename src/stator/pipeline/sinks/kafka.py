@@ -1,0 +1,177 @@
+"""``KafkaSink``: changes as messages of a Kafka topic, by librdkafka (``pip install 'stator[kafka]'``).
+
+The message's key is the item's key, so all its changes are in one partition, in their order (keys go where Java's producers put them). Its value is the event, its
+headers are ``id``, ``kind`` and ``table``, its time is the change's. A batch is delivered when all replicas that are in sync have every message of it.
+
+Order through failures: a change is sent when the one of the same item before it is acknowledged. A batch goes out in *waves*, the first change of every item, then
+the second, and so on, for a broker that refuses one message refuses those that librdkafka packed with it, and takes the ones behind them. So the more items a batch
+has, the better; the changes of a single item take a round trip each. What was written and not acknowledged is there twice after a retry, with the same ``id``.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Unpack
+
+from stator.errors import ConfigurationError, SinkRefused, TryLater
+from stator.pipeline.sinks.sink import Made, Message, Refusal, SinkOptions
+from stator.pipeline.sinks.waves import WaveSink
+from stator.pipeline.workers.change import Change
+
+log = logging.getLogger("stator.sinks.kafka")
+
+# Codes of Kafka's protocol, and of librdkafka's own, that are about one message and will not change.
+_REFUSALS: Final = ("MSG_SIZE_TOO_LARGE", "INVALID_MSG_SIZE", "INVALID_RECORD", "INVALID_TIMESTAMP", "INVALID_MSG")
+_POLL_SECONDS: Final = 0.05
+_OURS: Final = frozenset({"bootstrap.servers", "enable.idempotence", "acks", "message.timeout.ms"})
+
+
+class KafkaSink(WaveSink):
+    max_messages = 10_000
+    max_bytes = 64 << 20
+
+    def __init__(
+        self,
+        name: str,
+        servers: str,
+        topic: str | Callable[[Change[Any]], str],
+        *,
+        config: Mapping[str, Any] | None = None,
+        timeout_seconds: float = 30.0,
+        **options: Unpack[SinkOptions],
+    ) -> None:
+        """``topic`` is one for all, or a function of the change. ``config`` are settings of librdkafka, such as those for TLS and SASL."""
+        super().__init__(name, options)
+        taken = sorted(_OURS & (config or {}).keys())
+        if taken:
+            raise ConfigurationError(f"{taken[0]} is not to be set", hint="what is promised rests on it")
+        self._kafka = _library()
+        self._refusals = {
+            getattr(self._kafka.KafkaError, code) for code in _REFUSALS if hasattr(self._kafka.KafkaError, code)
+        }
+        self._topic = topic
+        self._timeout_seconds = timeout_seconds
+        self._config = {
+            "partitioner": "murmur2_random",
+            "linger.ms": 1,
+            **(config or {}),
+            "bootstrap.servers": servers,
+            "enable.idempotence": True,
+            "acks": "all",
+            "message.timeout.ms": int(timeout_seconds * 1000),
+        }
+        self._producer = Made[Any](self._made)
+
+    def _made(self) -> Any:
+        try:
+            return self._kafka.Producer(self._config, logger=log)
+        except self._kafka.KafkaException as error:
+            raise ConfigurationError(f"Kafka's client does not take this: {error}", hint="look at config=") from error
+
+    def send_wave(self, messages: Sequence[Message]) -> list[Refusal]:
+        """One of each item. Those that were refused in company are sent again alone: only one of them was at fault."""
+        found: list[Refusal] = []
+        for refusal in self._tried(messages):
+            if len(messages) > 1 and isinstance(refusal.error, SinkRefused):
+                found += self._tried([refusal.message])
+            else:
+                found.append(refusal)
+        return found
+
+    def _tried(self, messages: Sequence[Message]) -> list[Refusal]:
+        producer = self._producer.get()
+        sending = _Sending(producer, self._kafka, time.monotonic() + 2 * self._timeout_seconds)
+        refusals = [refusal for message in messages if (refusal := self._produce(sending, message)) is not None]
+        return refusals + [Refusal(message, self._error(producer, error)) for message, error in sending.wait()]
+
+    def _produce(self, sending: _Sending, message: Message) -> Refusal | None:
+        try:
+            topic = self._topic if isinstance(self._topic, str) else self._topic(message.change)
+        except Exception as error:  # the function is the user's
+            return Refusal(message, error)
+        try:
+            sending.add(topic, message)
+        except self._kafka.KafkaException as error:
+            return Refusal(message, self._error(sending.producer, error.args[0]))
+        except TryLater as error:
+            return Refusal(message, error)
+        return None
+
+    def _error(self, producer: Any, error: Any) -> Exception:
+        if error.code() in self._refusals:
+            return SinkRefused(f"Kafka refuses the message: {error.str()}")
+        if error.fatal() or error.code() == self._kafka.KafkaError._FATAL:  # this producer will never work again
+            self._producer.take_if(producer)
+        return TryLater(f"Kafka did not take a message: {error.str()}")
+
+    def close(self) -> None:
+        producer = self._producer.take()
+        if producer is not None:
+            producer.flush(self._timeout_seconds)
+
+
+class _Sending:
+    """One batch on its way, of perhaps several that share the producer: callbacks come in whichever thread polls."""
+
+    def __init__(self, producer: Any, kafka: Any, deadline: float) -> None:
+        self.producer = producer
+        self._kafka = kafka
+        self._deadline = deadline
+        self._lock = threading.Lock()
+        self._waiting: dict[int, Message] = {}
+        self._failed: list[tuple[Message, Any]] = []
+
+    def add(self, topic: str, message: Message) -> None:
+        record = message.record
+        with self._lock:
+            self._waiting[id(message)] = message
+
+        def delivered(error: Any, _: Any) -> None:
+            with self._lock:
+                if self._waiting.pop(id(message), None) is not None and error is not None:
+                    self._failed.append((message, error))
+
+        headers = [("id", message.event_id), ("kind", record.kind), ("table", record.table)]
+        at = int(record.at * 1000)
+        try:
+            while True:
+                try:
+                    self.producer.produce(
+                        topic, message.body, message.key, on_delivery=delivered, timestamp=at, headers=headers
+                    )
+                    return
+                except BufferError:  # the queue is full: Kafka is slower than the stream
+                    self.producer.poll(_POLL_SECONDS)
+                    if time.monotonic() > self._deadline:
+                        raise TryLater("Kafka's client has no room for messages") from None
+        except BaseException:
+            with self._lock:
+                self._waiting.pop(id(message), None)
+            raise
+
+    def wait(self) -> list[tuple[Message, Any]]:
+        """Until every message is acknowledged or given up; those that were, in the stream's order."""
+        while True:
+            with self._lock:
+                left = list(self._waiting.values())
+                if not left:
+                    break
+            if time.monotonic() > self._deadline:
+                timed_out = self._kafka.KafkaError(self._kafka.KafkaError._MSG_TIMED_OUT)
+                with self._lock:
+                    self._failed += [(message, timed_out) for message in self._waiting.values()]
+                    self._waiting.clear()
+                break
+            self.producer.poll(_POLL_SECONDS)
+        return sorted(self._failed, key=lambda each: int(each[0].record.sequence or 0))
+
+
+def _library() -> Any:
+    try:
+        import confluent_kafka
+    except ImportError:
+        raise ConfigurationError("confluent-kafka is not installed", hint="pip install 'stator[kafka]'") from None
+    return confluent_kafka

@@ -1,0 +1,231 @@
+"""Staged files become Parquet files: one merge at a time, finished by another worker where one dies (parquet.py has the whole story)."""
+
+from __future__ import annotations
+
+import gzip
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import orjson
+
+from stator.errors import BlobMissing, ConditionFailed, TryLater
+from stator.model.values import Item
+from stator.pipeline.bulk.plain import arrow_table
+from stator.pipeline.bulk.readers import pyarrow
+from stator.pipeline.sinks.events import time_text
+from stator.tables.blob_stores import BlobStore
+from stator.tables.context import Context
+from stator.tables.expressions import Expressions
+from stator.tables.work import Call, Outside, Work
+
+log = logging.getLogger("stator.sinks")
+
+STAGED: Final = "staged"
+DATA: Final = "data"
+MANIFESTS: Final = "manifests"
+EXTENSION: Final = ".jsonl.gz"
+_LABEL: Final = "parquet merges"
+# Nobody replays what is older: a stream keeps a day.
+_MEMORY_SECONDS: Final = 48 * 3600.0
+# After this a claim is taken for one of a worker that died.
+_PATIENCE_SECONDS: Final = 120.0
+# A claim names its inputs, and is one item of at most 400 KB.
+_MAX_INPUTS: Final = 1500
+_FIRST: Final = ("_id", "_kind", "_table", "_entity", "_key", "_sequence", "_time", "_expired")
+
+Ranges = dict[str, tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One merge: what it reads and how its files are called. The same in whosever hands."""
+
+    version: int
+    number: int
+    inputs: tuple[str, ...]
+    at: float
+
+    @property
+    def manifest(self) -> str:
+        return f"{MANIFESTS}/{time_text(self.at)[:10]}/{self.number:012d}.json"
+
+
+class Merging:
+    def __init__(self, store: BlobStore, name: str) -> None:
+        self._store = store
+        self._name = name
+        self._manifests: dict[str, dict[str, Any]] = {}
+
+    def run(self, context: Context, group: str, target_bytes: int) -> Work[int]:
+        """Until nothing is staged, or somebody else is at it."""
+        total: int = 0
+        while (claim := (yield from self._claimed(context, group, target_bytes))) is not None:
+            total += yield Outside(partial(self._merge, claim))
+            yield from self._release(context, group, claim)
+        return total
+
+    # -- the claim
+
+    def _key(self, context: Context, group: str) -> Item:
+        return context.schema.place.key(f"SINK#{group}#{self._name}", "PARQUET")
+
+    def _claimed(self, context: Context, group: str, target_bytes: int) -> Work[Claim | None]:
+        place = context.schema.place
+        request = {"TableName": place.table, "Key": self._key(context, group), "ConsistentRead": True}
+        item = (yield Call("GetItem", request, _LABEL)).get("Item", {})
+        version, number = int(item.get("version", {"N": "0"})["N"]), int(item.get("number", {"N": "0"})["N"])
+        pending = orjson.loads(item["pending"]["S"]) if item.get("pending", {}).get("S") else None
+        now = context.now()
+        if pending is not None:
+            if now - float(item["touched"]["N"]) < _PATIENCE_SECONDS:
+                return None
+            claim = Claim(version + 1, number, tuple(pending["inputs"]), pending["at"])
+        else:
+            inputs: list[str] = yield Outside(partial(self._inputs, target_bytes))
+            if not inputs:
+                return None
+            claim = Claim(version + 1, number + 1, tuple(inputs), now)
+        text = orjson.dumps({"inputs": claim.inputs, "at": claim.at}).decode()
+        taken = yield from self._write(context, group, claim, version, text)
+        return claim if taken else None
+
+    def _release(self, context: Context, group: str, claim: Claim) -> Work[None]:
+        yield from self._write(context, group, claim, claim.version, "")
+
+    def _write(self, context: Context, group: str, claim: Claim, seen: int, pending: str) -> Work[bool]:
+        """On condition that nobody wrote since ``seen``."""
+        written = Expressions()
+        version = written.name("version")
+        item = {
+            **self._key(context, group),
+            "version": {"N": str(claim.version if pending else claim.version + 1)},
+            "number": {"N": str(claim.number)},
+            "pending": {"S": pending},
+            "touched": {"N": repr(context.now())},
+        }
+        is_new = f"attribute_not_exists({version})"
+        condition = f"{version} = {written.value({'N': str(seen)})}" if seen else is_new
+        request = {"TableName": context.schema.place.table, "Item": item, "ConditionExpression": condition}
+        try:
+            yield Call("PutItem", written.into(request), _LABEL)
+        except ConditionFailed:
+            return False
+        return True
+
+    # -- files
+
+    def _inputs(self, target_bytes: int) -> list[str]:
+        """The oldest that are staged, up to about ``target_bytes`` of rows."""
+        with stores_trouble():
+            staged = sorted((at, name) for name, at in self._store.keys(f"{STAGED}/"))
+        found: list[str] = []
+        size = 0
+        for _, name in staged[:_MAX_INPUTS]:
+            if found and size >= target_bytes:
+                break
+            found.append(name)
+            size += int(name.removesuffix(EXTENSION).rpartition("-")[2])
+        return found
+
+    def _merge(self, claim: Claim) -> int:
+        """Data, manifest, and away with the inputs. Done twice it does the same."""
+        with stores_trouble():
+            try:
+                rows = self._rows(claim)
+            except BlobMissing:  # deleted by the one whose claim was taken over: it was alive, and is through
+                return 0
+            files = []
+            for (entity, date), part in sorted(_partitioned(rows).items()):
+                name = f"{DATA}/entity={entity}/date={date}/{claim.number:012d}.parquet"
+                self._store.put(name, parquet_bytes(part))
+                files.append(name)
+            manifest = {
+                "number": claim.number,
+                "files": files,
+                "rows": len(rows),
+                "replaces": claim.inputs,
+                "ranges": ranges_of(claim.inputs),
+            }
+            self._store.put(claim.manifest, orjson.dumps(manifest, option=orjson.OPT_INDENT_2))
+            self._store.delete(claim.inputs)
+        return len(rows)
+
+    def _rows(self, claim: Claim) -> list[Item]:
+        """Each change once, in the order of the stream's numbers."""
+        found: dict[str, Item] = {}
+        for name in claim.inputs:
+            for row in staged_rows(self._store, name):
+                found.setdefault(row["_id"]["S"], row)
+        for known in self._merged_before(claim):
+            found.pop(known, None)
+        return sorted(found.values(), key=lambda row: (row["_table"]["S"], int(row["_sequence"]["S"] or 0)))
+
+    def _merged_before(self, claim: Claim) -> Iterator[str]:
+        """The ids in files of earlier merges whose ranges overlap."""
+        ranges = ranges_of(claim.inputs)
+        parquet = pyarrow("pyarrow.parquet")
+        for manifest in self._recent(claim):
+            if manifest["number"] < claim.number and _overlap(ranges, manifest["ranges"]):
+                for name in manifest["files"]:
+                    content = pyarrow().BufferReader(self._store.get(name))
+                    yield from parquet.read_table(content, columns=["_id"])["_id"].to_pylist()
+
+    def _recent(self, claim: Claim) -> list[dict[str, Any]]:
+        days = {time_text(claim.at - back)[:10] for back in (0.0, _MEMORY_SECONDS / 2, _MEMORY_SECONDS)}
+        names = {key for day in days for key, _ in self._store.keys(f"{MANIFESTS}/{day}/")}
+        for name in names - self._manifests.keys():
+            self._manifests[name] = orjson.loads(self._store.get(name))
+        self._manifests = {name: self._manifests[name] for name in names}
+        return list(self._manifests.values())
+
+
+def ranges_of(inputs: tuple[str, ...]) -> Ranges:
+    """For each shard, the first and the last number in some staged files, as their names tell."""
+    ranges: Ranges = {}
+    for name in inputs:
+        shard, file = name.split("/")[-2:]
+        first, last = file.split("-")[:2]
+        known = ranges.get(shard, (first, last))
+        ranges[shard] = (min(first, known[0]), max(last, known[1]))
+    return ranges
+
+
+def _overlap(ranges: Ranges, others: dict[str, Any]) -> bool:
+    return any(
+        shard in others and first <= others[shard][1] and others[shard][0] <= last
+        for shard, (first, last) in ranges.items()
+    )
+
+
+def _partitioned(rows: list[Item]) -> dict[tuple[str, str], list[Item]]:
+    parts: dict[tuple[str, str], list[Item]] = {}
+    for row in rows:
+        parts.setdefault((row["_entity"]["S"] or "none", row["_time"]["S"][:10]), []).append(row)
+    return parts
+
+
+def parquet_bytes(rows: list[Item]) -> bytes:
+    arrow, parquet = pyarrow(), pyarrow("pyarrow.parquet")
+    out = arrow.BufferOutputStream()
+    parquet.write_table(arrow_table(rows, arrow, _FIRST), out, compression="zstd")
+    content: bytes = out.getvalue().to_pybytes()
+    return content
+
+
+def staged_rows(store: BlobStore, name: str) -> list[Item]:
+    return [orjson.loads(line) for line in gzip.decompress(store.get(name)).splitlines()]
+
+
+@contextmanager
+def stores_trouble() -> Iterator[None]:
+    """A disk or an object store that fails is waited for."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        yield
+    except (OSError, BotoCoreError, ClientError) as error:
+        raise TryLater(f"the store does not take files: {type(error).__name__}: {error}") from error

@@ -1,0 +1,52 @@
+"""Sending in waves: the first change of every item, then the second of every item, and so on.
+
+Receivers that take many messages at once may take some of them and refuse others. Where order counts, no request may hold two changes of one item: the second would
+be there before the first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from stator.errors import TryLater
+from stator.pipeline.sinks.sink import Lane, Message, Refusal, Sink
+
+
+class WaveSink(Sink):
+    """Defines ``send_wave`` instead of ``send``."""
+
+    def send_wave(self, messages: Sequence[Message]) -> list[Refusal]:
+        """Deliver messages of different items; those that were not. As ``send``, it may raise."""
+        raise NotImplementedError
+
+    def send(self, messages: Sequence[Message]) -> Sequence[Refusal] | None:
+        """When the receiver is away, nothing more is sent, and every item waits from its first change on that was not delivered."""
+        refusals: dict[Lane, Refusal] = {}
+        away: TryLater | None = None
+        for wave in waves(messages):
+            left = [message for message in wave if message.lane not in refusals]
+            found: list[Refusal] = []
+            if away is None and left:
+                try:
+                    found = self.send_wave(left)
+                except TryLater as error:
+                    away = error
+            if away is not None:
+                found = [Refusal(message, away) for message in left]
+            for refusal in found:
+                refusals[refusal.message.lane] = refusal
+                away = refusal.error if isinstance(refusal.error, TryLater) else away
+        return list(refusals.values())
+
+
+def waves(messages: Sequence[Message]) -> list[list[Message]]:
+    counts: Counter[Lane] = Counter()
+    found: list[list[Message]] = []
+    for message in messages:
+        number = counts[message.lane]
+        counts[message.lane] += 1
+        if number == len(found):
+            found.append([])
+        found[number].append(message)
+    return found

@@ -1,0 +1,29 @@
+"""A shop on an embedded engine, whose changes go into sinks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from stator import Db, Engine, StreamApp, TableSettings, connect
+
+from ..shop import shop
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    with Engine.open() as opened:
+        yield opened
+
+
+@pytest.fixture
+def db(engine: Engine) -> Iterator[Db]:
+    with connect(shop, engine) as opened:
+        opened.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
+        yield opened
+
+
+@pytest.fixture
+def app() -> StreamApp:
+    return StreamApp(shop, "going-out")

@@ -1,0 +1,198 @@
+"""Another table: what is there at the end is what the source has, whatever came twice, late or out of order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stator import Change, Db, Engine, StreamApp, TableSettings, connect
+from stator.addresses import EngineTransport, TransportOptions
+from stator.errors import ConfigurationError, StatorError, ThroughputExceeded, Unreachable
+from stator.pipeline.sinks.table import TableSink
+from stator.pipeline.workers.change import Record
+from stator.pipeline.workers.subscribers import Scope
+
+from ...dynamodb_local import dynamodb_local
+from ..shop import Customer, Order, shop
+from .working import ORDERS, ROUNDS, Crashing, parked, work, write_orders
+
+
+@pytest.fixture
+def other() -> Iterator[Db]:
+    """The same tables elsewhere."""
+    with Engine.open() as engine, connect(shop, engine) as opened:
+        opened.ensure()
+        yield opened
+
+
+def items(db: Db) -> dict[str, dict[str, Any]]:
+    """Without what the sink adds, and without tombstones."""
+    found = db.call("Scan", {"TableName": "shop"})["Items"]
+    return {
+        item["PK"]["S"]: {name: value for name, value in item.items() if name != "_sequence"}
+        for item in found
+        if "_deleted" not in item
+    }
+
+
+def test_the_target_ends_up_as_the_source_is(app: StreamApp, db: Db, other: Db) -> None:
+    app.add(TableSink("copy", other))
+    write_orders(db)
+    db.put(Customer(customer_id="c1", name="Anna"))
+    db.delete(Order, order_id="o3")
+    work(app, db)
+    assert len(items(db)) == ORDERS
+    assert items(other) == items(db)
+    found = other.get(Order, order_id="o1")
+    assert found is not None and found.total == ROUNDS - 1
+
+
+def test_over_http_to_another_implementation(app: StreamApp, db: Db) -> None:
+    options: TransportOptions = {"region": "us-east-1", "access_key_id": "test", "secret_access_key": "test"}
+    with dynamodb_local() as address, connect(shop, address, **options) as far:
+        far.ensure()
+        app.add(Crashing(TableSink("copy", address, connection=options), crashes=1))
+        write_orders(db)
+        db.delete(Order, order_id="o3")
+        work(app, db)
+        assert items(far) == items(db)
+
+
+def test_a_tombstone_keeps_a_late_change_out_and_expires(app: StreamApp, db: Db, other: Db) -> None:
+    sink = TableSink("copy", other)
+    kept: list[Any] = []
+
+    class Keeping(Crashing):
+        def handle(self, records: Any, scope: Scope) -> Any:
+            kept.append((list(records), scope))
+            return super().handle(records, scope)
+
+    app.add(Keeping(sink, crashes=0))
+    db.put(Order(order_id="o1", total=1))
+    db.delete(Order, order_id="o1")
+    work(app, db)
+    [tombstone] = other.call("Scan", {"TableName": "shop"})["Items"]
+    assert tombstone["_deleted"] == {"BOOL": True} and "total" not in tombstone
+    assert int(tombstone["expires"]["N"]) == pytest.approx(db.context.now() + 48 * 3600, abs=60)
+    records: list[Record] = [record for batch, _ in kept for record in batch]
+    late = Scope(db.context, "going-out", "shard", 1, lambda: None)
+    assert db.run(sink.handle(records[:1], late)) == []
+    assert items(other) == {}
+    db.put(Order(order_id="o1", total=2))
+    work(app, db)
+    assert items(other) == items(db)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_any_replay_in_any_order_ends_the_same(data: st.DataObject) -> None:
+    with Engine.open() as engine, connect(shop, engine) as db, Engine.open() as second, connect(shop, second) as other:
+        db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
+        other.ensure()
+        app = StreamApp(shop, "going-out")
+        records: list[Record] = []
+        sink = TableSink("copy", other)
+
+        class Keeping(Crashing):
+            def handle(self, given: Any, scope: Scope) -> Any:
+                records.extend(given)
+                return super().handle(given, scope)
+
+        app.add(Keeping(sink, crashes=0))
+        for name, total in data.draw(
+            st.lists(st.tuples(st.sampled_from("ab"), st.integers(-3, 9)), min_size=1, max_size=8)
+        ):
+            if total < 0:
+                db.delete(Order, order_id=name)
+            else:
+                db.put(Order(order_id=name, total=total))
+        work(app, db)
+        scope = Scope(db.context, "going-out", "shard", 1, lambda: None)
+        if records:
+            for record in data.draw(st.lists(st.sampled_from(records), max_size=12)):
+                assert db.run(sink.handle([record], scope)) == []
+        assert items(other) == items(db)
+
+
+def test_a_transform_makes_the_targets_items(app: StreamApp, db: Db, engine: Engine) -> None:
+    """Into a table with other keys, beside the source."""
+    db.call(
+        "CreateTable",
+        {
+            "TableName": "totals",
+            "KeySchema": [{"AttributeName": "order", "KeyType": "HASH"}],
+            "AttributeDefinitions": [{"AttributeName": "order", "AttributeType": "S"}],
+            "BillingMode": "PAY_PER_REQUEST",
+        },
+    )
+
+    def total(change: Change[Order]) -> Any:
+        entity = change.new or change.old
+        assert entity is not None
+        if entity.order_id == "bad":
+            return {"id": "no key"}
+        return {"order": entity.order_id, "total": entity.total, "tags": ["a"]} if entity.total else None
+
+    app.add(TableSink("copy", EngineTransport(engine, owned=False), "totals", only=Order, transform=total))
+    for number in range(3):
+        db.put(Order(order_id=f"o{number}", total=number))
+    db.put(Order(order_id="bad"))
+    db.delete(Order, order_id="o2")
+    work(app, db)
+    found = {item["order"]["S"]: item for item in db.call("Scan", {"TableName": "totals"})["Items"]}
+    assert set(found) == {"o1", "o2"} and "_deleted" in found["o2"]
+    assert found["o1"]["total"] == {"N": "1"} and found["o1"]["tags"] == {"L": [{"S": "a"}]}
+    [key] = parked(app, db)
+    assert "bad" in key.key and "has no order" in key.error
+
+
+class Shaky(EngineTransport):
+    """Throttled and cut off, now and then."""
+
+    parallel = True
+    calls = 0
+
+    def call(self, operation: str, request: Any, **more: Any) -> Any:
+        self.calls += 1
+        faults: list[StatorError | None] = [ThroughputExceeded("slow down"), None, Unreachable("no route"), None, None]
+        if operation == "PutItem" and (fault := faults[self.calls % 5]) is not None:
+            raise fault
+        return super().call(operation, request, **more)
+
+
+def test_throttling_and_lost_connections_are_waited_for(app: StreamApp, db: Db, other: Db) -> None:
+    engine = other.runner.transport.engine  # type: ignore[attr-defined]
+    app.add(TableSink("copy", Shaky(engine, owned=False)))
+    write_orders(db)
+    work(app, db)
+    assert items(other) == items(db)
+    assert parked(app, db) == []
+
+
+def test_a_table_that_is_not_there_yet_is_waited_for(app: StreamApp, db: Db) -> None:
+    with Engine.open() as engine, connect(shop, engine) as late:
+        app.add(TableSink("copy", late))
+        with app.start(db) as running:
+            write_orders(db)
+            late.ensure()
+            running.catch_up()
+        db.put(Order(order_id="o1", total=77))
+        work(app, db)
+        found = late.get(Order, order_id="o1")
+        assert found is not None and found.total == 77
+    assert parked(app, db) == []
+
+
+def test_mistakes_are_told_at_once(other: Db) -> None:
+    with pytest.raises(ConfigurationError, match="not events"):
+        TableSink("copy", other, images="dynamodb")
+    with pytest.raises(ConfigurationError, match="gone with the worker"):
+        TableSink("copy", "memory")
+    with pytest.raises(ConfigurationError, match="is for an address"):
+        TableSink("copy", other, connection={"region": "eu-west-1"})
+    with pytest.raises(ConfigurationError, match="threads"):
+        TableSink("copy", other, threads=0)

@@ -1,0 +1,78 @@
+"""What the tests of all sinks do: write, work, crash, and look at what was parked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from stator import Db, StreamApp, WorkerOptions
+from stator.errors import LeaseLost
+from stator.pipeline.sinks.sink import Sink
+from stator.pipeline.workers.parking import ParkedKey
+from stator.pipeline.workers.retrying import Retrying
+from stator.pipeline.workers.subscribers import Failure, Scope
+from stator.tables.work import Work
+
+from ..shop import Order
+
+QUICK = WorkerOptions(start="oldest", idle_seconds=0.02, backoff_seconds=0.01, max_backoff_seconds=0.02, max_attempts=3)
+ORDERS, ROUNDS = 9, 4
+
+
+def work(app: StreamApp, db: Db, options: WorkerOptions = QUICK) -> None:
+    """Until everything there is has been handled."""
+    with app.start(db, options) as running:
+        running.catch_up()
+
+
+def eventually(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def write_orders(db: Db) -> None:
+    """Some orders, each changed some times: ``total`` counts up."""
+    for total in range(ROUNDS):
+        for number in range(ORDERS):
+            db.put(Order(order_id=f"o{number}", total=total))
+
+
+def totals(events: Iterable[Mapping[str, Any]]) -> dict[str, list[int]]:
+    """By order, the totals in the order they arrived."""
+    found: dict[str, list[int]] = {}
+    for event in events:
+        found.setdefault(event["new"]["order_id"], []).append(event["new"]["total"])
+    return found
+
+
+WRITTEN = {f"o{number}": list(range(ROUNDS)) for number in range(ORDERS)}
+
+
+def first_of_each(events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Without what was delivered again, which its event id tells."""
+    return list({event["id"]: event for event in reversed(list(events))}.values())[::-1]
+
+
+def parked(app: StreamApp, db: Db) -> list[ParkedKey]:
+    return db.run(Retrying(db.context, app).parking.keys())
+
+
+class Crashing:
+    """A sink whose worker dies after some deliveries, before it can write down that they were made."""
+
+    def __init__(self, sink: Sink, crashes: int) -> None:
+        self.sink = sink
+        self.crashes = crashes
+        self.name = sink.name
+        self.wants = sink.wants
+        self.close = sink.close
+
+    def handle(self, records: Any, scope: Scope) -> Work[list[Failure]]:
+        failures = yield from self.sink.handle(records, scope)
+        if self.crashes:
+            self.crashes -= 1
+            raise LeaseLost("the worker is gone")
+        return failures
