@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from stator.pipeline.views.metrics import sum_of as sum_of
     from stator.pipeline.views.metrics import top as top
     from stator.pipeline.views.projection import Projection as Projection
+    from stator.pipeline.views.rebuilding import RebuildOptions as RebuildOptions
     from stator.pipeline.views.rows import Row as Row
     from stator.pipeline.views.view import View as View
     from stator.pipeline.workers.app import StreamApp as StreamApp
@@ -118,6 +119,7 @@ _HOMES = {
     "stator.pipeline.sinks.webhook": ("WebhookSink",),
     "stator.pipeline.views.metrics": ("avg", "count", "latest", "maximum", "minimum", "percentiles", "sum_of", "top",),
     "stator.pipeline.views.projection": ("Projection",),
+    "stator.pipeline.views.rebuilding": ("RebuildOptions",),
     "stator.pipeline.views.rows": ("Row",),
     "stator.pipeline.views.view": ("View",),
     "stator.pipeline.workers.app": ("StreamApp",),

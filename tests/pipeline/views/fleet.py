@@ -35,6 +35,7 @@ class Test(Entity):
     latency_ms: float | None
     size: int = 0
     ok: bool = True
+    note: str = ""
     expires: int | None = ttl(default=None)
 
 

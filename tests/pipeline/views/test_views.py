@@ -27,7 +27,7 @@ from stator import (
     sum_of,
     top,
 )
-from stator.errors import ConfigurationError, DesignError, StreamMissing
+from stator.errors import ConfigurationError, DesignError, StreamMissing, ValidationFailed
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.retrying import Retrying
 
@@ -217,6 +217,36 @@ def test_a_source_that_does_not_decode_is_parked_and_counts_once_when_it_is_retr
     assert db.run(retrying.parking.keys()) == []
     row = plain.on(db).get()
     assert row is not None and row.tests == 3
+
+
+def put_the_largest(db: Db) -> None:
+    """An item just below 400 KB: its row, with a key of its own, is above."""
+    for length in range(409_600, 409_000, -10):
+        try:
+            db.put(a_test(2, size=2, note="x" * length))
+        except ValidationFailed:
+            continue
+        return
+
+
+def test_a_source_too_large_for_a_row_is_parked_and_counts_when_it_fits(db: Db) -> None:
+    view = View("largest", of=Test, tests=count(), largest=top(1, by=Test.size))
+    app = StreamApp(fleet, "summaries")
+    app.add(view)
+    db.put(a_test(1, size=1))
+    put_the_largest(db)
+    db.put(a_test(3, size=3))
+    keep(db, view)
+    row = view.on(db).get()
+    assert row is not None and (row.tests, row.largest[0].size) == (2, 3)
+    [parked] = db.run(Retrying(db.context, app).parking.keys())
+    assert parked.handler == "largest" and '"t2"' not in parked.error
+    db.put(a_test(2, size=4))
+    keep(db, view)
+    assert db.run(Retrying(db.context, app).retry(parked.mark)) is not None
+    row = view.on(db).get()
+    assert row is not None and (row.tests, row.largest[0].size) == (3, 4)
+    assert db.run(Retrying(db.context, app).parking.keys()) == []
 
 
 def test_a_key_parked_by_another_handler_is_counted_once(db: Db) -> None:

@@ -7,6 +7,7 @@ changes after that position are in the new generation, each once, and those up t
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +15,12 @@ from stator.errors import ConditionFailed, ConfigurationError, LeaseLost, Transa
 from stator.model.values import Item
 from stator.patterns.listing import prefix_query, query_all
 from stator.pipeline.views.layout import LABEL, Layout
+from stator.pipeline.workers.leases import OLDEST
 from stator.pipeline.workers.subscribers import Scope
 from stator.tables.expressions import Expressions
 from stator.tables.work import Call, Work
+
+log = logging.getLogger("stator.views")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +46,21 @@ class Heads:
 
     def attend(self, scope: Scope, position: str) -> Work[Head]:
         """The head, with this shard's start written down where a generation is being built."""
-        head = yield from self.begun(scope.group)
+        head = yield from self.begun(scope.group, position)
         if head.building is not None:
             yield from self._start(scope, head.building, position)
         return head
 
-    def begun(self, app: str) -> Work[Head]:
+    def begun(self, app: str, position: str = OLDEST) -> Work[Head]:
         """The head, made where there is none."""
         head = yield from self.load()
         if head is None:
             head = yield from self._create(app)
+            if position != OLDEST:
+                log.warning(
+                    "%s is new, and counts from now on: `stator views rebuild` counts what was there before",
+                    self._layout.name,
+                )
         if head.app != app:
             raise ConfigurationError(
                 f"the view {self._layout.name} is kept by the app {head.app}, not {app}",

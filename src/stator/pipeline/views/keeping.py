@@ -47,14 +47,18 @@ class Kept:
         if generations is None:
             generations = (yield from self.heads.begun(scope.group)).written
         measured, failures = self.measured(records)
+        shard = scope.shard
+        if scope.is_retry:
+            shard = f"~{key_mark(records[0].table, records[0].key)}"
         for generation in generations:
-            if self.has_sums:
-                shard = scope.shard
-                if scope.is_retry and measured:
-                    shard = f"~{key_mark(records[0].table, records[0].key)}"
-                yield from self.partials.apply(generation, shard, measured, scope.check)
+            # Rows first: a change whose rows are refused is not to be in the sums either, for it comes again as a whole.
             if self.source.orders:
-                yield from self.ranks.apply(generation, scope.stream, measured, scope.check)
+                refused = yield from self.ranks.apply(generation, scope.stream, measured, scope.check)
+                failures += [Failure(each.record, error) for each, error in refused if each.record is not None]
+                without = {id(each.record) for each, _ in refused}
+                measured = [each for each in measured if id(each.record) not in without]
+            if self.has_sums:
+                yield from self.partials.apply(generation, shard, measured, scope.check)
         return failures
 
     def measured(self, records: Sequence[Record]) -> tuple[list[Measured], list[Failure]]:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from stator.errors import TransactionCanceled, ValidationFailed
+from stator.errors import ServiceError, TransactionCanceled, ValidationFailed
 from stator.model.values import Item
 from stator.pipeline.views.layout import LABEL, Group, Layout
 from stator.pipeline.views.partials import Measured, padded
 from stator.pipeline.views.sources import Counted
 from stator.pipeline.views.trying import steadily
+from stator.pipeline.workers.change import Record
 from stator.tables.context import Context
 from stator.tables.expressions import Expressions
 from stator.tables.reads import batch_get
@@ -33,6 +34,11 @@ class Wanted:
     mark: str
     order: str
     counted: Counted | None
+    record: Record | None = None
+
+
+# Sources whose rows cannot be written, because an item has at most 400 KB.
+Refused = list[tuple[Wanted, ServiceError]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +70,22 @@ class Ranks:
         self._layout = layout
         self._end = end
 
-    def apply(self, generation: int, stream: str, measured: Iterable[Measured], check: Callable[[], Any]) -> Work[None]:
-        yield from self.place(generation, _last(measured, stream), check)
+    def apply(
+        self, generation: int, stream: str, measured: Iterable[Measured], check: Callable[[], Any]
+    ) -> Work[Refused]:
+        return (yield from self.place(generation, _last(measured, stream), check))
 
-    def place(self, generation: int, wanted: list[Wanted], check: Callable[[], Any]) -> Work[None]:
+    def place(self, generation: int, wanted: list[Wanted], check: Callable[[], Any]) -> Work[Refused]:
+        refused: Refused = []
         for at in range(0, len(wanted), _SIDE_BY_SIDE):
             chunk = wanted[at : at + _SIDE_BY_SIDE]
             states = yield from steadily(self._context, check, partial(self._states, generation, chunk))
             moves = [Move(each, _ordered(each.order, states.get(each.mark)), states.get(each.mark)) for each in chunk]
             bundles = self._bundles(generation, [move for move in moves if not move.is_done])
-            gathered((yield Gather([self._move_all(generation, bundle, check) for bundle in bundles])))
+            parts = [self._move_all(generation, bundle, check) for bundle in bundles]
+            for found in gathered((yield Gather(parts))):
+                refused += found
+        return refused
 
     def _bundles(self, generation: int, moves: list[Move]) -> list[list[tuple[Move, list[Action]]]]:
         """Moves that go into one transaction together."""
@@ -90,18 +102,23 @@ class Ranks:
 
     def _move_all(
         self, generation: int, bundle: list[tuple[Move, list[Action]]], check: Callable[[], Any]
-    ) -> Work[None]:
+    ) -> Work[Refused]:
         """All at once; where one of them stands in the way, one by one."""
         if len(bundle) > 1:
             actions = [action for _, each in bundle for action in each]
             call = Call("TransactWriteItems", {"TransactItems": actions}, LABEL)
             try:
                 yield from steadily(self._context, check, partial(_made, call))
-                return
+                return []
             except (TransactionCanceled, ValidationFailed):  # the latter when they are too large together
                 pass
+        refused: Refused = []
         for move, _ in bundle:
-            yield from self._move(generation, move, check)
+            try:
+                yield from self._move(generation, move, check)
+            except (TransactionCanceled, ValidationFailed) as error:
+                refused.append((move.wanted, error))
+        return refused
 
     def _states(self, generation: int, wanted: list[Wanted]) -> Work[dict[str, State]]:
         keys = [self._layout.state(generation, each.mark) for each in wanted]
@@ -167,7 +184,7 @@ def _last(measured: Iterable[Measured], stream: str) -> list[Wanted]:
     for each in measured:
         if _rows_of(each.old) == _rows_of(each.new) and each.mark not in found:
             continue
-        found[each.mark] = Wanted(each.mark, f"{stream}#{padded(each.record.sequence)}", each.new)
+        found[each.mark] = Wanted(each.mark, f"{stream}#{padded(each.record.sequence)}", each.new, each.record)
     return list(found.values())
 
 

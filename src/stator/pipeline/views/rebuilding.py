@@ -254,7 +254,9 @@ class Rebuild:
             if counted is not None and counted.rows:
                 rows.append(Wanted(mark, "", counted))
         self.rebuilt.scanned += len(items)
-        yield from self._kept.ranks.place(self.rebuilt.generation, rows, self._mine)
+        for refused, error in (yield from self._kept.ranks.place(self.rebuilt.generation, rows, self._mine)):
+            log.warning("%s: rows of %s are left out: %s", self._kept.layout.name, refused.mark, error)
+            self.rebuilt.unreadable += 1
         self._held.append((read_at, taken))
 
     def _counts(self, item: Item | None, mark: str) -> Counted | None:
