@@ -42,7 +42,7 @@ COMMANDS = (
         "export", "stator.cli.export", "Write a table, or an export of AWS's, to files: JSON lines, CSV, Parquet."
     ),
     CommandEntry("copy", "stator.cli.copy", "Copy a table into another, here or anywhere else."),
-    CommandEntry("demo", "stator.cli.demo", "A fleet of routers, from a design to a recount, in about a minute."),
+    CommandEntry("demo", "stator.cli.demo", "A fleet of routers, from a design to a recount, with a million tests."),
     CommandEntry(
         "views", "stator.cli.views", "The views of an app: list them, or build them anew while they are in use."
     ),

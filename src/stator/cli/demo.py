@@ -1,4 +1,4 @@
-"""``stator demo``: the router fleet, from a design to a recount, in about a minute."""
+"""``stator demo``: the router fleet, from a design to a recount."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ def command(
     ),
 ) -> None:
     """A fleet of home routers: designed, loaded, streamed, killed, spread, aged out and recounted, on the embedded engine.
+
+    With a million tests it takes minutes on two cores, most of them for loading and summing up; --scale 50000 takes half a minute.
 
     It runs a server and workers of its own on this machine, and removes what it made but for the report. The exit code is 1 if the recount finds
     anything missing.
