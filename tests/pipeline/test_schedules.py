@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-
 import pytest
 
 from .simulation import Faults, Simulation, check_fences, check_order, is_complete
 
-logging.getLogger("stator.workers").setLevel(logging.CRITICAL)
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 def run_schedule(seed: int, faults: Faults | None = None) -> Simulation:

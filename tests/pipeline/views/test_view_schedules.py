@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from stator.pipeline.views.rebuilding import Rebuilt
 
 from .simulated import finish, happen, run_schedule
 
-logging.getLogger("stator.workers").setLevel(logging.CRITICAL)
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 @pytest.mark.parametrize("seed", range(80))

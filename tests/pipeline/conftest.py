@@ -1,0 +1,18 @@
+"""What tests of pipelines share."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture
+def quiet() -> Iterator[None]:
+    """Workers have much to tell of what is done to them here."""
+    log = logging.getLogger("stator.workers")
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    yield
+    log.setLevel(before)
