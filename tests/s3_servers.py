@@ -43,6 +43,8 @@ def seaweedfs(folder: Path) -> Iterator[Any]:
     names = [f"{part}.port{grpc}" for part in ("s3", "master", "volume", "filer") for grpc in ("", ".grpc")]
     ports = {name: free_port() for name in names}
     command = [binary, "server", f"-dir={folder}", "-s3", *(f"-{name}={port}" for name, port in ports.items())]
+    # Two of these may run at once: nothing of theirs may want a port of its own.
+    command += ["-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false"]
     command += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-volume.max=5", "-master.volumeSizeLimitMB=64"]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
