@@ -83,12 +83,14 @@ def _rows(history: History, schema: Any, first: int, count: int) -> Any:
     number = pa.array(range(first, first + count), pa.int64())
     router = pc.subtract(number, pc.multiply(pc.divide(number, history.routers), history.routers))
     isps = pa.array([isp_of(each) for each in range(min(history.routers, 64))])
-    isp = isps.take(pc.subtract(router, pc.multiply(pc.divide(router, 64), 64)))
+    remainder = pc.subtract(router, pc.multiply(pc.divide(router, 64), 64))
+    isp = isps.take(remainder)
+    farther = pa.array([4.0 * place for place in _ISP_OF_REMAINDER]).take(remainder)
     # Whole seconds: a router's tests are hours apart, so no two of one router share a moment.
     spacing = (history.end - history.start) / history.tests
     seconds = pc.cast(pc.floor(pc.add(pc.multiply(pc.cast(number, pa.float64()), spacing), history.start)), pa.int64())
     chance = [pc.random(count, initializer=first * 7 + seed) for seed in range(5)]
-    latency = _latency(pc, seconds, router, chance)
+    latency = _latency(pc, seconds, farther, chance)
     expires = pc.add(seconds, 365 * _DAY_SECONDS)
     columns = [
         pc.binary_join_element_wise("r-", pc.utf8_lpad(pc.cast(router, pa.string()), 6, "0"), ""),
@@ -102,13 +104,13 @@ def _rows(history: History, schema: Any, first: int, count: int) -> Any:
     return pa.RecordBatch.from_arrays([_whole(column) for column in columns], schema=schema)
 
 
-def _latency(pc: Any, seconds: Any, router: Any, chance: list[Any]) -> Any:
-    """Ten to thirty milliseconds, more in the evening, and now and then far more."""
+def _latency(pc: Any, seconds: Any, farther: Any, chance: list[Any]) -> Any:
+    """Ten to thirty milliseconds, more by provider and in the evening, and now and then far more."""
     hour = pc.divide(pc.cast(seconds, "float64"), 3600.0)
     evening = pc.multiply(6.0, pc.add(1.0, pc.sin(pc.multiply(hour, 2 * math.pi / 24))))
     noise = pc.multiply(15.0, pc.add(chance[0], chance[1]))
     spike = pc.if_else(pc.less(chance[2], 1 / 300), 300.0, 0.0)
-    return pc.add(pc.add(8.0, evening), pc.add(noise, spike))
+    return pc.add(pc.add(pc.add(8.0, evening), farther), pc.add(noise, spike))
 
 
 def _whole(column: Any) -> Any:
