@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+
+from stator.errors import Throttled
+from stator.tables.work import Call
 
 from .simulation import Faults, Simulation, check_fences, check_order, is_complete
 
@@ -72,4 +77,26 @@ def test_a_poisoned_key_holds_up_no_other_and_comes_back_in_order(seed: int) -> 
     world.settle(lambda: is_complete(world.applied.by_key, others))
     check_order(world.applied.by_key, written)
     check_fences(world.applied.by_shard)
+    world.close()
+
+
+def test_a_shard_that_cannot_be_asked_is_not_caught_up() -> None:
+    """Throttled, a worker knows nothing of how far behind it is, and must not say that it is not."""
+
+    class Throttling(Simulation):
+        def _call(self, call: Call) -> dict[str, Any]:
+            if call.operation == "GetRecords":
+                raise Throttled("Rate exceeded")
+            return super()._call(call)
+
+    world = Throttling(1)
+    world.calm = True
+    world.write(10)
+    name = world.start_worker()
+    for _ in range(400):
+        world.step()
+    worker = world.workers[name]
+    assert len(worker.consumers) == 4
+    assert not worker.has_caught_up(1.0)
+    assert all(consumer.caught_up_at == 0.0 for consumer in worker.consumers.values())
     world.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from stator.errors import (
     ExpiredIterator,
@@ -12,7 +13,6 @@ from stator.errors import (
     ServiceError,
     SlowDown,
     TrimmedDataAccess,
-    ValidationFailed,
 )
 from stator.pipeline.workers.change import Record, read_record
 from stator.pipeline.workers.holding import Holder
@@ -24,6 +24,15 @@ log = logging.getLogger("stator.workers")
 _LABEL = "stream"
 _SHORTEST_PAUSE_SECONDS = 0.02
 _ATTENTION_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """``is_tip`` says that there was nothing to read: throttled, or with all of it left out, nobody knows that."""
+
+    records: list[Record]
+    following: str | None
+    is_tip: bool
 
 
 class Consumer(Holder):
@@ -43,18 +52,18 @@ class Consumer(Holder):
             if self.handling.needs_attention and asked_at >= self._attend_at:
                 yield from self.handling.attend(self.lease.position)
                 self._attend_at = asked_at + _ATTENTION_SECONDS
-            found, following = yield from self._page(iterator)
-            if found is None:
+            page = yield from self._page(iterator)
+            if page is None:
                 buffer = []
-                iterator = yield from self._iterator() if following is None else _same(following)
+                iterator = yield from self._iterator()
                 continue
             since = since if buffer else self.context.now()
-            buffer += found
-            iterator = following
+            buffer += page.records
+            iterator = page.following
             if buffer and self._is_due(buffer, since, iterator):
                 yield from self._handle(buffer)
                 buffer = []
-            if found:
+            if not page.is_tip:
                 pause = _SHORTEST_PAUSE_SECONDS
             elif iterator is not None:
                 self.progress.lag_seconds = 0.0 if not buffer else self._age(buffer[0])
@@ -69,24 +78,25 @@ class Consumer(Holder):
         is_old = self.context.now() - since >= options.window_seconds
         return len(buffer) >= options.batch_records or is_old or following is None
 
-    def _page(self, iterator: str) -> Work[tuple[list[Record] | None, str | None]]:
-        """Records, and where to go on; None instead of records when the reading has to start anew from the position."""
+    def _page(self, iterator: str) -> Work[_Page | None]:
+        """The next records; None when the reading has to start anew from the position."""
         limit = min(self.tools.options.batch_records, 1000)
         try:
             page = yield Call("GetRecords", {"ShardIterator": iterator, "Limit": limit}, _LABEL)
         except ExpiredIterator:
-            return None, None
+            return None
         except TrimmedDataAccess:
             yield from self._lost_some()
-            return None, None
+            return None
         except (SlowDown, LimitExceeded) as error:
             log.debug("%s: %s", self.lease.name, error)
             yield Pause(self.context.backoff(3, 0.1, 5.0))
-            return [], iterator
+            return _Page([], iterator, is_tip=False)
         lease = self.lease
         records = [read_record(raw, lease.table, lease.shard) for raw in page["Records"]]
         self.progress.records += len(records)
-        return [record for record in records if record.at >= self._skip_before], page.get("NextShardIterator")
+        kept = [record for record in records if record.at >= self._skip_before]
+        return _Page(kept, page.get("NextShardIterator"), is_tip=not records)
 
     def _handle(self, records: list[Record]) -> Work[None]:
         self.progress.lag_seconds = self._age(records[0])
@@ -135,7 +145,7 @@ class Consumer(Holder):
         except ResourceNotFound:
             self._lost_all()
             return None
-        except (ValidationFailed, ServiceError) as refused:
+        except ServiceError as refused:
             if isinstance(refused, SlowDown):
                 raise
             self._skip_before = float(int(at))
@@ -151,8 +161,3 @@ class Consumer(Holder):
         self._is_gone = True
         self.progress.lost += 1
         log.error("%s is gone from the stream; it was read up to %s", self.lease.name, self.lease.position)
-
-
-def _same(value: str) -> Work[str]:
-    yield from ()
-    return value

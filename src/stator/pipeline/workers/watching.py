@@ -84,9 +84,7 @@ class Watching:
         try:
             reply = yield Call("GetShardIterator", request, _LABEL)
             page = yield Call("GetRecords", {"ShardIterator": reply["ShardIterator"], "Limit": 1}, _LABEL)
-        except TrimmedDataAccess:
-            return RETENTION_SECONDS
-        except ResourceNotFound:
+        except (TrimmedDataAccess, ResourceNotFound):
             return RETENTION_SECONDS
         except ServiceError:  # a kind of iterator that is not known there, or throttling: what the worker said last
             return lease.lag_seconds
