@@ -107,13 +107,7 @@ class Exports:
 
     def forget_old(self) -> None:
         """AWS lists exports of the last 90 days."""
-        limit = self._engine.clock.now() - LISTED_SECONDS
-        changes: Changes = {}
-        for export in self.registry.all():
-            if export.ended is not None and export.ended < limit:
-                self.registry.remove(export, changes)
-        if changes:
-            self._engine.storage.write(changes)
+        self.registry.forget_ended(self._engine.storage, self._engine.clock.now() - LISTED_SECONDS)
 
     # -- stages
 

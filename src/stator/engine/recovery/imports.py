@@ -100,13 +100,7 @@ class Imports:
 
     def forget_old(self) -> None:
         """AWS lists imports of the last 90 days."""
-        limit = self._engine.clock.now() - LISTED_SECONDS
-        changes: Changes = {}
-        for each in self.registry.all():
-            if each.ended is not None and each.ended < limit:
-                self.registry.remove(each, changes)
-        if changes:
-            self._engine.storage.write(changes)
+        self.registry.forget_ended(self._engine.storage, self._engine.clock.now() - LISTED_SECONDS)
 
     def read(self, task: Task) -> None:
         """Put the next chunk of items into the table."""

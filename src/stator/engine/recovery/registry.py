@@ -50,6 +50,16 @@ class Registry(Generic[T]):
         del self._kept[kept.arn]
         changes[self._key(kept)] = None
 
+    def forget_ended(self, storage: Storage, before: float) -> None:
+        """Those that ended before a moment. (A backup does not end.)"""
+        changes: Changes = {}
+        for kept in self.all():
+            ended = getattr(kept, "ended", None)
+            if ended is not None and ended < before:
+                self.remove(kept, changes)
+        if changes:
+            storage.write(changes)
+
     def all(self) -> Iterator[T]:
         return iter(list(self._kept.values()))
 
