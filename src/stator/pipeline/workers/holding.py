@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -64,7 +65,7 @@ class Tools:
     options: WorkerOptions
 
 
-class Holder:
+class Holder(ABC):
     """``stop`` ends it after the batch at hand; ``when_done`` is told when it is over, however it ended."""
 
     def __init__(
@@ -130,8 +131,9 @@ class Holder:
             self.is_done = True
             self._when_done(self)
 
+    @abstractmethod
     def work(self) -> Work[None]:
-        raise NotImplementedError
+        """What is done under the lease."""
 
     def move(self, position: str, lag_seconds: float = 0.0) -> Work[None]:
         """Write down that everything up to a position is done."""
