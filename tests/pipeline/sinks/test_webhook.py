@@ -14,7 +14,7 @@ from stator import Change, Db, StreamApp
 from stator.errors import ConfigurationError
 from stator.pipeline.sinks.webhook import WebhookSink, signature, verify_signature
 
-from ...dynamodb_local import steady_port
+from ...ports import free_port
 from ..shop import Customer, Order
 from .working import QUICK, WRITTEN, Crashing, eventually, first_of_each, parked, totals, work, write_orders
 
@@ -45,7 +45,7 @@ class Receiver:
             def log_message(self, format: str, *args: Any) -> None:
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", steady_port()), Handler)
+        self.server = ThreadingHTTPServer(("127.0.0.1", free_port()), Handler)
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_port}/changes?from=shop"
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
