@@ -13,7 +13,7 @@ HOT := $(shell find src/stator/model src/stator/expr src/stator/engine src/stato
 
 .PHONY: demo test lint format types unit soak bench bench-clients bench-loading bench-streaming servers browser lock compile interpreted clean
 
-demo: $(STAMP)
+demo: $(COMPILED)
 	$(BIN)/stator demo
 
 test: lint types unit

@@ -1,10 +1,14 @@
-"""A compiled module that is older than its source would test what is no longer there."""
+"""For all tests: no compiled module may be older than its source, and no test fails because the machine is busy."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("stator", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("stator")
 
 _SOURCES = Path(__file__).resolve().parent.parent / "src"
 

@@ -39,14 +39,14 @@ def play(remote: Remote, program: Program) -> None:
                 return
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=150, suppress_health_check=list(HealthCheck))
 @given(program=programs)
 def test_random_programs_get_the_same_answers(remote: Remote, program: Program) -> None:
     play(remote, program)
 
 
 @pytest.mark.slow
-@settings(max_examples=5_000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=5_000, suppress_health_check=list(HealthCheck))
 @given(program=programs)
 def test_many_random_programs_get_the_same_answers(remote: Remote, program: Program) -> None:
     play(remote, program)

@@ -97,7 +97,7 @@ def test_records_are_the_same(local: Transport, view: str) -> None:
     ours = EngineTransport(Engine.open())
     count = 0
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=25)
     @given(st.lists(STEPS, max_size=12))
     def compare(steps: list[Any]) -> None:
         nonlocal count

@@ -78,7 +78,7 @@ def designs() -> tuple[tuple[Design, Plan], ...]:
 # --- sums ---------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     at=st.integers(0, 5),
     mode=st.sampled_from(MODES),

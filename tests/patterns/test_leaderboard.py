@@ -186,7 +186,7 @@ _steps = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(_steps, st.sampled_from([None, 7, Decimal("0.5")]), st.integers(1, 3))
 def test_it_is_a_sorted_list(
     steps: list[tuple[str, str, int | Decimal]], histogram: int | Decimal | None, shards: int

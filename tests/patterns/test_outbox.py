@@ -10,7 +10,7 @@ from collections import Counter as Tally
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stator import Outbox, connect
@@ -405,7 +405,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=50)
 @given(STEPS, st.integers(0, 1000))
 def test_it_does_what_a_queue_for_each_key_does(steps: list[tuple[Any, ...]], seed: int) -> None:
     """Relays that die after some calls among others that do not: what is heard first is what was written, in order."""

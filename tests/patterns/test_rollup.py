@@ -353,7 +353,7 @@ _steps = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(_steps)
 def test_they_are_what_the_readings_add_up_to(steps: list[tuple[int, Decimal, int, bool]]) -> None:
     db = connect(shop())

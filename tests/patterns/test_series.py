@@ -449,7 +449,7 @@ _steps = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(_steps, st.integers(0, 300), st.integers(1, 200), st.integers(1, 9), st.booleans())
 def test_it_is_a_dictionary_ordered_by_time(
     steps: list[tuple[str, int, int, int]], start: int, width: int, limit: int, newest_first: bool

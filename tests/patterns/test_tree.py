@@ -8,7 +8,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stator import Entity, Tree, connect, ident, version
@@ -400,7 +400,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(STEPS)
 def test_it_does_what_a_dictionary_does(steps: list[tuple[Any, ...]]) -> None:
     model: dict[str, str | None] = {}

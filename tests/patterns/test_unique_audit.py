@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stator import Design, Entity, Query, UniqueAudit, connect, find, ident, read, ttl, unique
@@ -248,7 +248,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(STEPS)
 def test_after_a_repair_only_duplicates_are_left(steps: list[tuple[str, str, str]]) -> None:
     with connect(shop()) as db:

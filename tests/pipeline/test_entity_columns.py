@@ -102,7 +102,7 @@ def numbers(item: dict[str, Any]) -> dict[str, Any]:
     return {name: {"N": float(value["N"])} if "N" in value else value for name, value in item.items()}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(ROWS)
 def test_both_ways_give_the_same(rows: list[dict[str, Any]]) -> None:
     assert fits_columns(of(Probe))

@@ -18,7 +18,7 @@ from stator.cli.app_file import load_app
 from stator.errors import ConfigurationError
 from stator.pipeline.views.keeping import Keeper
 from stator.pipeline.views.projection import Projection
-from stator.pipeline.views.rebuilding import RebuildOptions, Rebuilt
+from stator.pipeline.views.rebuilding import Rebuild, RebuildOptions, Rebuilt, rebuild_together
 from stator.pipeline.views.view import View
 from stator.pipeline.workers.app import StreamApp
 from stator.tables.connecting import connect
@@ -65,7 +65,7 @@ def command(
         chosen = _chosen(views, names or [], everything=everything, app=app)
         with app.start(db) if work else nullcontext():
             options = RebuildOptions(grace_seconds=grace)
-            results = {view.name: _rebuilt(db, view, options, as_json=json_output) for view in chosen}
+            results = _rebuilt(db, chosen, options, as_json=json_output)
     if json_output:
         typer.echo(json.dumps({name: asdict(each) for name, each in results.items()}))
 
@@ -85,11 +85,14 @@ def _chosen(views: list[Any], names: list[str], *, everything: bool, app: Stream
     return [known[name] for name in names]
 
 
-def _rebuilt(db: Db, view: Any, options: RebuildOptions, *, as_json: bool) -> Rebuilt:
-    shown = _Shown(view.name, quiet=as_json)
-    result: Rebuilt = view.on(db).rebuild(options, shown.show)
-    shown.done(result)
-    return result
+def _rebuilt(db: Db, views: list[Any], options: RebuildOptions, *, as_json: bool) -> dict[str, Rebuilt]:
+    """Together: a table that several are of is read once."""
+    shown = {view.name: _Shown(view.name, quiet=as_json) for view in views}
+    builds = [Rebuild(view.kept(db.context), options, shown[view.name].show) for view in views]
+    results = dict(zip(shown, db.run(rebuild_together(builds)), strict=True))
+    for name, result in results.items():
+        shown[name].done(result)
+    return results
 
 
 class _Shown:

@@ -71,4 +71,5 @@ fleet = Design(
     [Router, Test],
     [tests_of_router, tests_between, router, routers_of_isp, record_test],
     volumes={Router: 2_000, Test: per(Router, 500)},
+    layout="table-per-entity",
 )

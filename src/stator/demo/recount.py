@@ -51,8 +51,7 @@ def _segment(db: Db, table: str, segment: int) -> Counted:
     while True:
         page = db.call("Scan", request)
         for item in page["Items"]:
-            if item.get("_type", {}).get("S") == "Test":
-                _add(part, item)
+            _add(part, item)
         if "LastEvaluatedKey" not in page:
             return part
         request["ExclusiveStartKey"] = page["LastEvaluatedKey"]

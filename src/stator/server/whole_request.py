@@ -15,6 +15,7 @@ from stator.server.request import LowercaseNames, Request
 
 _REQUEST_LINE: Final = b"POST / HTTP/1.1\r"
 _BLANK_LINE: Final = b"\r"
+_HEAD_END: Final = b"\r\n\r\n"
 _MOST_LINES: Final = 64
 _TOKEN: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 # Every byte that may stand in a value is itself here, and a control character becomes a space.
@@ -55,7 +56,10 @@ _lowercase: Final = LowercaseNames()
 
 def read_whole(data: bytes, limit_bytes: int) -> Request | None:
     """The request that ``data`` is, if it is a usual one, all of it, with a body within the limit, and nothing more."""
-    lines = data.split(b"\n", _MOST_LINES)
+    end = data.find(_HEAD_END) + len(_HEAD_END)
+    if end < len(_HEAD_END):
+        return None
+    lines = data[:end].split(b"\n", _MOST_LINES)
     if lines[0] != _REQUEST_LINE:
         return None
     headers: dict[bytes, bytes] = {}

@@ -42,7 +42,7 @@ ITEMS = st.dictionaries(TEXTS.filter(bool), VALUES, min_size=1, max_size=5)
 
 
 @pytest.mark.parametrize("name", ["DYNAMODB_JSON", "ION"])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(ITEMS, min_size=1, max_size=3))
 def test_items_come_back_from_a_file(name: str, items: list[dict[str, Any]]) -> None:
     for item in items:

@@ -65,7 +65,7 @@ def write(world: World, program: tuple[str, tuple[str, int], str], mark: int) ->
         world.call("TransactWriteItems", TransactItems=actions)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(0, 3), WRITES), max_size=30), st.data())
 def test_a_restore_to_any_second_has_the_items_of_that_second(
     program: list[tuple[int, tuple[str, tuple[str, int], str]]], data: st.DataObject
@@ -88,7 +88,7 @@ def test_a_restore_to_any_second_has_the_items_of_that_second(
         assert world.exported(world.export(ExportTime=START + second)) == expected
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.one_of(WRITES, st.just("step"), st.just("backup")), max_size=60))
 def test_a_backup_has_the_items_of_the_moment_it_was_asked_for(program: list[Any]) -> None:
     """The steps of several backups are carried out one by one, between writes."""
@@ -116,7 +116,7 @@ def test_a_backup_has_the_items_of_the_moment_it_was_asked_for(program: list[Any
             world.check_whole(f"restored-{number}", expected)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 2000), WRITES), max_size=25), st.sampled_from(["NEW_IMAGE", None]))
 def test_incremental_exports_after_a_full_one_make_the_table(
     program: list[tuple[int, tuple[str, tuple[str, int], str]]], view: str | None

@@ -34,7 +34,7 @@ def replayed(records: list[dict[str, Any]]) -> dict[str, Any]:
     return {key: item for key, item in items.items() if item is not None}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(STEPS, max_size=60))
 def test_a_replay_gives_the_table(steps: list[tuple[str, str, Any]]) -> None:
     clock = VirtualClock()

@@ -93,7 +93,7 @@ def test_a_transform_is_found_by_its_name() -> None:
             find_transform(name)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(deaths=st.lists(st.tuples(st.integers(1, 40), st.booleans()), max_size=3))
 def test_a_copy_is_taken_up_wherever_it_died(deaths: list[tuple[int, bool]], tmp_path_factory: Any) -> None:
     folder = tmp_path_factory.mktemp("copy")

@@ -113,7 +113,7 @@ def test_an_export_needs_a_place_of_its_own(engine: Engine, tmp_path: Path) -> N
         table_export(engine_target(engine), str(tmp_path / "x.jsonl")).run()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(deaths=st.lists(st.integers(1, 30), max_size=3), format_name=st.sampled_from(["jsonl", "csv", "dynamodb-json"]))
 def test_an_export_is_taken_up_wherever_it_died(deaths: list[int], format_name: str, tmp_path_factory: Any) -> None:
     folder = tmp_path_factory.mktemp("export")

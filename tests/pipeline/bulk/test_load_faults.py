@@ -272,7 +272,7 @@ def test_of_rows_with_one_key_the_last_stays(tmp_path: Path) -> None:
 # --- crashes ------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     deaths=st.lists(st.tuples(st.integers(1, 25), st.integers(0, 40), st.booleans()), max_size=4),
     condition=st.booleans(),

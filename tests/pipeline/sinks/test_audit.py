@@ -187,7 +187,7 @@ def test_without_the_secret_nothing_verifies(log: AuditLog, db: Db) -> None:
     assert len(AuditLog("ledger", secret="guess").verify(db).problems) == 12
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_single_edit_is_found(data: st.DataObject) -> None:
     """Of any attribute of any item of the log."""

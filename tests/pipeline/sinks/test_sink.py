@@ -95,7 +95,7 @@ class Partial(WaveSink):
 
 
 @pytest.mark.parametrize("kind", [Whole, Partial])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.data())
 def test_order_and_completeness_whatever_the_receiver_does(kind: type[Any], opened: Db, data: st.DataObject) -> None:
     names = data.draw(st.lists(st.sampled_from("abcd"), min_size=1, max_size=14))

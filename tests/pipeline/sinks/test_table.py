@@ -87,7 +87,7 @@ def test_a_tombstone_keeps_a_late_change_out_and_expires(app: StreamApp, db: Db,
     assert items(other) == items(db)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_replay_in_any_order_ends_the_same(data: st.DataObject) -> None:
     with Engine.open() as engine, connect(shop, engine) as db, Engine.open() as second, connect(shop, second) as other:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from stator.design.keys import AFTER, SEPARATOR, escape
 from stator.model.values import Item
@@ -14,8 +13,7 @@ BASE: Final = "BASE"
 LABEL: Final = "view"
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """A group and bucket as texts of keys."""
 
     by: str

@@ -6,7 +6,7 @@ Fields are named on their class, as in ``avg(Test.latency_ms)``. A source whose 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context as Arithmetic
 from decimal import Decimal
@@ -30,7 +30,7 @@ class Additive:
     """A metric that is a sum. ``parts`` gives the attributes that a source's value adds to, and how much; ``read`` makes the result of their totals."""
 
     field: FieldRef | None
-    parts: Callable[[str, Any], Iterator[tuple[str, Number]]]
+    parts: Callable[[str, Any], Sequence[tuple[str, Number]]]
     read: Callable[[str, Totals, type], Any]
     numeric: bool = True
 
@@ -66,18 +66,18 @@ def exact(value: Any) -> Number:
 def count(of: Any = None) -> Additive:
     """How many sources there are; with a field, how many have one that is not None."""
     if of is None:
-        return Additive(None, lambda name, value: iter(()), lambda name, totals, kind: int(totals.get("n", 0)))
+        return Additive(None, lambda name, value: (), lambda name, totals, kind: int(totals.get("n", 0)))
     return Additive(
         field_of(of, "count(of)"),
-        lambda name, value: iter([(f"c:{name}", 1)]),
+        lambda name, value: ((f"c:{name}", 1),),
         lambda name, totals, kind: int(totals.get(f"c:{name}", 0)),
         numeric=False,
     )
 
 
 def sum_of(of: Any) -> Additive:
-    def parts(name: str, value: Any) -> Iterator[tuple[str, Number]]:
-        yield f"s:{name}", exact(value)
+    def parts(name: str, value: Any) -> Sequence[tuple[str, Number]]:
+        return ((f"s:{name}", exact(value)),)
 
     return Additive(
         field_of(of, "sum_of(of)"), parts, lambda name, totals, kind: kind(totals.get(f"s:{name}", Decimal(0)))
@@ -87,9 +87,8 @@ def sum_of(of: Any) -> Additive:
 def avg(of: Any) -> Additive:
     """The mean; None when no source has the field."""
 
-    def parts(name: str, value: Any) -> Iterator[tuple[str, Number]]:
-        yield f"s:{name}", exact(value)
-        yield f"c:{name}", 1
+    def parts(name: str, value: Any) -> Sequence[tuple[str, Number]]:
+        return (f"s:{name}", exact(value)), (f"c:{name}", 1)
 
     def read(name: str, totals: Totals, kind: type) -> Any:
         counted = totals.get(f"c:{name}", Decimal(0))
@@ -106,8 +105,8 @@ def percentiles(of: Any, *, accuracy: float = 0.02) -> Additive:
     if not 0.001 <= accuracy <= 0.5:
         raise DesignError(f"percentiles(accuracy={accuracy})", hint="between 0.001 and 0.5; 0.02 is within 2 percent")
 
-    def parts(name: str, value: Any) -> Iterator[tuple[str, Number]]:
-        yield f"b:{name}:{bucket_of(float(value), accuracy)}", 1
+    def parts(name: str, value: Any) -> Sequence[tuple[str, Number]]:
+        return ((f"b:{name}:{bucket_of(float(value), accuracy)}", 1),)
 
     def read(name: str, totals: Totals, kind: type) -> Percentiles:
         start = f"b:{name}:"

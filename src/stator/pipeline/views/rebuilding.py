@@ -15,6 +15,8 @@ Rows need none of that: the scan writes a source's rows and state only where the
 
 What fails: a builder that dies leaves generation 2 unfinished; workers write to it until another begins generation 3. Two builders at once are kept apart by ``until`` in the head.
 That the changes are counted by the workers, and not by the builder, is why nothing has to be handed over.
+
+Several views are built together (``rebuild_together``): each as above, but a table that several are of is scanned once.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from __future__ import annotations
 import logging
 from array import array
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -80,13 +82,15 @@ Progress = Callable[[Rebuilt], None]
 class Rebuild:
     def __init__(self, kept: Kept, options: RebuildOptions | None = None, progress: Progress | None = None) -> None:
         self._kept = kept
-        self._context = kept.context
-        self._options = options or RebuildOptions()
-        self._progress = progress or (lambda rebuilt: None)
-        self._table = kept.source.of.table.name
-        self._key_names = kept.source.of.key_names
+        self.context = kept.context
+        self.options = options or RebuildOptions()
+        self.progress = progress or (lambda rebuilt: None)
+        self.table = kept.source.of.table.name
+        self.key_names = kept.source.of.key_names
         self.rebuilt = Rebuilt()
         self._until = 0.0
+        self._old = 0
+        self._tail: Tail | None = None
         self._token = kept.context.token()
         self._dirty: dict[int, Counted | None] = {}
         self._counted = array("Q")
@@ -94,29 +98,38 @@ class Rebuild:
         self._held: deque[tuple[float, list[tuple[int, Counted | None]]]] = deque()
 
     def run(self) -> Work[Rebuilt]:
-        app, old = yield from self._begin()
+        yield from rebuild_together([self])
+        return self.rebuilt
+
+    def begin(self) -> Work[None]:
+        """From here on the new generation gets the changes; what was before is missing."""
+        app, self._old = yield from self._take_head()
         arn, starts = yield from self._started(app)
         yield from self._refuse_parked(app)
-        tail = Tail(self._context, self._table, arn, starts, self._mine)
-        yield from self._scan(tail)
+        self._tail = Tail(self.context, self.table, arn, starts, self.check)
+
+    def finish(self, builds: Sequence[Rebuild]) -> Work[None]:
+        """Everything is counted: write it, and let it be read. The other builds are held meanwhile."""
         self._add_dirty()
-        yield from self._write_base()
+        yield from self._write_base(builds)
         yield from self._switch()
-        yield Pause(self._options.grace_seconds)
+
+    def retire(self) -> Work[None]:
+        """Delete what is not read any more."""
+        yield Pause(self.options.grace_seconds)
         for generation in range(1, self.rebuilt.generation):
-            if generation >= old:
-                yield from retire(self._context, self._kept.layout, generation)
-        return self.rebuilt
+            if generation >= self._old:
+                yield from retire(self.context, self._kept.layout, generation)
 
     # -- the head
 
-    def _begin(self) -> Work[tuple[str, int]]:
+    def _take_head(self) -> Work[tuple[str, int]]:
         head = yield from self._kept.heads.load()
         if head is None:
             raise StreamError(
                 f"no app has kept {self._kept.layout.name} yet", hint="start it with `stator work`, then build the view"
             )
-        now = self._context.now()
+        now = self.context.now()
         generation = max(head.generation, head.building or 0) + 1
         written = Expressions()
         building, until = written.name("building"), written.name("until")
@@ -127,7 +140,7 @@ class Rebuild:
         changes = f"SET {building} = {number}, {until} = {written.value({'N': repr(now + _HOLD_SECONDS)})}"
         changes += f", {written.name('builder')} = {written.value({'S': self._token})}"
         try:
-            yield from steadily(self._context, _always, partial(self._change_head, written, changes, as_seen))
+            yield from steadily(self.context, _always, partial(self._change_head, written, changes, as_seen))
         except ConditionFailed as refused:
             if (refused.item or {}).get("builder") != {"S": self._token}:  # otherwise the first answer was lost
                 raise StreamError(
@@ -148,18 +161,18 @@ class Rebuild:
         }
         yield Call("UpdateItem", written.into(request), LABEL)
 
-    def _mine(self) -> None:
-        if self._context.now() >= self._until:
+    def check(self) -> None:
+        if self.context.now() >= self._until:
             raise LeaseLost(
                 f"the building of {self._kept.layout.name} took too long between two steps", hint="begin again"
             )
 
-    def _hold(self) -> Work[None]:
+    def hold(self) -> Work[None]:
         """Stay the one who builds."""
-        now = self._context.now()
+        now = self.context.now()
         if now < self._until - _HOLD_SECONDS / 2:
             return
-        self._mine()
+        self.check()
         written = Expressions()
         changes = f"SET {written.name('until')} = {written.value({'N': repr(now + _HOLD_SECONDS)})}"
         yield from self._as_builder(written, changes)
@@ -180,7 +193,7 @@ class Rebuild:
     def _as_builder(self, written: Expressions, changes: str) -> Work[None]:
         mine = f"{written.name('builder')} = {written.value({'S': self._token})}"
         try:
-            yield from steadily(self._context, self._mine, partial(self._change_head, written, changes, mine))
+            yield from steadily(self.context, self.check, partial(self._change_head, written, changes, mine))
         except ConditionFailed:
             raise LeaseLost(f"{self._kept.layout.name} is being built by another") from None
 
@@ -188,35 +201,35 @@ class Rebuild:
 
     def _started(self, app: str) -> Work[tuple[str, dict[str, str]]]:
         """The stream, and where in each shard the new generation begins."""
-        leases = LeaseTable(self._context, app, 1.0, 0.0)
-        give_up = self._context.now() + self._options.wait_seconds
+        leases = LeaseTable(self.context, app, 1.0, 0.0)
+        give_up = self.context.now() + self.options.wait_seconds
         while True:
-            described = yield from steadily(self._context, self._mine, partial(_described, self._table))
+            described = yield from steadily(self.context, self.check, partial(_described, self.table))
             arn = described["LatestStreamArn"]
-            shards = yield from steadily(self._context, self._mine, partial(list_shards, arn))
-            group = yield from steadily(self._context, self._mine, leases.load)
+            shards = yield from steadily(self.context, self.check, partial(list_shards, arn))
+            group = yield from steadily(self.context, self.check, leases.load)
             starts = yield from steadily(
-                self._context, self._mine, partial(self._kept.heads.starts, self.rebuilt.generation)
+                self.context, self.check, partial(self._kept.heads.starts, self.rebuilt.generation)
             )
             ended = frozenset(
-                lease.shard for lease in group.leases.values() if lease.table == self._table and lease.is_ended
+                lease.shard for lease in group.leases.values() if lease.table == self.table and lease.is_ended
             )
-            beginning = group.beginnings.get(self._table)
+            beginning = group.beginnings.get(self.table)
             skipped = frozenset() if beginning is None else beginning.skipped
-            missing = uncovered(StreamInfo(self._table, arn, shards), starts, ended, skipped)
+            missing = uncovered(StreamInfo(self.table, arn, shards), starts, ended, skipped)
             if beginning is not None and beginning.stream == arn and not missing:
                 return arn, starts
-            if self._context.now() > give_up:
+            if self.context.now() > give_up:
                 raise StreamError(
-                    f"{len(missing)} shards of {self._table} have no worker", hint=f"start the app {app}: `stator work`"
+                    f"{len(missing)} shards of {self.table} have no worker", hint=f"start the app {app}: `stator work`"
                 )
             yield Pause(_LOOK_SECONDS)
-            yield from self._hold()
+            yield from self.hold()
 
     def _refuse_parked(self, app: str) -> Work[None]:
         """A change that was parked before the start would count with its item, and again when it is retried."""
-        parking = Parking(self._context, app, LeaseTable(self._context, app, 1.0, 0.0))
-        parked = yield from steadily(self._context, self._mine, parking.keys)
+        parking = Parking(self.context, app, LeaseTable(self.context, app, 1.0, 0.0))
+        parked = yield from steadily(self.context, self.check, parking.keys)
         mine = [each for each in parked if each.handler == self._kept.layout.name]
         if mine:
             raise StreamError(
@@ -226,52 +239,50 @@ class Rebuild:
 
     # -- the base
 
-    def _scan(self, tail: Tail) -> Work[None]:
-        request: dict[str, Any] = {"TableName": self._table, "ConsistentRead": True, "Limit": self._options.page_items}
-        while True:
-            page = yield from steadily(self._context, self._mine, partial(_made, "Scan", dict(request)))
-            yield from self._take(page["Items"])
-            yield from tail.drain(self._see)
-            self._count_held(self._context.now() - self._options.settle_seconds)
-            yield from self._hold()
-            self._progress(self.rebuilt)
-            if "LastEvaluatedKey" not in page:
-                break
-            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
-        if self._held:
-            yield Pause(self._options.settle_seconds)
-        yield from tail.drain(self._see)
-        self._count_held(float("inf"))
-
-    def _take(self, items: list[Item]) -> Work[None]:
-        read_at = self._context.now()
+    def take(self, items: list[Item], keys: list[str]) -> Work[None]:
+        """A page of the scan, and the keys of its items as texts; it is counted later, when the stream has shown what changed meanwhile."""
+        read_at = self.context.now()
         taken: list[tuple[int, Counted | None]] = []
         rows: list[Wanted] = []
-        for item in items:
-            mark = key_mark(self._table, key_text({name: item[name] for name in self._key_names}))
-            counted = self._counts(item, mark)
-            taken.append((_digest(mark), counted))
+        with_rows = bool(self._kept.source.orders)
+        for item, key in zip(items, keys, strict=True):
+            mark = key_mark(self.table, key) if with_rows else ""
+            counted = self._counts(item, mark, read_at)
+            taken.append((_digest(key), counted))
             if counted is not None and counted.rows:
                 rows.append(Wanted(mark, "", counted))
         self.rebuilt.scanned += len(items)
-        for refused, error in (yield from self._kept.ranks.place(self.rebuilt.generation, rows, self._mine)):
+        for refused, error in (yield from self._kept.ranks.place(self.rebuilt.generation, rows, self.check)):
             log.warning("%s: rows of %s are left out: %s", self._kept.layout.name, refused.mark, error)
             self.rebuilt.unreadable += 1
         self._held.append((read_at, taken))
 
-    def _counts(self, item: Item | None, mark: str) -> Counted | None:
+    def count(self) -> Work[None]:
+        """Count the pages that the stream is beyond."""
+        assert self._tail is not None
+        yield from self._tail.drain(self._see)
+        self._count_held(self.context.now() - self.options.settle_seconds)
+
+    def count_rest(self) -> Work[None]:
+        assert self._tail is not None
+        if self._held:
+            yield Pause(self.options.settle_seconds)
+        yield from self._tail.drain(self._see)
+        self._count_held(float("inf"))
+
+    def _counts(self, item: Item | None, mark: str, now: float) -> Counted | None:
         try:
-            return self._kept.source.counted(item, mark, self._context.now())
+            return self._kept.source.counted(item, mark, now)
         except DesignError as error:
             log.warning("%s: an item is left out: %s", self._kept.layout.name, error)
             self.rebuilt.unreadable += 1
             return None
 
     def _see(self, record: Record) -> None:
-        mark = key_mark(record.table, record.key)
-        digest = _digest(mark)
+        digest = _digest(record.key)
         if digest not in self._dirty:
-            self._dirty[digest] = self._counts(record.old, mark)
+            mark = key_mark(record.table, record.key)
+            self._dirty[digest] = self._counts(record.old, mark, self.context.now())
             self.rebuilt.changed += 1
 
     def _count_held(self, read_before: float) -> None:
@@ -291,7 +302,7 @@ class Rebuild:
         if counted is not None:
             add(self._base.setdefault(counted.group, {}), counted.sums)
 
-    def _write_base(self) -> Work[None]:
+    def _write_base(self, builds: Sequence[Rebuild]) -> Work[None]:
         if not self._kept.has_sums:
             return
         generation, table = self.rebuilt.generation, self._kept.layout.place.table
@@ -302,9 +313,9 @@ class Rebuild:
         items += [self._partial(group, sums) for group, sums in groups]
         for at in range(0, len(items), 100):
             requests = [{"TableName": table, "Item": item} for item in items[at : at + 100]]
-            parts = [steadily(self._context, self._mine, partial(_made, "PutItem", request)) for request in requests]
+            parts = [steadily(self.context, self.check, partial(_made, "PutItem", request)) for request in requests]
             gathered((yield Gather(parts)))
-            yield from self._hold()
+            yield from _hold(builds)
 
     def _partial(self, group: Group, sums: dict[str, Number]) -> Item:
         item = self._kept.layout.partial(self.rebuilt.generation, group, BUILD)
@@ -316,8 +327,48 @@ class Rebuild:
         return item
 
 
-def _digest(mark: str) -> int:
-    return int(mark.rpartition("#")[2][:16], 16)
+def rebuild_together(builds: Sequence[Rebuild]) -> Work[list[Rebuilt]]:
+    """Build several views anew."""
+    gathered((yield Gather([build.begin() for build in builds])))
+    tables: dict[str, list[Rebuild]] = {}
+    for build in builds:
+        tables.setdefault(build.table, []).append(build)
+    for those in tables.values():
+        yield from _scan(those, builds)
+    for at, build in enumerate(builds):
+        yield from build.finish(builds[at:])
+    gathered((yield Gather([build.retire() for build in builds])))
+    return [build.rebuilt for build in builds]
+
+
+def _scan(those: Sequence[Rebuild], builds: Sequence[Rebuild]) -> Work[None]:
+    """Read the table that ``those`` are of, once for all of them; all the others are held meanwhile."""
+    first = those[0]
+    names = first.key_names
+    request: dict[str, Any] = {"TableName": first.table, "ConsistentRead": True, "Limit": first.options.page_items}
+    while True:
+        page = yield from steadily(first.context, first.check, partial(_made, "Scan", dict(request)))
+        items = page["Items"]
+        keys = [key_text({name: item[name] for name in names}) for item in items]
+        for build in those:
+            yield from build.take(items, keys)
+            yield from build.count()
+            build.progress(build.rebuilt)
+        yield from _hold(builds)
+        if "LastEvaluatedKey" not in page:
+            break
+        request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+    gathered((yield Gather([build.count_rest() for build in those])))
+
+
+def _hold(builds: Sequence[Rebuild]) -> Work[None]:
+    for build in builds:
+        yield from build.hold()
+
+
+def _digest(key: str) -> int:
+    """Eight bytes for a key, good for this process."""
+    return hash(key) & 0xFFFF_FFFF_FFFF_FFFF
 
 
 def _always() -> None:

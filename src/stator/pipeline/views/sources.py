@@ -25,6 +25,7 @@ from stator.pipeline.views.metrics import Additive, Metric, Number, Ordered
 from stator.tables.schema import EntityMap
 
 _NUMBERS: Final = (int, float, Decimal)
+_REMEMBERED: Final = 50_000
 
 
 @dataclass(slots=True)
@@ -68,14 +69,18 @@ class Source:
             if each.field is not None and each.numeric:
                 self.kind(each.field)
         self._measured = tuple(
-            (name, each, each.field.name) for name, each in self.additive.items() if each.field is not None
+            (each.parts, name, each.field.name) for name, each in self.additive.items() if each.field is not None
         )
         self.names = self._field_names()
+        # Items of other entities in the same table say so; and most groups come again and again.
+        self._kind = None if of.plan.discriminator is None else (of.plan.discriminator, {"S": of.name})
+        self._texts: dict[tuple[Any, ...], str] = {}
         for name in self.names:
             if name in of.large:
                 raise DesignError(
                     f"{of.name}.{name} is large(), and stored packed", hint="keep what you count in a field of its own"
                 )
+        self._decode = tuple((name, of.codec.decode_field[name]) for name in self.names)
 
     # -- checking
 
@@ -108,35 +113,32 @@ class Source:
 
     def counted(self, item: Item | None, mark: str, now: float) -> Counted | None:
         """None for an item that is not there, is not in the view, or is in no group."""
-        if item is None or not self._is_of(item) or (self._where is not None and not evaluate(self._where, item)):
+        if item is None or (self._kind is not None and item.get(self._kind[0]) != self._kind[1]):
+            return None
+        if self._where is not None and not evaluate(self._where, item):
             return None
         values = self.values(item)
         group = self._group(values)
-        if group is None or self.is_over(group.bucket, now):
+        if group is None or (self.declared.keep is not None and self.is_over(group.bucket, now)):
             return None
-        counted = Counted(group, {"n": 1})
-        for name, metric, source in self._measured:
+        sums: dict[str, Number] = {"n": 1}
+        for parts, name, source in self._measured:
             value = values[source]
             if value is not None:
-                for attribute, amount in metric.parts(name, value):
-                    counted.sums[attribute] = amount
+                sums.update(parts(name, value))
+        counted = Counted(group, sums)
         for name, (encoding, copied) in self._ordered.items():
             if values[name] is not None:
                 text = encoding.write(plain(values[name]))
                 counted.rows[f"{name}{SEPARATOR}{text}{SEPARATOR}{mark}"] = self._copy(item, name, copied)
         return counted
 
-    def _is_of(self, item: Item) -> bool:
-        discriminator = self.of.plan.discriminator
-        return discriminator is None or item.get(discriminator) == {"S": self.of.name}
-
     def values(self, item: Item) -> dict[str, Any]:
         """The fields that matter, decoded. What is absent is what the entity makes of it."""
-        decode = self.of.codec.decode_field
         found = {}
-        for name in self.names:
+        for name, decode in self._decode:
             value = item.get(name)
-            found[name] = decode[name](value) if value is not None else self._absent(name, item)
+            found[name] = decode(value) if value is not None else self._absent(name, item)
         return found
 
     def _absent(self, name: str, item: Item) -> Any:
@@ -147,16 +149,20 @@ class Source:
         return getattr(self.of.decode(item), name)
 
     def _group(self, values: Mapping[str, Any]) -> Group | None:
-        texts = []
-        for name, encoding in self._by:
-            if values[name] is None:
+        by = tuple([values[name] for name, _ in self._by])
+        text = self._texts.get(by)
+        if text is None:
+            if None in by:
                 return None
-            texts.append(encoding.write(plain(values[name])))
-        by = SEPARATOR.join(texts)
+            if len(self._texts) > _REMEMBERED:
+                self._texts.clear()
+            text = self._texts[by] = SEPARATOR.join(
+                [each.write(plain(value)) for (_, each), value in zip(self._by, by)]
+            )
         if self._bucket is None:
-            return Group(by)
+            return Group(text)
         moment = values[self._bucket[0]]
-        return None if moment is None else Group(by, period_text(self._bucket[1], moment))
+        return None if moment is None else Group(text, period_text(self._bucket[1], moment))
 
     def _copy(self, item: Item, name: str, copied: frozenset[str] | None) -> Item:
         if copied is None:
