@@ -89,7 +89,7 @@ class Rebuild:
         self.key_names = kept.source.of.key_names
         self.rebuilt = Rebuilt()
         self._until = 0.0
-        self._old = 0
+        self._app, self._old = "", 0
         self._tail: Tail | None = None
         self._token = kept.context.token()
         self._dirty: dict[int, Counted | None] = {}
@@ -101,11 +101,10 @@ class Rebuild:
         yield from rebuild_together([self])
         return self.rebuilt
 
-    def begin(self) -> Work[None]:
-        """From here on the new generation gets the changes; what was before is missing."""
-        app, self._old = yield from self._take_head()
-        arn, starts = yield from self._started(app)
-        yield from self._refuse_parked(app)
+    def start(self, builds: Sequence[Rebuild]) -> Work[None]:
+        """Once the head is taken. From here on the new generation gets the changes; what was before is missing."""
+        arn, starts = yield from self._started(builds)
+        yield from self._refuse_parked()
         self._tail = Tail(self.context, self.table, arn, starts, self.check)
 
     def finish(self, builds: Sequence[Rebuild]) -> Work[None]:
@@ -116,14 +115,13 @@ class Rebuild:
 
     def retire(self) -> Work[None]:
         """Delete what is not read any more."""
-        yield Pause(self.options.grace_seconds)
         for generation in range(1, self.rebuilt.generation):
             if generation >= self._old:
                 yield from retire(self.context, self._kept.layout, generation)
 
     # -- the head
 
-    def _take_head(self) -> Work[tuple[str, int]]:
+    def take_head(self) -> Work[None]:
         head = yield from self._kept.heads.load()
         if head is None:
             raise StreamError(
@@ -149,7 +147,7 @@ class Rebuild:
                 ) from None
         self._until = now + _HOLD_SECONDS
         self.rebuilt.generation = generation
-        return head.app, head.generation
+        self._app, self._old = head.app, head.generation
 
     def _change_head(self, written: Expressions, changes: str, condition: str) -> Work[None]:
         request = {
@@ -199,9 +197,9 @@ class Rebuild:
 
     # -- the starts
 
-    def _started(self, app: str) -> Work[tuple[str, dict[str, str]]]:
+    def _started(self, builds: Sequence[Rebuild]) -> Work[tuple[str, dict[str, str]]]:
         """The stream, and where in each shard the new generation begins."""
-        leases = LeaseTable(self.context, app, 1.0, 0.0)
+        leases = LeaseTable(self.context, self._app, 1.0, 0.0)
         give_up = self.context.now() + self.options.wait_seconds
         while True:
             described = yield from steadily(self.context, self.check, partial(_described, self.table))
@@ -221,14 +219,15 @@ class Rebuild:
                 return arn, starts
             if self.context.now() > give_up:
                 raise StreamError(
-                    f"{len(missing)} shards of {self.table} have no worker", hint=f"start the app {app}: `stator work`"
+                    f"{len(missing)} shards of {self.table} have no worker",
+                    hint=f"start the app {self._app}: `stator work`",
                 )
             yield Pause(_LOOK_SECONDS)
-            yield from self.hold()
+            yield from _hold(builds)
 
-    def _refuse_parked(self, app: str) -> Work[None]:
+    def _refuse_parked(self) -> Work[None]:
         """A change that was parked before the start would count with its item, and again when it is retried."""
-        parking = Parking(self.context, app, LeaseTable(self.context, app, 1.0, 0.0))
+        parking = Parking(self.context, self._app, LeaseTable(self.context, self._app, 1.0, 0.0))
         parked = yield from steadily(self.context, self.check, parking.keys)
         mine = [each for each in parked if each.handler == self._kept.layout.name]
         if mine:
@@ -257,18 +256,11 @@ class Rebuild:
             self.rebuilt.unreadable += 1
         self._held.append((read_at, taken))
 
-    def count(self) -> Work[None]:
+    def count(self, *, all_of_them: bool = False) -> Work[None]:
         """Count the pages that the stream is beyond."""
         assert self._tail is not None
         yield from self._tail.drain(self._see)
-        self._count_held(self.context.now() - self.options.settle_seconds)
-
-    def count_rest(self) -> Work[None]:
-        assert self._tail is not None
-        if self._held:
-            yield Pause(self.options.settle_seconds)
-        yield from self._tail.drain(self._see)
-        self._count_held(float("inf"))
+        self._count_held(float("inf") if all_of_them else self.context.now() - self.options.settle_seconds)
 
     def _counts(self, item: Item | None, mark: str, now: float) -> Counted | None:
         try:
@@ -329,15 +321,19 @@ class Rebuild:
 
 def rebuild_together(builds: Sequence[Rebuild]) -> Work[list[Rebuilt]]:
     """Build several views anew."""
-    gathered((yield Gather([build.begin() for build in builds])))
     tables: dict[str, list[Rebuild]] = {}
     for build in builds:
+        yield from build.take_head()
         tables.setdefault(build.table, []).append(build)
+    for build in builds:
+        yield from build.start(builds)
     for those in tables.values():
         yield from _scan(those, builds)
     for at, build in enumerate(builds):
         yield from build.finish(builds[at:])
-    gathered((yield Gather([build.retire() for build in builds])))
+    yield Pause(max(build.options.grace_seconds for build in builds))
+    for build in builds:
+        yield from build.retire()
     return [build.rebuilt for build in builds]
 
 
@@ -358,7 +354,9 @@ def _scan(those: Sequence[Rebuild], builds: Sequence[Rebuild]) -> Work[None]:
         if "LastEvaluatedKey" not in page:
             break
         request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
-    gathered((yield Gather([build.count_rest() for build in those])))
+    yield Pause(max(build.options.settle_seconds for build in those))
+    for build in those:
+        yield from build.count(all_of_them=True)
 
 
 def _hold(builds: Sequence[Rebuild]) -> Work[None]:
