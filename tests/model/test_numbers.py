@@ -19,6 +19,14 @@ decimals = st.builds(
 )
 
 
+@given(st.from_regex(r"-?[0-9]{1,20}(\.[0-9]{1,19})?", fullmatch=True))
+def test_what_looks_normal_is_as_its_decimal_says(text: str) -> None:
+    """Numbers that need no work take a short way, which must give the same."""
+    whole = Decimal(text).as_tuple()
+    if len("".join(map(str, whole.digits)).strip("0")) <= 38:
+        assert numbers.normalise(text) == numbers.from_decimal(Decimal(text))
+
+
 @given(decimals)
 def test_normalising_keeps_the_value_and_drops_the_rest(value: Decimal) -> None:
     text = numbers.normalise(format(value, "E"))

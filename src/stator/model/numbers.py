@@ -15,6 +15,9 @@ from stator.model.limits import NUMBER_DIGITS, NUMBER_MAX_EXPONENT, NUMBER_MIN_E
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
+# What is normal as it stands, and short enough in any case: most fractions and negative numbers.
+_PLAIN = re.compile(r"-?(?:0|[1-9][0-9]{0,17})\.[0-9]{0,17}[1-9]|-[1-9][0-9]{0,37}")
+
 # Sums of two DynamoDB numbers are exact in this precision before they are rounded to 38 digits:
 # the widest pair spans 10^125 down to 10^-130 with 38 digits below that.
 _EXACT = Context(prec=320, Emax=999_999, Emin=-999_999, traps=[InvalidOperation])
@@ -36,7 +39,7 @@ def normalise(text: str) -> str:
     """The string AWS returns for ``text``; raises ValidationFailed for what AWS refuses."""
     if text.isdecimal() and text.isascii() and len(text) <= NUMBER_DIGITS and (text[0] != "0" or text == "0"):
         return text
-    return _normalise_slowly(text)
+    return text if _PLAIN.fullmatch(text) is not None else _normalise_slowly(text)
 
 
 def _normalise_slowly(text: str) -> str:
