@@ -64,11 +64,14 @@ def _get(number: int, items: int) -> dict[str, Any]:
 
 
 def _query(number: int, items: int) -> dict[str, Any]:
-    partition = key(_scattered(number, items))["PK"]
+    return query_partition(_scattered(number, items) // GROUP)
+
+
+def query_partition(partition: int) -> dict[str, Any]:
     return {
         "TableName": TABLE,
         "KeyConditionExpression": "PK = :p",
-        "ExpressionAttributeValues": {":p": partition},
+        "ExpressionAttributeValues": {":p": key(partition * GROUP)["PK"]},
     }
 
 
