@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
+from decimal import Decimal
+from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,24 @@ def test_the_design_in_the_folder_is_priced(folder: Path) -> None:
     assert second == "on-demand, us-east-1 (US East (N. Virginia)), prices of 2026-09-11"
     for name in ("user_by_id", "orders_of_user", "place_order", "User", "Order", "(storage)", "provisioned at 70%"):
         assert name in done.stdout
+
+
+def test_other_prices_can_be_given(folder: Path) -> None:
+    document = json.loads(resources.files("stator.design.prices").joinpath("2026-09-11.json").read_text())
+    document["as_of"] = "2027-01-01"
+    virginia = document["regions"]["us-east-1"]["prices"]
+    for price in virginia.values():
+        price["usd"] = str(2 * Decimal(price["usd"]))
+    (folder / "prices.json").write_text(json.dumps(document))
+    usual, doubled = (
+        json.loads(stator_in(folder, "cost", "--json", *more).stdout) for more in ([], ["--prices", "prices.json"])
+    )
+    assert doubled["dollars_per_month"] == pytest.approx(2 * usual["dollars_per_month"])
+    assert "prices of 2027-01-01" in stator_in(folder, "cost", "--prices", "prices.json").stdout
+    for content in ("{", "[]", '{"as_of": "today"}'):
+        (folder / "prices.json").write_text(content)
+        refused = stator_in(folder, "cost", "--prices", "prices.json")
+        assert refused.returncode == 1 and "prices.json is no price file" in refused.stderr
 
 
 @pytest.mark.parametrize("columns", [80, 120])

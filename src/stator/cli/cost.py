@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,7 +19,7 @@ from stator.cli.git_lock import plan_at
 from stator.design.cost import Basis, CostOptions, CostReport, cost, report
 from stator.design.cost_diff import CostDiff, compare, signed
 from stator.design.plan import Plan
-from stator.design.prices import prices
+from stator.design.prices import PriceFile, price_file
 from stator.design.workload import Workload, workload_of
 from stator.errors import DesignError
 
@@ -46,6 +47,12 @@ def command(
     streams: Annotated[
         int, typer.Option(min=0, metavar="N", help="Consumers that poll the stream (Lambda reads free of charge).")
     ] = 0,
+    prices: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A price file of your own: another day's, or a contract's.", show_default=False
+        ),
+    ] = None,
     diff: Annotated[
         str | None, typer.Option(metavar="REV", help="Compare with the lock file in another git revision.")
     ] = None,
@@ -73,22 +80,26 @@ def command(
     plan = plan_of(design)
     workload = workload_of(plan)
     basis = Basis(**options)
-    found = report(design.name, workload, basis, prices(region))
-    change = None if diff is None else _change(file, plan, found, diff, options)
+    known = price_file(prices)
+    found = report(design.name, workload, basis, known.region(region))
+    change = None if diff is None else _change(file, plan, found, diff, known, options)
     if json_output:
         typer.echo(json.dumps(found.to_data() | ({} if change is None else {"diff": change.to_data()}), indent=2))
         return
-    _show(change_view(change) if change is not None else report_view(found, _others(workload, basis, found)))
+    _show(change_view(change) if change is not None else report_view(found, known, _others(workload, known, found)))
 
 
-def _change(file: DesignFile, plan: Plan, now: CostReport, revision: str, options: CostOptions) -> CostDiff:
+def _change(
+    file: DesignFile, plan: Plan, now: CostReport, revision: str, known: PriceFile, options: CostOptions
+) -> CostDiff:
     """Each side by its own workload. A lock file from before workloads were frozen borrows today's."""
     before = plan_at(revision, file.lock)
-    return compare(cost(before, facts=file.design, **options), now, (before, plan))
+    return compare(cost(before, facts=file.design, known=known, **options), now, (before, plan))
 
 
-def _others(workload: Workload, basis: Basis, found: CostReport) -> dict[str, Decimal]:
+def _others(workload: Workload, known: PriceFile, found: CostReport) -> dict[str, Decimal]:
     """The same design under the other modes, where the region's prices are known."""
+    basis = found.basis
     totals: dict[str, Decimal] = {}
     for mode in BillingMode:
         other = Basis(
@@ -96,7 +107,7 @@ def _others(workload: Workload, basis: Basis, found: CostReport) -> dict[str, De
             basis.stream_consumers,
         )  # fmt: skip
         try:
-            priced = found if other == basis else report(found.design, workload, other, prices(basis.region))
+            priced = found if other == basis else report(found.design, workload, other, known.region(basis.region))
         except DesignError:
             continue
         totals[str(other)] = priced.total
@@ -110,9 +121,9 @@ def _show(view: RenderableType) -> None:
     Console(highlight=False).print(view)
 
 
-def report_view(found: CostReport, modes: dict[str, Decimal]) -> RenderableType:
+def report_view(found: CostReport, known: PriceFile, modes: dict[str, Decimal]) -> RenderableType:
     headline = Text.assemble((f"{found.design}  ", "bold"), (_money(found.total), "bold green"), " a month")
-    region = prices(found.basis.region)
+    region = known.region(found.basis.region)
     basis = Text(f"{found.basis}, {found.basis.region} ({region.name}), prices of {found.prices_as_of}", style="dim")
     kinds = {line.pattern: line.kind for line in found.lines if line.pattern}
     parts: list[RenderableType] = [

@@ -24,7 +24,7 @@ from typing import Any, Final, Literal, TypedDict, Unpack, get_args
 from stator.design import pricing
 from stator.design.design import Design
 from stator.design.plan import Plan
-from stator.design.prices import RegionPrices, Years, prices
+from stator.design.prices import PriceFile, RegionPrices, Years, price_file
 from stator.design.pricing import Charge, TableClass, a_month, total
 from stator.design.workload import Kept, Use, Workload, workload_of
 from stator.errors import DesignError
@@ -174,12 +174,21 @@ def place_of(line: CostLine) -> str:
     return line.table if line.index is None else f"{line.table}/{line.index}"
 
 
-def cost(subject: Design | Plan, *, facts: Design | None = None, **options: Unpack[CostOptions]) -> CostReport:
-    """What a design, or a plan of one, costs a month. For a plan alone, ``facts`` is a design to ask what a plan does not say."""
+def cost(
+    subject: Design | Plan,
+    *,
+    facts: Design | None = None,
+    known: PriceFile | None = None,
+    **options: Unpack[CostOptions],
+) -> CostReport:
+    """What a design, or a plan of one, costs a month, by the prices that come with Stator or others that are known.
+
+    For a plan alone, ``facts`` is a design to ask what a plan does not say.
+    """
     basis = Basis(**options)
     plan = subject if isinstance(subject, Plan) else subject.plan()
     workload = workload_of(plan, facts if isinstance(subject, Plan) else subject)
-    return report(plan.name, workload, basis, prices(basis.region))
+    return report(plan.name, workload, basis, (known or price_file()).region(basis.region))
 
 
 def report(name: str, workload: Workload, basis: Basis, region: RegionPrices) -> CostReport:

@@ -84,12 +84,11 @@ def _check_alone(update: IndexUpdate) -> None:
 
 def apply_updates(definition: TableDefinition, updates: list[IndexUpdate], change: Change) -> IndexDefinition | None:
     """Change the definition; the index to be filled, if one was created."""
-    moving = [update for update in updates if update.action != "Update"]
+    if sum(update.action != "Update" for update in updates) > 1:
+        raise LimitExceeded(_ONE_AT_A_TIME)
     for update in updates:
         if update.action != "Create":
             _existing(definition, update)
-    if len(moving) > 1:
-        raise LimitExceeded(_ONE_AT_A_TIME)
     created: IndexDefinition | None = None
     for update in updates:
         match update.action:
@@ -147,14 +146,36 @@ def _merged_attributes(definition: TableDefinition, update: IndexUpdate, change:
     """The request's definitions under the table's own: for an attribute that is a key already, its type stays.
 
     Yet the request has to define all of the index's key, also what the table knows (captured from AWS by the
-    paritysuite conformance suite).
+    paritysuite conformance suite), and by its own type (by ScyllaDB's).
     """
     if change.attributes is None:
         raise ValidationFailed(f"{INVALID}AttributeDefinitions is not specified for index: {update.name}")
     merged = change.attributes | definition.attributes
     key_checks.check_defined(update.spec["KeySchema"], merged)
     key_checks.check_defined(update.spec["KeySchema"], change.attributes)
+    _check_not_redefined(definition, update.spec["KeySchema"], change.attributes)
     return merged
+
+
+def _check_not_redefined(definition: TableDefinition, key_schema: list[Spec], attributes: dict[str, str]) -> None:
+    known = definition.attributes
+    for name in key_checks.names(key_schema):
+        if known.get(name, attributes[name]) != attributes[name]:
+            schemas = [definition.key_schema, *(index.key_schema for index in definition.indexes)]
+            existing = next(schema for schema in schemas if name in key_checks.names(schema))
+            raise ValidationFailed(
+                f"{INVALID}Attributes cannot be redefined. Please check that your attribute has the same type as "
+                f"previously defined. Existing schema: {_shown_schema(existing, known)} "
+                f"New schema: {_shown_schema(key_schema, attributes)}"
+            )
+
+
+def _shown_schema(key_schema: list[Spec], attributes: dict[str, str]) -> str:
+    elements = [
+        f"SchemaElement: key{{{element['AttributeName']}:{attributes[element['AttributeName']]}:{element['KeyType']}}}"
+        for element in key_schema
+    ]
+    return f"Schema:[{', '.join(elements)}]"
 
 
 def _check_new_throughput(definition: TableDefinition, update: IndexUpdate) -> None:

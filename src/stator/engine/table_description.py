@@ -31,7 +31,9 @@ def describe(table: Table, now: float) -> Description:
         **_stream(table),
         **_settings(definition),
     }
-    warm = _warm(definition, definition, definition.status or "ACTIVE")
+    # A new table that is given some shows it as on its way (seen on AWS by ScyllaDB's test suite).
+    status = "UPDATING" if definition.status == "CREATING" else definition.status or "ACTIVE"
+    warm = _warm(definition, definition, status)
     if warm is not None:
         description["WarmThroughput"] = warm
     return description

@@ -70,6 +70,7 @@ def work_until_killed(folder: Path, seed: int, reports: Connection) -> None:
             case 3:
                 request = {"S3BucketSource": {"S3Bucket": "exports", "S3KeyPrefix": "accounts/"}}
                 request |= {"InputFormat": "DYNAMODB_JSON", "TableCreationParameters": IMPORTED | {"TableName": name}}
+                request["ClientToken"] = name
                 reports.send(world.call("ImportTable", **request)["ImportTableDescription"]["ImportArn"])
 
 

@@ -227,6 +227,8 @@ def test_what_an_export_needs(world: World) -> None:
         {"IncrementalExportSpecification": {"ExportFromTime": START}},
         {"ExportFormat": "CSV"},
         {"S3Bucket": ""},
+        {"S3Prefix": ""},
+        {"TableArn": "orders"},
         {"S3SseKmsKeyId": "key"},
         {"FilterSpecification": {"FilterExpression": "g = :missing"}},
     ):
@@ -280,12 +282,36 @@ def test_exports_are_listed_in_pages_for_90_days(world: World) -> None:
             break
         request = {"NextToken": page["NextToken"]}
     assert found == [
-        {"ExportArn": arn, "ExportStatus": "COMPLETED", "ExportType": "FULL_EXPORT"} for arn in sorted(arns)
+        {"ExportArn": arn, "ExportStatus": "COMPLETED", "ExportType": "FULL_EXPORT"} for arn in reversed(arns)
     ]
     assert world.call("ListExports", TableArn=ARN + "other")["ExportSummaries"] == []
     world.refused("ListExports", ValidationFailed, NextToken="nonsense")
     world.clock.advance(91 * 86_400)
     assert world.call("ListExports")["ExportSummaries"] == []
+
+
+# Both seen on AWS by ScyllaDB's test suite.
+def test_exports_are_listed_by_table_the_newest_first(world: World) -> None:
+    fill(world)
+    world.create(TableName="another")
+    world.enable("another")
+    arns = []
+    for name in ("orders", "another", "orders", "another"):
+        started = world.call("ExportTableToPointInTime", TableArn=ARN + name, S3Bucket="exports")
+        arns.append(started["ExportDescription"]["ExportArn"])
+        world.settle()
+        world.clock.advance(1)
+    listed = [each["ExportArn"] for each in world.call("ListExports")["ExportSummaries"]]
+    assert listed == [arns[3], arns[1], arns[2], arns[0]]
+
+
+def test_exports_of_a_deleted_table_are_described_but_not_listed_for_it(world: World) -> None:
+    fill(world)
+    arn = world.export()["ExportArn"]
+    world.call("DeleteTable", TableName="orders")
+    world.create()
+    assert world.call("ListExports", TableArn=ARN + "orders")["ExportSummaries"] == []
+    assert world.call("DescribeExport", ExportArn=arn)["ExportDescription"]["TableArn"] == ARN + "orders"
 
 
 def test_exports_that_are_not_there(world: World) -> None:

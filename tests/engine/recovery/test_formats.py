@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stator.engine.recovery.import_formats import InputFormat, read_items
+from stator.engine.recovery.import_formats import Contents, InputFormat, read_items
 from stator.engine.recovery.lines import item_line
 from stator.engine.recovery.log import pack_pair, unpack_pair
 from stator.model.values import item_size, normalise_item
@@ -48,7 +48,7 @@ def test_items_come_back_from_a_file(name: str, items: list[dict[str, Any]]) -> 
     for item in items:
         normalise_item(item)  # as every stored item is
     line = item_line(name)
-    read = list(read_items(BytesIO(b"".join(map(line, items))), InputFormat(name)))
+    read = list(read_items(Contents(BytesIO(b"".join(map(line, items)))), InputFormat(name)))
     assert [each.problem for each in read] == [None] * len(items)
     assert [each.item for each in read] == items
     assert [each.size for each in read] == [item_size(item) for item in items]

@@ -6,12 +6,17 @@ import gzip
 import json
 import logging
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+from uuid import uuid4
 
 import amazon.ion.simpleion as ion
 import pytest
 import zstandard
 
+from stator.engine.recovery.tasks import Task
 from stator.errors import ImportConflict, ImportNotFound, ResourceInUse, ValidationFailed
 
 from .test_exports import RICH
@@ -26,6 +31,7 @@ def run(world: World, prefix: str, **options: Any) -> dict[str, Any]:
         "S3BucketSource": {"S3Bucket": "exports", "S3KeyPrefix": prefix},
         "InputFormat": "DYNAMODB_JSON",
         "TableCreationParameters": TABLE,
+        "ClientToken": str(uuid4()),
     } | options
     started = world.call("ImportTable", **request)["ImportTableDescription"]
     assert started["ImportStatus"] == "IN_PROGRESS"
@@ -38,6 +44,25 @@ def place(world: World, key: str, content: bytes | str) -> None:
     path = world.bucket / key
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+@contextmanager
+def held(world: World) -> Iterator[None]:
+    """No import gets on meanwhile."""
+    imports, go_on = world.engine.recovery.imports, threading.Event()
+    read = imports.read
+
+    def wait_and_read(task: Task) -> None:
+        assert go_on.wait(60)
+        read(task)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(imports, "read", wait_and_read)
+        try:
+            yield
+        finally:
+            go_on.set()
+            world.settle()
 
 
 def counts(described: dict[str, Any]) -> tuple[int, int, int]:
@@ -100,8 +125,6 @@ def test_csv_takes_another_delimiter_and_headers_of_its_own(world: World) -> Non
 def test_bad_items_are_counted_told_and_left_out(world: World, caplog: pytest.LogCaptureFixture) -> None:
     lines = [
         json_line(item("a", 1)),
-        b"not json\n",
-        b'{"Thing":{}}\n',
         json_line({"pk": {"S": "no sort key"}}),
         json_line(item("a", 2, g={"N": "1"})),
         json_line(item("a", 3, n={"N": "not a number"})),
@@ -111,12 +134,27 @@ def test_bad_items_are_counted_told_and_left_out(world: World, caplog: pytest.Lo
     place(world, "in/one", b"".join(lines))
     with caplog.at_level(logging.WARNING, "stator.imports"):
         described = run(world, "in/")
-    assert described["ImportStatus"] == "FAILED" and counts(described) == (8, 2, 6)
+    assert described["ImportStatus"] == "FAILED" and counts(described) == (6, 2, 4)
     assert described["FailureCode"] == "ItemValidationError"
     assert set(world.items("imported")) == {("a", "1"), ("a", "5")}
     told = [json.loads(record.getMessage()) for record in caplog.records]
-    assert [each["itemS3Pointer"]["itemIndex"] for each in told] == [1, 2, 3, 4, 5, 6]
-    assert told[2]["errorMessages"] == ["One or more parameter values were invalid: Missing the key sk in the item"]
+    assert [each["itemS3Pointer"]["itemIndex"] for each in told] == [1, 2, 3, 4]
+    assert told[0]["errorMessages"] == ["One or more parameter values were invalid: Missing the key sk in the item"]
+
+
+# Measured on AWS by ScyllaDB's test suite: whatever follows a line that is no item is not even counted.
+@pytest.mark.parametrize("line", [b"not json\n", b'{"Thing":{}}\n', b'["Item"]\n'])
+def test_a_line_that_is_no_item_ends_its_object(world: World, line: bytes) -> None:
+    place(world, "in/a", json_line(item("a", 1)) + line + json_line(item("a", 2)) + line)
+    place(world, "in/b", b"\n  \n" + json_line(item("b", 1)))
+    described = run(world, "in/")
+    assert described["ImportStatus"] == "FAILED" and counts(described) == (3, 2, 1)
+    assert set(world.items("imported")) == {("a", "1"), ("b", "1")}
+
+
+def test_an_ion_value_that_is_no_item_ends_its_object(world: World) -> None:
+    place(world, "in/a", '{Item:{pk:"a",sk:1}} {Thing:{}} {Item:{pk:"a",sk:2}}')
+    assert counts(run(world, "in/", InputFormat="ION")) == (2, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -174,30 +212,90 @@ def test_an_import_is_described_as_on_aws(world: World) -> None:
     assert listed == {member: described[member] for member in listed}
 
 
-def test_where_nothing_can_be_read_no_table_is_left(world: World) -> None:
-    for number, (source, code) in enumerate(
-        [({"S3Bucket": "nowhere"}, "S3NoSuchBucket"), ({"S3Bucket": "exports", "S3KeyPrefix": "no/"}, "S3NoSuchKey")]
-    ):
-        described = run(world, "", S3BucketSource=source)
-        assert (described["ImportStatus"], described["FailureCode"]) == ("FAILED", code)
-        assert counts(described) == (0, 0, 0)
-        assert world.call("ListTables")["TableNames"] == []
-        assert len(world.call("ListImports")["ImportSummaryList"]) == number + 1
+def test_of_a_missing_bucket_no_table_is_left(world: World) -> None:
+    described = run(world, "", S3BucketSource={"S3Bucket": "nowhere"})
+    assert (described["ImportStatus"], described["FailureCode"]) == ("FAILED", "S3NoSuchBucket")
+    assert counts(described) == (0, 0, 0) and "ProcessedSizeBytes" not in described
+    assert world.call("ListTables")["TableNames"] == []
+    assert len(world.call("ListImports")["ImportSummaryList"]) == 1
 
 
-def test_a_client_token_makes_one_import_of_many_requests(world: World) -> None:
+# What this and the next four tests say was measured on AWS by ScyllaDB's test suite in 2026.
+def test_a_prefix_without_objects_makes_an_empty_table(world: World) -> None:
+    described = run(world, "no/")
+    assert described["ImportStatus"] == "COMPLETED" and counts(described) == (0, 0, 0)
+    assert "FailureCode" not in described and "ProcessedSizeBytes" not in described
+    table = world.call("DescribeTable", TableName="imported")["Table"]
+    assert (table["TableStatus"], table["TableId"]) == ("ACTIVE", described["TableId"])
+    assert world.items("imported") == {}
+
+
+@pytest.mark.parametrize(
+    ("compression", "compress"),
+    [("NONE", bytes), ("GZIP", gzip.compress), ("ZSTD", lambda data: zstandard.ZstdCompressor().compress(data))],
+)
+def test_the_size_of_an_import_is_that_before_compression(world: World, compression: str, compress: Any) -> None:
+    lines = json_line(*(item("a", n, text={"S": "x" * 1000}) for n in range(1200)))
+    place(world, "in/one", compress(lines))
+    place(world, "in/two", compress(lines[: lines.index(b"\n") + 1]))
+    described = run(world, "in/", InputCompressionType=compression)
+    assert described["ProcessedSizeBytes"] == len(lines) + lines.index(b"\n") + 1
+
+
+def test_an_import_counts_nothing_before_it_ends(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    place(world, "in/one", json_line(*(item("a", n) for n in range(5000))))
+    imports, seen = world.engine.recovery.imports, []
+    read = imports.read
+
+    def read_and_look(task: Task) -> None:
+        read(task)
+        [listed] = world.call("ListImports")["ImportSummaryList"]
+        seen.append(world.call("DescribeImport", ImportArn=listed["ImportArn"])["ImportTableDescription"])
+
+    monkeypatch.setattr(imports, "read", read_and_look)
+    assert counts(run(world, "in/")) == (5000, 5000, 0)
+    running = [each for each in seen if each["ImportStatus"] == "IN_PROGRESS"]
+    assert len(running) > 1
+    for each in running:
+        assert counts(each) == (0, 0, 0) and not {"EndTime", "ProcessedSizeBytes"} & each.keys()
+
+
+def test_only_another_table_makes_another_request_of_a_token(world: World) -> None:
     place(world, "in/one", json_line(item("a", 1)))
-    first = run(world, "in/", ClientToken="once")
     request = {
-        "S3BucketSource": first["S3BucketSource"],
+        "S3BucketSource": {"S3Bucket": "exports", "S3KeyPrefix": "in/"},
         "InputFormat": "DYNAMODB_JSON",
         "TableCreationParameters": TABLE,
         "ClientToken": "once",
     }
-    assert world.call("ImportTable", **request)["ImportTableDescription"] == first
-    world.refused("ImportTable", ImportConflict, **request | {"InputFormat": "ION"})
-    message = world.refused("ImportTable", ResourceInUse, **request | {"ClientToken": "twice"})
-    assert message == "Table already exists: imported"
+    other_table = {"TableCreationParameters": TABLE | {"TableName": "another"}}
+    with held(world):
+        first = world.call("ImportTable", **request)
+        for change in (
+            {},
+            {"InputFormat": "CSV"},
+            {"InputCompressionType": "GZIP"},
+            {"S3BucketSource": {"S3Bucket": "other"}},
+        ):
+            assert world.call("ImportTable", **request | change) == first
+        message = world.refused("ImportTable", ImportConflict, **request | other_table)
+        assert message == "Duplicate request detected with conflicting parameters"
+        world.refused("ImportTable", ResourceInUse, **request | {"ClientToken": "twice"})
+    for token in ("once", "twice"):
+        message = world.refused("ImportTable", ResourceInUse, **request | {"ClientToken": token})
+        assert message == "Table already exists: imported"
+    world.refused("ImportTable", ImportConflict, **request | other_table)
+
+
+def test_an_import_needs_a_client_token(world: World) -> None:
+    request = {
+        "S3BucketSource": {"S3Bucket": "exports"},
+        "InputFormat": "DYNAMODB_JSON",
+        "TableCreationParameters": TABLE,
+    }
+    assert "'clientToken'" in world.refused("ImportTable", ValidationFailed, **request)
+    for token in ("", "$", "has$dollar"):
+        world.refused("ImportTable", ValidationFailed, **request | {"ClientToken": token})
 
 
 def test_what_an_import_is_refused_for(world: World) -> None:
@@ -205,6 +303,7 @@ def test_what_an_import_is_refused_for(world: World) -> None:
         "S3BucketSource": {"S3Bucket": "exports"},
         "InputFormat": "DYNAMODB_JSON",
         "TableCreationParameters": TABLE,
+        "ClientToken": "token",
     }
     for wrong in (
         {"InputFormat": "PARQUET"},
@@ -214,6 +313,8 @@ def test_what_an_import_is_refused_for(world: World) -> None:
     ):
         world.refused("ImportTable", ValidationFailed, **asked | wrong)
     world.refused("DescribeImport", ImportNotFound, ImportArn=ARN + "imported/import/01791489600000-00000000")
+    message = world.refused("DescribeImport", ValidationFailed, ImportArn=ARN + "x/import/01791489600000-00000000")
+    assert message == "Invalid Import ARN"
 
 
 def test_imports_are_listed_in_pages(world: World) -> None:

@@ -51,6 +51,7 @@ def test_an_export_goes_to_s3_and_an_import_comes_from_it(world: World, s3: Any)
         InputFormat="DYNAMODB_JSON",
         InputCompressionType="GZIP",
         TableCreationParameters=TABLE,
+        ClientToken="token",
     )["ImportTableDescription"]
     world.settle()
     found = world.call("DescribeImport", ImportArn=running["ImportArn"])["ImportTableDescription"]

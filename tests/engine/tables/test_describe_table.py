@@ -54,6 +54,7 @@ def test_settings_come_back(engine: Engine) -> None:
     }
     answer = engine.call("CreateTable", on_demand(**asked))["TableDescription"]
     assert answer["WarmThroughput"]["ReadUnitsPerSecond"] == 15_000
+    assert answer["WarmThroughput"]["Status"] == "UPDATING"
     described = describe(engine)
     assert described["TableClassSummary"] == {"TableClass": "STANDARD_INFREQUENT_ACCESS"}
     assert described["DeletionProtectionEnabled"] is True

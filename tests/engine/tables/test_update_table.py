@@ -321,7 +321,8 @@ def test_encryption_keys_change(engine: Engine) -> None:
         f"{POVI}Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId parameter if you want to "
         "change Master Key"
     )
-    update(engine, SSESpecification={"Enabled": False})
+    answer = update(engine, SSESpecification={"Enabled": False})
+    assert answer["SSEDescription"] == {"Status": "UPDATING", "SSEType": "KMS", "KMSMasterKeyArn": key}
     assert "SSEDescription" not in describe(engine)
 
 

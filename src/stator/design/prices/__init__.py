@@ -118,7 +118,13 @@ def prices(region: str = "us-east-1") -> RegionPrices:
 def price_file(path: Path | None = None) -> PriceFile:
     """A price file: the newest of those in the package, unless a path is given."""
     if path is not None:
-        return parse(json.loads(path.read_text()))
+        try:
+            return parse(json.loads(path.read_text()))
+        except (OSError, ValueError, KeyError, TypeError, ArithmeticError) as error:
+            raise DesignError(
+                f"{path} is no price file: {type(error).__name__} {error}",
+                hint="one of the package's own, in stator/design/prices, can be a model",
+            ) from error
     names = sorted(entry.name for entry in resources.files(__name__).iterdir() if entry.name.endswith(".json"))
     return parse(json.loads(resources.files(__name__).joinpath(names[-1]).read_text()))
 

@@ -28,6 +28,13 @@ _LONGEST_SECONDS = 24 * 3600
 def parse(request: dict[str, Any]) -> dict[str, Any]:
     options: dict[str, Any] = without_nulls(request)
     incremental = options.get("ExportType") == "INCREMENTAL_EXPORT"
+    if options.get("S3Prefix") == "":
+        raise ValidationFailed(
+            "1 validation error detected: Value '' at 's3Prefix' failed to satisfy constraint: "
+            "Member must have length greater than or equal to 1"
+        )
+    if not options["TableArn"].startswith("arn:"):
+        raise ValidationFailed(f"Invalid TableArn: Invalid ResourceArn provided as input {options['TableArn']}")
     if incremental != ("IncrementalExportSpecification" in options):
         raise ValidationFailed(
             "IncrementalExportSpecification must be specified if, and only if, ExportType is INCREMENTAL_EXPORT"
@@ -72,7 +79,7 @@ def _sent_before(call: Call, token: str, options: dict[str, Any]) -> Export | No
     for export in call.engine.recovery.exports.registry.of(call.scope):
         if export.token == token and now - (export.ended or now) < TASK_TOKEN_SECONDS:
             if export.options != options:
-                raise ExportConflict("Duplicate request detected with the same client token and other parameters")
+                raise ExportConflict("Duplicate request detected with conflicting parameters")
             return export
     return None
 

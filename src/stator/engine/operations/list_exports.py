@@ -1,4 +1,7 @@
-"""ListExports: those of the last 90 days, of one table or of all."""
+"""ListExports: those of the last 90 days, of one table or of all; the newest of a table first.
+
+Measured on AWS by ScyllaDB's test suite, as is that those of a deleted table are described, but not listed for it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from typing import Any
 
 from stator.engine.operation import Call, Operation
 from stator.engine.recovery.export_description import summary
+from stator.engine.recovery.names import newest_first, table_name
 from stator.engine.recovery.pages import page_of
 
 
@@ -16,9 +20,12 @@ def parse(request: dict[str, Any]) -> dict[str, Any]:
 def run(call: Call, request: dict[str, Any]) -> dict[str, Any]:
     exports = call.engine.recovery.exports
     exports.forget_old()
-    table_arn = request.get("TableArn")
-    wanted = [each for each in exports.registry.of(call.scope) if table_arn in (None, each.table_arn)]
-    page, token = page_of(wanted, request.get("MaxResults"), request.get("NextToken"))
+    wanted = exports.registry.of(call.scope)
+    if (table_arn := request.get("TableArn")) is not None:
+        call.engine.lifecycle.settle_all()
+        table = call.engine.catalog.find(call.scope, table_name(table_arn))
+        wanted = [each for each in wanted if table is not None and each.table_id == table.definition.table_id]
+    page, token = page_of(wanted, request.get("MaxResults"), request.get("NextToken"), newest_first)
     response: dict[str, Any] = {"ExportSummaries": [summary(export) for export in page]}
     return response if token is None else response | {"NextToken": token}
 

@@ -270,7 +270,10 @@ def _begin(call: Call, definition: TableDefinition, request: Request) -> None:
 
 
 def _as_answered(description: dict[str, Any], before: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """AWS answers with the provisioned units from before, and repeats maxima as they were sent (-1 included)."""
+    """AWS answers with the provisioned units from before, and repeats maxima as they were sent (-1 included).
+
+    A key that is given up is still shown, as UPDATING (recorded from AWS in LocalStack's snapshots).
+    """
     description["ProvisionedThroughput"] = before["ProvisionedThroughput"]
     former = {index["IndexName"]: index for index in before.get("GlobalSecondaryIndexes", ())}
     for index in description.get("GlobalSecondaryIndexes", ()):
@@ -279,6 +282,8 @@ def _as_answered(description: dict[str, Any], before: dict[str, Any], options: d
     sent = throughput.plain_members(options.get("OnDemandThroughput"))
     if sent is not None:
         description["OnDemandThroughput"] = description.get("OnDemandThroughput", {}) | sent
+    if "SSEDescription" in before and "SSEDescription" not in description:
+        description["SSEDescription"] = before["SSEDescription"] | {"Status": "UPDATING"}
     return description
 
 

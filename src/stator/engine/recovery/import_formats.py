@@ -1,7 +1,8 @@
 """What imports read: items in DynamoDB JSON, Ion or CSV, plain or compressed with gzip or zstd.
 
 A reader gives, for each item of an object, the item or the reason why it is none. What makes the rest of an object unreadable,
-as damaged compression does, ends it with ``ObjectDamaged``.
+as damaged compression does, ends it with ``ObjectDamaged``. So does, as on AWS, a line of JSON or a value of Ion that has no
+``Item``: whatever follows it in the object is not read.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from base64 import b64decode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from io import TextIOWrapper
+from io import BufferedReader, RawIOBase, TextIOWrapper
 from typing import Any, BinaryIO, cast
 
 import orjson
@@ -23,6 +24,7 @@ from stator.errors import ConfigurationError, ServiceError, ValidationFailed
 from stator.model.values import INVALID, Item, check_types, normalise_item
 
 _CSV_FIELD_BYTES = 512 * 1024
+_BUFFER_BYTES = 64 * 1024
 # What the decompressors and the parsers of these formats raise on damaged input.
 _DAMAGE = (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error)
 
@@ -60,9 +62,26 @@ class InputFormat:
                 raise ValidationFailed(f"ZSTD is not available here: {error.message}", hint=error.hint) from None
 
 
-def read_items(file: BinaryIO, chosen: InputFormat) -> Iterator[Read]:
+class Contents(RawIOBase):
+    """An object without its compression; ``size_bytes`` is how much of it has been read."""
+
+    def __init__(self, file: BinaryIO, compression: str = "NONE") -> None:
+        self._file = _decompressed(file, compression)
+        self.size_bytes = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._file.read(len(buffer))
+        buffer[: len(data)] = data
+        self.size_bytes += len(data)
+        return len(data)
+
+
+def read_items(contents: Contents, chosen: InputFormat) -> Iterator[Read]:
     try:
-        yield from _READERS[chosen.name](_decompressed(file, chosen.compression), chosen)
+        yield from _READERS[chosen.name](BufferedReader(contents, _BUFFER_BYTES), chosen)
     except _DAMAGE as error:
         raise ObjectDamaged(str(error)) from error
     except Exception as error:
@@ -105,10 +124,10 @@ def _read_line(line: str) -> Read:
     try:
         document = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        return Read(None, problem=f"The line is not JSON: {error}")
+        raise ObjectDamaged(f"A line is not JSON: {error}") from None
     item = document.get("Item") if isinstance(document, dict) else None
     if not isinstance(item, dict):
-        return Read(None, problem="The line has no Item")
+        raise ObjectDamaged("A line has no Item")
     return checked(item)
 
 
@@ -130,8 +149,7 @@ def checked(item: Item) -> Read:
 def _ion(file: BinaryIO, chosen: InputFormat) -> Iterator[Read]:
     for struct in ion.read_structs(file):
         if not isinstance(struct, Mapping) or "Item" not in struct:
-            yield Read(None, problem="The value has no Item")
-            continue
+            raise ObjectDamaged("A value has no Item")
         try:
             item = ion.from_ion(struct["Item"])
         except ion.NotAnItem as error:

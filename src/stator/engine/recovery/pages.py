@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from stator.engine.recovery.registry import Kept
 from stator.errors import ValidationFailed
@@ -14,10 +15,14 @@ _SHORTEST = 56  # bytes; the service model wants 112 digits at least
 T = TypeVar("T", bound=Kept)
 
 
-def page_of(kept: list[T], limit: int | None, token: str | None) -> tuple[list[T], str | None]:
-    """The next of these, which are ordered by ARN, and the token of the page after, if there is one."""
-    after = "" if token is None else _decode(token)
-    left = [each for each in kept if each.arn > after]
+def page_of(
+    kept: list[T], limit: int | None, token: str | None, place: Callable[[str], Any] = str
+) -> tuple[list[T], str | None]:
+    """The next of these, ordered by the ``place`` of their ARNs, and the token of the page after, if there is one."""
+    left = sorted(kept, key=lambda each: place(each.arn))
+    if token is not None:
+        after = place(_decode(token))
+        left = [each for each in left if place(each.arn) > after]
     page = left[: limit or _MOST]
     return page, _encode(page[-1].arn) if len(page) < len(left) else None
 

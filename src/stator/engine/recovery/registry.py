@@ -64,7 +64,7 @@ class Registry(Generic[T]):
         return iter(list(self._kept.values()))
 
     def of(self, scope: Scope) -> list[T]:
-        """Those of one account and region, ordered by ARN as the lists of AWS are."""
+        """Those of one account and region, ordered by ARN."""
         own = scope.table_arn("")
         return sorted((kept for kept in self._kept.values() if kept.arn.startswith(own)), key=lambda kept: kept.arn)
 

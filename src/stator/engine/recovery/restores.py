@@ -209,10 +209,10 @@ def _override_capacity(definition: TableDefinition, options: dict[str, Any]) -> 
     if provisioned is not None:
         throughput.check_bounds(provisioned, throughput.TABLE)
         definition.read_units, definition.write_units = throughput.units(provisioned)
-    _check_provisioned(definition)
+    _check_provisioned(definition, options)
 
 
-def _check_provisioned(definition: TableDefinition) -> None:
+def _check_provisioned(definition: TableDefinition, options: dict[str, Any]) -> None:
     """A table that was on demand has no units to restore: the request has to name them, for its indexes too."""
     if not definition.read_units or not definition.write_units:
         raise ValidationFailed(
@@ -220,5 +220,10 @@ def _check_provisioned(definition: TableDefinition) -> None:
         )
     for index in definition.indexes:
         if index.is_global and (not index.read_units or not index.write_units):
+            if "GlobalSecondaryIndexOverride" not in options:  # recorded from AWS by ExtendDB's test suite
+                raise ValidationFailed(
+                    f"{INVALID}GlobalSecondaryIndexOverride must be specified for index: {index.name} when "
+                    "BillingModeOverride is PROVISIONED"
+                )
             raise ValidationFailed(f"{INVALID}ProvisionedThroughput is not specified for index: {index.name}")
         index.on_demand = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from stator.engine.operation import Call
-from stator.engine.recovery.names import table_name
 from stator.engine.tables import Table
 from stator.errors import ResourceNotFound, TableNotFound
 
@@ -12,4 +11,4 @@ def find_source(call: Call, name: str) -> Table:
     try:
         return call.table_as_a_whole(name)
     except ResourceNotFound:
-        raise TableNotFound(f"Table not found: {table_name(name)}") from None
+        raise TableNotFound(f"Table not found: {name}") from None
