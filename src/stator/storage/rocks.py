@@ -69,6 +69,7 @@ def _options(prefix_bytes: int) -> Options:
         # A range within one prefix then looks only into files that have it: a store of millions has a dozen files that might.
         options.set_prefix_extractor(SliceTransform.create_fixed_prefix(prefix_bytes))
         options.set_memtable_prefix_bloom_ratio(0.05)
+        options.set_memtable_whole_key_filtering(True)
     options.create_if_missing(True)
     options.set_write_buffer_size(32 * _MIB)
     options.set_max_write_buffer_number(3)
