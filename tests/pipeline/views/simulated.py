@@ -26,7 +26,7 @@ from stator import (
 from stator.errors import StatorError
 from stator.model.values import Item
 from stator.pipeline.views.reading import ViewReader
-from stator.pipeline.views.rebuilding import Rebuild, RebuildOptions
+from stator.pipeline.views.rebuilding import Rebuild, RebuildOptions, rebuild_together
 from stator.pipeline.views.sketch import bucket_of
 from stator.pipeline.workers.app import StreamApp
 from stator.tables.runner import Runner
@@ -101,13 +101,14 @@ class ViewSimulation(Simulation):
         self._builders += 1
         name = f"b{self._builders}"
         options = RebuildOptions(settle_seconds=0.5, wait_seconds=2000.0, grace_seconds=3.0, page_items=2)
-        maker = self.chance.choice([make_view, make_projection])
-        self.tasks.append(Task(name, self._rebuild(maker().kept(self.context), options)))
+        makers: list[Any] = [make_view, make_projection]
+        chosen = self.chance.choice([makers[:1], makers[1:], makers])
+        self.tasks.append(Task(name, self._rebuild([maker().kept(self.context) for maker in chosen], options)))
         return name
 
-    def _rebuild(self, kept: Any, options: RebuildOptions) -> Work[None]:
+    def _rebuild(self, kept: list[Any], options: RebuildOptions) -> Work[None]:
         try:
-            self.rebuilt.append((yield from Rebuild(kept, options).run()))
+            self.rebuilt += yield from rebuild_together([Rebuild(each, options) for each in kept])
         except StatorError as error:
             self.rebuilt.append(error)
 

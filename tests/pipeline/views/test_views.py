@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -28,6 +29,7 @@ from stator import (
     top,
 )
 from stator.errors import ConfigurationError, DesignError, StreamMissing, ValidationFailed
+from stator.pipeline.views.rebuilding import Rebuild, RebuildOptions, rebuild_together
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.retrying import Retrying
 
@@ -357,3 +359,30 @@ def test_decimals_stay_decimals(engine: Engine) -> None:
         row = sales.on(db).get()
         assert row is not None
         assert row.total == Decimal("0.30") and row.mean == Decimal("0.15")
+
+
+def test_views_are_built_anew_together_each_from_its_own_table() -> None:
+    """Entities with a table each: a table's shards are no business of a view of another."""
+    design = Design("apart", [Test, Router], [], layout="table-per-entity")
+    by_isp = View("by_isp", of=Test, by=[Test.isp], tests=count(), size=sum_of(Test.size))
+    by_ok = View("by_ok", of=Test, by=[Test.ok], tests=count())
+    models = View("models", of=Router, by=[Router.model], routers=count())
+    with Engine.open() as engine, connect(design, engine) as db:
+        db.write_many([a_test(number, size=number) for number in range(30)]).raise_for_failures()
+        db.write_many([Router(router_id=f"r{number}", model=f"m{number % 3}") for number in range(9)])
+        db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
+        app = StreamApp(design, "summaries")
+        for view in (by_isp, by_ok, models):
+            app.add(view)
+        latest = replace(QUICK, start="latest")
+        keep(db, by_isp, by_ok, models, options=latest)
+        with app.start(db, latest):
+            options = RebuildOptions(settle_seconds=0.0, grace_seconds=0.0)
+            builds = [Rebuild(view.kept(db.context), options) for view in (by_isp, by_ok, models)]
+            built = db.run(rebuild_together(builds))
+        assert [(each.scanned, each.groups) for each in built] == [(30, 1), (30, 1), (9, 3)]
+        row = by_isp.on(db).get(isp="acme")
+        assert row is not None and (row.tests, row.size) == (30, sum(range(30)))
+        assert {row.model: row.routers for name in ("m0", "m1", "m2") if (row := models.on(db).get(model=name))} == {
+            "m0": 3, "m1": 3, "m2": 3
+        }  # fmt: skip
