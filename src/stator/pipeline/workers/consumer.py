@@ -10,12 +10,12 @@ from stator.errors import (
     ExpiredIterator,
     LimitExceeded,
     ResourceNotFound,
-    ServiceError,
     SlowDown,
     TrimmedDataAccess,
 )
 from stator.pipeline.workers.change import Record, read_record
 from stator.pipeline.workers.holding import Holder
+from stator.pipeline.workers.iterators import iterator_at
 from stator.pipeline.workers.leases import OLDEST
 from stator.tables.work import Call, Pause, Work
 
@@ -117,40 +117,17 @@ class Consumer(Holder):
 
     def _iterator(self) -> Work[str | None]:
         """An iterator at the position; None when the shard is gone, and so at its end for us."""
-        position = self.lease.position
-        request = {"StreamArn": self.lease.stream, "ShardId": self.lease.shard}
-        if position == OLDEST:
-            request["ShardIteratorType"] = OLDEST
-        elif position.startswith("AT:"):
-            return (yield from self._at(float(position[3:])))
-        else:
-            request |= {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": position}
+        lease = self.lease
         try:
-            reply = yield Call("GetShardIterator", request, _LABEL)
+            found = yield from iterator_at(lease.stream, lease.shard, lease.position, _LABEL)
         except TrimmedDataAccess:
             yield from self._lost_some()
             return (yield from self._iterator())
         except ResourceNotFound:
             self._lost_all()
             return None
-        return str(reply["ShardIterator"])
-
-    def _at(self, at: float) -> Work[str | None]:
-        """From a moment on. Where that kind of iterator is not known, from the oldest on, leaving out what came before."""
-        request = {"StreamArn": self.lease.stream, "ShardId": self.lease.shard}
-        try:
-            reply = yield Call(
-                "GetShardIterator", {**request, "ShardIteratorType": "AT_TIMESTAMP", "Timestamp": int(at)}, _LABEL
-            )
-        except ResourceNotFound:
-            self._lost_all()
-            return None
-        except ServiceError as refused:
-            if isinstance(refused, SlowDown):
-                raise
-            self._skip_before = float(int(at))
-            reply = yield Call("GetShardIterator", {**request, "ShardIteratorType": OLDEST}, _LABEL)
-        return str(reply["ShardIterator"])
+        self._skip_before = found.skip_before
+        return found.text
 
     def _lost_some(self) -> Work[None]:
         self.progress.lost += 1
