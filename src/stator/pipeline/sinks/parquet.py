@@ -42,9 +42,10 @@ from stator.model.values import Item
 from stator.patterns.plain_values import encode_plain
 from stator.pipeline.bulk.plain import plain_item
 from stator.pipeline.bulk.readers import pyarrow
+from stator.pipeline.sinks.change_sink import Message, SinkOptions
 from stator.pipeline.sinks.events import event_id, json_encoded, time_text
 from stator.pipeline.sinks.merging import DATA, EXTENSION, STAGED, Merging, log, staged_rows, stores_trouble
-from stator.pipeline.sinks.sink import Message, Refusal, Sink, SinkOptions
+from stator.pipeline.sinks.sink import Refusal, Sink
 from stator.pipeline.workers.change import Change
 from stator.pipeline.workers.subscribers import Failure, Scope
 from stator.tables.blob_stores import BlobStore, open_store
