@@ -105,7 +105,7 @@ class ChangeSink(ABC):
         messages.sort(key=lambda message: place[id(message.record)])
         if messages:
             failures += yield from self.deliver(messages, scope)
-        return _of_one_mood(failures)
+        return _first_of_each(failures)
 
     def _add(
         self, lane: list[Record], changes: dict[int, Change[Any]], context: Context, messages: list[Message]
@@ -133,19 +133,13 @@ def lane_of(record: Record) -> Lane:
     return record.table, record.key
 
 
-def _of_one_mood(failures: list[Failure]) -> list[Failure]:
-    """One failure for each key, and where something is away, all of them for that reason: a round that is partly an outage would count as an
-    attempt for those that only wait."""
+def _first_of_each(failures: list[Failure]) -> list[Failure]:
     first: dict[Lane, Failure] = {}
     for failure in failures:
         known = first.get(lane_of(failure.record))
         if known is None or int(failure.record.sequence or 0) < int(known.record.sequence or 0):
             first[lane_of(failure.record)] = failure
-    found = list(first.values())
-    away = next((failure.error for failure in found if isinstance(failure.error, OUTAGES)), None)
-    if away is None:
-        return found
-    return [each if isinstance(each.error, OUTAGES) else Failure(each.record, TryLater(str(away))) for each in found]
+    return list(first.values())
 
 
 def _filter(given: dict[str, Any]) -> Filter:

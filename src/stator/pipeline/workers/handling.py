@@ -7,6 +7,7 @@ later subscribers get its earlier changes only, and each parked change remembers
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -139,29 +140,35 @@ class Handling:
         return left
 
     def _tried(self, subscriber: Subscriber, records: list[Record], handled: Handled) -> Work[list[Failure]]:
-        """Handle them; what fails is tried again. The keys that failed for good."""
-        attempt = 0
+        """Handle them; what fails is tried again. The keys that failed for good.
+
+        Attempts are counted for each change: one that only waits, because something is away, was not tried.
+        """
+        attempts: Counter[tuple[str, str, str]] = Counter()
+        hopeless: list[Failure] = []
         while records:
             self._check()
             failures = yield from subscriber.handle(records, self._scope)
-            if not failures:
-                return []
-            is_outage = all(isinstance(failure.error, _OUTAGES) for failure in failures)
-            attempt += not is_outage
-            if attempt >= self._options.max_attempts:
-                return failures
+            again: list[Failure] = []
+            for failure in failures:
+                change = (failure.record.table, failure.record.key, failure.record.sequence)
+                attempts[change] += not isinstance(failure.error, _OUTAGES)
+                (hopeless if attempts[change] >= self._options.max_attempts else again).append(failure)
+            if not again:
+                break
             handled.retried += 1
+            most = max(attempts[each.record.table, each.record.key, each.record.sequence] for each in again)
             pause = self._scope.context.backoff(
-                max(attempt, 1), self._options.backoff_seconds, self._options.max_backoff_seconds
+                max(most, 1), self._options.backoff_seconds, self._options.max_backoff_seconds
             )
-            first = failures[0]
+            first = again[0]
             log.warning(
                 "%s failed for %s of %s (%s: %s), and is tried again in %.2f seconds",
                 subscriber.name, first.record.key, first.record.table, type(first.error).__name__, first.error, pause,
             )  # fmt: skip
             yield Pause(pause)
-            records = _remaining(records, failures)
-        return []
+            records = _remaining(records, again)
+        return hopeless
 
     def _park(
         self, mark: str, parked: _Parked, batch: Sequence[Record], counted: _Counted, handled: Handled
