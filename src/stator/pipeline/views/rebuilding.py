@@ -29,6 +29,7 @@ from typing import Any, Final
 
 from stator.errors import ConditionFailed, DesignError, LeaseLost, StreamError
 from stator.model.values import Item
+from stator.patterns.wide_numbers import wide_attributes
 from stator.pipeline.views.keeping import Kept
 from stator.pipeline.views.layout import LABEL, Group
 from stator.pipeline.views.metrics import Number
@@ -308,7 +309,9 @@ class Rebuild:
 
     def _partial(self, group: Group, sums: dict[str, Number]) -> Item:
         item = self._kept.layout.partial(self.rebuilt.generation, group, BUILD)
-        item |= {name: {"N": str(amount)} for name, amount in sums.items() if amount}
+        for name, amount in sums.items():
+            if amount:
+                item |= wide_attributes(name, amount)
         item["applied"] = {"S": padded("0")}
         end = self._kept.source.end(group.bucket)
         if end is not None:

@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from stator.errors import ConnectionTrouble, SlowDown, TryLater
+from stator.errors import ConnectionTrouble, LeaseLost, SlowDown, StatorError, TryLater
 from stator.pipeline.workers.change import Record, key_mark
 from stator.pipeline.workers.leases import Lease
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.parking import ParkedRecord, Parking
-from stator.pipeline.workers.subscribers import Failure, Scope, Subscriber, exact_ones
+from stator.pipeline.workers.subscribers import Attending, Failure, Scope, Subscriber, exact_ones
 from stator.tables.work import Pause, Work
 
 log = logging.getLogger("stator.workers")
@@ -68,6 +68,8 @@ class Handling:
     ) -> None:
         """``check`` gives the lease, and raises LeaseLost once it is over."""
         self._exact = exact_ones(subscribers)
+        self._exact_names = {each.name for each in self._exact}
+        self._attending = [each for each in subscribers if isinstance(each, Attending)]
         self._subscribers = [each for each in subscribers if each not in self._exact]
         self._parking = parking
         self._options = options
@@ -77,11 +79,20 @@ class Handling:
 
     @property
     def needs_attention(self) -> bool:
-        return bool(self._exact)
+        return bool(self._attending)
 
     def attend(self, position: str) -> Work[None]:
-        for subscriber in self._exact:
-            yield from subscriber.attend(self._scope, position)
+        """Those that count for themselves cannot go on without it; what others have to do now and then is tried again the next time."""
+        for subscriber in self._attending:
+            self._check()
+            try:
+                yield from subscriber.attend(self._scope, position)
+            except LeaseLost:
+                raise
+            except StatorError as error:
+                if subscriber.name in self._exact_names:
+                    raise
+                log.warning("%s could not do what was due: %s", subscriber.name, error)
 
     def run(self, records: Sequence[Record]) -> Work[Handled]:
         if self._marks is None:

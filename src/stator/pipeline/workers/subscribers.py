@@ -69,7 +69,16 @@ class Closing(Protocol):
 
 
 @runtime_checkable
-class ExactSubscriber(Subscriber, Protocol):
+class Attending(Protocol):
+    """A subscriber that has something to do now and then, also while nothing changes."""
+
+    def attend(self, scope: Scope, position: str) -> Work[None]:
+        """Called before a shard's first batch, and every few seconds: everything up to ``position`` has been handled."""
+        ...
+
+
+@runtime_checkable
+class ExactSubscriber(Subscriber, Attending, Protocol):
     """One that counts every change once by itself, in whatever order those of an item come: a view.
 
     It is given every change, also of parked items, before the other subscribers are; each of its failures is of one change alone, and is not tried again
@@ -81,10 +90,6 @@ class ExactSubscriber(Subscriber, Protocol):
 
     def prepare(self, context: Context) -> None:
         """Raise what is wrong with it, before anything is read."""
-        ...
-
-    def attend(self, scope: Scope, position: str) -> Work[None]:
-        """Called before a shard's first batch, and every few seconds: everything up to ``position`` has been handled."""
         ...
 
 
