@@ -101,6 +101,10 @@ class Series(OnDb[D], Generic[D, E]):
         self._rollups = RollupReader(self.context, self.layout, self.directory, self._book)
         self.changes = RollupChanges(self._rollups)
 
+    @property
+    def has_rollups(self) -> bool:
+        return bool(self._book.rules)
+
     # -- writes
 
     @operation

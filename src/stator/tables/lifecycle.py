@@ -96,8 +96,11 @@ class Ensuring:
 
     def place(self, place: Place) -> Work[None]:
         """A table for items that are nobody's entity."""
-        if (yield from self.describe(place.table)) is None:
+        found = yield from self.describe(place.table)
+        if found is None:
             yield from self._create(place.create_request(), place.table)
+        else:
+            yield from self._stream(place.table, found)
         yield from self._expiry(place.table, place.ttl)
 
     def _create(self, request: dict[str, Any], name: str) -> Work[None]:

@@ -14,8 +14,8 @@ from stator.patterns.wide_numbers import EXACT, is_wide, whole_name, wide_attrib
 from stator.pipeline.views.layout import LABEL, Group, Layout
 from stator.pipeline.views.metrics import Number
 from stator.pipeline.views.sources import Counted, Source
-from stator.pipeline.views.trying import steadily
 from stator.pipeline.workers.change import Record
+from stator.pipeline.workers.trying import steadily
 from stator.tables.context import Context
 from stator.tables.expressions import Expressions
 from stator.tables.work import Call, Gather, Work, gathered

@@ -38,11 +38,11 @@ from stator.pipeline.views.ranks import Wanted
 from stator.pipeline.views.retiring import retire
 from stator.pipeline.views.sources import Counted
 from stator.pipeline.views.tailing import Tail, list_shards, uncovered
-from stator.pipeline.views.trying import steadily
 from stator.pipeline.workers.change import Record, key_mark, key_text
 from stator.pipeline.workers.leases import LeaseTable
 from stator.pipeline.workers.lineage import StreamInfo
 from stator.pipeline.workers.parking import Parking
+from stator.pipeline.workers.trying import steadily
 from stator.tables.expressions import Expressions
 from stator.tables.work import Call, Gather, Pause, Work, gathered
 

@@ -13,11 +13,11 @@ from stator.errors import (
     StreamError,
     TrimmedDataAccess,
 )
-from stator.pipeline.views.trying import steadily
 from stator.pipeline.workers.change import Record, read_record
 from stator.pipeline.workers.iterators import iterator_at
 from stator.pipeline.workers.leases import OLDEST
 from stator.pipeline.workers.lineage import ShardInfo, StreamInfo, read_shards
+from stator.pipeline.workers.trying import steadily
 from stator.tables.context import Context
 from stator.tables.work import Call, Work
 

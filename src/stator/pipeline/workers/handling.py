@@ -77,6 +77,10 @@ class Handling:
         self._check = check
         self._marks: set[str] | None = None
 
+    def wants(self, record: Record) -> bool:
+        """Whether anybody does."""
+        return any(each.wants(record, self._scope.context) for each in (*self._exact, *self._subscribers))
+
     @property
     def needs_attention(self) -> bool:
         return bool(self._attending)

@@ -93,6 +93,22 @@ class ExactSubscriber(Subscriber, Attending, Protocol):
         ...
 
 
+@runtime_checkable
+class OfTables(Protocol):
+    """A subscriber that says which tables it is for. Others are for those of the design's entities."""
+
+    def tables(self, context: Context) -> Sequence[str]: ...
+
+
+def tables_of(subscriber: Subscriber, context: Context) -> Sequence[str]:
+    return subscriber.tables(context) if isinstance(subscriber, OfTables) else tuple(context.schema.tables)
+
+
+def of_table(subscribers: Sequence[Subscriber], table: str, context: Context) -> list[Subscriber]:
+    """Those that get the changes of a table."""
+    return [each for each in subscribers if table in tables_of(each, context)]
+
+
 def exact_ones(subscribers: Sequence[Subscriber]) -> list[ExactSubscriber]:
     return [each for each in subscribers if isinstance(each, ExactSubscriber) and each.is_exact]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from stator.errors import ResourceNotFound, ServiceError, TrimmedDataAccess
 from stator.pipeline.workers.iterators import Iterator, iterator_at
-from stator.pipeline.workers.leases import SNAPSHOT, Group, Lease, LeaseTable
+from stator.pipeline.workers.leases import SNAPSHOT, Group, Lease, LeaseTable, is_bookkeeping
 from stator.pipeline.workers.lineage import is_ready
 from stator.pipeline.workers.options import RETENTION_SECONDS, WorkerOptions
 from stator.pipeline.workers.parking import Parking
@@ -77,23 +77,28 @@ class Watching:
     def _lag(self, lease: Lease, now: float) -> Work[float]:
         try:
             found = yield from iterator_at(lease.stream, lease.shard, lease.position, _LABEL)
-            first = yield from self._first(found)
+            first = yield from self._first(found, lease)
         except (TrimmedDataAccess, ResourceNotFound):
             return RETENTION_SECONDS
         except ServiceError:  # throttling: what the worker said last
             return lease.lag_seconds
         return 0.0 if first is None else max(0.0, now - first)
 
-    def _first(self, iterator: Iterator) -> Work[float | None]:
+    def _first(self, iterator: Iterator, lease: Lease) -> Work[float | None]:
         """When the first change after a position was made; None if there is none."""
+        place = self._context.schema.place
+        is_own = lease.table == place.table
         following: str | None = iterator.text
         while following is not None:
             # Most often the first record is the one. Where some are left out, it is looked for further on.
-            limit = _MANY if iterator.skip_before else 1
+            limit = _MANY if iterator.skip_before or is_own else 1
             page = yield Call("GetRecords", {"ShardIterator": following, "Limit": limit}, _LABEL)
-            times = [float(record["dynamodb"]["ApproximateCreationDateTime"]) for record in page["Records"]]
-            counted = [at for at in times if at >= iterator.skip_before]
-            if counted or not times:
-                return counted[0] if counted else None
+            bodies = [record["dynamodb"] for record in page["Records"]]
+            for body in bodies:
+                at = float(body["ApproximateCreationDateTime"])
+                if at >= iterator.skip_before and not (is_own and is_bookkeeping(body["Keys"], place)):
+                    return at
+            if not bodies:
+                return None
             following = page.get("NextShardIterator")
         return None
