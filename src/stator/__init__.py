@@ -47,12 +47,12 @@ if TYPE_CHECKING:
     from stator.patterns.tree import Tree as Tree
     from stator.patterns.unique_audit import UniqueAudit as UniqueAudit
     from stator.pipeline.sinks.audit import AuditLog as AuditLog
+    from stator.pipeline.sinks.change_sink import Message as Message
     from stator.pipeline.sinks.kafka import KafkaSink as KafkaSink
     from stator.pipeline.sinks.kinesis import KinesisSink as KinesisSink
     from stator.pipeline.sinks.messaging import SnsSink as SnsSink
     from stator.pipeline.sinks.messaging import SqsSink as SqsSink
     from stator.pipeline.sinks.parquet import ParquetSink as ParquetSink
-    from stator.pipeline.sinks.sink import Message as Message
     from stator.pipeline.sinks.sink import Refusal as Refusal
     from stator.pipeline.sinks.sink import Sink as Sink
     from stator.pipeline.sinks.table import TableSink as TableSink
@@ -110,11 +110,12 @@ _HOMES = {
     "stator.patterns.tree": ("Tree",),
     "stator.patterns.unique_audit": ("UniqueAudit",),
     "stator.pipeline.sinks.audit": ("AuditLog",),
+    "stator.pipeline.sinks.change_sink": ("Message",),
     "stator.pipeline.sinks.kafka": ("KafkaSink",),
     "stator.pipeline.sinks.kinesis": ("KinesisSink",),
     "stator.pipeline.sinks.messaging": ("SnsSink", "SqsSink"),
     "stator.pipeline.sinks.parquet": ("ParquetSink",),
-    "stator.pipeline.sinks.sink": ("Message", "Refusal", "Sink"),
+    "stator.pipeline.sinks.sink": ("Refusal", "Sink"),
     "stator.pipeline.sinks.table": ("TableSink",),
     "stator.pipeline.sinks.webhook": ("WebhookSink",),
     "stator.pipeline.views.metrics": ("avg", "count", "latest", "maximum", "minimum", "percentiles", "sum_of", "top",),

@@ -111,7 +111,7 @@ class Simulation:
         return app
 
     def apply(self, record: Record, scope: Scope) -> None:
-        key = key_of(record.keys)
+        key = self.key_of(record.keys)
         scope.check()
         self._may_crash()
         if key in self.poison:
@@ -255,6 +255,9 @@ class Simulation:
     def key(self, sensor: str) -> dict[str, Any]:
         return dict(self.context.schema.of(Reading).key_from({"sensor": sensor}))
 
+    def key_of(self, keys: dict[str, Any]) -> str:
+        return str(next(iter(keys.values()))["S"])
+
     def roll(self) -> None:
         self.engine.streams.roll(self.arn)
 
@@ -267,7 +270,7 @@ class Simulation:
         """Every change there is, by key, in order."""
         found: dict[str, list[int]] = {}
         for record in read_all(self.engine, self.arn):
-            key = key_of(record["dynamodb"]["Keys"])
+            key = self.key_of(record["dynamodb"]["Keys"])
             found.setdefault(key, []).append(int(record["dynamodb"]["SequenceNumber"]))
         return found
 
@@ -312,10 +315,6 @@ class Applying:
 
 class Poisoned(StatorError):
     """What a handler raises, as a runner gives it to work."""
-
-
-def key_of(keys: dict[str, Any]) -> str:
-    return str(next(iter(keys.values()))["S"])
 
 
 def check_fences(by_shard: dict[str, list[tuple[int, str, int]]]) -> None:

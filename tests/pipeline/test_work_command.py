@@ -50,15 +50,19 @@ class Commands:
         return found
 
 
-@pytest.fixture
-def commands(tmp_path: Path) -> Iterator[Commands]:
+def served(folder: Path) -> Iterator[Commands]:
     command = [sys.executable, "-m", "stator", "serve", "--port", "0", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server:
         try:
             assert server.stdout is not None
-            yield Commands(json.loads(server.stdout.readline())["url"], tmp_path)
+            yield Commands(json.loads(server.stdout.readline())["url"], folder)
         finally:
             server.terminate()
+
+
+@pytest.fixture
+def commands(tmp_path: Path) -> Iterator[Commands]:
+    yield from served(tmp_path)
 
 
 @pytest.fixture

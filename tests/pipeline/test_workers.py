@@ -471,3 +471,41 @@ def test_what_makes_no_sense_is_refused(app: StreamApp, db: Db) -> None:
         StreamApp(shop, "a#b")
     with pytest.raises(Exception, match="has no handlers"):
         StreamApp(shop, "empty").start(db)
+
+
+def test_waiting_is_no_attempt_also_beside_one_that_fails(app: StreamApp, db: Db) -> None:
+    tries: dict[str, int] = {}
+
+    @app.on.insert(Order)
+    def sometimes(change: Insert[Order]) -> None:
+        name = change.new.order_id
+        tries[name] = tries.get(name, 0) + 1
+        if name.startswith("bad"):
+            raise ValueError("bad")
+        if tries[name] < 8:
+            raise TryLater("not yet")
+
+    bad, waiting = ([f"{kind}{number}" for number in range(12)] for kind in ("bad", "waits"))  # in the same shards
+    for name in [*bad, *waiting]:
+        db.put(Order(order_id=name))
+    work(app, db)
+    assert tries == {**dict.fromkeys(bad, QUICK.max_attempts), **dict.fromkeys(waiting, 8)}
+    parked = db.run(Retrying(db.context, app).parking.keys())
+    assert len(parked) == len(bad) and all("bad" in each.key for each in parked)
+
+
+def test_each_change_of_an_item_has_attempts_of_its_own(app: StreamApp, db: Db) -> None:
+    tries: dict[int, int] = {}
+
+    @app.on.any(Order)
+    def twice(change: Change[Order]) -> None:
+        assert change.new is not None
+        tries[change.new.total] = tries.get(change.new.total, 0) + 1
+        if tries[change.new.total] < QUICK.max_attempts:
+            raise ValueError("again")
+
+    for total in range(3):
+        db.put(Order(order_id="o1", total=total))
+    work(app, db)
+    assert tries == dict.fromkeys(range(3), QUICK.max_attempts)
+    assert not db.run(Retrying(db.context, app).parking.keys())

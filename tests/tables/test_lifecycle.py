@@ -11,7 +11,9 @@ from stator import Design, Entity, Query, TableSettings, connect, find, ident, r
 from stator.clock import VirtualClock
 from stator.design.plan import Plan
 from stator.engine import Engine
-from stator.errors import ContinuousBackupsUnavailable, DestructiveChange
+from stator.errors import ContinuousBackupsUnavailable, DestructiveChange, StatorError, ValidationFailed
+from stator.tables.lifecycle import Ensuring
+from stator.tables.work import Call, Work
 from tests.targets import Target
 
 from .shop import Session, orders_in_status, shop, user_by_id
@@ -68,6 +70,7 @@ def test_settings_are_made(target: Target) -> None:
     assert [each.split()[0] for each in changed if "expire" not in each] == [
         described(db)["TableName"],
         *(["tagged"] if tags else []),
+        db.context.schema.place.table,
     ]
     assert db.ensure(settings) == []
     table = described(db)
@@ -166,3 +169,35 @@ def test_recovery_of_a_new_table_is_waited_for(monkeypatch: pytest.MonkeyPatch) 
         db = connect(Design("shop", [Other], [other]), engine, clock=clock)
         assert db.ensure(TableSettings(point_in_time_recovery=True))
         assert refused == [refused[0], refused[0] + 1, refused[0] + 2]
+
+
+def test_two_may_give_a_table_its_stream_at_once() -> None:
+    """Whoever comes second finds it there, and is content if it shows the same."""
+    given: list[tuple[Any, bool]] = [("NEW_AND_OLD_IMAGES", True), ("KEYS_ONLY", False)]
+    for theirs, is_same in given:
+        with connect(shop()) as db:
+            db.ensure()
+            mine = Ensuring(db.context, TableSettings(stream="NEW_AND_OLD_IMAGES")).run()
+            wish = next(mine)
+            while not (isinstance(wish, Call) and wish.operation == "UpdateTable"):
+                wish = mine.send(db.call(wish.operation, wish.request)) if isinstance(wish, Call) else mine.send(None)
+            db.ensure(TableSettings(stream=theirs))
+            if is_same:
+                db.run(_continued(mine, wish))
+            else:
+                with pytest.raises(ValidationFailed):
+                    db.run(_continued(mine, wish))
+
+
+def _continued(work: Work[Any], wish: Any) -> Work[Any]:
+    """Work that was begun elsewhere, from what it waits for."""
+    while True:
+        try:
+            answer = yield wish
+        except StatorError as error:
+            wish = work.throw(error)
+            continue
+        try:
+            wish = work.send(answer)
+        except StopIteration as done:
+            return done.value

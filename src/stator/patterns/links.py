@@ -17,7 +17,7 @@ Invariants:
 
 What fails: ``refresh`` and ``unlink_all`` go through any number of links, and may die on the way. Called again they do the rest: links that are
 fresh are read and left alone, deleted ones are not there any more. Copies are out of date between a change and its refresh. Call it after
-the change, or from a worker that reads the table's stream, for which ``copies_changed`` tells whether there is anything to do.
+the change, or have a worker call ``settle`` for every change of which ``copies_changed`` tells that there is something to do: ``app.refresh(links)``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any, Generic, TypeVar
 
 from stator.design import keys
 from stator.design.conditions import FieldRef
-from stator.errors import ConditionFailed, DesignError, ItemNotFound, RequestRefused, TransactionFailed
+from stator.errors import ConditionFailed, DesignError, ItemExists, ItemNotFound, RequestRefused, TransactionFailed
 from stator.model.values import Item, Value
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.identities import Identities
@@ -77,6 +77,10 @@ class Links(OnDb[D], Generic[D, L, R]):
         self._right = _End("R", schema.of(right), copy_right)
         self._place = schema.place
         self._label = f"links {self.name}"
+
+    def is_end(self, entity: type[Any]) -> bool:
+        """Whether changes of an entity concern these links."""
+        return entity in (self._left.of.cls, self._right.of.cls)
 
     # -- one link
 
@@ -236,6 +240,38 @@ class Links(OnDb[D], Generic[D, L, R]):
                 done += len(pairs)
         return done
 
+    @operation
+    def settle(self, entity: Any) -> Work[int]:
+        """Bring the links of an entity to what is stored now: fresh copies if it is there, no links if it is not. Gives how many were changed."""
+        while True:
+            try:
+                return (yield from self.refresh.work(entity))
+            except ItemNotFound:
+                pass
+            done = yield from self._unlink_gone(entity)
+            if done is not None:
+                return done  # otherwise it is there again
+
+    def _unlink_gone(self, entity: Any) -> Work[int | None]:
+        """Delete the links of an entity that does not exist, on condition that it does not: one that was made again may have new ones."""
+        done = 0
+        for end, text in self._meant(entity, None, None):
+            while True:
+                reply = yield Call("Query", self._query(end, text) | {"Limit": _PAIRS - 1}, self._label)
+                others = [self._other(end, item) for item in reply["Items"]]
+                if not others:
+                    break
+                pairs = dict.fromkeys((text, other) if end is self._left else (other, text) for other in others)
+                statements = [statement for pair in pairs for statement in self._deletes(*pair)]
+                try:
+                    yield from send_all(self.context, [*statements, end.absent(entity)], self._label)
+                except TransactionFailed as failed:
+                    if any(not isinstance(error, ItemExists) for _, _, error in failed.failures):
+                        raise
+                    return None
+                done += len(pairs)
+        return done
+
     # -- items
 
     def _far(self, end: _End) -> _End:
@@ -377,6 +413,15 @@ class _End:
 
         request = terms.into({"TableName": self.of.table.name, "Key": self.of.key_of(entity)})
         return Statement("ConditionCheck", request, f"check {shown}", means)
+
+    def absent(self, entity: Any) -> Statement:
+        shown = self.of.shown_entity(entity)
+        written = Expressions()
+        condition = f"attribute_not_exists({written.name(self.of.table.partition)})"
+        request = {"TableName": self.of.table.name, "Key": self.of.key_of(entity), "ConditionExpression": condition}
+        return Statement(
+            "ConditionCheck", written.into(request), f"check {shown}", lambda item: ItemExists(f"{shown} exists", item=item)
+        )  # fmt: skip
 
 
 def _not_written(item: Item | None) -> ConditionFailed:

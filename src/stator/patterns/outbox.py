@@ -20,6 +20,7 @@ message that failed holds back the later ones of its key, and no others.
 What fails:
 
 - ``send`` raises: the message is tried again after a pause that doubles each time, and is *parked* after ``max_attempts``; then its key goes on.
+- ``send`` raises TryLater: not the message is at fault. The shard is left as it is, for the next relay.
 - The relay dies: its lease ends, and another takes the shard. A message that was delivered but not yet moved is delivered again. Receivers
   recognise it by ``message.id``: ``Once.seen(message.id)``.
 - ``send`` takes longer than the lease: another relay may deliver the same message. Give ``lease_seconds`` more than a delivery takes.
@@ -32,12 +33,21 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, cast, overload
 from weakref import WeakKeyDictionary
 
-from stator.errors import ConditionFailed, ConfigurationError, LeaseLost, LockBusy, RequestRefused, TransactionFailed
+from stator.errors import (
+    ConditionFailed,
+    ConfigurationError,
+    LeaseLost,
+    LockBusy,
+    RequestRefused,
+    TransactionFailed,
+    TryLater,
+)
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.listing import Listing, query_count
@@ -51,7 +61,7 @@ from stator.tables.db import Db
 from stator.tables.sending import send_all
 from stator.tables.statements import Statement
 from stator.tables.transactions import Transaction
-from stator.tables.work import Call, Gather, Work, gathered
+from stator.tables.work import Call, Gather, Outside, Work, gathered
 
 _PAGE = 100
 
@@ -159,21 +169,35 @@ class Outbox(OnDb[D]):
         return self._relay_async(send, limit) if isinstance(self.db, AsyncDb) else self._relay(send, limit)
 
     def _relay(self, send: Send, limit: int) -> RelayResult:
-        me = cast("Any", self)
+        result: RelayResult = cast("Any", self).db.run(self.relaying(send, limit=limit))
+        return result
+
+    def relaying(self, send: Send, *, shards: Sequence[int] | None = None, limit: int = 1000) -> Work[RelayResult]:
+        """What ``relay`` does on a Db, as work; of some shards only, where they are known to have messages."""
         result = RelayResult()
-        for shard in me._order_of_shards():
-            claim: _Claim | None = me._claim(shard)
+        for shard in (yield from self._order_of_shards.work()) if shards is None else shards:
+            claim = yield from self._claim.work(shard)
             if claim is None:
                 result.busy += 1
                 continue
             try:
-                while result.attempted < limit and (message := me._next(claim)) is not None:
-                    me._settle(claim, message, delivered(send, message), result)
-            finally:
-                me._release(claim)
+                yield from self._deliver(claim, send, limit, result)
+            except Exception:  # not when the work is given up: then nothing more can be asked
+                yield from self._release.work(claim)
+                raise
+            yield from self._release.work(claim)
             if result.attempted >= limit:
                 break
         return result
+
+    def _deliver(self, claim: _Claim, send: Send, limit: int, result: RelayResult) -> Work[None]:
+        while result.attempted < limit and (message := (yield from self._next.work(claim))) is not None:
+            try:
+                error = yield Outside(partial(delivered, send, message))
+            except TryLater:
+                result.waiting += 1
+                return
+            yield from self._settle.work(claim, message, error, result)
 
     async def _relay_async(self, send: Send, limit: int) -> RelayResult:
         me = cast("Any", self)
@@ -186,6 +210,8 @@ class Outbox(OnDb[D]):
             try:
                 while result.attempted < limit and (message := await me._next(claim)) is not None:
                     await me._settle(claim, message, await delivered_async(send, message), result)
+            except TryLater:
+                result.waiting += 1
             finally:
                 await me._release(claim)
             if result.attempted >= limit:
@@ -295,6 +321,10 @@ class Outbox(OnDb[D]):
             yield from send_all(self.context, statements, self._label)
         except TransactionFailed as failed:
             _only_gone(failed)  # another relay has delivered it, or parked it
+
+    def shard_of_item(self, keys: Item) -> int | None:
+        """The shard that an item's key says it waits in; None if it is no waiting message of this outbox."""
+        return self._items.shard_of_partition(keys.get(self._items.place.partition, {}).get("S", ""))
 
     # -- looking after it
 

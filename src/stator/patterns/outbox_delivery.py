@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from stator.errors import RequestRefused
+from stator.errors import RequestRefused, TryLater
 from stator.patterns.outbox_items import Message
 
 Send = Callable[[Message], Any]
@@ -16,12 +16,14 @@ _ERROR_LENGTH = 1000
 
 @dataclass(slots=True)
 class RelayResult:
-    """``failed`` messages are tried again later; ``busy`` counts the shards with messages that other relays had."""
+    """``failed`` messages are tried again later; ``busy`` counts the shards with messages that other relays had, ``waiting`` those that were left because
+    ``send`` raised TryLater."""
 
     sent: int = 0
     failed: int = 0
     parked: int = 0
     busy: int = 0
+    waiting: int = 0
 
     @property
     def attempted(self) -> int:
@@ -29,9 +31,11 @@ class RelayResult:
 
 
 def delivered(send: Send, message: Message) -> str | None:
-    """How a delivery failed; None if it did not."""
+    """How a delivery failed; None if it did not. TryLater is raised: it was none."""
     try:
         result = send(message)
+    except TryLater:
+        raise
     except Exception as error:  # send is the user's, and whatever it raises is a delivery that failed
         return _told(error)
     if inspect.iscoroutine(result):
@@ -45,6 +49,8 @@ async def delivered_async(send: Send, message: Message) -> str | None:
         result = send(message)
         if inspect.isawaitable(result):
             await result
+    except TryLater:
+        raise
     except Exception as error:  # send is the user's, and whatever it raises is a delivery that failed
         return _told(error)
     return None

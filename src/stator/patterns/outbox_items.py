@@ -86,6 +86,10 @@ class OutboxItems:
     def shard_of(self, key: str) -> int:
         return int.from_bytes(hashlib.sha256(key.encode()).digest()[:4]) % self.shards
 
+    def shard_of_partition(self, partition: str) -> int | None:
+        head, _, shard = partition.rpartition("#")
+        return int(shard) if head == self.start and shard.isdecimal() else None
+
     # -- items
 
     def item(self, message: Message, state: str = "") -> Item:

@@ -24,6 +24,7 @@ from stator.model.limits import NUMBER_DIGITS
 from stator.model.values import Item
 from stator.patterns.periods import Period, check_period, following, period_start, period_text
 from stator.patterns.series_layout import SeriesLayout, seconds
+from stator.patterns.wide_numbers import EXACT, wide_number
 
 _GROUPS: Final[dict[Period, Period | None]] = {
     "minute": "day",
@@ -33,8 +34,6 @@ _GROUPS: Final[dict[Period, Period | None]] = {
     "year": None,
 }
 _DIVISION: Final = Arithmetic(prec=NUMBER_DIGITS)
-# DynamoDB's numbers go from 1e-130 to 1e126: wide enough for sums of them to be exact. One of more than 38 digits is for DynamoDB to refuse.
-_EXACT: Final = Arithmetic(prec=300)
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class Tally:
         latest = self if self.last_key > other.last_key else other
         return Tally(
             self.count + other.count,
-            _EXACT.add(self.sum, other.sum),
+            EXACT.add(self.sum, other.sum),
             min(self.min, other.min),
             max(self.max, other.max),
             latest.last,
@@ -90,15 +89,18 @@ class Tally:
         )
 
     def attributes(self) -> Item:
+        return {"_count": number(self.count), "_sum": number(self.sum), **self.extremes()}
+
+    def extremes(self) -> Item:
         return {
-            "_count": number(self.count), "_sum": number(self.sum), "_min": number(self.min), "_max": number(self.max),
-            "_last": number(self.last), "_last_key": {"S": self.last_key},
+            "_min": number(self.min), "_max": number(self.max), "_last": number(self.last), "_last_key": {"S": self.last_key},
         }  # fmt: skip
 
     @classmethod
     def read(cls, item: Item) -> Tally:
         least, greatest, last = (Decimal(item[name]["N"]) for name in ("_min", "_max", "_last"))
-        return cls(int(item["_count"]["N"]), Decimal(item["_sum"]["N"]), least, greatest, last, item["_last_key"]["S"])
+        total = wide_number(item, "_sum")
+        return cls(int(item["_count"]["N"]), total, least, greatest, last, item["_last_key"]["S"])
 
     def summary(self, period: str) -> Summary:
         at = datetime.fromisoformat(self.last_key.partition(SEPARATOR)[0])

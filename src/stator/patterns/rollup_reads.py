@@ -2,45 +2,30 @@
 
 ``rebuild`` may be called at any time, as often as one likes, while readings are added: for each roll-up item it notes the version, then reads the readings
 strongly consistent, and stores what they add up to on condition that the version is still the same. A reading that is added in between changes the version,
-because it counts itself in the same transaction; then the item is done again.
-
-``fold`` is for a consumer of the table's stream, when the series has ``rollups_from="stream"``: a pure function from what changed (old and new images) to
-what that adds to each roll-up. A new reading adds; one that was changed or removed means that its period has to be rebuilt; one that expired, nothing.
-``apply`` carries it out once for each name that a batch of changes is given, however often the stream delivers it.
+because it counts itself in the same transaction; then the item is done again. Where the stream counts (``rollup_changes``), it is told up to which moment
+changes may be counted already.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from stator.errors import ConditionFailed, RequestRefused, TransactionConflict, TransactionFailed
-from stator.model.limits import TRANSACTION_ITEMS
+from stator.errors import ConditionFailed, RequestRefused, TransactionConflict
 from stator.model.values import Item
-from stator.patterns.periods import check_moment, floor, following, period_start, periods_between
+from stator.patterns.periods import check_moment, floor, following, periods_between
 from stator.patterns.rollup import RollupKey, RollupRule, Summary, Tally, number
 from stator.patterns.rollup_writes import RollupBook
 from stator.patterns.series_directory import Directory
-from stator.patterns.series_layout import SeriesLayout, seconds
+from stator.patterns.series_layout import SeriesLayout
 from stator.patterns.series_reads import PARALLEL, Range, SeriesPages
+from stator.patterns.wide_numbers import wide_attributes
 from stator.tables.context import Context
 from stator.tables.expressions import Expressions
-from stator.tables.sending import send_all
-from stator.tables.statements import Statement
 from stator.tables.work import Call, Gather, Pause, Work, gathered
 
 _ATTEMPTS: Final = 25
 _APPLIED_SECONDS: Final = 7 * 86_400.0
-
-
-@dataclass(frozen=True, slots=True)
-class RollupUpdates:
-    """What a batch of changes means: ``additions`` to roll-ups, and periods to ``rebuild``, as rule, ``by`` and period."""
-
-    additions: dict[RollupKey, Tally] = field(default_factory=dict)
-    rebuild: frozenset[tuple[int, str, str]] = frozenset()
 
 
 class RollupReader:
@@ -58,6 +43,8 @@ class RollupReader:
         found = yield from self._stored(rule, by, start, end, consistent=False)
         periods: dict[str, Tally] = {}
         for key, item in found.items():
+            if "_min" not in item:
+                continue  # it has held readings, and holds none
             tally = Tally.read(item)
             periods[key.period] = periods[key.period] + tally if key.period in periods else tally
         return [periods[period].summary(period) for period in sorted(periods)]
@@ -115,7 +102,7 @@ class RollupReader:
         written = 0
         for attempt in range(_ATTEMPTS):
             stored = yield from self._stored(rule, by, start, end, consistent=True)
-            tallies = yield from self._counted(rule, by, start, end)
+            tallies = yield from self.counted(rule, by, start, end)
             wanted = [(key, stored.get(key), tallies.get(key)) for key in {*stored, *tallies}]
             wrong = [each for each in wanted if not _is_right(each[1], each[2])]
             raced = 0
@@ -147,14 +134,14 @@ class RollupReader:
                 hint="rebuild only what is still there",
             )
 
-    def _counted(self, rule: RollupRule, by: str, start: datetime, end: datetime) -> Work[dict[RollupKey, Tally]]:
+    def counted(self, rule: RollupRule, by: str, start: datetime, end: datetime) -> Work[dict[RollupKey, Tally]]:
         tallies: dict[RollupKey, Tally] = {}
         largest = 0
         asked = Range(by, start, end, newest_first=False, consistent=True)
         pages: SeriesPages[Item] = SeriesPages(self.context, self.layout, self.directory, asked, lambda item: item)
         while not pages.is_done:
             for item in (yield from pages.page()):
-                _, _, shard = self._where(item)
+                _, _, shard = self.where(item)
                 largest = max(largest, shard + 1)
                 entity = self.layout.decode(item)
                 value = rule.value(entity)
@@ -166,7 +153,7 @@ class RollupReader:
             yield from self.book.open_shards(by, largest)
         return tallies
 
-    def _where(self, item: Item) -> tuple[str, str, int]:
+    def where(self, item: Item) -> tuple[str, str, int]:
         by, bucket, shard = item[self.layout.place.partition]["S"].split("#")[2:]
         return by, bucket, int(shard)
 
@@ -178,107 +165,26 @@ class RollupReader:
         else:
             condition = f"{version} = {written.value(stored['_version'])}"
         request: dict[str, Any] = {"TableName": self.layout.place.table, "ConditionExpression": condition}
-        if tally is None:
+        if tally is None and not self.book.from_stream:
             yield Call("DeleteItem", written.into(request | {"Key": rule.stored_key(key)}), self._label)
             return True
         after = self.book.next_version(None) if stored is None else number(int(stored["_version"]["N"]) + 1)
-        item = rule.stored_key(key) | tally.attributes() | rule.expiry(key.period) | {"_version": after}
+        content: Item = {"_count": number(0), "_sum": number(0)} if tally is None else tally.attributes()
+        if tally is not None and self.book.from_stream:
+            content |= wide_attributes("_sum", tally.sum)
+        item = rule.stored_key(key) | content | rule.expiry(key.period) | {"_version": after}
+        if self.book.from_stream:
+            item["_rebuilt"] = {"N": repr(self.book.rebuilt_at())}
+            if stored is not None and "_applied" in stored:
+                item["_applied"] = stored["_applied"]
         yield Call("PutItem", written.into(request | {"Item": item}), self._label)
         return True
 
-    # -- from the stream
-
-    def fold(self, images: Iterable[tuple[Item | None, Item | None]], now: float) -> RollupUpdates:
-        additions: dict[RollupKey, Tally] = {}
-        rebuild: set[tuple[int, str, str]] = set()
-        for old, new in images:
-            if not self._is_reading(old or new) or (new is None and old and self.layout.is_expired(old, now)):
-                continue
-            for rule in self.book.rules:
-                self._fold_one(rule, old, new, additions, rebuild)
-        kept = {key: tally for key, tally in additions.items() if (key.rollup, key.by, key.period) not in rebuild}
-        return RollupUpdates(kept, frozenset(rebuild))
-
-    def _fold_one(
-        self,
-        rule: RollupRule,
-        old: Item | None,
-        new: Item | None,
-        additions: dict[RollupKey, Tally],
-        rebuild: set[tuple[int, str, str]],
-    ) -> None:
-        item = new or old
-        assert item is not None
-        entity = self.layout.decode(item)
-        key = rule.key_of(entity, self._where(item)[2])
-        value = rule.value(entity) if new else None
-        before = rule.value(self.layout.decode(old)) if old else None
-        if old is not None:
-            if value != before:
-                rebuild.add((rule.number, key.by, key.period))
-        elif value is not None:
-            tally = Tally.of(value, self.layout.sort_of(item))
-            additions[key] = additions[key] + tally if key in additions else tally
-
-    def _is_reading(self, item: Item | None) -> bool:
-        """Whether it is one of this series': its table holds other things, too."""
-        if not item or "S" not in item.get(self.layout.place.partition, {}):
-            return False
-        parts = item[self.layout.place.partition]["S"].split("#")
-        return len(parts) == 5 and "#".join(parts[:2]) == self.layout.tables_partition
-
-    def apply(self, updates: RollupUpdates, batch: str) -> Work[None]:
-        shards: dict[str, int] = {}
-        for key in updates.additions:
-            shards[key.by] = max(shards.get(key.by, 0), key.shard + 1)
-        for by, count in shards.items():
-            yield from self.book.open_shards(by, count)
-        for part, keys in enumerate(_parts(updates.additions)):
-            yield from self._apply_part(updates, keys, f"{batch}#{part}")
-        for rule, by, period in sorted(updates.rebuild):
-            start = period_start(period)
-            yield from self.rebuild(self.book.rules[rule], by, start, following(self.book.rules[rule].period, start))
-
-    def _apply_part(self, updates: RollupUpdates, keys: list[RollupKey], name: str) -> Work[None]:
-        for attempt in range(_ATTEMPTS):
-            statements = [self._applied(name), *(self.book.addition(key, updates.additions[key]) for key in keys)]
-            try:
-                yield from send_all(self.context, statements, self._label)
-            except TransactionFailed as failed:
-                if failed.failures[0][0] == 0 and isinstance(failed.failures[0][2], ConditionFailed):
-                    return  # it was applied before
-                for at, _, error in failed.failures:
-                    if not isinstance(error, ConditionFailed):
-                        raise
-                    self.book.is_stored(keys[at - 1], error.item)
-                yield Pause(self.context.backoff(attempt))
-            else:
-                for key in keys:
-                    self.book.was_added(key, updates.additions[key])
-                return
-        raise TransactionConflict(f"{self._label} are changed by others all the time")
-
-    def _applied(self, name: str) -> Statement:
-        place = self.layout.place
-        written = Expressions()
-        expires = {place.ttl: seconds(self.context.now() + _APPLIED_SECONDS)}
-        request = {
-            "TableName": place.table,
-            "Item": place.key(f"APPLIED#{self.layout.tables_partition}#{name}", "APPLIED") | expires,
-            "ConditionExpression": f"attribute_not_exists({written.name(place.partition)})",
-        }
-        return Statement("Put", written.into(request), f"apply {name}", lambda item: ConditionFailed(item=item))
-
 
 def _is_right(stored: Item | None, tally: Tally | None) -> bool:
-    return stored is not None and tally is not None and Tally.read(stored) == tally
-
-
-def _parts(additions: dict[RollupKey, Tally]) -> Iterator[list[RollupKey]]:
-    """The same parts for the same additions."""
-    keys = sorted(additions, key=lambda key: (key.rollup, key.by, key.period, key.shard))
-    for at in range(0, len(keys), TRANSACTION_ITEMS - 1):
-        yield keys[at : at + TRANSACTION_ITEMS - 1]
+    if stored is None or "_min" not in stored:
+        return tally is None
+    return tally is not None and Tally.read(stored) == tally
 
 
 def check_range(start: datetime, end: datetime) -> None:

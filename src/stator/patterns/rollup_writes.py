@@ -21,14 +21,18 @@ from stator.tables.statements import Statement
 from stator.tables.work import Call, Work
 
 _REMEMBERED: Final = 20_000
+_CLOCKS_SECONDS: Final = 5.0
 
 
 class RollupBook:
     """The roll-ups of one series, and what is known of those that are stored."""
 
-    def __init__(self, context: Context, layout: SeriesLayout, rollups: tuple[Rollup, ...]) -> None:
+    def __init__(
+        self, context: Context, layout: SeriesLayout, rollups: tuple[Rollup, ...], *, from_stream: bool = False
+    ) -> None:
         self.context = context
         self.layout = layout
+        self.from_stream = from_stream
         self.rules = tuple(RollupRule(layout, at, rollup) for at, rollup in enumerate(rollups))
         self._stored: dict[RollupKey, Tally | None] = {}
         self._shards: dict[str, int] = {}
@@ -75,6 +79,10 @@ class RollupBook:
     def next_version(self, stored: Tally | None) -> dict[str, str]:
         """What is added to the version: one, or, to an item that is made, anything, so that no two with one key begin alike."""
         return number(1 if stored is not None else self.context.random.getrandbits(48))
+
+    def rebuilt_at(self) -> float:
+        """The moment up to which changes of the stream may be counted already by what was counted just now, clocks and their rounding included."""
+        return self.context.now() + _CLOCKS_SECONDS
 
     def was_added(self, key: RollupKey, added: Tally) -> None:
         stored = self._stored.get(key)

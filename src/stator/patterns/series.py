@@ -36,7 +36,8 @@ from stator.patterns.explanation import PatternExplanation
 from stator.patterns.operation import D, OnDb, Pages, iteration, operation
 from stator.patterns.periods import Period, check_moment, following, period_start
 from stator.patterns.rollup import Rollup, RollupRule, Summary
-from stator.patterns.rollup_reads import RollupReader, RollupUpdates, check_range
+from stator.patterns.rollup_changes import RollupChanges, RollupUpdates
+from stator.patterns.rollup_reads import RollupReader, check_range
 from stator.patterns.rollup_writes import RollupBook
 from stator.patterns.series_directory import MAX_SHARDS, Directory
 from stator.patterns.series_explanation import explain_series
@@ -60,7 +61,7 @@ class Series(OnDb[D], Generic[D, E]):
     ``by`` is the field that says whose series it is, ``at`` the one with the time. ``shards`` is the least number of shards of a bucket, or
     "adaptive". The shard of a reading follows from a hash of its identity, or of the field ``shard_by``. ``keep`` is how long readings live after
     their time. ``table_per`` gives each day, month or year a table of its own. ``rollups`` are kept with each write, or, with
-    ``rollups_from="stream"``, only by ``fold``, ``apply`` and ``rebuild``. ``name`` is that of the entity unless another is given.
+    ``rollups_from="stream"``, by a worker (``app.roll_up``), or by ``fold``, ``apply`` and ``rebuild``. ``name`` is that of the entity unless another is given.
     """
 
     def __init__(
@@ -92,11 +93,17 @@ class Series(OnDb[D], Generic[D, E]):
         self.name = self.layout.name
         self.rollups_from = rollups_from
         self.directory = Directory(self.context, self.layout, least, adaptive=shards == "adaptive")
-        self._book = RollupBook(self.context, self.layout, tuple(rollups))
-        counting = self._book if rollups and rollups_from == "write" else None
+        from_stream = rollups_from == "stream"
+        self._book = RollupBook(self.context, self.layout, tuple(rollups), from_stream=from_stream)
+        counting = self._book if rollups and not from_stream else None
         self._placing = Placing(self.context, self.layout, self.directory, counting)
         self._writer = SeriesWriter(self._placing)
         self._rollups = RollupReader(self.context, self.layout, self.directory, self._book)
+        self.changes = RollupChanges(self._rollups)
+
+    @property
+    def has_rollups(self) -> bool:
+        return bool(self._book.rules)
 
     # -- writes
 
@@ -112,14 +119,14 @@ class Series(OnDb[D], Generic[D, E]):
 
     @operation
     def replace(self, reading: E) -> Work[None]:
-        """Write one whether it is there or not, and rebuild the roll-ups it counts in. Called again after a crash, it puts them right."""
+        """Write one whether it is there or not, and rebuild the roll-ups it counts in, unless the stream keeps them. Called again after a crash, it puts them right."""
         yield from self._check_rebuilding(reading)
         yield from self._writer.put(reading)
         yield from self._rebuild_around(reading)
 
     @operation
     def remove(self, reading: E) -> Work[None]:
-        """Delete one, and rebuild the roll-ups it counted in."""
+        """Delete one, and rebuild the roll-ups it counted in, unless the stream keeps them."""
         yield from self._check_rebuilding(reading)
         placed = yield from self._placing.place(reading)
         bucket = placed.bucket
@@ -131,10 +138,14 @@ class Series(OnDb[D], Generic[D, E]):
 
     def _check_rebuilding(self, reading: E) -> Work[None]:
         self._placing.check(reading)
+        if self._book.from_stream:
+            return
         for rule in self._book.rules:
             yield from self._rollups.check(period_start(rule.period_of(reading)))
 
     def _rebuild_around(self, reading: E) -> Work[None]:
+        if self._book.from_stream:
+            return
         for rule in self._book.rules:
             start = period_start(rule.period_of(reading))
             by = self.layout.by.of(reading)
@@ -233,7 +244,7 @@ class Series(OnDb[D], Generic[D, E]):
 
     def fold(self, images: Iterable[tuple[Item | None, Item | None]]) -> RollupUpdates:
         """What changes of the table, as old and new images from its stream, mean for the roll-ups. Pure: nothing is read or written."""
-        return self._rollups.fold(images, self.context.now())
+        return self.changes.fold(images, self.context.now())
 
     @operation
     def apply(self, updates: RollupUpdates, *, batch: str) -> Work[None]:
@@ -243,7 +254,7 @@ class Series(OnDb[D], Generic[D, E]):
                 f"the roll-ups of {self.name} are kept with each write: these changes are in them already",
                 hint='make the Series with rollups_from="stream"',
             )
-        yield from self._rollups.apply(updates, batch)
+        yield from self.changes.apply(updates, batch)
 
     # -- tables
 

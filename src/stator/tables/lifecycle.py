@@ -12,7 +12,14 @@ from typing import Any, Literal
 
 from stator.design.drift import Difference, table_drift
 from stator.design.plan import IndexPlan, TablePlan
-from stator.errors import ContinuousBackupsUnavailable, DestructiveChange, ResourceInUse, ResourceNotFound, StatorError
+from stator.errors import (
+    ContinuousBackupsUnavailable,
+    DestructiveChange,
+    ResourceInUse,
+    ResourceNotFound,
+    StatorError,
+    ValidationFailed,
+)
 from stator.tables.context import Context
 from stator.tables.schema import Place
 from stator.tables.work import Call, Pause, Work
@@ -96,8 +103,11 @@ class Ensuring:
 
     def place(self, place: Place) -> Work[None]:
         """A table for items that are nobody's entity."""
-        if (yield from self.describe(place.table)) is None:
+        found = yield from self.describe(place.table)
+        if found is None:
             yield from self._create(place.create_request(), place.table)
+        else:
+            yield from self._stream(place.table, found)
         yield from self._expiry(place.table, place.ttl)
 
     def _create(self, request: dict[str, Any], name: str) -> Work[None]:
@@ -184,9 +194,17 @@ class Ensuring:
                 )
             return
         specification = {"StreamEnabled": True, "StreamViewType": wanted}
-        yield Call("UpdateTable", {"TableName": table, "StreamSpecification": specification}, "ensure")
-        self.done.append(f"{table} has a stream of {wanted}")
-        yield from self._wait(table)
+        try:
+            yield Call("UpdateTable", {"TableName": table, "StreamSpecification": specification}, "ensure")
+        except (ResourceInUse, ValidationFailed):
+            # Somebody else does the same: the table is being updated, or has a stream by now.
+            yield from self._wait(table)
+            now = yield from self.describe(table)
+            if now is None or now.get("StreamSpecification") != specification:
+                raise
+        else:
+            self.done.append(f"{table} has a stream of {wanted}")
+            yield from self._wait(table)
 
     def _recovery(self, table: str) -> Work[None]:
         wanted = self.settings.point_in_time_recovery

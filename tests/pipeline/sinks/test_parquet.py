@@ -20,8 +20,8 @@ from stator.tables.blob_stores import FolderStore, S3Store
 from stator.tables.work import Work
 
 from ...s3_servers import seaweedfs
-from ..shop import Customer, Order
-from .working import ORDERS, QUICK, ROUNDS, WRITTEN, Crashing, parked, work, write_orders
+from ..shop import Customer, Order, shop
+from .working import ORDERS, QUICK, ROUNDS, WRITTEN, Crashing, eventually, parked, work, write_orders
 
 BATCHES = WorkerOptions(**{**{name: getattr(QUICK, name) for name in QUICK.__slots__}, "batch_records": 10})
 
@@ -242,3 +242,15 @@ def test_mistakes_are_told_at_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigurationError, match="cannot be opened"):
         ParquetSink("archive", tmp_path / "file")
+
+
+def test_what_is_staged_is_merged_also_when_the_stream_is_silent(app: StreamApp, db: Db, tmp_path: Path) -> None:
+    app.add(ParquetSink("archive", tmp_path))
+    write_orders(db)
+    work(app, db)
+    assert staged(tmp_path) and not merged(tmp_path)  # left by a worker that is gone
+    later = StreamApp(shop, app.name)
+    later.add(ParquetSink("archive", tmp_path, roll_seconds=0.1))
+    with later.start(db, QUICK):
+        eventually(lambda: staged(tmp_path) == [])
+    assert totals(merged(tmp_path)) == WRITTEN

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stator import Db, Message, Refusal, Sink, connect
+from stator import Db, Message, Refusal, Sink, WebhookSink, connect
 from stator.errors import ConfigurationError, LeaseLost, SinkRefused, TryLater
+from stator.pipeline.sinks.aws import AwsSink
+from stator.pipeline.sinks.change_sink import ChangeSink
 from stator.pipeline.sinks.kafka import KafkaSink
 from stator.pipeline.sinks.waves import WaveSink
 from stator.pipeline.workers.change import Record
@@ -165,4 +167,16 @@ def test_an_extra_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_sink_needs_a_name() -> None:
     with pytest.raises(ConfigurationError, match="needs a name"):
-        Sink("")
+        WebhookSink("", "https://example.com/hook")
+
+
+def test_a_sink_that_cannot_deliver_cannot_be_made() -> None:
+    class Mute(Sink):
+        pass
+
+    class Waveless(WaveSink):
+        pass
+
+    for kind, missing in ((Mute, "send"), (Waveless, "send_wave"), (AwsSink, "send_request"), (ChangeSink, "deliver")):
+        with pytest.raises(TypeError, match=missing):
+            kind("mute")  # type: ignore[abstract]

@@ -8,7 +8,7 @@ from typing import Any
 
 from stator import Db, StreamApp, WorkerOptions
 from stator.errors import LeaseLost
-from stator.pipeline.sinks.sink import Sink
+from stator.pipeline.sinks.change_sink import ChangeSink
 from stator.pipeline.workers.parking import ParkedKey
 from stator.pipeline.workers.retrying import Retrying
 from stator.pipeline.workers.subscribers import Failure, Scope
@@ -63,7 +63,7 @@ def parked(app: StreamApp, db: Db) -> list[ParkedKey]:
 class Crashing:
     """A sink whose worker dies after some deliveries, before it can write down that they were made."""
 
-    def __init__(self, sink: Sink, crashes: int) -> None:
+    def __init__(self, sink: ChangeSink, crashes: int) -> None:
         self.sink = sink
         self.crashes = crashes
         self.name = sink.name

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import Any
 
 import pytest
@@ -386,3 +386,33 @@ def test_views_are_built_anew_together_each_from_its_own_table() -> None:
         assert {row.model: row.routers for name in ("m0", "m1", "m2") if (row := models.on(db).get(model=name))} == {
             "m0": 3, "m1": 3, "m2": 3
         }  # fmt: skip
+
+
+class Debt(Entity):
+    debt_id: str = ident()
+    amount: Decimal
+
+
+def test_a_sum_of_more_digits_than_a_number_has_is_exact() -> None:
+    ledger = Design("ledger", [Debt], [])
+    amounts = [Decimal(text) for text in ("1e40", "1", "-0.25", "7e125", "8e125", "1e-60", "-3e39", "-9e125", "2")]
+    with connect(ledger) as db:
+        db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
+        view = View("debts", of=Debt, debts=count(), total=sum_of(Debt.amount))
+        one_by_one = WorkerOptions(start="oldest", idle_seconds=0.02, batch_records=1)
+        for number, amount in enumerate(amounts):
+            db.put(Debt(debt_id=f"d{number}", amount=amount))
+        keep(db, view, options=one_by_one)
+        row = view.on(db).get()
+        assert row is not None and (row.debts, row.total) == (len(amounts), exactly(amounts))
+        db.delete(Debt, debt_id="d3")
+        db.put(Debt(debt_id="d0", amount=Decimal(5)))
+        keep(db, view)
+        left = [Decimal(5), *amounts[1:3], *amounts[4:]]
+        row = view.on(db).get()
+        assert row is not None and (row.debts, row.total) == (len(left), exactly(left))
+
+
+def exactly(amounts: list[Decimal]) -> Decimal:
+    with localcontext(prec=400):
+        return sum(amounts, Decimal(0))

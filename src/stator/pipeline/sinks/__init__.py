@@ -7,5 +7,6 @@ How it holds. A worker writes its checkpoint after ``handle`` has returned, and 
 buffers nothing beyond that. What it needs that is away (no connection, throttling, a server that fails) is ``TryLater``: the shard waits, and so reads
 no more than it can deliver. What the receiver refuses for good (too large, malformed) is the fault of one change: its item is parked, the rest goes on.
 
-A sink of your own is a subclass of ``Sink`` with one method, ``send`` (see sink.py).
+A sink of your own is a subclass of ``Sink`` with one method, ``send`` (see sink.py). One that speaks to DynamoDB is a ``ChangeSink``, and plans its
+delivery as work.
 """

@@ -37,8 +37,8 @@ from stator.pipeline.sinks.audit_chain import (
     entry_text,
     read_entry,
 )
+from stator.pipeline.sinks.change_sink import ChangeSink, Message, SinkOptions
 from stator.pipeline.sinks.events import event_id, time_text
-from stator.pipeline.sinks.sink import Message, Sink, SinkOptions
 from stator.pipeline.workers.change import Change, changed_attributes, key_mark, key_text
 from stator.pipeline.workers.subscribers import Failure, Scope
 from stator.tables.context import Context
@@ -56,7 +56,7 @@ _MAX_TRANSACTION: Final = 3_500_000
 _ATTEMPTS: Final = 5
 
 
-class AuditLog(Sink):
+class AuditLog(ChangeSink):
     def __init__(
         self, name: str, *, who: Any = None, secret: str | bytes | None = None, **options: Unpack[SinkOptions]
     ) -> None:

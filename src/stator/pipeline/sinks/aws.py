@@ -6,12 +6,14 @@ that is not there or a permission that is missing, for which no change is to be 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
 from stator.errors import SinkRefused, TryLater
-from stator.pipeline.sinks.sink import Made, Message, Refusal, batches
+from stator.pipeline.sinks.change_sink import Message
+from stator.pipeline.sinks.sink import Made, Refusal, batches
 from stator.pipeline.sinks.waves import WaveSink
 
 # As the services' models name them, with and without the ending that SNS and Kinesis give them.
@@ -44,9 +46,9 @@ class AwsSink(WaveSink):
         if made is not None:
             made.close()
 
+    @abstractmethod
     def send_request(self, messages: Sequence[Message]) -> list[Refusal]:
         """One call of the service; those that were not taken. As ``send``, it may raise."""
-        raise NotImplementedError
 
     def send_wave(self, messages: Sequence[Message]) -> list[Refusal]:
         refusals: list[Refusal] = []

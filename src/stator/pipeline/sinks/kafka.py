@@ -17,7 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Unpack
 
 from stator.errors import ConfigurationError, SinkRefused, TryLater
-from stator.pipeline.sinks.sink import Made, Message, Refusal, SinkOptions
+from stator.pipeline.sinks.change_sink import Message, SinkOptions
+from stator.pipeline.sinks.sink import Made, Refusal
 from stator.pipeline.sinks.waves import WaveSink
 from stator.pipeline.workers.change import Change
 

@@ -12,7 +12,8 @@ from typing import Any, Final, Unpack
 
 from stator.errors import SinkRefused, TryLater
 from stator.pipeline.sinks.aws import AwsSink, is_refusal, told
-from stator.pipeline.sinks.sink import Message, Refusal, SinkOptions
+from stator.pipeline.sinks.change_sink import Message, SinkOptions
+from stator.pipeline.sinks.sink import Refusal
 
 _KEY_LENGTH: Final = 256
 

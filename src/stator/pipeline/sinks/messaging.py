@@ -13,7 +13,8 @@ from typing import Any, Unpack
 
 from stator.errors import ConfigurationError, SinkRefused, TryLater
 from stator.pipeline.sinks.aws import AwsSink, told
-from stator.pipeline.sinks.sink import Message, Refusal, SinkOptions
+from stator.pipeline.sinks.change_sink import Message, SinkOptions
+from stator.pipeline.sinks.sink import Refusal
 
 # What an entry's attributes take of the bytes that a request may have.
 _ATTRIBUTES_BYTES = 400

@@ -21,8 +21,8 @@ at any moment; ``read_changes`` reads what is staged too, and sees each exactly 
 A row has the fields of the entity as it is now (for a REMOVE, as it was) as columns, and beside them ``_id``, ``_kind``, ``_table``, ``_entity``, ``_key``, ``_sequence``,
 ``_time``, ``_expired`` and, as JSON text, ``_old``. What a ``transform`` gives, a dictionary, stands in place of the fields.
 
-A merge is due when ``target_bytes`` are staged or the oldest is ``roll_seconds`` old, and is looked at after each batch: a stream that falls silent leaves its last
-batches staged. ``db.run(sink.merge(db.context, group))`` merges them.
+A merge is due when ``target_bytes`` are staged, or ``roll_seconds`` after the last one. It is looked at after each batch, and every few seconds while a stream is silent, as long as a
+worker holds one of its shards. ``db.run(sink.merge(db.context, group))`` merges at once, for one that is going to stop.
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ from stator.model.values import Item
 from stator.patterns.plain_values import encode_plain
 from stator.pipeline.bulk.plain import plain_item
 from stator.pipeline.bulk.readers import pyarrow
+from stator.pipeline.sinks.change_sink import Message, SinkOptions
 from stator.pipeline.sinks.events import event_id, json_encoded, time_text
 from stator.pipeline.sinks.merging import DATA, EXTENSION, STAGED, Merging, log, staged_rows, stores_trouble
-from stator.pipeline.sinks.sink import Message, Refusal, Sink, SinkOptions
+from stator.pipeline.sinks.sink import Refusal, Sink
 from stator.pipeline.workers.change import Change
 from stator.pipeline.workers.subscribers import Failure, Scope
 from stator.tables.blob_stores import BlobStore, open_store
@@ -74,18 +75,22 @@ class ParquetSink(Sink):
         self._target_bytes = target_bytes
         self._roll_seconds = roll_seconds
         self._lock = threading.Lock()
-        # What this process has staged since it last merged, and since when; what others left is found by the merge itself.
+        # What this process has staged since it last merged, and when that was; what others left is found by the merge itself.
         self._staged_bytes = 0
         self._staged_since: float | None = None
 
     def deliver(self, messages: Sequence[Message], scope: Scope) -> Work[list[Failure]]:
         failures = yield from super().deliver(messages, scope)
-        if self._is_due(scope.context.now()):
-            try:
-                yield from self.merge(scope.context, scope.group)
-            except StatorError as error:  # the changes are safe where they are staged, and the next batch tries again
-                log.warning("%s could not merge what is staged: %s", self.name, error)
+        try:
+            yield from self.attend(scope)
+        except StatorError as error:  # the changes are safe where they are staged, and are merged later
+            log.warning("%s could not merge what is staged: %s", self.name, error)
         return failures
+
+    def attend(self, scope: Scope, position: str = "") -> Work[None]:
+        """Merge when it is time to, also what a worker left that is gone."""
+        if self._is_due(scope.context.now()):
+            yield from self.merge(scope.context, scope.group)
 
     def send(self, messages: Sequence[Message]) -> Sequence[Refusal] | None:
         name = staged_name(messages)

@@ -1,4 +1,4 @@
-"""``Sink``: what all sinks have in common. A sink of your own defines ``send``:
+"""``Sink``: a receiver that is spoken to by blocking calls. A sink of your own defines ``send``:
 
     class PrinterSink(Sink):
         max_messages = 50
@@ -14,56 +14,19 @@ which messages it refuses, ``send`` gives them back as ``Refusal`` instead. It m
 from __future__ import annotations
 
 import threading
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypedDict, TypeVar
+from typing import Any, Generic, TypeVar
 
-from stator.errors import ConfigurationError, ConnectionTrouble, LeaseLost, SinkRefused, SlowDown, TryLater
-from stator.pipeline.sinks.events import Images, encoded, event_id, event_of, json_encoded
-from stator.pipeline.workers.change import Change, Record
-from stator.pipeline.workers.subscribers import Failure, Filter, Scope, halved, lanes, typed_all
-from stator.tables.context import Context
+from stator.errors import LeaseLost, SinkRefused
+from stator.pipeline.sinks.change_sink import OUTAGES, ChangeSink, Lane, Message, lane_of
+from stator.pipeline.workers.change import Record
+from stator.pipeline.workers.subscribers import Failure, Scope, halved, lanes
 from stator.tables.work import Outside, Work
 
 T = TypeVar("T")
-Lane = tuple[str, str]
-
-OUTAGES = (TryLater, SlowDown, ConnectionTrouble)
-
-
-class SinkOptions(TypedDict, total=False):
-    """Which changes a sink gets, and how they look there.
-
-    ``only`` is an entity or several, ``kinds`` some of INSERT, MODIFY and REMOVE, ``expired`` tells items whose time was over from those that somebody deleted.
-    ``transform`` is a function from a ``Change`` to what is sent, bytes, text or something for JSON; None is not sent. Without it, an event is sent as
-    events.py describes, with its images ``plain`` or as ``dynamodb`` has them.
-    """
-
-    only: type[Any] | Sequence[type[Any]]
-    kinds: Sequence[str]
-    expired: bool | None
-    transform: Callable[[Change[Any]], Any] | None
-    images: Images
-
-
-@dataclass(frozen=True, slots=True)
-class Message:
-    """A change on its way out. ``key`` is the same for all changes of an item; ``event_id`` each time this one is sent."""
-
-    change: Change[Any]
-    key: str
-    event_id: str
-    body: bytes
-
-    @property
-    def record(self) -> Record:
-        return self.change.record
-
-    @property
-    def lane(self) -> Lane:
-        """The item, in its table: what order is kept for."""
-        return self.change.record.table, self.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,85 +37,18 @@ class Refusal:
     error: Exception
 
 
-class Sink:
-    """``max_messages`` and ``max_bytes`` bound what ``send`` gets at once. ``is_json`` is for receivers that take nothing else: text from a transform
-    is then sent as JSON text, and bytes are refused."""
+class Sink(ChangeSink):
+    """``max_messages`` and ``max_bytes`` bound what ``send`` gets at once."""
 
     max_messages: int = 1000
     max_bytes: int = 8 << 20
-    is_json: bool = False
 
-    def __init__(self, name: str, options: SinkOptions | None = None) -> None:
-        """``name`` is unique in the app: what is parked remembers which sinks have had it."""
-        given: Any = dict(options or {})
-        unknown = sorted(given.keys() - SinkOptions.__annotations__.keys())
-        if unknown:
-            known = ", ".join(SinkOptions.__annotations__)
-            raise ConfigurationError(f"a sink takes no {unknown[0]}=", hint=f"those of every sink are {known}")
-        if not name:
-            raise ConfigurationError("a sink needs a name", hint="its progress is kept by it")
-        self._name = name
-        self._transform = given.get("transform")
-        self._images: Images = given.get("images", "plain")
-        self._filter = _filter(given)
-        if self._images not in ("plain", "dynamodb"):
-            raise ConfigurationError(f"images={self._images!r}", hint="plain or dynamodb")
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    def wants(self, record: Record, context: Context) -> bool:
-        return self._filter.accepts(record, context)
-
+    @abstractmethod
     def send(self, messages: Sequence[Message]) -> Sequence[Refusal] | None:
         """Deliver them; see the module's header."""
-        raise NotImplementedError
-
-    def close(self) -> None:
-        """A worker has ended. Connections may be closed; the sink may be used again, by this worker or another."""
-
-    # -- from changes to messages
-
-    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
-        changes = yield from typed_all(records, scope.context)
-        messages: list[Message] = []
-        failures: list[Failure] = []
-        for lane in lanes(records):
-            failure = self._add(lane, changes, scope.context, messages)
-            if failure is not None:
-                failures.append(failure)
-        place = {id(record): number for number, record in enumerate(records)}
-        messages.sort(key=lambda message: place[id(message.record)])
-        if messages:
-            failures += yield from self.deliver(messages, scope)
-        return _of_one_mood(failures)
-
-    def _add(
-        self, lane: list[Record], changes: dict[int, Change[Any]], context: Context, messages: list[Message]
-    ) -> Failure | None:
-        """The messages of one item, up to the first change that none can be made of."""
-        for record in lane:
-            try:
-                body = self._body(changes[id(record)], context)
-            except Exception as error:  # the transform is the user's, and whatever it raises is this change's fault
-                return Failure(record, error)
-            if body is not None:
-                messages.append(Message(changes[id(record)], record.key, event_id(record), body))
-        return None
-
-    def _body(self, change: Change[Any], context: Context) -> bytes | None:
-        if self._transform is None:
-            return encoded(event_of(change, context, self._images))
-        made = self._transform(change)
-        if made is None:
-            return None
-        return json_encoded(made) if self.is_json else encoded(made)
-
-    # -- from messages to the receiver
 
     def deliver(self, messages: Sequence[Message], scope: Scope) -> Work[list[Failure]]:
-        """In batches through ``send``, by blocking calls. A sink that speaks to DynamoDB does it its own way."""
+        """In batches through ``send``."""
         failures: list[Failure] = yield Outside(partial(_Delivery(self, scope.check).run, messages))
         return failures
 
@@ -191,7 +87,7 @@ class _Delivery:
         return True
 
     def _is_before_failure(self, record: Record) -> bool:
-        failure = self._failed.get(_lane(record))
+        failure = self._failed.get(lane_of(record))
         return failure is None or int(record.sequence or 0) < int(failure.record.sequence or 0)
 
     def _attempt(self, left: dict[int, Message], records: list[Record]) -> Exception | None:
@@ -215,9 +111,9 @@ class _Delivery:
 
     def _fail(self, failure: Failure) -> None:
         """The first of an item is what counts."""
-        known = self._failed.get(_lane(failure.record))
+        known = self._failed.get(lane_of(failure.record))
         if known is None or int(failure.record.sequence or 0) < int(known.record.sequence or 0):
-            self._failed[_lane(failure.record)] = failure
+            self._failed[lane_of(failure.record)] = failure
 
 
 def batches(messages: Sequence[Message], max_messages: int, max_bytes: int) -> Iterator[list[Message]]:
@@ -231,34 +127,6 @@ def batches(messages: Sequence[Message], max_messages: int, max_bytes: int) -> I
         size += len(message.body)
     if batch:
         yield batch
-
-
-def _lane(record: Record) -> Lane:
-    return record.table, record.key
-
-
-def _of_one_mood(failures: list[Failure]) -> list[Failure]:
-    """One failure for each key, and where something is away, all of them for that reason: a round that is partly an outage would count as an
-    attempt for those that only wait."""
-    first: dict[Lane, Failure] = {}
-    for failure in failures:
-        known = first.get(_lane(failure.record))
-        if known is None or int(failure.record.sequence or 0) < int(known.record.sequence or 0):
-            first[_lane(failure.record)] = failure
-    found = list(first.values())
-    away = next((failure.error for failure in found if isinstance(failure.error, OUTAGES)), None)
-    if away is None:
-        return found
-    return [each if isinstance(each.error, OUTAGES) else Failure(each.record, TryLater(str(away))) for each in found]
-
-
-def _filter(given: dict[str, Any]) -> Filter:
-    only = given.get("only", ())
-    entities = (only,) if isinstance(only, type) else tuple(only)
-    kinds = frozenset(given.get("kinds", ()))
-    if not kinds <= {"INSERT", "MODIFY", "REMOVE"}:
-        raise ConfigurationError(f"kinds={sorted(kinds)}", hint="some of INSERT, MODIFY and REMOVE")
-    return Filter(kinds, entities, expired=given.get("expired"))
 
 
 class Made(Generic[T]):

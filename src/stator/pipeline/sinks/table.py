@@ -43,7 +43,8 @@ from stator.errors import (
 )
 from stator.model.values import Item
 from stator.patterns.plain_values import encode_plain
-from stator.pipeline.sinks.sink import OUTAGES, Lane, Made, Message, Sink, SinkOptions
+from stator.pipeline.sinks.change_sink import OUTAGES, ChangeSink, Lane, Message, SinkOptions
+from stator.pipeline.sinks.sink import Made
 from stator.pipeline.workers.change import Change
 from stator.pipeline.workers.subscribers import Failure, Scope
 from stator.tables.context import Context
@@ -75,7 +76,7 @@ class _Target:
     ttl: str | None
 
 
-class TableSink(Sink):
+class TableSink(ChangeSink):
     def __init__(
         self,
         name: str,

@@ -6,19 +6,21 @@ be there before the first.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Sequence
 
 from stator.errors import TryLater
-from stator.pipeline.sinks.sink import Lane, Message, Refusal, Sink
+from stator.pipeline.sinks.change_sink import Lane, Message
+from stator.pipeline.sinks.sink import Refusal, Sink
 
 
 class WaveSink(Sink):
     """Defines ``send_wave`` instead of ``send``."""
 
+    @abstractmethod
     def send_wave(self, messages: Sequence[Message]) -> list[Refusal]:
         """Deliver messages of different items; those that were not. As ``send``, it may raise."""
-        raise NotImplementedError
 
     def send(self, messages: Sequence[Message]) -> Sequence[Refusal] | None:
         """When the receiver is away, nothing more is sent, and every item waits from its first change on that was not delivered."""

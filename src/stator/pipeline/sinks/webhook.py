@@ -26,7 +26,8 @@ from typing import Unpack
 from urllib.parse import urlsplit
 
 from stator.errors import ConfigurationError, SinkRefused, TryLater
-from stator.pipeline.sinks.sink import Message, Refusal, Sink, SinkOptions
+from stator.pipeline.sinks.change_sink import Message, SinkOptions
+from stator.pipeline.sinks.sink import Refusal, Sink
 
 Connection = http.client.HTTPConnection
 SIGNATURE = "Stator-Signature"

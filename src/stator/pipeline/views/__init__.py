@@ -16,6 +16,7 @@ for a moment from two workers at once. What makes each count once is in the item
 same item, and ``applied`` is the last sequence number of that shard that is in it. A batch's difference, f(after) - f(before) of each change, goes in with one
 UpdateItem: ADD the numbers, SET applied, on condition that applied is below the first of the batch. A change that comes again is not above applied, and left out; of two
 writers of one batch the second finds its condition failed, reads applied from the refusal, and has nothing left to add. Whoever reads adds the partials up.
+A sum of more than 38 digits, which no Number has, is in pieces (patterns/wide_numbers.py), and as exact.
 
 *Rows* are for what cannot be taken back by subtraction: least, greatest, top, latest. Every source has a row in its group, in the order of the field, and a *state* that says which
 change it was last written for. State and rows change in one transaction, on condition that the state is as it was read; an older change finds a newer state and

@@ -16,8 +16,8 @@ from typing import Any, Final
 from stator.errors import ConnectionTrouble, ServiceError
 from stator.model.values import Item
 from stator.patterns.listing import prefix_query, query_all
+from stator.patterns.wide_numbers import EXACT, whole_name, wide_attributes
 from stator.pipeline.views.layout import BASE, LABEL, Group, Layout
-from stator.pipeline.views.metrics import EXACT
 from stator.pipeline.workers.leases import LeaseTable
 from stator.tables.context import Context
 from stator.tables.expressions import Expressions
@@ -79,7 +79,9 @@ class Compacting:
         count = 0 if base is None else int(base["merges"]["N"])
         merged = self._layout.partial(generation, group, BASE)
         sums = added([item for _, item in fresh] + ([] if base is None else [base]))
-        merged |= {name: {"N": str(amount)} for name, amount in sums.items() if amount}
+        for name, amount in sums.items():
+            if amount:
+                merged |= wide_attributes(name, amount)
         merged["merged"] = {"SS": sorted(name for name, _ in fresh)}
         merged["merges"] = {"N": str(count + 1)}
         ttl = self._layout.place.ttl
@@ -114,7 +116,8 @@ def added(items: Iterable[Item]) -> dict[str, Decimal]:
         for name, value in item.items():
             if name in _OWN or "N" not in value or name.startswith("_"):
                 continue
-            sums[name] = EXACT.add(sums.get(name, Decimal(0)), Decimal(value["N"]))
+            whole = whole_name(name)
+            sums[whole] = EXACT.add(sums.get(whole, Decimal(0)), Decimal(value["N"]))
     return sums
 
 

@@ -121,6 +121,10 @@ class Keeper:
     def prepare(self, context: Context) -> None:
         self.kept(context)
 
+    def tables(self, context: Context) -> Sequence[str]:
+        """The one it is of: shards of other tables are no business of its."""
+        return (self.kept(context).source.of.table.name,)
+
     def wants(self, record: Record, context: Context) -> bool:
         return self.kept(context).wants(record)
 

@@ -21,8 +21,6 @@ Number = int | Decimal
 Totals = Mapping[str, Decimal]
 
 _DIVISION: Final = Arithmetic(prec=NUMBER_DIGITS)
-# DynamoDB's numbers go from 1e-130 to 1e126: wide enough for sums of them to be exact.
-EXACT: Final = Arithmetic(prec=300)
 
 
 @dataclass(frozen=True, slots=True)

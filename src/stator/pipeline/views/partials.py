@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from typing import Any, Final
 
-from stator.errors import ConditionFailed
+from stator.errors import ConditionFailed, ValidationFailed
+from stator.model.values import Item
+from stator.patterns.wide_numbers import EXACT, is_wide, whole_name, wide_attributes, wide_number
 from stator.pipeline.views.layout import LABEL, Group, Layout
-from stator.pipeline.views.metrics import EXACT, Number
+from stator.pipeline.views.metrics import Number
 from stator.pipeline.views.sources import Counted, Source
-from stator.pipeline.views.trying import steadily
 from stator.pipeline.workers.change import Record
+from stator.pipeline.workers.trying import steadily
 from stator.tables.context import Context
 from stator.tables.expressions import Expressions
 from stator.tables.work import Call, Gather, Work, gathered
@@ -89,7 +92,10 @@ class Partials:
             part, sums = _first_part(left)
             call = Call("UpdateItem", self._request(generation, group, shard, part, sums), LABEL)
             try:
-                reply = yield from steadily(self._context, check, partial(_made, call))
+                try:
+                    reply = yield from steadily(self._context, check, partial(_made, call))
+                except ValidationFailed as refusal:
+                    reply = yield from self._add_wide(generation, group, shard, (part, sums), refusal, check)
             except ConditionFailed as refused:
                 self._remember(key, refused.item["applied"]["S"])
             else:
@@ -97,13 +103,47 @@ class Partials:
                 if not reply.get("Attributes"):
                     self.fresh[generation, group] = None
 
+    def _add_wide(
+        self,
+        generation: int,
+        group: Group,
+        shard: str,
+        change: tuple[Sequence[Entry], dict[str, Number]],
+        refusal: ValidationFailed,
+        check: Callable[[], Any],
+    ) -> Work[dict[str, Any]]:
+        """Where a sum has more digits than a Number, it is read and written anew in pieces, on condition that nobody has added to it since."""
+        entries, sums = change
+        key = {
+            "TableName": self._layout.place.table,
+            "Key": self._layout.partial(generation, group, shard),
+            "ConsistentRead": True,
+        }
+        reply = yield from steadily(self._context, check, partial(_made, Call("GetItem", key, LABEL)))
+        stored: Item = reply.get("Item") or {}
+        totals = {name: EXACT.add(wide_number(stored, name), amount) for name, amount in sums.items()}
+        wide = {name for name, total in totals.items() if is_wide(total) or is_wide(sums[name])}
+        if not wide:
+            raise refusal
+        written = {name: amount for name, amount in sums.items() if name not in wide}
+        request = self._request(
+            generation, group, shard, entries, written, _Rewritten(stored, {n: totals[n] for n in wide})
+        )
+        return (yield from steadily(self._context, check, partial(_made, Call("UpdateItem", request, LABEL))))
+
     def _remember(self, key: tuple[int, Group, str], sequence: str) -> None:
         if len(self._applied) > _REMEMBERED:
             self._applied.clear()  # it is a shortcut: what is not remembered is told by a refusal
         self._applied[key] = sequence
 
     def _request(
-        self, generation: int, group: Group, shard: str, entries: Sequence[Entry], sums: dict[str, Number]
+        self,
+        generation: int,
+        group: Group,
+        shard: str,
+        entries: Sequence[Entry],
+        sums: dict[str, Number],
+        rewritten: _Rewritten | None = None,
     ) -> dict[str, Any]:
         written = Expressions()
         applied = written.name("applied")
@@ -112,20 +152,46 @@ class Partials:
         end = self._source.end(group.bucket)
         if end is not None:
             changes += f", {written.name(self._layout.place.ttl)} = {written.value({'N': str(int(end))})}"
+        if rewritten is not None:
+            changes += rewritten.changes(written)
         added = [f"{written.name(name)} {written.value({'N': str(amount)})}" for name, amount in sums.items() if amount]
         if added:
             changes += f" ADD {', '.join(added)}"
-        first = written.value({"S": entries[0].sequence})
+        condition = f"attribute_not_exists({applied}) OR {applied} < {written.value({'S': entries[0].sequence})}"
+        if rewritten is not None:
+            condition = f"({condition}) AND {rewritten.condition(written, applied)}"
         return written.into(
             {
                 "TableName": self._layout.place.table,
                 "Key": self._layout.partial(generation, group, shard),
                 "UpdateExpression": changes,
-                "ConditionExpression": f"attribute_not_exists({applied}) OR {applied} < {first}",
+                "ConditionExpression": condition,
                 "ReturnValues": "UPDATED_OLD",
                 "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
             }
         )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rewritten:
+    """Sums that are set, not added to: a partial as it was read, and what these sums are now."""
+
+    stored: Item
+    totals: dict[str, Decimal]
+
+    def changes(self, written: Expressions) -> str:
+        """SET goes on, and REMOVE takes away the pieces that are no more."""
+        wanted: Item = {}
+        for name, total in self.totals.items():
+            wanted |= wide_attributes(name, total)
+        gone = [name for name in self.stored if whole_name(name) in self.totals and name not in wanted]
+        text = "".join(f", {written.name(name)} = {written.value(value)}" for name, value in wanted.items())
+        return text + (f" REMOVE {', '.join(map(written.name, gone))}" if gone else "")
+
+    def condition(self, written: Expressions, applied: str) -> str:
+        if "applied" not in self.stored:
+            return f"attribute_not_exists({applied})"
+        return f"{applied} = {written.value(self.stored['applied'])}"
 
 
 def _made(call: Call) -> Work[dict[str, Any]]:

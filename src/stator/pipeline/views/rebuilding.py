@@ -31,6 +31,7 @@ from typing import Any, Final
 
 from stator.errors import ConditionFailed, DesignError, LeaseLost, StreamError
 from stator.model.values import Item
+from stator.patterns.wide_numbers import wide_attributes
 from stator.pipeline.views.keeping import Kept
 from stator.pipeline.views.layout import LABEL, Group
 from stator.pipeline.views.metrics import Number
@@ -39,11 +40,11 @@ from stator.pipeline.views.ranks import Wanted
 from stator.pipeline.views.retiring import retire
 from stator.pipeline.views.sources import Counted
 from stator.pipeline.views.tailing import Tail, list_shards, uncovered
-from stator.pipeline.views.trying import steadily
 from stator.pipeline.workers.change import Record, key_mark, key_text
 from stator.pipeline.workers.leases import LeaseTable
 from stator.pipeline.workers.lineage import StreamInfo
 from stator.pipeline.workers.parking import Parking
+from stator.pipeline.workers.trying import steadily
 from stator.tables.expressions import Expressions
 from stator.tables.work import Call, Gather, Pause, Work, gathered
 
@@ -311,7 +312,9 @@ class Rebuild:
 
     def _partial(self, group: Group, sums: dict[str, Number]) -> Item:
         item = self._kept.layout.partial(self.rebuilt.generation, group, BUILD)
-        item |= {name: {"N": str(amount)} for name, amount in sums.items() if amount}
+        for name, amount in sums.items():
+            if amount:
+                item |= wide_attributes(name, amount)
         item["applied"] = {"S": padded("0")}
         end = self._kept.source.end(group.bucket)
         if end is not None:

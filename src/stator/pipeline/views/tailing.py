@@ -10,16 +10,14 @@ from typing import Any
 from stator.errors import (
     ExpiredIterator,
     ResourceNotFound,
-    ServiceError,
-    SlowDown,
     StreamError,
     TrimmedDataAccess,
-    ValidationFailed,
 )
-from stator.pipeline.views.trying import steadily
 from stator.pipeline.workers.change import Record, read_record
+from stator.pipeline.workers.iterators import iterator_at
 from stator.pipeline.workers.leases import OLDEST
 from stator.pipeline.workers.lineage import ShardInfo, StreamInfo, read_shards
+from stator.pipeline.workers.trying import steadily
 from stator.tables.context import Context
 from stator.tables.work import Call, Work
 
@@ -71,7 +69,8 @@ class Tail:
     def _page(self, shard: _Shard) -> Work[dict[str, Any]]:
         try:
             if shard.iterator is None:
-                shard.iterator = yield from self._iterator(shard)
+                found = yield from iterator_at(self._arn, shard.id, shard.position, _LABEL)
+                shard.iterator, shard.skip_before = found.text, found.skip_before
             page: dict[str, Any] = yield Call("GetRecords", {"ShardIterator": shard.iterator, "Limit": 1000}, _LABEL)
         except ExpiredIterator:
             shard.iterator = None
@@ -81,30 +80,6 @@ class Tail:
                 f"changes of {shard.id} are gone before they were read", hint="the stream remembers a day: begin again"
             ) from error
         return page
-
-    def _iterator(self, shard: _Shard) -> Work[str]:
-        request: dict[str, Any] = {"StreamArn": self._arn, "ShardId": shard.id}
-        if shard.position.startswith("AT:"):
-            return (yield from self._at(shard, request, float(shard.position[3:])))
-        if shard.position == OLDEST:
-            request["ShardIteratorType"] = OLDEST
-        else:
-            request |= {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": shard.position}
-        reply = yield Call("GetShardIterator", request, _LABEL)
-        return str(reply["ShardIterator"])
-
-    def _at(self, shard: _Shard, request: dict[str, Any], at: float) -> Work[str]:
-        """From a moment on, as consumers do it (workers/consumer.py)."""
-        try:
-            reply = yield Call(
-                "GetShardIterator", {**request, "ShardIteratorType": "AT_TIMESTAMP", "Timestamp": int(at)}, _LABEL
-            )
-        except (ValidationFailed, ServiceError) as refused:
-            if isinstance(refused, (SlowDown, ResourceNotFound)):
-                raise
-            shard.skip_before = float(int(at))
-            reply = yield Call("GetShardIterator", {**request, "ShardIteratorType": OLDEST}, _LABEL)
-        return str(reply["ShardIterator"])
 
     def _find_children(self) -> Work[bool]:
         """Follow shards that have ended: whether there are new ones to read."""

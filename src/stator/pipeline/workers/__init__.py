@@ -16,6 +16,9 @@ one of theirs. ``consume`` (consumer.py) reads one shard under its lease. ``rene
 no I/O itself. Threads carry them out in real life (running.py); in the tests one loop carries all of several workers out, in an order of its own choosing,
 and crashes, delays and refuses what it likes.
 
+Where a subscriber asks for it (subscribers.py: ``OfTables``), the design's own table is followed, too. There workers see their own leases: what nobody wants is passed
+without a batch, and the position follows now and then, for to write it down is a change of that table.
+
 Invariants.
 - A lease has one owner. Taking it counts ``fence`` up; every later write of the owner's names the fence, and fails once another has taken it. An owner that
   was stopped for longer than its lease sees by its own clock that it is over, and handles nothing more.

@@ -9,7 +9,8 @@
     @on.modify(Order, when_changed=Order.status)
     def tell(change: Modify[Order]) -> None: ...
 
-The name is that of the group: workers with the same name share the work, and each name gets every change.
+The name is that of the group: workers with the same name share the work, and each name gets every change. Views and sinks are added with ``add``; patterns
+that the stream looks after are declared with ``roll_up``, ``refresh``, ``relay`` and ``release_guards`` (pipeline/upkeep).
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ from typing import Any, TypeVar, overload
 
 from stator.design.conditions import FieldRef
 from stator.design.design import Design
+from stator.design.entity import info
 from stator.errors import DesignError
+from stator.pipeline.upkeep.guards import GuardReleaser
+from stator.pipeline.upkeep.links import AnyLinks, LinkRefresher
+from stator.pipeline.upkeep.outboxes import AnyOutbox, OutboxRelay, Receiver
+from stator.pipeline.upkeep.rollups import AnySeries, RollupKeeper
 from stator.pipeline.workers.change import Change, Insert, Modify, Remove
 from stator.pipeline.workers.lambdas import LambdaHandler, lambda_handler
 from stator.pipeline.workers.options import WorkerOptions
@@ -51,6 +57,34 @@ class StreamApp:
                 hint="their progress is kept by name: rename one, or give name=...",
             )
         self.subscribers.append(subscriber)
+
+    # -- patterns
+
+    def roll_up(self, series: AnySeries | Callable[[Any], AnySeries], *, name: str | None = None) -> None:
+        """Keep the roll-ups of a Series that has ``rollups_from="stream"``: ``app.roll_up(readings)``, where ``readings`` is one, or a function from a Db that
+        makes one. Each change of a reading is counted once. ``name`` is that of the function unless another is given."""
+        self.add(RollupKeeper(series, name))
+
+    def refresh(self, links: AnyLinks | Callable[[Any], AnyLinks], *, name: str | None = None) -> None:
+        """Keep the copies in Links fresh when an entity changes, and delete the links of one that is deleted."""
+        self.add(LinkRefresher(links, name))
+
+    def relay(self, outbox: AnyOutbox | Callable[[Any], AnyOutbox], *, to: Receiver, name: str | None = None) -> None:
+        """Deliver the messages of an Outbox when they are written. ``to`` is a function that is called with each message, and awaited if it is asynchronous, or
+        a ``Sink``, to which goes JSON of id, topic, key, body and time."""
+        self.add(OutboxRelay(outbox, to, name))
+
+    def release_guards(self, *entities: type[Any]) -> None:
+        """Free the ``unique()`` values of items that expired, or were deleted by another program; of some entities, or of all that have any."""
+        given = self.entities_checked(entities or self.design.entities)
+        guarded = tuple(cls for cls in given if any(field.role == "unique" for field in info(cls).fields.values()))
+        without = next((cls for cls in entities if cls not in guarded), None)
+        if not guarded or without is not None:
+            shown = f"{self.design.name} has no entity" if without is None else f"{without.__name__} has no field"
+            raise DesignError(f"{shown} with unique()", hint="there are no guards to release")
+        self.add(GuardReleaser(guarded))
+
+    # -- work
 
     def start(self, db: Db, options: WorkerOptions | None = None) -> Running:
         """Work in threads of this process, beside whatever it does; ``with app.start(db): ...`` ends it in good order."""

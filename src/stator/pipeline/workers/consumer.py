@@ -10,13 +10,13 @@ from stator.errors import (
     ExpiredIterator,
     LimitExceeded,
     ResourceNotFound,
-    ServiceError,
     SlowDown,
     TrimmedDataAccess,
 )
 from stator.pipeline.workers.change import Record, read_record
 from stator.pipeline.workers.holding import Holder
-from stator.pipeline.workers.leases import OLDEST
+from stator.pipeline.workers.iterators import iterator_at
+from stator.pipeline.workers.leases import OLDEST, is_bookkeeping
 from stator.tables.work import Call, Pause, Work
 
 log = logging.getLogger("stator.workers")
@@ -41,6 +41,10 @@ class Consumer(Holder):
     _skip_before = 0.0
     _is_gone = False
     _attend_at = 0.0
+    # The last record that was read and is not to be handled, whether anybody but workers wrote one of those, and when the position was last moved.
+    _passed = ""
+    _passed_others = False
+    _moved_at = 0.0
 
     def work(self) -> Work[None]:
         iterator = yield from self._iterator()
@@ -55,6 +59,7 @@ class Consumer(Holder):
             page = yield from self._page(iterator)
             if page is None:
                 buffer = []
+                self._passed, self._passed_others = "", False
                 iterator = yield from self._iterator()
                 continue
             since = since if buffer else self.context.now()
@@ -63,6 +68,8 @@ class Consumer(Holder):
             if buffer and self._is_due(buffer, since, iterator):
                 yield from self._handle(buffer)
                 buffer = []
+            if not buffer and self._is_far_ahead(page):
+                yield from self._pass()
             if not page.is_tip:
                 pause = _SHORTEST_PAUSE_SECONDS
             elif iterator is not None:
@@ -94,15 +101,41 @@ class Consumer(Holder):
             return _Page([], iterator, is_tip=False)
         lease = self.lease
         records = [read_record(raw, lease.table, lease.shard) for raw in page["Records"]]
-        self.progress.records += len(records)
-        kept = [record for record in records if record.at >= self._skip_before]
+        kept = self._kept([record for record in records if record.at >= self._skip_before])
+        self.progress.records += len(kept)
+        if records:
+            self._passed = records[-1].sequence
         return _Page(kept, page.get("NextShardIterator"), is_tip=not records)
+
+    def _kept(self, records: list[Record]) -> list[Record]:
+        """Of the design's own table only what somebody wants. To handle the rest would be to go round in circles: moving the position is a change of that table."""
+        place = self.context.schema.place
+        if self.lease.table != place.table:
+            return records
+        kept = [record for record in records if self.handling.wants(record)]
+        if len(kept) < len(records):
+            others = (record for record in records if not is_bookkeeping(record.keys, place))
+            self._passed_others = self._passed_others or any(True for _ in others)
+        return kept
+
+    def _is_far_ahead(self, page: _Page) -> bool:
+        """Whether the position is to follow what was passed: at once at the tip, so that it is seen that nothing is behind; for leases alone now and then."""
+        if not self._passed:
+            return False
+        is_due = self.context.now() - self._moved_at >= self.tools.options.lease_seconds / 3
+        return is_due or (page.is_tip and self._passed_others)
 
     def _handle(self, records: list[Record]) -> Work[None]:
         self.progress.lag_seconds = self._age(records[0])
         handled = yield from self.handling.run(records)
         self.progress.add_batch(handled)
-        yield from self.move(records[-1].sequence, self._age(records[-1]))
+        yield from self._pass(self._age(records[-1]))
+
+    def _pass(self, lag_seconds: float = 0.0) -> Work[None]:
+        """Everything that was read is done with."""
+        yield from self.move(self._passed, lag_seconds)
+        self._passed, self._passed_others = "", False
+        self._moved_at = self.context.now()
 
     def _leave(self, *, is_end: bool) -> Work[None]:
         if is_end:
@@ -117,40 +150,17 @@ class Consumer(Holder):
 
     def _iterator(self) -> Work[str | None]:
         """An iterator at the position; None when the shard is gone, and so at its end for us."""
-        position = self.lease.position
-        request = {"StreamArn": self.lease.stream, "ShardId": self.lease.shard}
-        if position == OLDEST:
-            request["ShardIteratorType"] = OLDEST
-        elif position.startswith("AT:"):
-            return (yield from self._at(float(position[3:])))
-        else:
-            request |= {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": position}
+        lease = self.lease
         try:
-            reply = yield Call("GetShardIterator", request, _LABEL)
+            found = yield from iterator_at(lease.stream, lease.shard, lease.position, _LABEL)
         except TrimmedDataAccess:
             yield from self._lost_some()
             return (yield from self._iterator())
         except ResourceNotFound:
             self._lost_all()
             return None
-        return str(reply["ShardIterator"])
-
-    def _at(self, at: float) -> Work[str | None]:
-        """From a moment on. Where that kind of iterator is not known, from the oldest on, leaving out what came before."""
-        request = {"StreamArn": self.lease.stream, "ShardId": self.lease.shard}
-        try:
-            reply = yield Call(
-                "GetShardIterator", {**request, "ShardIteratorType": "AT_TIMESTAMP", "Timestamp": int(at)}, _LABEL
-            )
-        except ResourceNotFound:
-            self._lost_all()
-            return None
-        except ServiceError as refused:
-            if isinstance(refused, SlowDown):
-                raise
-            self._skip_before = float(int(at))
-            reply = yield Call("GetShardIterator", {**request, "ShardIteratorType": OLDEST}, _LABEL)
-        return str(reply["ShardIterator"])
+        self._skip_before = found.skip_before
+        return found.text
 
     def _lost_some(self) -> Work[None]:
         self.progress.lost += 1

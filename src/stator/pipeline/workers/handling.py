@@ -7,15 +7,16 @@ later subscribers get its earlier changes only, and each parked change remembers
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from stator.errors import ConnectionTrouble, SlowDown, TryLater
+from stator.errors import ConnectionTrouble, LeaseLost, SlowDown, StatorError, TryLater
 from stator.pipeline.workers.change import Record, key_mark
 from stator.pipeline.workers.leases import Lease
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.parking import ParkedRecord, Parking
-from stator.pipeline.workers.subscribers import Failure, Scope, Subscriber, exact_ones
+from stator.pipeline.workers.subscribers import Attending, Failure, Scope, Subscriber, exact_ones
 from stator.tables.work import Pause, Work
 
 log = logging.getLogger("stator.workers")
@@ -67,6 +68,8 @@ class Handling:
     ) -> None:
         """``check`` gives the lease, and raises LeaseLost once it is over."""
         self._exact = exact_ones(subscribers)
+        self._exact_names = {each.name for each in self._exact}
+        self._attending = [each for each in subscribers if isinstance(each, Attending)]
         self._subscribers = [each for each in subscribers if each not in self._exact]
         self._parking = parking
         self._options = options
@@ -74,13 +77,26 @@ class Handling:
         self._check = check
         self._marks: set[str] | None = None
 
+    def wants(self, record: Record) -> bool:
+        """Whether anybody does."""
+        return any(each.wants(record, self._scope.context) for each in (*self._exact, *self._subscribers))
+
     @property
     def needs_attention(self) -> bool:
-        return bool(self._exact)
+        return bool(self._attending)
 
     def attend(self, position: str) -> Work[None]:
-        for subscriber in self._exact:
-            yield from subscriber.attend(self._scope, position)
+        """Those that count for themselves cannot go on without it; what others have to do now and then is tried again the next time."""
+        for subscriber in self._attending:
+            self._check()
+            try:
+                yield from subscriber.attend(self._scope, position)
+            except LeaseLost:
+                raise
+            except StatorError as error:
+                if subscriber.name in self._exact_names:
+                    raise
+                log.warning("%s could not do what was due: %s", subscriber.name, error)
 
     def run(self, records: Sequence[Record]) -> Work[Handled]:
         if self._marks is None:
@@ -139,29 +155,35 @@ class Handling:
         return left
 
     def _tried(self, subscriber: Subscriber, records: list[Record], handled: Handled) -> Work[list[Failure]]:
-        """Handle them; what fails is tried again. The keys that failed for good."""
-        attempt = 0
+        """Handle them; what fails is tried again. The keys that failed for good.
+
+        Attempts are counted for each change: one that only waits, because something is away, was not tried.
+        """
+        attempts: Counter[tuple[str, str, str]] = Counter()
+        hopeless: list[Failure] = []
         while records:
             self._check()
             failures = yield from subscriber.handle(records, self._scope)
-            if not failures:
-                return []
-            is_outage = all(isinstance(failure.error, _OUTAGES) for failure in failures)
-            attempt += not is_outage
-            if attempt >= self._options.max_attempts:
-                return failures
+            again: list[Failure] = []
+            for failure in failures:
+                change = (failure.record.table, failure.record.key, failure.record.sequence)
+                attempts[change] += not isinstance(failure.error, _OUTAGES)
+                (hopeless if attempts[change] >= self._options.max_attempts else again).append(failure)
+            if not again:
+                break
             handled.retried += 1
+            most = max(attempts[each.record.table, each.record.key, each.record.sequence] for each in again)
             pause = self._scope.context.backoff(
-                max(attempt, 1), self._options.backoff_seconds, self._options.max_backoff_seconds
+                max(most, 1), self._options.backoff_seconds, self._options.max_backoff_seconds
             )
-            first = failures[0]
+            first = again[0]
             log.warning(
                 "%s failed for %s of %s (%s: %s), and is tried again in %.2f seconds",
                 subscriber.name, first.record.key, first.record.table, type(first.error).__name__, first.error, pause,
             )  # fmt: skip
             yield Pause(pause)
-            records = _remaining(records, failures)
-        return []
+            records = _remaining(records, again)
+        return hopeless
 
     def _park(
         self, mark: str, parked: _Parked, batch: Sequence[Record], counted: _Counted, handled: Handled

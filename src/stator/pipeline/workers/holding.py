@@ -12,7 +12,7 @@ from stator.pipeline.workers.handling import Handled, Handling
 from stator.pipeline.workers.leases import Lease, LeaseTable
 from stator.pipeline.workers.options import RETENTION_SECONDS, WorkerOptions
 from stator.pipeline.workers.parking import Parking
-from stator.pipeline.workers.subscribers import Scope, Subscriber
+from stator.pipeline.workers.subscribers import Scope, Subscriber, of_table
 from stator.tables.context import Context
 from stator.tables.work import Pause, Work
 
@@ -93,7 +93,8 @@ class Holder(ABC):
             label,
             lambda: tools.leases.check(self.held()),
         )
-        self.handling = Handling(tools.subscribers, tools.parking, tools.options, scope, self.held)
+        mine = of_table(tools.subscribers, lease.table, tools.context)
+        self.handling = Handling(mine, tools.parking, tools.options, scope, self.held)
 
     # -- from outside
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.errors import ConfigurationError
 from stator.pipeline.workers.change import Record, read_record
-from stator.pipeline.workers.subscribers import Scope, exact_ones
+from stator.pipeline.workers.subscribers import Scope, exact_ones, tables_of
 from stator.tables.context import Context
 from stator.tables.db import Db
 from stator.tables.work import Work
@@ -29,7 +29,7 @@ LambdaHandler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 def lambda_handler(app: StreamApp, db: Db) -> LambdaHandler:
     if exact := exact_ones(app.subscribers):
         raise ConfigurationError(
-            f"{exact[0].name} is a view, and Lambda does not say which shard a change is from",
+            f"{exact[0].name} counts changes by their shards, and Lambda does not say which one a change is from",
             hint="run its app with `stator work`; handlers and sinks of another app may run on Lambda",
         )
 
@@ -45,7 +45,7 @@ def _read(raw: Mapping[str, Any], context: Context) -> Record:
     arn = str(raw.get("eventSourceARN", ""))
     name = arn.partition(":table/")[2].partition("/")[0]
     tables = context.schema.tables
-    table = name if name in tables else next(iter(tables))
+    table = name if name in tables or name == context.schema.place.table else next(iter(tables))
     return read_record(raw, table, "")
 
 
@@ -54,7 +54,8 @@ def _handled(app: StreamApp, context: Context, records: list[Record]) -> Work[st
     scope = Scope(context, app.name, "", 0, lambda: None)
     failed: str | None = None
     for subscriber in app.subscribers:
-        wanted = [record for record in records if subscriber.wants(record, context)]
+        tables = tables_of(subscriber, context)
+        wanted = [record for record in records if record.table in tables and subscriber.wants(record, context)]
         for failure in (yield from subscriber.handle(wanted, scope)) if wanted else ():
             log.error(
                 "%s failed for %s: %s", subscriber.name, failure.record.key, failure.error, exc_info=failure.error

@@ -15,6 +15,7 @@ from stator.model.values import Item
 from stator.patterns.listing import prefix_query, query_all
 from stator.tables.context import Context
 from stator.tables.expressions import Expressions
+from stator.tables.schema import Place
 from stator.tables.work import Call, Work
 
 OLDEST: Final = "TRIM_HORIZON"
@@ -23,6 +24,7 @@ END: Final = "END"
 SNAPSHOT: Final = "SNAPSHOT"
 FIRST: Final = "FIRST"
 _LABEL: Final = "stream lease"
+_WORK: Final = "WORK#"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class LeaseTable:
     def __init__(self, context: Context, group: str, lease_seconds: float, drift_seconds: float) -> None:
         self._context = context
         self._place = context.schema.place
-        self._partition = f"WORK#{group}"
+        self._partition = f"{_WORK}{group}"
         self.lease_seconds = lease_seconds
         self.drift_seconds = drift_seconds
 
@@ -270,6 +272,11 @@ class LeaseTable:
 
     def _key(self, lease: Lease) -> Item:
         return self._place.key(self._partition, f"LEASE#{lease.name}")
+
+
+def is_bookkeeping(keys: Item, place: Place) -> bool:
+    """Whether an item of the design's own table is one that workers write for themselves, all the time: a lease, or something parked."""
+    return str(keys.get(place.partition, {}).get("S", "")).startswith(_WORK)
 
 
 def _read_lease(item: Item) -> Lease:

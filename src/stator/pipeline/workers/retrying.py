@@ -8,7 +8,7 @@ from stator.pipeline.workers.app import StreamApp
 from stator.pipeline.workers.leases import LeaseTable
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.parking import ParkedKey, ParkedRecord, Parking
-from stator.pipeline.workers.subscribers import Failure, Scope
+from stator.pipeline.workers.subscribers import Failure, Scope, of_table
 from stator.tables.context import Context
 from stator.tables.work import Work
 
@@ -50,7 +50,7 @@ class Retrying:
 
     def _handled(self, parked: ParkedRecord) -> Work[tuple[str, BaseException] | None]:
         scope = Scope(self._context, self._app.name, parked.record.shard, 0, lambda: None, is_retry=True)
-        for subscriber in self._app.subscribers:
+        for subscriber in of_table(self._app.subscribers, parked.record.table, self._context):
             if subscriber.name in parked.done or not subscriber.wants(parked.record, self._context):
                 continue
             failures: list[Failure] = yield from subscriber.handle([parked.record], scope)

@@ -49,6 +49,9 @@ class SnapshotConsumer(Holder):
         yield from self.give()
 
     def _key_names(self) -> tuple[str, ...]:
+        place = self.context.schema.place
+        if self.lease.table == place.table:
+            return place.partition, place.sort
         plan = self.context.schema.tables[self.lease.table]
         return (plan.partition,) if plan.sort is None else (plan.partition, plan.sort)
 

@@ -69,7 +69,16 @@ class Closing(Protocol):
 
 
 @runtime_checkable
-class ExactSubscriber(Subscriber, Protocol):
+class Attending(Protocol):
+    """A subscriber that has something to do now and then, also while nothing changes."""
+
+    def attend(self, scope: Scope, position: str) -> Work[None]:
+        """Called before a shard's first batch, and every few seconds: everything up to ``position`` has been handled."""
+        ...
+
+
+@runtime_checkable
+class ExactSubscriber(Subscriber, Attending, Protocol):
     """One that counts every change once by itself, in whatever order those of an item come: a view.
 
     It is given every change, also of parked items, before the other subscribers are; each of its failures is of one change alone, and is not tried again
@@ -83,9 +92,21 @@ class ExactSubscriber(Subscriber, Protocol):
         """Raise what is wrong with it, before anything is read."""
         ...
 
-    def attend(self, scope: Scope, position: str) -> Work[None]:
-        """Called before a shard's first batch, and every few seconds: everything up to ``position`` has been handled."""
-        ...
+
+@runtime_checkable
+class OfTables(Protocol):
+    """A subscriber that says which tables it is for. Others are for those of the design's entities."""
+
+    def tables(self, context: Context) -> Sequence[str]: ...
+
+
+def tables_of(subscriber: Subscriber, context: Context) -> Sequence[str]:
+    return subscriber.tables(context) if isinstance(subscriber, OfTables) else tuple(context.schema.tables)
+
+
+def of_table(subscribers: Sequence[Subscriber], table: str, context: Context) -> list[Subscriber]:
+    """Those that get the changes of a table."""
+    return [each for each in subscribers if table in tables_of(each, context)]
 
 
 def exact_ones(subscribers: Sequence[Subscriber]) -> list[ExactSubscriber]:

@@ -6,10 +6,10 @@ The lag is not what a worker said last, which a dead one says for ever: the stre
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from stator.errors import ResourceNotFound, ServiceError, TrimmedDataAccess
-from stator.pipeline.workers.leases import OLDEST, SNAPSHOT, Group, Lease, LeaseTable
+from stator.pipeline.workers.iterators import Iterator, iterator_at
+from stator.pipeline.workers.leases import SNAPSHOT, Group, Lease, LeaseTable, is_bookkeeping
 from stator.pipeline.workers.lineage import is_ready
 from stator.pipeline.workers.options import RETENTION_SECONDS, WorkerOptions
 from stator.pipeline.workers.parking import Parking
@@ -17,6 +17,7 @@ from stator.tables.context import Context
 from stator.tables.work import Call, Gather, Work, gathered
 
 _LABEL = "stream"
+_MANY = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +75,30 @@ class Watching:
         return ShardState(lease.table, lease.shard, owner, waiting, lag, lease.lost)
 
     def _lag(self, lease: Lease, now: float) -> Work[float]:
-        request: dict[str, Any] = {"StreamArn": lease.stream, "ShardId": lease.shard}
-        if lease.position == OLDEST:
-            request["ShardIteratorType"] = OLDEST
-        elif lease.position.startswith("AT:"):
-            request |= {"ShardIteratorType": "AT_TIMESTAMP", "Timestamp": int(float(lease.position[3:]))}
-        else:
-            request |= {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": lease.position}
         try:
-            reply = yield Call("GetShardIterator", request, _LABEL)
-            page = yield Call("GetRecords", {"ShardIterator": reply["ShardIterator"], "Limit": 1}, _LABEL)
+            found = yield from iterator_at(lease.stream, lease.shard, lease.position, _LABEL)
+            first = yield from self._first(found, lease)
         except (TrimmedDataAccess, ResourceNotFound):
             return RETENTION_SECONDS
-        except ServiceError:  # a kind of iterator that is not known there, or throttling: what the worker said last
+        except ServiceError:  # throttling: what the worker said last
             return lease.lag_seconds
-        records = page["Records"]
-        return max(0.0, now - float(records[0]["dynamodb"]["ApproximateCreationDateTime"])) if records else 0.0
+        return 0.0 if first is None else max(0.0, now - first)
+
+    def _first(self, iterator: Iterator, lease: Lease) -> Work[float | None]:
+        """When the first change after a position was made; None if there is none."""
+        place = self._context.schema.place
+        is_own = lease.table == place.table
+        following: str | None = iterator.text
+        while following is not None:
+            # Most often the first record is the one. Where some are left out, it is looked for further on.
+            limit = _MANY if iterator.skip_before or is_own else 1
+            page = yield Call("GetRecords", {"ShardIterator": following, "Limit": limit}, _LABEL)
+            bodies = [record["dynamodb"] for record in page["Records"]]
+            for body in bodies:
+                at = float(body["ApproximateCreationDateTime"])
+                if at >= iterator.skip_before and not (is_own and is_bookkeeping(body["Keys"], place)):
+                    return at
+            if not bodies:
+                return None
+            following = page.get("NextShardIterator")
+        return None

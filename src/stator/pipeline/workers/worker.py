@@ -26,7 +26,7 @@ from stator.pipeline.workers.lineage import StreamInfo, first_beginning, forgett
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.parking import Parking
 from stator.pipeline.workers.snapshot import SnapshotConsumer
-from stator.pipeline.workers.subscribers import exact_ones
+from stator.pipeline.workers.subscribers import exact_ones, tables_of
 from stator.tables.context import Context
 from stator.tables.work import Call, Gather, Pause, Work
 
@@ -52,7 +52,7 @@ class Worker:
             )
         for each in exact:
             each.prepare(context)
-        self._needs_images = bool(exact)
+        self._needs_images = {table for each in exact for table in tables_of(each, context)}
         self._context = context
         self._app = app
         self.name = name
@@ -155,15 +155,18 @@ class Worker:
                     f"{table} has no stream", hint='db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES")) makes one'
                 )
             shown = described["Table"]["StreamSpecification"].get("StreamViewType")
-            if self._needs_images and shown != "NEW_AND_OLD_IMAGES":
+            if table in self._needs_images and shown != "NEW_AND_OLD_IMAGES":
                 raise StreamMissing(
-                    f"the stream of {table} shows {shown}, and views need both images",
+                    f"the stream of {table} shows {shown}, and views and roll-ups need both images",
                     hint="switch it off and on again with StreamViewType NEW_AND_OLD_IMAGES",
                 )
             self._streams[table] = yield from self._list_shards(table, arn)
 
     def _tables(self) -> list[str]:
-        return [table.name for table in self._context.schema.plan.tables]
+        """Those that somebody wants the changes of."""
+        wanted = {table for each in self._app.subscribers for table in tables_of(each, self._context)}
+        schema = self._context.schema
+        return [table for table in (*schema.tables, schema.place.table) if table in wanted]
 
     def _list_shards(self, table: str, arn: str) -> Work[StreamInfo]:
         pages: list[dict[str, Any]] = []

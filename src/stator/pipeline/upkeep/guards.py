@@ -1,0 +1,79 @@
+"""``app.release_guards()``: when an item with unique values is deleted past the data layer, by its time to live or by another program, its guards go, too.
+
+A guard is deleted in one transaction with a check that its item is not there: one that was made again has the guard by right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from stator.errors import ConditionFailed, ImageNotShown, ItemExists, LeaseLost, StatorError, TransactionFailed
+from stator.model.values import Item
+from stator.pipeline.workers.change import Record
+from stator.pipeline.workers.subscribers import Failure, Scope
+from stator.tables.context import Context
+from stator.tables.expressions import Expressions
+from stator.tables.schema import EntityMap
+from stator.tables.sending import send_all
+from stator.tables.statements import Statement
+from stator.tables.uniques import OWNER, guard_delete, guard_key, owner_of, unique_value
+from stator.tables.work import Call, Work
+
+_LABEL = "release guards"
+
+
+class GuardReleaser:
+    name = _LABEL
+
+    def __init__(self, entities: tuple[type[Any], ...]) -> None:
+        self._entities = entities
+
+    def wants(self, record: Record, context: Context) -> bool:
+        if record.kind != "REMOVE":
+            return False
+        of = context.schema.of_item(record.image, record.table)
+        return of is not None and of.cls in self._entities
+
+    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
+        failures: list[Failure] = []
+        for record in records:
+            scope.check()
+            try:
+                yield from _released(record, scope.context)
+            except LeaseLost:
+                raise
+            except StatorError as error:
+                failures.append(Failure(record, error))
+        return failures
+
+
+def _released(record: Record, context: Context) -> Work[None]:
+    if record.old is None:
+        raise ImageNotShown("OLD_IMAGE")
+    of = context.schema.of_item(record.old, record.table)
+    assert of is not None
+    place = context.schema.place
+    for name in of.unique:
+        value = unique_value(of, name, record.old)
+        if value is None:
+            continue
+        request = {"TableName": place.table, "Key": guard_key(place, of, name, value), "ConsistentRead": True}
+        guard = (yield Call("GetItem", request, _LABEL)).get("Item")
+        if guard is None or guard[OWNER] != owner_of(record.keys):
+            continue
+        statements = [guard_delete(place, of, name, value, record.keys), _absent(of, record.keys)]
+        try:
+            yield from send_all(context, statements, _LABEL)
+        except TransactionFailed as failed:
+            if any(not isinstance(error, ConditionFailed) for _, _, error in failed.failures):
+                raise  # else the value is another's by now, or the item is there again
+
+
+def _absent(of: EntityMap, key: Item) -> Statement:
+    written = Expressions()
+    condition = f"attribute_not_exists({written.name(of.table.partition)})"
+    request = {"TableName": of.table.name, "Key": key, "ConditionExpression": condition}
+    return Statement(
+        "ConditionCheck", written.into(request), f"no {of.name}", lambda item: ItemExists(f"the {of.name} is there", item=item)
+    )  # fmt: skip

@@ -1,0 +1,56 @@
+"""``app.refresh(links)``: copies in links follow the entities they are copies of, and links of a deleted entity are deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from stator.errors import LeaseLost, StatorError
+from stator.patterns.links import Links
+from stator.pipeline.upkeep.making import Making
+from stator.pipeline.workers.change import Change, Record
+from stator.pipeline.workers.subscribers import Failure, Scope, lanes, typed_all
+from stator.tables.context import Context
+from stator.tables.work import Work
+
+AnyLinks = Links[Any, Any, Any]
+
+
+class LinkRefresher:
+    """It copies what is stored, not what the change shows: a change that comes again or late does no harm."""
+
+    def __init__(self, links: AnyLinks | Callable[[Any], AnyLinks], name: str | None) -> None:
+        self._links: Making[AnyLinks] = Making(links, Links, "links")
+        self.name = self._links.name(name)
+
+    def wants(self, record: Record, context: Context) -> bool:
+        if record.kind == "INSERT":
+            return False
+        of = context.schema.of_item(record.image, record.table)
+        return of is not None and self._links.of(context).is_end(of.cls)
+
+    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
+        links = self._links.of(scope.context)
+        changes = yield from typed_all(records, scope.context)
+        failures: list[Failure] = []
+        for lane in lanes(records):
+            scope.check()
+            for record in lane:
+                try:
+                    entity = _changed(links, changes[id(record)])
+                    if entity is None:
+                        continue
+                    yield from links.settle.work(entity)
+                except LeaseLost:
+                    raise
+                except StatorError as error:
+                    failures.append(Failure(record, error))
+                break  # the later changes of the item are in what is stored, or were when this one was
+        return failures
+
+
+def _changed(links: AnyLinks, change: Change[Any]) -> Any:
+    """The entity, if its links have to follow; None if not."""
+    if change.kind == "REMOVE":
+        return change.old
+    return change.new if links.copies_changed(change.old, change.new) else None

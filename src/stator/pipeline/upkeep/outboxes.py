@@ -1,0 +1,102 @@
+"""``app.relay(outbox, to=...)``: messages of an Outbox are delivered as soon as they are written.
+
+The stream only wakes the relay: that a message waits stands in the table. So nothing here fails a change. What cannot be delivered now is tried again by the outbox's own
+rules, when the relay looks at all shards every few seconds; a message that a crash left, or that the stream had before the app began, is found the same way.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+import orjson
+
+from stator.errors import ConfigurationError, LeaseLost, StatorError
+from stator.model.values import Item
+from stator.patterns.outbox import Outbox
+from stator.patterns.outbox_items import Message
+from stator.pipeline.sinks.change_sink import Message as SinkMessage
+from stator.pipeline.sinks.events import time_text
+from stator.pipeline.sinks.sink import Sink
+from stator.pipeline.upkeep.making import Making
+from stator.pipeline.workers.change import Change, Record
+from stator.pipeline.workers.subscribers import Failure, Scope, finished
+from stator.tables.context import Context
+from stator.tables.work import Work
+
+log = logging.getLogger("stator.workers")
+
+AnyOutbox = Outbox[Any]
+Receiver = Callable[[Message], Any] | Sink
+_LOOK_SECONDS: Final = 5.0
+
+
+class OutboxRelay:
+    def __init__(self, outbox: AnyOutbox | Callable[[Any], AnyOutbox], to: Receiver, name: str | None) -> None:
+        if not isinstance(to, Sink) and not callable(to):
+            raise ConfigurationError(f"to={to!r} delivers nothing", hint="a function that takes a message, or a sink")
+        self._outbox: Making[AnyOutbox] = Making(outbox, Outbox, "outbox")
+        self._to = to
+        self.name = self._outbox.name(name)
+        self._lock = threading.Lock()
+        self._look_at = 0.0
+
+    def tables(self, context: Context) -> Sequence[str]:
+        return (context.schema.place.table,)
+
+    def wants(self, record: Record, context: Context) -> bool:
+        return record.kind == "INSERT" and self._outbox.of(context).shard_of_item(record.keys) is not None
+
+    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
+        outbox = self._outbox.of(scope.context)
+        found = {outbox.shard_of_item(record.keys) for record in records}
+        yield from self._relayed(outbox, scope, sorted(shard for shard in found if shard is not None))
+        return []
+
+    def attend(self, scope: Scope, position: str) -> Work[None]:
+        now = scope.context.now()
+        with self._lock:
+            is_due, self._look_at = now >= self._look_at, max(self._look_at, now)
+            if is_due:
+                self._look_at = now + _LOOK_SECONDS
+        if is_due:
+            yield from self._relayed(self._outbox.of(scope.context), scope, None)
+
+    def _relayed(self, outbox: AnyOutbox, scope: Scope, shards: list[int] | None) -> Work[None]:
+        scope.check()
+        try:
+            result = yield from outbox.relaying(partial(self._send, outbox.name), shards=shards)
+        except LeaseLost:
+            raise
+        except StatorError as error:
+            log.warning("%s could not relay, and tries again in %g seconds: %s", self.name, _LOOK_SECONDS, error)
+            return
+        if result.busy:  # another relay has read past what came just now, perhaps
+            with self._lock:
+                self._look_at = min(self._look_at, scope.context.now() + 1.0)
+
+    def _send(self, outbox: str, message: Message) -> None:
+        if not isinstance(self._to, Sink):
+            finished(self._to(message))
+            return
+        refusals = self._to.send([_for_sink(outbox, message)])
+        if refusals:
+            raise refusals[0].error
+
+    def close(self) -> None:
+        if isinstance(self._to, Sink):
+            self._to.close()
+
+
+def _for_sink(outbox: str, message: Message) -> SinkMessage:
+    """Sinks send changes: a message is one that was inserted into a table with the outbox's name."""
+    content = {"id": message.id, "topic": message.topic, "key": message.key, "body": message.body}
+    keys: Item = {"id": {"S": message.id}}
+    item: Item = {**keys, "topic": {"S": message.topic}}
+    moment = message.position.partition("#")[0]
+    record = Record(outbox, "INSERT", keys, None, item, moment, message.id, message.added, False, "", {})
+    body = orjson.dumps({**content, "time": time_text(message.added)})
+    return SinkMessage(Change(record, None), message.key or message.id, message.id, body)

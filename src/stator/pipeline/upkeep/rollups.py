@@ -1,0 +1,92 @@
+"""``app.roll_up(series)``: the roll-ups of a Series that has ``rollups_from="stream"``, each change of a reading counted once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import DecimalException
+from functools import partial
+from typing import Any, Final
+
+from stator.errors import ConfigurationError, ImageNotShown, StatorError
+from stator.patterns.rollup import RollupKey
+from stator.patterns.rollup_changes import Numbered, RollupChanges, RollupUpdates
+from stator.patterns.series import Series
+from stator.pipeline.upkeep.making import Making
+from stator.pipeline.workers.change import Record
+from stator.pipeline.workers.subscribers import Failure, Scope
+from stator.pipeline.workers.trying import steadily
+from stator.tables.context import Context
+from stator.tables.work import Gather, Work, gathered
+
+AnySeries = Series[Any, Any]
+_SIDE_BY_SIDE: Final = 16
+_SEQUENCE_DIGITS: Final = 40
+
+
+class RollupKeeper:
+    is_exact = True
+
+    def __init__(self, series: AnySeries | Callable[[Any], AnySeries], name: str | None) -> None:
+        self._series: Making[AnySeries] = Making(series, Series, "series")
+        self.name = self._series.name(name)
+
+    def tables(self, context: Context) -> Sequence[str]:
+        return (context.schema.place.table,)
+
+    def prepare(self, context: Context) -> None:
+        series = self._series.of(context)
+        if series.rollups_from != "stream":
+            raise ConfigurationError(
+                f"the roll-ups of {series.name} are kept with each write", hint='make the Series with rollups_from="stream"'
+            )  # fmt: skip
+        if not series.has_rollups:
+            raise ConfigurationError(
+                f"{series.name} has no roll-ups", hint="make the Series with rollups=[Rollup(...)]"
+            )
+        if series.layout.table_per is not None:
+            raise ConfigurationError(
+                f"{series.name} has a table for each {series.layout.table_per}, whose streams nobody follows",
+                hint='leave table_per= out, or keep the roll-ups with each write: rollups_from="write"',
+            )
+
+    def wants(self, record: Record, context: Context) -> bool:
+        return self._series.of(context).changes.is_reading(record.image)
+
+    def attend(self, scope: Scope, position: str) -> Work[None]:
+        """There is nothing to do without a change."""
+        yield from ()
+
+    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
+        changes = self._series.of(scope.context).changes
+        found: dict[RollupKey, list[Numbered]] = {}
+        failures: list[Failure] = []
+        for record in records:
+            try:
+                updates = _updates(changes, record)
+            except (StatorError, DecimalException) as error:  # it does not decode, or its field is no number
+                failures.append(Failure(record, error))
+                continue
+            if scope.is_retry:
+                # Others of its shard have been counted since, so its number says nothing: it is counted by its name.
+                name = f"{record.shard}#{record.sequence}"
+                yield from steadily(scope.context, scope.check, partial(changes.apply, updates, name))
+                continue
+            sequence = record.sequence.rjust(_SEQUENCE_DIGITS, "0")
+            for key, difference in updates.items():
+                found.setdefault(key, []).append(Numbered(sequence, difference))
+        parts = [
+            steadily(scope.context, scope.check, partial(changes.add, key, numbered, scope.shard))
+            for key, numbered in found.items()
+        ]
+        for at in range(0, len(parts), _SIDE_BY_SIDE):
+            gathered((yield Gather(parts[at : at + _SIDE_BY_SIDE])))
+        return failures
+
+
+def _updates(changes: RollupChanges, record: Record) -> RollupUpdates:
+    if (record.kind != "INSERT" and record.old is None) or (record.kind != "REMOVE" and record.new is None):
+        raise ImageNotShown("NEW_AND_OLD_IMAGES")
+    if record.kind == "REMOVE" and record.by_service:
+        return {}  # its time was over: roll-ups outlive readings
+    # What had expired when the change was made, not now: the same whenever it is looked at.
+    return changes.differences((record.old, record.new), record.at, record.at)

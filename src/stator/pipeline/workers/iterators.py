@@ -1,0 +1,45 @@
+"""An iterator at a position of a shard: the one place that knows how positions (leases.py) are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from stator.errors import ResourceNotFound, ServiceError, SlowDown
+from stator.pipeline.workers.leases import OLDEST
+from stator.tables.work import Call, Work
+
+_AT = "AT:"
+
+
+@dataclass(frozen=True, slots=True)
+class Iterator:
+    """``skip_before`` is a moment: records from before it are to be left out."""
+
+    text: str
+    skip_before: float = 0.0
+
+
+def iterator_at(stream: str, shard: str, position: str, label: str) -> Work[Iterator]:
+    """Raises TrimmedDataAccess when what follows the position is gone, ResourceNotFound when the shard is."""
+    shown: dict[str, Any] = {"StreamArn": stream, "ShardId": shard}
+    oldest = {**shown, "ShardIteratorType": OLDEST}
+    if position == OLDEST:
+        return (yield from _asked(oldest, label))
+    if not position.startswith(_AT):
+        after = {**shown, "ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": position}
+        return (yield from _asked(after, label))
+    second = int(float(position.removeprefix(_AT)))
+    try:
+        return (yield from _asked({**shown, "ShardIteratorType": "AT_TIMESTAMP", "Timestamp": second}, label))
+    except ServiceError as refused:
+        if isinstance(refused, (SlowDown, ResourceNotFound)):
+            raise
+    # That kind of iterator is not known everywhere (not to DynamoDB Local): from the oldest on, leaving out what came before.
+    found = yield from _asked(oldest, label)
+    return Iterator(found.text, float(second))
+
+
+def _asked(request: dict[str, Any], label: str) -> Work[Iterator]:
+    reply = yield Call("GetShardIterator", request, label)
+    return Iterator(str(reply["ShardIterator"]))
