@@ -64,7 +64,7 @@ the facts a caller needs stand as attributes.
     |   +-- ReplyDamaged                  the answer is not what was sent: its checksum differs
     |   +-- OutcomeUnknown                a write that may or may not have happened, and would count twice if sent again
     |   +-- DeadlineExceeded              the time given to a call is over
-    +-- CredentialsMissing                no AWS credentials were found where boto3 looks for them
+    +-- CredentialsMissing                no AWS credentials where boto3 looks for them, or those there cannot be got
     +-- RequestRefused                    the data layer does not send what could not be right
     |   +-- CursorRefused                 a cursor that is damaged, or of another query
     |   +-- UpdateRefused                 an update that would leave an item's keys wrong
