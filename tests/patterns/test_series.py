@@ -28,7 +28,8 @@ from stator.errors import (
 from stator.patterns.series import Series
 from stator.tables.db import Db
 from tests.client.scripted import Connection, ok, refuse, scripted
-from tests.patterns.faults import crash_everywhere, with_faults
+from tests.patterns.crashing import Form, crash_everywhere
+from tests.patterns.faults import with_faults
 from tests.patterns.meters import T0, Event, Reading, reading
 from tests.tables.shop import shop
 from tests.targets import Target
@@ -336,7 +337,7 @@ def test_a_table_that_another_process_dropped_is_made_again() -> None:
     assert one.latest("s1", 5) == [reading(4), reading(3)]
 
 
-def test_dropping_survives_a_crash() -> None:
+def test_dropping_survives_a_crash(form: Form) -> None:
     db = connect(shop())
     readings = series(db, bucket="day", shards=1, table_per="day")
 
@@ -348,29 +349,32 @@ def test_dropping_survives_a_crash() -> None:
         for day in range(3):
             readings.add(reading(day * 1440))
 
+    def drop(dying: Any) -> Any:
+        mine = series(dying, bucket="day", shards=1, table_per="day")
+        return mine.drop_before(date(2027, 1, 1), confirm=True)
+
     fill()
-    crashes = crash_everywhere(db, lambda: readings.drop_before(date(2027, 1, 1), confirm=True), fill)
-    assert crashes >= 8
+    assert crash_everywhere(db, drop, fill, form=form) >= 8
 
 
 # --- crashes, wrong input -----------------------------------------------------------------------------------
 
 
-def test_adding_survives_a_crash_at_every_call() -> None:
+def test_adding_survives_a_crash_at_every_call(form: Form) -> None:
     db = connect(shop())
     number = 0
 
-    def add() -> None:
-        series(db, shards="adaptive", name=f"n{number}").add(reading(number))
+    def add(dying: Any) -> Any:
+        return series(dying, shards="adaptive", name=f"n{number}").add(reading(number))
 
     def again() -> None:
         nonlocal number
-        add()
+        add(db)
         mine = series(db, shards="adaptive", name=f"n{number}")
         assert mine.latest("s1", 9) == [reading(number)] and mine.count("s1") == 1
         number += 1
 
-    assert crash_everywhere(db, add, again) >= 6
+    assert crash_everywhere(db, add, again, form=form) >= 6
 
 
 def test_what_cannot_be_written_is_named(target: Target) -> None:
