@@ -8,6 +8,7 @@ the facts a caller needs stand as attributes.
     +-- ServiceError                      an answer DynamoDB gives
     |   +-- ValidationFailed              ValidationException
     |   |   +-- ValueFailed               the same, about an attribute value
+    |   |   +-- PathMissing               an update of something inside an item that the item does not have
     |   +-- SerializationFailed           SerializationException
     |   +-- UnknownOperation              UnknownOperationException
     |   +-- AccessDenied                  AccessDeniedException
@@ -167,6 +168,15 @@ class ValueFailed(ValidationFailed):
     def __init__(self, message: str, *, older: str) -> None:
         super().__init__(message)
         self.older = older
+
+
+class PathMissing(ValidationFailed):
+    """``paths`` are those of the update that need something of the stored item, and it has not got it for at least one of them."""
+
+    def __init__(self, message: str, *, entity: str = "", paths: tuple[str, ...] = (), hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.entity = entity
+        self.paths = paths
 
 
 class SerializationFailed(ServiceError):
