@@ -8,6 +8,7 @@ the facts a caller needs stand as attributes.
     +-- ServiceError                      an answer DynamoDB gives
     |   +-- ValidationFailed              ValidationException
     |   |   +-- ValueFailed               the same, about an attribute value
+    |   |   +-- PathMissing               an update of something inside an item that the item does not have
     |   +-- SerializationFailed           SerializationException
     |   +-- UnknownOperation              UnknownOperationException
     |   +-- AccessDenied                  AccessDeniedException
@@ -64,7 +65,7 @@ the facts a caller needs stand as attributes.
     |   +-- ReplyDamaged                  the answer is not what was sent: its checksum differs
     |   +-- OutcomeUnknown                a write that may or may not have happened, and would count twice if sent again
     |   +-- DeadlineExceeded              the time given to a call is over
-    +-- CredentialsMissing                no AWS credentials were found where boto3 looks for them
+    +-- CredentialsMissing                no AWS credentials where boto3 looks for them, or those there cannot be got
     +-- RequestRefused                    the data layer does not send what could not be right
     |   +-- CursorRefused                 a cursor that is damaged, or of another query
     |   +-- UpdateRefused                 an update that would leave an item's keys wrong
@@ -167,6 +168,15 @@ class ValueFailed(ValidationFailed):
     def __init__(self, message: str, *, older: str) -> None:
         super().__init__(message)
         self.older = older
+
+
+class PathMissing(ValidationFailed):
+    """``paths`` are those of the update that need something of the stored item, and it has not got it for at least one of them."""
+
+    def __init__(self, message: str, *, entity: str = "", paths: tuple[str, ...] = (), hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.entity = entity
+        self.paths = paths
 
 
 class SerializationFailed(ServiceError):

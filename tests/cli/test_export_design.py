@@ -31,8 +31,13 @@ def test_the_export_goes_to_stdout_or_into_a_file(folder: Path, tool: str) -> No
     assert (folder / "export").read_text(encoding="utf-8") == printed.stdout
 
 
-def test_the_boto3_script_makes_the_tables_on_a_server(folder: Path) -> None:
-    stator_in(folder, "export-design", "boto3", "--out", "create_tables.py")
+@pytest.mark.parametrize(
+    ("options", "made"),
+    [([], ["shop"]), (["--with-patterns"], ["shop", "shop-stator"])],
+    ids=["plain", "with-patterns"],
+)
+def test_the_boto3_script_makes_the_tables_on_a_server(folder: Path, options: list[str], made: list[str]) -> None:
+    stator_in(folder, "export-design", "boto3", "--out", "create_tables.py", *options)
     with Serving() as server:
         environment = ENVIRONMENT | {
             "AWS_ENDPOINT_URL_DYNAMODB": str(server.facts["url"]),
@@ -48,7 +53,7 @@ def test_the_boto3_script_makes_the_tables_on_a_server(folder: Path) -> None:
             text=True,
             timeout=60,
         )
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "shop is made\n", "")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "".join(f"{name} is made\n" for name in made), "")
 
 
 def test_a_policy_can_be_of_some_patterns_in_one_account(folder: Path) -> None:

@@ -108,6 +108,32 @@ def test_what_is_different_is_said_with_what_to_do(address: str, tmp_path: Path)
     assert run(tmp_path, "diff", "--live", address, "--prefix", "prod-").returncode == 0
 
 
+def test_the_table_of_guards_and_patterns_is_compared_where_it_is_needed_or_asked_for(
+    address: str, tmp_path: Path
+) -> None:
+    run(tmp_path, "infer", address, "prod-shop", "--out", "design.py")
+    assert run(tmp_path, "diff", "--live", address).returncode == 0
+    asked = run(tmp_path, "diff", "--live", address, "--with-patterns", "--json")
+    [missing] = json.loads(asked.stdout)["differences"]
+    assert (asked.returncode, missing["severity"], missing["where"]) == (1, "missing", "prod-shop-stator")
+    design = tmp_path / "design.py"
+    text = design.read_text()
+    assert "    email: str\n" in text
+    first = "from __future__ import annotations\n"
+    marked = text.replace("    email: str\n", "    email: str = unique()\n")
+    design.write_text(marked.replace(first, f"{first}from stator import unique\n"))
+    needed = run(tmp_path, "diff", "--live", address)
+    assert needed.returncode == 1, needed.stderr
+    assert "prod-shop-stator: there is no such table" in needed.stdout
+    name = next(line.partition(" = ")[0] for line in text.splitlines() if " = Design(" in line)
+    script = f"from stator import connect; import design; connect(design.{name}, {address!r}).ensure()"
+    made = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert made.returncode == 0, made.stderr
+    same = run(tmp_path, "diff", "--live", address)
+    assert same.returncode == 0, same.stdout
+    assert "prod-shop, prod-shop-stator" in same.stdout
+
+
 def test_an_export_file_will_do(tmp_path: Path) -> None:
     lines = "".join(json.dumps({"Item": item}) + "\n" for item in items())
     (tmp_path / "shop.json.gz").write_bytes(gzip.compress(lines.encode()))

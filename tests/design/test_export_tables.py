@@ -16,10 +16,12 @@ from typing import Any
 import pytest
 
 from stator.design.design import Design
-from stator.design.entity import Entity
+from stator.design.drift import table_drift
+from stator.design.entity import Entity, info
 from stator.design.export import TARGETS, export
 from stator.design.export.source import Source, camel, snake
 from stator.design.markers import ident, ttl
+from stator.design.own_table import own_table, unique_fields
 from stator.engine import Engine
 from stator.errors import DesignError
 
@@ -46,7 +48,7 @@ def test_the_same_design_gives_the_same_text_and_names_every_table_and_index(tar
     text = text_of(source, target)
     assert text == text_of(source, target)
     assert text.endswith("\n") and not text.endswith("\n\n")
-    for table in source.plan.tables:
+    for table in source.plan.tables if target == "iam" else source.tables:
         assert table.name in text
         if target != "iam":
             assert all(f'"{index.name}"' in text for index in table.indexes)
@@ -102,6 +104,30 @@ def test_names_fit_the_languages(name: str, as_camel: str, as_snake: str) -> Non
     assert (camel(name), snake(name)) == (as_camel, as_snake)
 
 
+# --- the table beside them ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", [each for each in TARGETS if each != "iam"])
+def test_the_table_of_guards_and_patterns_is_there_where_it_is_needed_or_asked_for(target: str) -> None:
+    social, shop = sources()["social"].design, sources()["shop"].design
+    assert "social-stator" not in export(social, target).text
+    assert "social-stator" in export(social, target, with_patterns=True).text
+    assert "shop-stator" in export(shop, target).text
+    assert export(shop, target, with_patterns=True).text == export(shop, target).text
+
+
+def test_it_is_the_table_that_the_data_layer_makes() -> None:
+    from stator import connect
+
+    design = sources()["shop"].design
+    with Engine.open() as engine:
+        connect(design, engine).close()
+        made = engine.call("DescribeTable", {"TableName": "shop-stator"})["Table"]
+        expiry = engine.call("DescribeTimeToLive", {"TableName": "shop-stator"})["TimeToLiveDescription"]
+        assert table_drift(own_table("shop"), made) == []
+        assert expiry["AttributeName"] == own_table("shop").ttl
+
+
 # --- CloudFormation -----------------------------------------------------------------------------------------
 
 
@@ -111,6 +137,8 @@ def test_cfn_lint_finds_nothing(tmp_path: Path) -> None:
     for name, source in sources().items():
         files.append(tmp_path / f"{name}.json")
         files[-1].write_text(text_of(source, "cloudformation"))
+        files.append(tmp_path / f"{name}-with-patterns.json")
+        files[-1].write_text(export(source.design, "cloudformation", source.plan, with_patterns=True).text)
     ran = subprocess.run(
         [Path(sys.executable).parent / "cfn-lint", "--include-checks", "I", "--", *files],
         capture_output=True,
@@ -122,11 +150,11 @@ def test_cfn_lint_finds_nothing(tmp_path: Path) -> None:
 def test_the_template_makes_the_tables_of_the_plan(source: Source) -> None:
     resources = json.loads(text_of(source, "cloudformation"))["Resources"].values()
     properties = {each["Properties"]["TableName"]: each["Properties"] for each in resources}
-    for request in source.plan.create_table_requests():
-        made = properties[request["TableName"]]
+    assert properties.keys() == {table.name for table in source.tables}
+    for table in source.tables:
+        made = properties[table.name]
         expiry = made.pop("TimeToLiveSpecification", None)
-        assert made == request
-        table = source.plan.table(request["TableName"])
+        assert made == table.create_request()
         assert (expiry and expiry["AttributeName"]) == table.ttl
 
 
@@ -211,8 +239,8 @@ def test_the_cdk_app_compiles_and_declares_the_tables_of_the_plan(
         monkeypatch.setitem(sys.modules, name, module)
     text = text_of(source, "cdk")
     exec(compile(ast.parse(text), "app.py", "exec"), {"__name__": "app"})
-    assert [table["table_name"] for table in recorder.tables] == [table.name for table in source.plan.tables]
-    for made, table in zip(recorder.tables, source.plan.tables):
+    assert [table["table_name"] for table in recorder.tables] == [table.name for table in source.tables]
+    for made, table in zip(recorder.tables, source.tables):
         kinds = dict(table.attributes)
         assert (made["partition_key"].name, made["partition_key"].type) == (table.partition, kinds[table.partition])
         declared = [*made.get("global_secondary_indexes", []), *made.get("local_secondary_indexes", [])]
@@ -242,9 +270,9 @@ def test_the_boto3_script_makes_the_tables_and_does_no_harm_the_second_time(
     module["create_tables"](dynamodb_client)
     module["create_tables"](dynamodb_client)
     lines = capsys.readouterr().out.splitlines()
-    tables = [table.name for table in source.plan.tables]
+    tables = [table.name for table in source.tables]
     assert lines == [f"{name} is made" for name in tables] + [f"{name} is there already" for name in tables]
-    for table in source.plan.tables:
+    for table in source.tables:
         described = dynamodb_client.describe_table(TableName=table.name)["Table"]
         request = table.create_request()
         assert described["KeySchema"] == request["KeySchema"]
@@ -265,7 +293,13 @@ def test_the_workbench_model_has_its_members_and_items_that_fit_the_tables(sourc
         "Author", "DateCreated", "DateLastModified", "Description", "AWSService", "Version",
     }  # fmt: skip
     assert model["ModelMetadata"]["AWSService"] == "Amazon DynamoDB"
-    assert [table["TableName"] for table in model["DataModel"]] == [table.name for table in source.plan.tables]
+    assert [table["TableName"] for table in model["DataModel"]] == [table.name for table in source.tables]
+    own = {} if source.own_table is None else model["DataModel"].pop()
+    assert [facet["KeyAttributeAlias"]["PartitionKeyAlias"] for facet in own.get("TableFacets", ())] == [
+        f"UNIQUE#{info(entity).name}#{field}#{{{field}}}"
+        for entity in source.design.entities
+        for field in unique_fields(entity)
+    ]
     with Engine.open() as engine:
         for request in source.plan.create_table_requests():
             engine.call("CreateTable", request)

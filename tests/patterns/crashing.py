@@ -1,15 +1,26 @@
-"""A process that dies: its connection works for so many calls and then no more."""
+"""A process that dies: its connection works for so many calls and then no more.
+
+What a process does is written once, for a ``Db`` and for an ``AsyncDb``: it makes its pattern objects on the one it is given, and gives back what their operations
+give, or, if it does several things, yields each. What is to be awaited is awaited here.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Generator, Iterator, Mapping
+from typing import Any, Literal
 
 from stator.errors import ServiceError, TransactionCanceled
+from stator.tables.async_db import AsyncDb
+from stator.tables.async_runner import AsyncRunner
 from stator.tables.db import Db
 from stator.tables.runner import Runner
+from stator.tables.transactions import Transaction
 from stator.transport import Transport
+
+Form = Literal["sync", "async"]
 
 
 class Crash(Exception):
@@ -41,26 +52,92 @@ class Crashing:
     def close(self) -> None: ...
 
 
-def crashing(db: Db, calls: int, *, reply_lost: bool) -> Db:
-    """The same tables, through a connection that dies."""
+class Awaited:
+    """A blocking transport for asyncio. Others get their turn before a call is carried out and after it, so that calls made side by side mix."""
+
+    def __init__(self, inner: Transport) -> None:
+        self.inner = inner
+
+    async def call(self, operation: str, request: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        reply = self.inner.call(operation, request, **more)
+        await asyncio.sleep(0)
+        return reply
+
+    async def close(self) -> None: ...
+
+
+def crashing(db: Db, calls: int, *, reply_lost: bool, form: Form = "sync") -> Any:
+    """The same tables, through a connection that dies: a ``Db`` or an ``AsyncDb``."""
     transport = Crashing(db.runner.transport, calls, reply_lost=reply_lost)
+    if form == "async":
+        return AsyncDb(db.context, AsyncRunner(Awaited(transport), db.context.clock))
     return Db(db.context, Runner(transport, db.context.clock, threads=1))
 
 
-def every_crash(db: Db, work: Callable[[Db], Any], step: int = 1) -> Iterator[Db]:
+def finished(doing: Any) -> Any:
+    """What an operation gives, awaited if that is needed; of several, what the last one gave."""
+    if inspect.isgenerator(doing):
+        doing = _one_after_the_other(doing)
+    if not inspect.isawaitable(doing):
+        return doing
+
+    async def wait() -> Any:
+        return await doing
+
+    return asyncio.run(wait())
+
+
+async def _one_after_the_other(doing: Generator[Any, Any, Any]) -> Any:
+    result = None
+    try:
+        result = next(doing)
+        while True:
+            if inspect.isawaitable(result):
+                result = await result
+            result = doing.send(result)
+    except StopIteration:
+        return result
+
+
+def transacted(db: Any, fill: Callable[[Transaction], Any]) -> Any:
+    """A transaction of a ``Db`` or an ``AsyncDb``."""
+
+    async def run() -> None:
+        async with db.transaction() as tx:
+            fill(tx)
+
+    if isinstance(db, AsyncDb):
+        return run()
+    with db.transaction() as tx:
+        fill(tx)
+    return None
+
+
+def every_crash(db: Db, work: Callable[[Any], Any], step: int = 1, *, form: Form = "sync") -> Iterator[Db | AsyncDb]:
     """Run ``work`` again and again, each time dying one call later, before and after the call; ends when it gets through. Between
     the runs the caller puts the tables back."""
     calls = 0
     while True:
         for reply_lost in (False, True):
-            dying = crashing(db, calls, reply_lost=reply_lost)
+            dying = crashing(db, calls, reply_lost=reply_lost, form=form)
             try:
-                work(dying)
+                finished(work(dying))
             except Crash:
                 yield dying
             else:
                 return
         calls += step
+
+
+def crash_everywhere(db: Db, work: Callable[[Any], Any], then: Callable[[], None], *, form: Form) -> int:
+    """``then`` after each crash, and after ``work`` has come through. Gives how many crashes there were."""
+    crashes = 0
+    for _ in every_crash(db, work, form=form):
+        crashes += 1
+        then()
+    then()
+    return crashes
 
 
 def every_item(db: Db) -> list[dict[str, Any]]:

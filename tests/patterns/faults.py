@@ -8,11 +8,6 @@ from typing import Any
 
 from stator.tables.db import Db
 
-
-class Crash(Exception):
-    """The process dies: nobody handles this."""
-
-
 Fault = Callable[[int, str, Mapping[str, Any]], None]
 
 
@@ -51,36 +46,3 @@ def with_faults(db: Db, before: Fault | None = None, after: Fault | None = None)
     made = FaultyTransport(inner.inner if isinstance(inner, FaultyTransport) else inner, before, after)
     db.runner.transport = made
     return made
-
-
-def crash_at(number: int) -> Fault:
-    def fault(at: int, operation: str, request: Mapping[str, Any]) -> None:
-        if at == number:
-            raise Crash(f"{operation}, call {number}")
-
-    return fault
-
-
-def crash_everywhere(db: Db, work: Callable[[], Any], then: Callable[[], None]) -> int:
-    """Run ``work`` with a crash before, and after, its first call, its second, and so on until it comes through; each time, ``then``.
-
-    ``then`` runs without faults, and brings things back to where ``work`` can begin anew. Gives how many crashes there were.
-    """
-    crashes = 0
-    for side in ("before", "after"):
-        number = 1
-        while True:
-            with_faults(db, **{side: crash_at(number)})
-            try:
-                work()
-            except Crash:
-                crashes += 1
-                crashed = True
-            else:
-                crashed = False
-            with_faults(db)
-            then()
-            if not crashed:
-                break
-            number += 1
-    return crashes

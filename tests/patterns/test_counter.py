@@ -7,8 +7,10 @@ import threading
 
 import pytest
 
+from stator import connect
 from stator.errors import ConfigurationError
 from stator.patterns.counter import Counter
+from tests.patterns.crashing import Form, every_crash
 from tests.tables.shop import shop
 from tests.targets import Target
 
@@ -87,3 +89,20 @@ def test_it_says_what_it_costs() -> None:
     assert "COUNTER#views#0..9" in text and "add: TransactWriteItems of 1; 2 write units" in text
     with pytest.raises(ConfigurationError):
         Counter(connect(shop()), "views", shards=0)
+
+
+def test_compacting_that_dies_at_any_call_loses_nothing(form: Form) -> None:
+    db = connect(shop())
+    counter = Counter(db, "views", shards=3)
+
+    def more() -> None:
+        for _ in range(9):
+            counter.add(1)
+
+    more()
+    for number, _ in enumerate(
+        every_crash(db, lambda dying: Counter(dying, "views", shards=3).compact(), form=form), 1
+    ):
+        assert counter.value() == 9 * number
+        more()
+    assert counter.value() % 9 == 0 and counter.value() > 18

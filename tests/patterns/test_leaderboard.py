@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
@@ -18,7 +18,8 @@ from stator.clock import VirtualClock
 from stator.errors import ConfigurationError, ReplyLost, RequestRefused
 from stator.patterns.leaderboard import Leaderboard
 from stator.tables.db import Db
-from tests.patterns.faults import crash_everywhere, with_faults
+from tests.patterns.crashing import Form, crash_everywhere, finished
+from tests.patterns.faults import with_faults
 from tests.tables.shop import shop
 from tests.targets import Target
 
@@ -102,26 +103,26 @@ def test_shards_can_be_more_later(target: Target) -> None:
         assert board.rank("m4", consistent=True) == 11 and board.rank("m0", consistent=True) == 15
 
 
-def test_a_crash_at_every_call() -> None:
+def test_a_crash_at_every_call(form: Form) -> None:
     db = connect(shop())
     number = 0
 
-    def work() -> None:
-        board = Leaderboard(db, f"b{number}", shards=2, histogram=10)
-        board.add_score("anna", 15, once="first")
-        board.add_score("anna", 8, once="second")
-        board.set_score("bob", 20)
-        board.remove("bob")
+    def work(dying: Any) -> Iterator[Any]:
+        board = Leaderboard(dying, f"b{number}", shards=2, histogram=10)
+        yield board.add_score("anna", 15, once="first")
+        yield board.add_score("anna", 8, once="second")
+        yield board.set_score("bob", 20)
+        yield board.remove("bob")
 
     def again() -> None:
         nonlocal number
-        work()
+        finished(work(db))
         board = Leaderboard(db, f"b{number}", shards=2, histogram=10)
         assert names(board) == [("anna", 23)]
         assert board.count() == 1 and board.rank("anna") == 1
         number += 1
 
-    assert crash_everywhere(db, work, again) >= 16
+    assert crash_everywhere(db, work, again, form=form) >= 16
 
 
 def test_lost_answers_with_once() -> None:

@@ -11,7 +11,7 @@ import pytest
 from stator import Links, connect
 from stator.errors import ConditionFailed, DesignError, ItemNotFound, RequestRefused
 from stator.tables.db import Db
-from tests.patterns.crashing import every_crash, every_item, in_threads
+from tests.patterns.crashing import Form, every_crash, every_item, in_threads
 from tests.patterns.school import Course, Note, Student, school
 from tests.tables.shop import Product
 from tests.targets import Target
@@ -155,25 +155,25 @@ def test_a_copy_is_never_replaced_by_an_older_one() -> None:
     assert copies(db, links, [what], "s0") == {"Anne"}
 
 
-def test_a_refresh_that_dies_at_any_call_is_finished_by_the_next(target: Target) -> None:
+def test_a_refresh_that_dies_at_any_call_is_finished_by_the_next(target: Target, form: Form) -> None:
     db = target.connect(school())
     links = enrolments(db)
     [who], lessons = fill(db, 1, 4)
     for each in lessons:
         links.link(who, each)
     rename(db, who, "0")
-    for number, _ in enumerate(every_crash(db, lambda dying: enrolments(dying).refresh(who)), 1):
+    for number, _ in enumerate(every_crash(db, lambda dying: enrolments(dying).refresh(who), form=form), 1):
         assert copies(db, links, lessons, "s0") <= {"Anna", *map(str, range(number))}
         links.refresh(who)
         assert copies(db, links, lessons, "s0") == {str(number - 1)}
         rename(db, who, str(number))
 
 
-def test_unlinking_all_dies_at_any_call_and_is_finished_by_the_next(target: Target) -> None:
+def test_unlinking_all_dies_at_any_call_and_is_finished_by_the_next(target: Target, form: Form) -> None:
     db = target.connect(school())
     links = enrolments(db)
     people, lessons = fill(db, 2, 55)
-    for _ in every_crash(db, lambda dying: enrolments(dying).unlink_all(people[0])):
+    for _ in every_crash(db, lambda dying: enrolments(dying).unlink_all(people[0]), form=form):
         pairs(db)  # from both sides or none
         links.unlink_all(left="s0")
         assert pairs(db) == set()

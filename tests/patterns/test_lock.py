@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -10,6 +12,7 @@ from stator import connect
 from stator.clock import VirtualClock
 from stator.errors import LeaseLost, LockBusy
 from stator.patterns.lock import Lock
+from tests.patterns.crashing import Form, every_crash
 from tests.tables.shop import Product, shop
 from tests.targets import Target
 
@@ -122,3 +125,24 @@ def test_awaited(target: Target) -> None:
             assert order == sorted(order) and len(order) == 5
 
     asyncio.run(main())
+
+
+def test_a_holder_that_dies_at_any_call_has_the_lock_until_its_lease_ends(form: Form) -> None:
+    clock = VirtualClock()
+    db = connect(shop(), clock=clock)
+    fences = [0]
+
+    def hold(dying: Any) -> Iterator[Any]:
+        lock = Lock(dying, "job", lease_seconds=30)
+        lease = yield lock.acquire()
+        yield lock.renew(lease)
+        yield lock.release(lease)
+
+    for _ in every_crash(db, hold, form=form):
+        clock.advance(32)  # a second more than its lease, for clocks that differ
+        lock = Lock(db, "job", lease_seconds=30)
+        lease = lock.acquire()
+        assert lease.fence > fences[-1]
+        fences.append(lease.fence)
+        assert lock.release(lease)
+    assert len(fences) > 6

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from stator import connect
 from stator.clock import VirtualClock
 from stator.errors import AlreadyRunning, PayloadDiffers, TookTooLong, Unstorable
 from stator.patterns.once import Once
+from tests.patterns.crashing import Form, every_crash
 from tests.tables.shop import shop
 from tests.targets import Target
 
@@ -154,3 +156,27 @@ def test_a_result_that_cannot_be_kept_says_so() -> None:
     with pytest.raises(Unstorable, match="carried out before"):
         once.run("k", work)
     assert done == [1]  # not done again for want of a result
+
+
+def test_a_process_that_dies_at_any_call_does_not_keep_others_from_it(form: Form) -> None:
+    clock = VirtualClock()
+    db = connect(shop(), clock=clock)
+    done: list[str] = []
+    number = 0
+
+    def pay(dying: Any) -> Any:
+        key = f"order-{number}"
+
+        def work() -> int:
+            done.append(key)
+            return number
+
+        return Once(dying, "payments", running_seconds=60).run(key, work)
+
+    for _ in every_crash(db, pay, form=form):
+        clock.advance(61)
+        assert pay(db) == pay(db) == number
+        assert done.count(f"order-{number}") in (1, 2), "twice only if its end was not written down"
+        number += 1
+    assert number >= 4
+    assert done.count(f"order-{number}") == 1

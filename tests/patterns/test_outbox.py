@@ -19,7 +19,8 @@ from stator.errors import ConfigurationError, RequestRefused, TransactionFailed
 from stator.patterns.lock import Lock
 from stator.patterns.outbox_items import Message
 from stator.tables.db import Db
-from tests.patterns.crashing import Crash, every_crash, every_item, in_threads
+from stator.tables.transactions import Transaction
+from tests.patterns.crashing import Crash, Form, crashing, every_crash, every_item, finished, in_threads, transacted
 from tests.tables.shop import Order, User, order, shop, user
 from tests.targets import Target
 
@@ -229,17 +230,17 @@ def test_writers_of_one_key_at_once_and_a_relay_meanwhile(target: Target) -> Non
         assert [body for body in receiver.bodies if start <= body < start + 100] == list(range(start, start + 8))
 
 
-def test_a_relay_that_dies_at_any_call_loses_nothing(target: Target) -> None:
+def test_a_relay_that_dies_at_any_call_loses_nothing(target: Target, form: Form) -> None:
     clock = present()
     db = target.connect(shop(), clock=clock)
     outbox = Outbox(db, "numbers", shards=1)
     write(db, outbox, 1, 2)
     receiver = Receiver()
 
-    def dies(dying: Db) -> None:
-        Outbox(dying, "numbers", shards=1).relay(receiver)
+    def dies(dying: Any) -> Any:
+        return Outbox(dying, "numbers", shards=1).relay(receiver)
 
-    for _ in every_crash(db, dies):
+    for _ in every_crash(db, dies, form=form):
         clock.advance(40)  # its lease ends
         outbox.relay(receiver)
         firsts = list(dict.fromkeys(receiver.bodies))
@@ -250,16 +251,18 @@ def test_a_relay_that_dies_at_any_call_loses_nothing(target: Target) -> None:
         write(db, outbox, 1, 2)
 
 
-def test_a_writer_that_dies_at_any_call_leaves_both_or_none(target: Target) -> None:
+def test_a_writer_that_dies_at_any_call_leaves_both_or_none(target: Target, form: Form) -> None:
     db = target.connect(shop())
     outbox = Outbox(db, "orders", shards=1)
 
-    def dies(dying: Db) -> None:
-        with dying.transaction() as tx:
+    def dies(dying: Any) -> Any:
+        def fill(tx: Transaction) -> None:
             tx.create(user(1))
             Outbox(dying, "orders", shards=1).add(tx, topic="new", body=1, key="u1")
 
-    for _ in every_crash(db, dies):
+        return transacted(dying, fill)
+
+    for _ in every_crash(db, dies, form=form):
         receiver = Receiver()
         outbox.relay(receiver)
         is_there = db.get(User, user_id="u1", consistent=True) is not None
@@ -406,13 +409,11 @@ STEPS = st.lists(
 
 
 @settings(max_examples=50)
-@given(STEPS, st.integers(0, 1000))
-def test_it_does_what_a_queue_for_each_key_does(steps: list[tuple[Any, ...]], seed: int) -> None:
+@given(STEPS, st.integers(0, 1000), st.sampled_from(["sync", "async"]))
+def test_it_does_what_a_queue_for_each_key_does(steps: list[tuple[Any, ...]], seed: int, form: Form) -> None:
     """Relays that die after some calls among others that do not: what is heard first is what was written, in order."""
     clock, numbers = VirtualClock(), iter(range(1000))
     with connect(shop(), clock=clock, random=random.Random(seed)) as db:
-        from tests.patterns.crashing import crashing
-
         written: dict[str, list[int]] = {"a": [], "b": []}
         receiver = Receiver()
         for what, *more in steps:
@@ -424,9 +425,8 @@ def test_it_does_what_a_queue_for_each_key_does(steps: list[tuple[Any, ...]], se
             else:
                 limit, calls = more
                 try:
-                    Outbox(crashing(db, calls, reply_lost=bool(calls % 2)), "numbers", shards=2).relay(
-                        receiver, limit=limit
-                    )
+                    dying = crashing(db, calls, reply_lost=bool(calls % 2), form=form)
+                    finished(Outbox(dying, "numbers", shards=2).relay(receiver, limit=limit))
                 except Crash:
                     clock.advance(40)
         Outbox(db, "numbers", shards=2).relay(receiver)

@@ -17,7 +17,8 @@ from stator import connect, connect_async
 from stator.errors import ConfigurationError, ItemExists, OutcomeUnknown, RequestRefused, UniqueTaken
 from stator.patterns.sequence import Sequence
 from stator.tables.db import Db
-from tests.patterns.faults import crash_everywhere, with_faults
+from tests.patterns.crashing import Form, crash_everywhere
+from tests.patterns.faults import with_faults
 from tests.tables.shop import Order, User, order, shop, user
 from tests.targets import Target
 
@@ -86,18 +87,18 @@ def test_what_cannot_be_written_takes_no_number(target: Target) -> None:
     assert numbers.create(user).user_id == "u1"
 
 
-def test_a_crash_at_every_call_leaves_no_gap() -> None:
+def test_a_crash_at_every_call_leaves_no_gap(form: Form) -> None:
     db = connect(shop())
 
-    def write() -> None:
-        Sequence(db, "invoices").create(invoice)
+    def write(dying: Any) -> Any:
+        return Sequence(dying, "invoices").create(invoice)
 
     def check() -> None:
         last = Sequence(db, "invoices").current() or 0
         found = db.get_many(Order, [f"o{number:03d}" for number in range(1, last + 2)])
         assert [each is not None for each in found] == [True] * last + [False]
 
-    assert crash_everywhere(db, write, check) >= 4
+    assert crash_everywhere(db, write, check, form=form) >= 4
 
 
 def test_blocks_are_unique_and_increase(target: Target) -> None:

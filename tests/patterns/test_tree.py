@@ -23,7 +23,7 @@ from stator.errors import (
     UniqueTaken,
 )
 from stator.tables.db import Db
-from tests.patterns.crashing import Crash, crashing, every_crash, every_item, in_threads
+from tests.patterns.crashing import Crash, Form, crashing, every_crash, every_item, finished, in_threads
 from tests.tables.shop import shop
 from tests.targets import Target
 
@@ -189,14 +189,14 @@ def test_deleting(target: Target) -> None:
     assert tree.delete("root") == 4
 
 
-def test_a_move_that_dies_at_any_call_has_happened_whole_or_not_at_all(target: Target) -> None:
+def test_a_move_that_dies_at_any_call_has_happened_whole_or_not_at_all(target: Target, form: Form) -> None:
     db = target.connect(shop())
     tree = files(db)
     grow(tree, SHAPE)
     before = parents(db)
     moved = before | {"a": "b1"}
     seen = set()
-    for _ in every_crash(db, lambda dying: files(dying).move("a", "b1")):
+    for _ in every_crash(db, lambda dying: files(dying).move("a", "b1"), form=form):
         names_now = names(tree.path("x"))
         assert names_now in (["root", "a", "a1", "x"], ["root", "b", "b1", "a", "a1", "x"])
         assert names(tree.descendants("root", levels=1)) in (["a", "b"], ["b"])
@@ -209,13 +209,13 @@ def test_a_move_that_dies_at_any_call_has_happened_whole_or_not_at_all(target: T
     assert seen == {0, 1}
 
 
-def test_a_deletion_that_dies_at_any_call_is_finished_later(target: Target) -> None:
+def test_a_deletion_that_dies_at_any_call_is_finished_later(target: Target, form: Form) -> None:
     db = target.connect(shop())
     tree = files(db)
     grow(tree, SHAPE)
     whole = parents(db)
     left = {"root": None, "b": "root", "b1": "b", "other": None}
-    for _ in every_crash(db, lambda dying: files(dying).delete("a")):
+    for _ in every_crash(db, lambda dying: files(dying).delete("a"), form=form):
         if names(tree.children("root")) == ["b"]:  # it has begun: nobody sees it there any more
             assert tree.get("a") is None
             with pytest.raises(ItemNotFound):
@@ -232,7 +232,7 @@ def test_a_deletion_that_dies_at_any_call_is_finished_later(target: Target) -> N
 
 
 @pytest.mark.parametrize("what", ["move", "delete"])
-def test_large_subtrees_come_to_an_end_however_often_the_process_dies(what: str) -> None:
+def test_large_subtrees_come_to_an_end_however_often_the_process_dies(what: str, form: Form) -> None:
     """Each life is too short for the whole job; some parents have more children than a page, some jobs are put off."""
     db = connect(shop())
     tree = files(db)
@@ -241,15 +241,15 @@ def test_large_subtrees_come_to_an_end_however_often_the_process_dies(what: str)
         tree.add(folder(f"leaf{number}"), "a1")
         tree.add(folder(f"twig{number}"), f"leaf{number}" if number % 3 == 0 else "x")
     before = parents(db)
-    dying = crashing(db, 8, reply_lost=True)
+    dying = files(crashing(db, 8, reply_lost=True, form=form))
     with pytest.raises(Crash):
-        files(dying).delete("a") if what == "delete" else files(dying).move("a", "b1")
+        finished(dying.delete("a") if what == "delete" else dying.move("a", "b1"))
     lives = 0
     for lives in range(100):
-        mine = files(crashing(db, 150, reply_lost=lives % 2 == 0))
+        mine = files(crashing(db, 150, reply_lost=lives % 2 == 0, form=form))
         mine._jobs.nodes_in_a_job = 10
         try:
-            if mine.resume() == 0:
+            if finished(mine.resume()) == 0:
                 break
         except Crash:
             assert names(tree.children("b")) == ["b1"]

@@ -16,7 +16,7 @@ from stator import Design, Entity, Query, UniqueAudit, connect, find, ident, rea
 from stator.clock import VirtualClock
 from stator.errors import ConditionFailed, DesignError, UniqueTaken
 from stator.tables.db import Db
-from tests.patterns.crashing import every_crash, every_item, in_threads
+from tests.patterns.crashing import Form, every_crash, every_item, in_threads
 from tests.tables.shop import Product, User, shop, user
 from tests.targets import Target
 
@@ -190,7 +190,7 @@ def test_an_expiry_that_differs_is_repaired(target: Target) -> None:
         db.create(Invite(invite_id="i2", code="c"))
 
 
-def test_a_repair_that_dies_at_any_call_is_finished_by_the_next(target: Target) -> None:
+def test_a_repair_that_dies_at_any_call_is_finished_by_the_next(target: Target, form: Form) -> None:
     db = target.connect(shop())
     audit = UniqueAudit(db, User)
 
@@ -202,7 +202,7 @@ def test_a_repair_that_dies_at_any_call_is_finished_by_the_next(target: Target) 
         delete_past(db, user(3))
 
     break_it()
-    for _ in every_crash(db, lambda dying: UniqueAudit(dying, User).repair(), step=3):
+    for _ in every_crash(db, lambda dying: UniqueAudit(dying, User).repair(), step=3, form=form):
         audit.repair()
         assert audit.audit().ok
         break_it()

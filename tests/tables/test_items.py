@@ -15,7 +15,9 @@ from stator.errors import (
     ItemExists,
     ItemMismatch,
     ItemNotFound,
+    PathMissing,
     RequestRefused,
+    TransactionFailed,
     UniqueTaken,
     UpdateRefused,
     VersionConflict,
@@ -148,6 +150,63 @@ def test_nested_fields_are_updated(target: Target) -> None:
         u.address.floor = 3
     found = db.get(User, user_id="u1", consistent=True)
     assert found is not None and found.address == Address("Main", "Basel", 3)
+
+
+def test_an_update_inside_of_what_is_not_there_names_entity_and_path(target: Target) -> None:
+    db = target.connect(shop())
+    db.create(user())
+    db.create(order(1, extra={"a": 1}))
+    with (
+        pytest.raises(PathMissing, match=r"User\.address\.city is inside") as inside,
+        db.update(User, user_id="u1") as u,
+    ):
+        assert u.address is not None
+        u.address.city = "Basel"
+    assert (inside.value.entity, inside.value.paths) == ("User", ("User.address.city",))
+    assert "set the whole field" in str(inside.value.hint)
+    with pytest.raises(PathMissing) as added, db.update(Order, order_id="o001") as o:
+        o.extra["b"] += 1
+    assert added.value.entity == "Order"
+    assert added.value.paths == ("Order.extra.b",)
+    assert "Order.extra.b is not there to be added to" in added.value.message
+    assert "if_not_exists" in str(added.value.hint)
+    with pytest.raises(PathMissing) as several, db.update(Order, order_id="o001") as o:
+        o.extra["b"] += 1
+        o.extra["a"] -= 1
+    assert several.value.paths == ("Order.extra.b", "Order.extra.a")
+    found = db.get(Order, order_id="o001", consistent=True)
+    assert found is not None and found.extra == {"a": 1}
+
+
+def test_it_is_named_in_transactions_too(target: Target) -> None:
+    db = target.connect(shop())
+    db.create(user())
+    db.create(order(1, extra={"a": 1}))
+    with pytest.raises(TransactionFailed) as caught, db.transaction() as tx:
+        with tx.update(Order, order_id="o001") as o:
+            o.extra["b"] += 1
+        tx.check(User, user_id="u1")
+    [(at, _, error)] = caught.value.failures
+    assert at == 0 and isinstance(error, PathMissing) and error.paths == ("Order.extra.b",)
+    with pytest.raises(PathMissing), db.update(User, user_id="u1") as u:  # with a guard, a transaction of its own
+        u.email = "other@example.com"
+        assert u.address is not None
+        u.address.city = "Basel"
+
+
+def test_a_number_inside_is_started_where_there_is_none(target: Target) -> None:
+    db = target.connect(shop())
+    db.create(order(1, extra={"a": 1}))
+    for _ in range(2):
+        with db.update(Order, order_id="o001") as o:
+            o.extra["b"] = if_not_exists(o.extra["b"], 10) + 2
+            o.extra["a"] = if_not_exists(o.extra["a"], 10) - 2
+    found = db.get(Order, order_id="o001", consistent=True)
+    assert found is not None and found.extra == {"a": -3, "b": 14}
+    with pytest.raises(RequestRefused, match="something of itself"), db.update(Order, order_id="o001") as o:
+        o.extra["b"] = if_not_exists(o.extra["a"], 10) + 2
+    with pytest.raises(RequestRefused, match="only numbers"), db.update(Order, order_id="o001") as o:
+        o.extra["b"] = if_not_exists(o.extra["b"], 10) + "x"  # type: ignore[operator]
 
 
 def test_an_update_of_nothing_is_an_error_unless_it_may_create(target: Target) -> None:

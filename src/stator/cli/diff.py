@@ -11,7 +11,7 @@ import typer
 from stator.cli.design_file import load_design, plan_of
 from stator.cli.live import LiveTables
 from stator.design.drift import Difference, drift
-from stator.design.plan import Plan
+from stator.design.own_table import needs_own_table, own_table
 
 _COLOURS = {"missing": "red", "different": "yellow", "extra": "cyan"}
 
@@ -24,6 +24,9 @@ def command(
         str, typer.Option(metavar="URL", help="Where the tables are: http://localhost:8000 or aws://eu-west-1.")
     ] = "http://localhost:8000",
     prefix: Annotated[str, typer.Option(help="What the real tables' names have before the design's.")] = "",
+    with_patterns: Annotated[
+        bool, typer.Option("--with-patterns", help="Look at NAME-stator even if no field is unique().")
+    ] = False,
     region: Annotated[str | None, typer.Option(help="Region, for an http address.")] = None,
     profile: Annotated[str | None, typer.Option(help="Profile of ~/.aws/config.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -34,24 +37,26 @@ def command(
 
     Example: stator diff shop.py --live aws://eu-west-1 --prefix prod-
     """
-    plan = plan_of(load_design(target))
+    design = load_design(target)
+    plan = plan_of(design)
     tables = LiveTables(live, region=region, profile=profile)
-    found = drift(plan, {table.name: tables.describe(prefix + table.name) for table in plan.tables})
+    beside = [own_table(design.name)] if with_patterns or needs_own_table(design) else []
+    names = [table.name for table in (*plan.tables, *beside)]
+    found = drift(plan, {name: tables.describe(prefix + name) for name in names}, beside)
     if as_json:
         typer.echo(json.dumps({"address": live, "differences": [asdict(each) for each in found]}))
     else:
-        _show(plan, live, prefix, found)
+        _show(plan.name, [prefix + name for name in names], live, prefix, found)
     raise typer.Exit(1 if found else 0)
 
 
-def _show(plan: Plan, live: str, prefix: str, found: list[Difference]) -> None:
-    names = ", ".join(prefix + table.name for table in plan.tables)
+def _show(design: str, names: list[str], live: str, prefix: str, found: list[Difference]) -> None:
     if not found:
-        typer.echo(f"{names} at {live}: as the design wants it")
+        typer.echo(f"{', '.join(names)} at {live}: as the design wants it")
         return
     for each in found:
         mark = typer.style(f"{each.severity:>9}", fg=_COLOURS[each.severity], bold=True)
         typer.echo(f"{mark}  {prefix}{each.where}: {each.message}")
         typer.echo(f"{'':>9}  -> {each.remedy}")
     plural = "difference" if len(found) == 1 else "differences"
-    typer.echo(f"{len(found)} {plural} between {plan.name} and {live}")
+    typer.echo(f"{len(found)} {plural} between {design} and {live}")

@@ -37,6 +37,14 @@ def command(
     ] = None,
     region: Annotated[str, typer.Option(help="iam: the region in the ARNs.")] = "*",
     account: Annotated[str, typer.Option(help="iam: the account in the ARNs.")] = "*",
+    with_patterns: Annotated[
+        bool,
+        typer.Option(
+            "--with-patterns",
+            help="With the table NAME-stator even if no field is unique(): pattern objects, transaction tokens, workers and views "
+            "keep their items there.",
+        ),
+    ] = False,
     json_output: Annotated[
         bool, typer.Option("--json", help="Print the file and the notes as JSON; needs --out.")
     ] = False,
@@ -52,9 +60,11 @@ def command(
     design = load_design(target)
     plan = plan_of(design)
     if tool is ExportTarget.iam:
-        exported = policy(plan, pattern or None, region=region, account=account)
+        exported = policy(
+            plan, pattern or None, design=design, with_patterns=with_patterns, region=region, account=account
+        )
     else:
-        exported = export(design, tool.value, plan)
+        exported = export(design, tool.value, plan, with_patterns=with_patterns)
     if out is None:
         typer.echo(exported.text, nl=False)
     else:

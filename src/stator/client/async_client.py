@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, cast
 
-from stator.client.credentials import Credentials, CredentialSource
+from stator.client.async_credentials import AsyncCredentials
 from stator.client.endpoint import Endpoint, connect_request
 from stator.client.exchange import Exchange, Limits, not_sent, timeout_left
 from stator.client.replies import HttpReply, ReplyParser
@@ -25,7 +25,7 @@ class AsyncClient:
         self,
         endpoint: Endpoint,
         region: str,
-        credentials: CredentialSource,
+        credentials: AsyncCredentials,
         clock: Clock,
         limits: Limits,
     ) -> None:
@@ -48,7 +48,7 @@ class AsyncClient:
         until = None if deadline_seconds is None else time.monotonic() + deadline_seconds
         while True:
             try:
-                credentials = self.credentials.current() if self.credentials.is_fresh() else await self._refreshed()
+                credentials = self.credentials.fresh() or await self.credentials.current(until)
                 message = exchange.message(operation, body, credentials)
                 answer = exchange.judged(await self._pool.send(message, self._read_timeout, until))
             except (ServiceError, ConnectionTrouble) as error:
@@ -56,10 +56,6 @@ class AsyncClient:
             else:
                 attempts.succeeded()
                 return answer
-
-    async def _refreshed(self) -> Credentials:
-        """botocore refreshes with blocking calls: not on the loop."""
-        return await asyncio.to_thread(self.credentials.current)
 
     async def close(self) -> None:
         self._pool.close()

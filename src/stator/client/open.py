@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from stator.client.async_client import AsyncClient
-from stator.client.credentials import Credentials, CredentialSource, Fixed, find_credentials
+from stator.client.async_credentials import AsyncCredentials
+from stator.client.credentials import Botocore, Credentials, Fixed
 from stator.client.endpoint import Endpoint, aws_url
 from stator.client.exchange import Limits
 from stator.client.retry import RetryPolicy
@@ -23,6 +24,8 @@ Kind = Literal["http", "aws"]
 
 def open_client(kind: Kind, where: str, clock: Clock | None, options: dict[str, Any]) -> Transport:
     target = _Target(kind, where, options)
+    if isinstance(target.credentials, Botocore):
+        target.credentials.find()
 
     def client(endpoint: Endpoint) -> Client:
         return Client(endpoint, target.region, target.credentials, clock or SystemClock(), target.limits)
@@ -33,10 +36,12 @@ def open_client(kind: Kind, where: str, clock: Clock | None, options: dict[str, 
 
 
 def open_async_client(kind: Kind, where: str, clock: Clock | None, options: dict[str, Any]) -> AsyncTransport:
+    """Credentials are looked for at the first call, off the loop: to look may take seconds."""
     target = _Target(kind, where, options)
+    credentials = AsyncCredentials(target.credentials)
 
     def client(endpoint: Endpoint) -> AsyncClient:
-        return AsyncClient(endpoint, target.region, target.credentials, clock or SystemClock(), target.limits)
+        return AsyncClient(endpoint, target.region, credentials, clock or SystemClock(), target.limits)
 
     if kind == "http":
         return client(target.endpoint)
@@ -51,6 +56,7 @@ class _Target:
         session = self._session()
         self._open_session = session
         self.region = self._region(kind, where, session)
+        session.set_config_variable("region", self.region)  # STS is asked for a role in the same one
         self.credentials = self._credentials(kind, session)
         self._way = {name: self._options.pop(name) for name in ("ca_bundle", "proxy") if name in self._options}
         self.endpoint = self._endpoint(where if kind == "http" else aws_url(session, self.region))
@@ -79,7 +85,7 @@ class _Target:
             raise ConfigurationError("which region?", hint="as in aws://eu-west-1, or set AWS_DEFAULT_REGION")
         return str(region or DEFAULT_REGION)
 
-    def _credentials(self, kind: Kind, session: Any) -> CredentialSource:
+    def _credentials(self, kind: Kind, session: Any) -> Fixed | Botocore:
         access = self._options.pop("access_key_id", None)
         secret = self._options.pop("secret_access_key", None)
         token = self._options.pop("session_token", None)
@@ -89,7 +95,7 @@ class _Target:
             )
         if access is not None and secret is not None:
             return Fixed(Credentials(access, secret, token))
-        return find_credentials(session, on_aws=kind == "aws")
+        return Botocore(session, on_aws=kind == "aws")
 
     def streams_endpoint(self) -> Endpoint:
         """Of AWS's second service, by the same way."""

@@ -5,7 +5,7 @@ Pure: it is given the descriptions. Each difference says what there is, what the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -28,9 +28,11 @@ class Difference:
         return f"{self.where}: {self.message}; {self.remedy}"
 
 
-def drift(plan: Plan, described: Mapping[str, Description | None]) -> list[Difference]:
-    """Differences of all tables of a plan, by the names the plan gives them. None: there is no such table."""
-    return [each for table in plan.tables for each in table_drift(table, described.get(table.name))]
+def drift(
+    plan: Plan, described: Mapping[str, Description | None], beside: Iterable[TablePlan] = ()
+) -> list[Difference]:
+    """Differences of all tables of a plan, and of those ``beside`` it, by the names they have there. None: there is no such table."""
+    return [each for table in (*plan.tables, *beside) for each in table_drift(table, described.get(table.name))]
 
 
 def table_drift(table: TablePlan, found: Description | None) -> list[Difference]:

@@ -26,6 +26,7 @@ from typing import Any, Literal
 
 import orjson
 
+from stator.design.own_table import FIELD, GUARD, OWNER
 from stator.errors import ConditionFailed, DesignError, TransactionFailed
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
@@ -37,7 +38,7 @@ from stator.tables.reads import batch_get
 from stator.tables.schema import EntityMap
 from stator.tables.sending import same_item, send_all
 from stator.tables.statements import Statement, Terms
-from stator.tables.uniques import FIELD, GUARD, OWNER, guard_key, guard_put, owner_of, unique_value
+from stator.tables.uniques import guard_key, guard_put, owner_of, unique_value
 from stator.tables.work import Pause, Work
 
 Kind = Literal["orphan", "missing", "foreign", "duplicate", "expiry"]

@@ -6,7 +6,7 @@
     order.lines.append(line)                   list_append
     order.tags.add("late")                     ADD, DELETE with discard
     order.address.city = "Bern"                nested paths
-    order.seen = if_not_exists(order.seen, t)  if_not_exists
+    order.seen = if_not_exists(order.seen, t)  if_not_exists; with + or - a number that is started where there is none
 
 Nothing is read: a recorded field has no value, and asking for one is an error. Values are checked against the field's type at once, so that
 the traceback points at the line that is wrong.
@@ -15,7 +15,7 @@ the traceback points at the line that is wrong.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal, TypeVar
 
@@ -68,6 +68,22 @@ class IfAbsent:
     path: Path
     given: Any
 
+    def __add__(self, amount: Any) -> Started:
+        return Started(self.path, "+", amount, self.given)
+
+    def __sub__(self, amount: Any) -> Started:
+        return Started(self.path, "-", amount, self.given)
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """``if_not_exists(p.counts["x"], 0) + 1``: a sum, as the user gave it."""
+
+    path: Path
+    sign: Literal["+", "-"]
+    amount: Any
+    given: Any
+
 
 @dataclass(frozen=True, slots=True)
 class Action:
@@ -109,6 +125,9 @@ class Recording:
                 f"{given!r} has no value here: an update is recorded, not read",
                 hint="set it to a value, or to something of itself, as in `p.stock = p.stock - 2`",
             )
+        if isinstance(given, Started):
+            field = RecordedField(self, given.path)
+            given = replace(field._sum(given.sign, given.amount), start=self.encoded(given.path, given.given))
         if isinstance(given, (Sum, Joined, Members)):
             if given.path != path:
                 raise RequestRefused(
@@ -179,6 +198,18 @@ class Recording:
     def default(self, field: str) -> Callable[[], Any] | None:
         """What makes the value of a field that is not given; None where one has to be."""
         return self.of.info.default_maker(field)
+
+    def inner_paths(self) -> list[Path]:
+        """What lies inside something else, which has to be there."""
+        return [path for path in self.actions if len(path) > 1]
+
+    def added_to(self) -> list[Path]:
+        """Numbers that have to be there, because nothing stands for them."""
+        return [
+            path
+            for path, action in self.actions.items()
+            if isinstance(action.value, Sum) and action.value.start is None
+        ]
 
     # -- as an expression
 

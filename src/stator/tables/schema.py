@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, Final
+from typing import Any
 
 import orjson
 
@@ -16,6 +16,7 @@ from stator.design.design import Design
 from stator.design.entity import EntityField, info
 from stator.design.keys import encoding_of
 from stator.design.markers import NOT_YET
+from stator.design.own_table import own_table
 from stator.design.plan import EntityPlan, PatternPlan, Plan, TablePlan
 from stator.design.source import is_plain
 from stator.design.types import Epoch
@@ -23,8 +24,6 @@ from stator.errors import DesignError
 from stator.model.values import Item, Value
 from stator.tables.bulk_source import BulkEntry, bulk_writer
 from stator.tables.key_source import base_keys, fields_of, is_the_field, key_writer
-
-OWN_TTL: Final = "_expires"
 
 
 @dataclass(slots=True)
@@ -226,29 +225,25 @@ def _marker_after(field: EntityField) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A table with two text keys, for items that are nobody's entity: guards of unique values, shards of counters, records, locks."""
+    """A table for items that are nobody's entity, such as the one beside the design's, and how their keys are made."""
 
     table: str
     partition: str
     sort: str
     ttl: str
 
+    @classmethod
+    def of(cls, table: TablePlan) -> Place:
+        assert table.sort is not None
+        assert table.ttl is not None
+        return cls(table.name, table.partition, table.sort, table.ttl)
+
     def key(self, partition: str, sort: str) -> Item:
         return {self.partition: {"S": partition}, self.sort: {"S": sort}}
 
     def create_request(self) -> dict[str, Any]:
-        return {
-            "TableName": self.table,
-            "KeySchema": [
-                {"AttributeName": self.partition, "KeyType": "HASH"},
-                {"AttributeName": self.sort, "KeyType": "RANGE"},
-            ],
-            "AttributeDefinitions": [
-                {"AttributeName": self.partition, "AttributeType": "S"},
-                {"AttributeName": self.sort, "AttributeType": "S"},
-            ],
-            "BillingMode": "PAY_PER_REQUEST",
-        }
+        attributes = ((self.partition, "S"), (self.sort, "S"))
+        return TablePlan(self.table, self.partition, self.sort, attributes, (), ()).create_request()
 
 
 class Schema:
@@ -269,7 +264,7 @@ class Schema:
                 self.maps[model] = made
         self._patterns = {pattern.name: pattern for pattern in plan.patterns}
         # A table beside those of the plan: its items would be strangers in theirs, and the plan may change under them.
-        self.place = Place(f"{prefix}{design.name}-stator", "PK", "SK", OWN_TTL)
+        self.place = Place.of(own_table(design.name, prefix))
 
     def ttl_of(self, table: str) -> str | None:
         """The attribute by which items of a table expire."""

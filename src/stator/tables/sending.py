@@ -112,10 +112,20 @@ def send_one(statement: Statement, label: str, returns: Returns | None) -> Work[
             error.after_unknown = failed.after_unknown
             raise error from None
         reply = {}
+    except ValidationFailed as refused:
+        raise _explained(statement, refused) from None
     if statement.done is not None:
         statement.done()
     found: Item | None = reply.get("Attributes")
     return found
+
+
+def _explained(statement: Statement, refused: ValidationFailed) -> ValidationFailed:
+    if statement.explain is None:
+        return refused
+    error = statement.explain(refused)
+    error.after_unknown = refused.after_unknown
+    return error
 
 
 def _has_happened(statement: Statement, failed: ConditionFailed) -> bool:
@@ -176,6 +186,8 @@ def send_all(
             if attempt == on_conflict or not may_pass(canceled):
                 raise failed_transaction(canceled, statements) from None
             yield Pause(context.backoff(attempt))
+        except ValidationFailed as refused:
+            raise _refused_transaction(refused, statements) from None
         else:
             break
     for statement in statements:
@@ -214,6 +226,8 @@ def failed_transaction(canceled: TransactionCanceled, statements: list[Statement
             error = statement.meaning(reason.get("Item"))
         else:
             error = reason_error(code, reason.get("Message"))
+            if isinstance(error, ValidationFailed):
+                error = _explained(statement, error)
         failures.append((at, statement.shown, error))
     if not failures:
         failures.append((0, "the transaction", canceled))
@@ -223,6 +237,20 @@ def failed_transaction(canceled: TransactionCanceled, statements: list[Statement
     for _, _, error in failures:
         error.after_unknown = canceled.after_unknown
     return failed
+
+
+def _refused_transaction(refused: ValidationFailed, statements: list[Statement]) -> ServiceError:
+    """AWS cancels a transaction for a path that is not there, and says for which statement. DynamoDB Local refuses the request: then it is said
+    if only one statement can be meant."""
+    explained = [_explained(statement, refused) for statement in statements]
+    meant = [at for at, error in enumerate(explained) if error is not refused]
+    if len(meant) != 1:
+        return refused
+    reasons: list[dict[str, Any]] = [{"Code": "None"} for _ in statements]
+    reasons[meant[0]] = {"Code": "ValidationError", "Message": refused.message}
+    canceled = TransactionCanceled(refused.message, reasons=reasons)
+    canceled.after_unknown = refused.after_unknown
+    return failed_transaction(canceled, statements)
 
 
 def reason_error(code: str, message: str | None) -> ServiceError:

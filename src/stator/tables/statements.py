@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from stator.errors import ConditionFailed, ItemExists, ItemNotFound, VersionConflict
+from stator.errors import ConditionFailed, ItemExists, ItemNotFound, ValidationFailed, VersionConflict
 from stator.model.values import Item, Value
 from stator.tables.blobs import blob_keys, plain
 from stator.tables.expressions import Expressions, joined
@@ -48,6 +48,8 @@ class Statement:
     new_blobs: tuple[str, ...] = ()
     kept_blobs: tuple[str, ...] = ()
     guard: Guard | None = None
+    explain: Callable[[ValidationFailed], ValidationFailed] | None = None
+    """What DynamoDB's refusal of the request means in words of the entity."""
     relative: bool = False
     """Whether doing it twice is not the same as doing it once."""
 

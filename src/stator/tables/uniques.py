@@ -19,16 +19,13 @@ import orjson
 
 from stator.design import keys
 from stator.design.keys import encoding_of
+from stator.design.own_table import ENTITY, FIELD, GUARD, OWNER, guard_prefix
 from stator.errors import ConditionFailed, DesignError, UniqueTaken
 from stator.model.values import Item, Value
 from stator.tables.expressions import Expressions
 from stator.tables.schema import EntityMap, Place
 from stator.tables.statements import Guard, Statement
 
-GUARD = "GUARD"
-OWNER = "owner"
-FIELD = "field"
-ENTITY = "entity"
 _LONGEST = 1024
 
 
@@ -42,7 +39,7 @@ def guard_key(place: Place, of: EntityMap, field: str, value: Any) -> Item:
     text = keys.encode(encoding.name, value)
     if len(text.encode()) > _LONGEST:  # a key has at most 2,048 bytes
         text = "sha256." + hashlib.sha256(text.encode()).hexdigest()
-    return place.key(f"UNIQUE#{of.name}#{field}#{text}", GUARD)
+    return place.key(guard_prefix(of.name, field) + text, GUARD)
 
 
 def owner_of(key: Item) -> Value:

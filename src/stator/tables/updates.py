@@ -14,7 +14,9 @@ from typing import Any
 from stator.design.plan import KeyAttribute
 from stator.design.types import Maybe
 from stator.design.wire import omits
-from stator.errors import RequestRefused, UpdateRefused
+from stator.errors import PathMissing, RequestRefused, UpdateRefused, ValidationFailed
+from stator.expr.paths import INVALID_PATH
+from stator.expr.update import MISSING
 from stator.model.values import Item, Value
 from stator.tables.expressions import Expressions
 from stator.tables.key_source import fields_of, is_the_field
@@ -65,9 +67,32 @@ def update_statement(
         terms.into(request),
         f"update {shown}",
         meaning_of(of, shown, must_exist=not or_create, expected=expected),
+        explain=lambda refused: _missing_path(of, recording, shown, refused),
         relative=recording.relative and expected is None,
         done=None if entity is None else lambda: of.write_back(entity, known | _counted(of, expected)),
     )
+
+
+def _missing_path(of: EntityMap, recording: Recording, shown: str, refused: ValidationFailed) -> ValidationFailed:
+    """DynamoDB does not say which path it means. Where several could be meant, all are named."""
+    if INVALID_PATH in refused.message:
+        found, trouble = (
+            recording.inner_paths(),
+            "is inside something that the item does not have, or that is of another kind",
+        )
+        hint = "set the whole field, as in `order.address = Address(...)`, or read the item and put it back"
+    elif MISSING in refused.message:
+        found, trouble = recording.added_to(), "is not there to be added to"
+        hint = (
+            "say what to start from, as in `p.counts[key] = if_not_exists(p.counts[key], 0) + 1`, or set it to a value"
+        )
+    else:
+        return refused
+    if not found:
+        return refused
+    paths = tuple(recording.shown(path) for path in found)
+    which = paths[0] if len(paths) == 1 else f"one of {', '.join(paths)}"
+    return PathMissing(f"the update of {shown} was refused: {which} {trouble}", entity=of.name, paths=paths, hint=hint)
 
 
 def _refuse_fixed(of: EntityMap, recording: Recording) -> None:

@@ -30,9 +30,9 @@ TARGETS: Final[dict[str, Exporter]] = {
 __all__ = ["TARGETS", "Exported", "Source", "export"]
 
 
-def export(design: Design, target: str, plan: Plan | None = None) -> Exported:
-    """The text for a target, and what it leaves out."""
+def export(design: Design, target: str, plan: Plan | None = None, *, with_patterns: bool = False) -> Exported:
+    """The text for a target, and what it leaves out. ``with_patterns`` has the table ``<design>-stator`` in it also where no field is unique."""
     exporter = TARGETS.get(target)
     if exporter is None:
         raise DesignError(f"there is no export to {target!r}", hint=f"one of {', '.join(TARGETS)}")
-    return exporter(Source(design, design.plan() if plan is None else plan))
+    return exporter(Source(design, design.plan() if plan is None else plan, with_patterns))

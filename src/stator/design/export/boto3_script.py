@@ -8,8 +8,8 @@ from stator.design.export.source import Exported, Source
 
 
 def export(source: Source) -> Exported:
-    requests = source.plan.create_table_requests()
-    expiring = {table.name: name for table in source.plan.tables if (name := table.ttl) is not None}
+    requests = [table.create_request() for table in source.tables]
+    expiring = {table.name: name for table in source.tables if (name := table.ttl) is not None}
     text = f'''"""Makes the tables of {source.design.name}. Made by `stator export-design boto3`.
 
 Region, credentials and endpoint come from the environment, as boto3 finds them:

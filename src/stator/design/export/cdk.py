@@ -13,7 +13,7 @@ _TYPES: Final = {"S": "STRING", "N": "NUMBER", "B": "BINARY"}
 
 def export(source: Source) -> Exported:
     stack = f"{camel(source.design.name)}Stack"
-    tables = "\n".join(_table(table, source) for table in source.plan.tables)
+    tables = "\n".join(_table(table, source) for table in source.tables)
     text = f'''"""The tables of {source.design.name}, made by `stator export-design cdk`.
 
     pip install aws-cdk-lib && cdk deploy --app "python app.py"

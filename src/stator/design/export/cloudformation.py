@@ -11,7 +11,7 @@ from stator.design.plan import TablePlan
 
 def export(source: Source) -> Exported:
     resources, outputs = {}, {}
-    for table in source.plan.tables:
+    for table in source.tables:
         name = f"{camel(table.name)}Table"
         resources[name] = _table(table, source)
         outputs[f"{name}Name"] = {"Description": f"The name of {table.name}", "Value": {"Ref": name}}

@@ -8,6 +8,10 @@ of a request that has no such key, so a ``Null`` test goes with it where the key
 key. In transactions and queries of an index the Developer Guide does not promise the key; there the test stands alone, and whoever
 has no leading key is not refused for it. A key that is a number, or made of several attributes, gets no test. Entities that share a
 prefix are not kept apart by it: IAM sees partition keys, not sort keys.
+
+A write that changes a unique field reads the item first and is a transaction with the field's guard, which lies in the table beside those of the
+plan (``own_table``): its statements are here where the design is, for plans do not tell which fields are unique. What pattern objects, tokens,
+workers and views do in that table is of the program, and one statement allows all of it, where it is asked for.
 """
 
 from __future__ import annotations
@@ -17,7 +21,9 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
+from stator.design.design import Design
 from stator.design.export.source import Exported, Source, camel
+from stator.design.own_table import GuardWrites, guard_prefix, guard_writes, own_table
 from stator.design.plan import EntityPlan, KeyTest, PatternPlan, Plan, Step
 from stator.design.templates import Template
 from stator.errors import DesignError
@@ -26,23 +32,43 @@ _MANAGED_POLICY: Final = 6144
 """Characters, white space not counted, that a managed policy may have."""
 
 Statement = dict[str, Any]
+Guards = dict[int, GuardWrites]
+"""By the place of the change in its pattern."""
+
+
+_PATTERN_OBJECTS: Final = (
+    "GetItem", "BatchGetItem", "Query", "Scan", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "ConditionCheckItem",
+)  # fmt: skip
 
 
 def export(source: Source) -> Exported:
-    return policy(source.plan)
+    return policy(source.plan, design=source.design, with_patterns=source.with_patterns)
 
 
 def policy(
-    plan: Plan, patterns: Iterable[str] | None = None, *, region: str = "*", account: str = "*", partition: str = "aws"
+    plan: Plan,
+    patterns: Iterable[str] | None = None,
+    *,
+    design: Design | None = None,
+    with_patterns: bool = False,
+    region: str = "*",
+    account: str = "*",
+    partition: str = "aws",
 ) -> Exported:
-    """One policy for these patterns; for all of them, unless they are named."""
+    """One policy for these patterns; for all of them, unless they are named. ``design`` tells which fields are unique, and so what else
+    writes need; ``with_patterns`` allows all that is done with items in the table beside those of the plan."""
     wanted = [each.name for each in plan.patterns] if patterns is None else list(patterns)
     unknown = [name for name in wanted if name not in {each.name for each in plan.patterns}]
     if unknown:
         known = ", ".join(each.name for each in plan.patterns)
         raise DesignError(f"{plan.name} has no pattern {', '.join(unknown)}", hint=f"it has {known}")
     arns = f"arn:{partition}:dynamodb:{region}:{account}:table/"
-    statements = [each for name in wanted for each in _statements(plan.pattern(name), plan, arns)]
+    guards = {} if design is None else _guards(design)
+    statements = [each for name in wanted for each in _statements(plan.pattern(name), plan, arns, guards.get(name, {}))]
+    if with_patterns:
+        actions = [f"dynamodb:{action}" for action in _PATTERN_OBJECTS]
+        resource = f"{arns}{own_table(plan.name).name}"
+        statements.append({"Sid": "StatorPatterns", "Effect": "Allow", "Action": actions, "Resource": resource})
     document = {"Version": "2012-10-17", "Statement": statements}
     text = json.dumps(document, indent=2) + "\n"
     size = len("".join(text.split()))
@@ -50,11 +76,22 @@ def policy(
     return Exported(text, (long,) if size > _MANAGED_POLICY else ())
 
 
-def _statements(pattern: PatternPlan, plan: Plan, arns: str) -> list[Statement]:
+def _guards(design: Design) -> dict[str, Guards]:
+    return {
+        pattern.name: {
+            at: found for at, change in enumerate(pattern.trace()) if (found := guard_writes(change)) is not None
+        }
+        for pattern in design.write_patterns
+    }
+
+
+def _statements(pattern: PatternPlan, plan: Plan, arns: str, guards: Guards) -> list[Statement]:
     """Statements that differ only in their action become one."""
     merged: dict[str, Statement] = {}
-    for step in pattern.steps:
-        for action, resource, condition in _needs(step, plan, pattern.transaction):
+    for at, step in enumerate(pattern.steps):
+        guard = guards.get(at)
+        needs = [*_needs(step, plan, pattern.transaction or guard is not None), *_guard_needs(step, plan, guard)]
+        for action, resource, condition in needs:
             key = json.dumps([resource, condition])
             each = merged.setdefault(key, {"Effect": "Allow", "Action": [], "Resource": f"{arns}{resource}"})
             if f"dynamodb:{action}" not in each["Action"]:
@@ -83,6 +120,16 @@ def _needs(step: Step, plan: Plan, transaction: bool) -> Iterable[tuple[str, str
     if step.fetch:
         found = [_own_partition(plan.entity(name), plan) for name in step.entities]
         yield "BatchGetItem", table, _leading(found[0] if len(found) == 1 else None, certain=True)
+
+
+def _guard_needs(step: Step, plan: Plan, guard: GuardWrites | None) -> Iterable[tuple[str, str, dict[str, Any]]]:
+    if guard is None:
+        return
+    entity = plan.entity(step.entities[0])
+    yield "GetItem", step.table, _leading(_own_partition(entity, plan), certain=True)
+    leading = [f"{guard_prefix(_literal(entity.name), _literal(field))}*" for field in guard.fields]
+    for operation in guard.operations:
+        yield operation, own_table(plan.name).name, {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": leading}}
 
 
 def _own_partition(entity: EntityPlan, plan: Plan) -> Template | None:
@@ -117,7 +164,12 @@ def _pattern(template: Template) -> str | None:
         if part.kind != "text":
             break
         texts.append(part.value)
-    prefix = re.sub(r"[*?$]", lambda found: f"${{{found[0]}}}", "".join(texts))
+    prefix = _literal("".join(texts))
     if not prefix:
         return None
     return prefix if len(texts) == len(template.parts) else f"{prefix}*"
+
+
+def _literal(text: str) -> str:
+    """What IAM would take for a wildcard or a variable stands for itself."""
+    return re.sub(r"[*?$]", lambda found: f"${{{found[0]}}}", text)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from stator.design.documents.examples import item_of
 from stator.design.export.source import Exported, Source
+from stator.design.own_table import ENTITY, FIELD, GUARD, OWNER, guard_prefix, unique_fields
 from stator.design.plan import IndexPlan, TablePlan
 from stator.model.values import Item
 
@@ -33,7 +34,10 @@ def export(source: Source) -> Exported:
             "AWSService": "Amazon DynamoDB",
             "Version": "3.0",
         },
-        "DataModel": [_table(table, source) for table in source.plan.tables],
+        "DataModel": [
+            *(_table(table, source) for table in source.plan.tables),
+            *(() if source.own_table is None else (_own_table(source.own_table, source),)),
+        ],
     }
     return Exported(json.dumps(model, indent=2, ensure_ascii=False) + "\n", tuple(notes))
 
@@ -76,6 +80,34 @@ def _table(table: TablePlan, source: Source) -> dict[str, Any]:
         if indexes:
             found[member] = indexes
     return found | {
+        "DataAccess": {"MySql": {}},
+        "BillingMode": "PAY_PER_REQUEST",
+    }
+
+
+def _own_table(table: TablePlan, source: Source) -> dict[str, Any]:
+    """A facet for the guards of each unique field. What else is there is made at run time, and has no facet."""
+    assert table.ttl is not None
+    kinds = {OWNER: "S", ENTITY: "S", FIELD: "S", table.ttl: "N"}
+    return {
+        "TableName": table.name,
+        "KeyAttributes": _keys((table.partition,), (table.sort,) if table.sort else (), dict(table.attributes)),
+        "NonKeyAttributes": [{"AttributeName": name, "AttributeType": kind} for name, kind in kinds.items()],
+        "TableFacets": [
+            {
+                "FacetName": f"{name}.{field} is unique",
+                "KeyAttributeAlias": {
+                    "PartitionKeyAlias": f"{guard_prefix(name, field)}{{{field}}}",
+                    "SortKeyAlias": GUARD,
+                },
+                "TableData": [],
+                "NonKeyAttributes": list(kinds),
+                "DataAccess": {"MySql": {}},
+            }
+            for entity in source.design.entities
+            for name in (source.plan.entity(entity).name,)
+            for field in unique_fields(entity)
+        ],
         "DataAccess": {"MySql": {}},
         "BillingMode": "PAY_PER_REQUEST",
     }

@@ -1,4 +1,8 @@
-"""What every export starts from: the plan, and the few facts about tables that only the design has."""
+"""What every export starts from: the plan, and the few facts about tables that only the design has.
+
+Beside the tables of the plan there is that of unique values, transaction tokens and pattern objects (``own_table``). An export has it where the
+design has unique fields, or where it is asked for: pattern objects and tokens are of the program, and no design tells of them.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from dataclasses import dataclass
 
 from stator.design.design import Design
 from stator.design.entity import Entity
+from stator.design.own_table import needs_own_table, own_table
 from stator.design.plan import Plan, TablePlan
 
 
@@ -21,6 +26,17 @@ class Exported:
 class Source:
     design: Design
     plan: Plan
+    with_patterns: bool = False
+
+    @property
+    def own_table(self) -> TablePlan | None:
+        wanted = self.with_patterns or needs_own_table(self.design)
+        return own_table(self.design.name) if wanted else None
+
+    @property
+    def tables(self) -> tuple[TablePlan, ...]:
+        own = self.own_table
+        return self.plan.tables if own is None else (*self.plan.tables, own)
 
     def entities(self, table: TablePlan) -> list[type[Entity]]:
         return [entity for entity in self.design.entities if self.plan.entity(entity).table == table.name]

@@ -18,7 +18,7 @@ _PROVIDER_OF_SEVERAL: Final = "6.29.0"
 
 
 def export(source: Source) -> Exported:
-    tables = source.plan.tables
+    tables = source.tables
     several = [index.name for table in tables for index in table.indexes if _has_several(index)]
     version = _PROVIDER_OF_SEVERAL if several else _PROVIDER
     provider = [("source", _text("hashicorp/aws")), ("version", _text(f">= {version}"))]
