@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from stator.design.own_table import OWNER
 from stator.errors import ConditionFailed, ImageNotShown, ItemExists, LeaseLost, StatorError, TransactionFailed
 from stator.model.values import Item
 from stator.pipeline.workers.change import Record
@@ -17,7 +18,7 @@ from stator.tables.expressions import Expressions
 from stator.tables.schema import EntityMap
 from stator.tables.sending import send_all
 from stator.tables.statements import Statement
-from stator.tables.uniques import OWNER, guard_delete, guard_key, owner_of, unique_value
+from stator.tables.uniques import guard_delete, guard_key, owner_of, unique_value
 from stator.tables.work import Call, Work
 
 _LABEL = "release guards"
