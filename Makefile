@@ -9,7 +9,7 @@ LOCK := $(UV) pip compile --quiet pyproject.toml --all-extras --universal --gene
 	--python-version 3.11 --upgrade
 WORKERS ?= 2
 COMPILED := $(VENV)/.compiled
-HOT := $(shell find src/stator/model src/stator/expr src/stator/engine src/stator/storage src/stator/server src/stator/pipeline/bulk -name '*.py')
+HOT := $(shell find src/stator/model src/stator/expr src/stator/engine src/stator/storage src/stator/server src/stator/pipeline/bulk src/stator/pipeline/views -name '*.py')
 
 .PHONY: demo test lint format types unit soak bench bench-clients bench-loading bench-streaming servers browser lock compile interpreted clean
 

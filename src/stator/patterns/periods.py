@@ -39,8 +39,10 @@ def is_within(shorter: Period, longer: Period) -> bool:
 
 
 def period_text(period: Period, moment: datetime) -> str:
+    if moment.tzinfo is not UTC:
+        moment = moment.astimezone(UTC)
     # %Y does not pad the years before 1000 on every platform; isoformat does.
-    return moment.astimezone(UTC).isoformat()[: _WIDTHS[period]]
+    return moment.isoformat()[: _WIDTHS[period]]
 
 
 def period_start(text: str) -> datetime:
