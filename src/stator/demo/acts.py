@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -63,11 +62,11 @@ class Demo:
             self._act("A design from its access patterns", self._design)
             with connect(fleet, server.url, measure=True) as db:
                 history = self._act("A month of history, from Parquet", lambda: self._load(db, server.url))
-                self._act("A stream from here on, and workers", lambda: self._follow(db, server.url))
+                self._act("Summaries of all of it, and a stream from here on", lambda: self._summarise(db, server.url))
                 live = LiveFleet(db, self.scale.routers, self.scale.per_second)
                 try:
                     self._act(
-                        "Summaries of the month, while live tests come in, one provider turns hot, and a worker is killed",
+                        "Live tests, workers, a hot provider, and one kill -9",
                         lambda: self._live(db, server.url, history, live),
                     )
                     self._act("The access patterns, asked", lambda: self._patterns(db, history))
@@ -147,19 +146,16 @@ class Demo:
         )
         return history
 
-    def _follow(self, db: Db, url: str) -> None:
+    def _summarise(self, db: Db, url: str) -> None:
+        """From here on there is a stream, and workers; the views are built from what is there already, exactly, while they work."""
         db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
         self._workers = [WorkerProcess(url, self.folder, "latest").begin() for _ in range(self.scale.workers)]
         wait_until(lambda: sum(worker.state.shards for worker in self._workers) >= 4, 60)
-        self._say(f"{len(self._workers)} workers share {sum(worker.state.shards for worker in self._workers)} shards")
-
-    def _summarise(self, url: str) -> dict[str, dict[str, Any]]:
-        """The views are built from what is in the table, exactly, while workers keep them up to date."""
         began = time.monotonic()
-        built = rebuild_views(url, [view.name for view in VIEWS])
+        with self.console.status("  building the views from the table, while the workers keep them"):
+            for name, built in rebuild_views(url, [view.name for view in VIEWS]).items():
+                self._say(f"{name}: {built['groups']:,} groups, out of {built['scanned']:,} items")
         self.story.summary_seconds = time.monotonic() - began
-        self._event("summaries of the month are built")
-        return built
 
     # -- live
 
@@ -167,22 +163,7 @@ class Demo:
         self._live_began = time.monotonic()
         live.start()
         self._age_out(db, history)
-        self._say(f"{self.scale.per_second:.0f} tests a second, beside the building of the summaries")
-        with ThreadPoolExecutor(1) as beside:
-            building = beside.submit(self._summarise, url)
-            self._watch_live(url, live)
-            while not building.done():
-                self._watch(live, 1.0)
-            live.stop()
-            for name, built in building.result().items():
-                self._say(
-                    f"{name}: {built['groups']:,} groups, out of {built['scanned']:,} items, {built['changed']:,} changed meanwhile"
-                )
-        newest = live.feed.latest(HOT, 3)
-        self._say(f"{live.written.tests:,} live tests written; the feed of {HOT} reads in order over old and new shards: "
-                  + ", ".join(f"{each.latency_ms:.0f} ms" for each in newest))  # fmt: skip
-
-    def _watch_live(self, url: str, live: LiveFleet) -> None:
+        self._say(f"{self.scale.per_second:.0f} tests a second; {len(self._workers)} workers share the stream")
         third = self.scale.seconds / 4
         self._watch(live, third)
         live.is_hot = True
@@ -197,6 +178,10 @@ class Demo:
         self._watch(live, third)
         self.story.heat_after = dict(live.written.partitions)
         self._watch(live, third / 2)
+        live.stop()
+        newest = live.feed.latest(HOT, 3)
+        self._say(f"{live.written.tests:,} live tests written; the feed of {HOT} reads in order over old and new shards: "
+                  + ", ".join(f"{each.latency_ms:.0f} ms" for each in newest))  # fmt: skip
 
     def _age_out(self, db: Db, history: History) -> None:
         """The oldest tests are given an end: the engine deletes them, and the stream takes them to the archive."""
