@@ -7,7 +7,8 @@ import re
 import pytest
 
 from stator import errors
-from stator.errors import BY_CODE, ServiceError, StatorError, from_wire
+from stator.errors import ServiceError, StatorError, from_wire
+from stator.errors.service import BY_CODE
 
 
 def _tree(cls: type[BaseException]) -> set[type[BaseException]]:

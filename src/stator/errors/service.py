@@ -1,0 +1,366 @@
+"""The answers DynamoDB gives that are errors, two-way with its wire format."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from stator.errors.base import StatorError
+
+DYNAMODB = "com.amazonaws.dynamodb.v20120810"
+CORAL_SERVICE = "com.amazon.coral.service"
+CORAL_VALIDATE = "com.amazon.coral.validate"
+
+
+class ServiceError(StatorError):
+    """An error that DynamoDB itself answers with."""
+
+    code: ClassVar[str] = "InternalServerError"
+    status: ClassVar[int] = 400
+    namespace: ClassVar[str] = DYNAMODB
+    retryable: ClassVar[bool] = False
+    default_message: ClassVar[str] = ""
+    after_unknown: bool = False
+    """An earlier attempt of the same request may have been carried out: a client sets this on the answer to a later one."""
+    # AWS spells the member "message" in DynamoDB's own errors and "Message" in those of the
+    # framework (coral) around it.
+    message_member: ClassVar[str] = "message"
+
+    def __init__(self, message: str | None = None, *, hint: str | None = None) -> None:
+        super().__init__(self.default_message if message is None else message, hint=hint)
+
+    def facts(self) -> dict[str, Any]:
+        """Members of the wire form beside the type and the message."""
+        return {}
+
+    def wire(self) -> dict[str, Any]:
+        body: dict[str, Any] = {"__type": f"{self.namespace}#{self.code}"}
+        if self.message:
+            body[self.message_member] = self.message
+        return body | self.facts()
+
+
+class ValidationFailed(ServiceError):
+    code = "ValidationException"
+    namespace = CORAL_VALIDATE
+
+
+class ValueFailed(ValidationFailed):
+    """A bad attribute value that AWS words in two ways.
+
+    During 2026 the services behind PutItem, UpdateItem, DeleteItem, GetItem, BatchGetItem and Query moved to a new
+    text; those behind the other operations still answer with ``older``.
+    """
+
+    def __init__(self, message: str, *, older: str) -> None:
+        super().__init__(message)
+        self.older = older
+
+
+class PathMissing(ValidationFailed):
+    """``paths`` are those of the update that need something of the stored item, and it has not got it for at least one of them."""
+
+    def __init__(self, message: str, *, entity: str = "", paths: tuple[str, ...] = (), hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.entity = entity
+        self.paths = paths
+
+
+class SerializationFailed(ServiceError):
+    code = "SerializationException"
+    namespace = CORAL_SERVICE
+    message_member = "Message"
+
+
+class UnknownOperation(ServiceError):
+    code = "UnknownOperationException"
+    namespace = CORAL_SERVICE
+    message_member = "Message"
+
+
+class AccessDenied(ServiceError):
+    code = "AccessDeniedException"
+    namespace = CORAL_SERVICE
+    message_member = "Message"
+
+
+class MissingAuthenticationToken(ServiceError):
+    code = "MissingAuthenticationTokenException"
+    namespace = CORAL_SERVICE
+    default_message = "Request is missing Authentication Token"
+
+
+class IncompleteSignature(ServiceError):
+    code = "IncompleteSignatureException"
+    namespace = CORAL_SERVICE
+
+
+class InvalidSignature(ServiceError):
+    code = "InvalidSignatureException"
+    namespace = CORAL_SERVICE
+
+
+class UnrecognizedClient(ServiceError):
+    code = "UnrecognizedClientException"
+    namespace = CORAL_SERVICE
+    default_message = "The security token included in the request is invalid."
+
+
+class ConditionFailed(ServiceError):
+    """``item`` is the stored item when ReturnValuesOnConditionCheckFailure asked for it; the data layer reads it as ``entity``."""
+
+    code = "ConditionalCheckFailedException"
+    entity: Any = None
+    default_message = "The conditional request failed"
+
+    def __init__(self, message: str | None = None, *, item: Any = None) -> None:
+        super().__init__(message)
+        self.item = item
+
+    def facts(self) -> dict[str, Any]:
+        return {} if self.item is None else {"Item": self.item}
+
+
+class ItemExists(ConditionFailed):
+    """``entity`` is the one that is there."""
+
+
+class ItemNotFound(ConditionFailed):
+    """There is nothing to change."""
+
+
+class VersionConflict(ConditionFailed):
+    """``entity`` is the one that is there now; ``expected`` the version that was to be replaced."""
+
+    def __init__(self, message: str | None = None, *, item: Any = None, expected: int = 0) -> None:
+        super().__init__(message, item=item)
+        self.hint = "read it again, make the change again, and write that"
+        self.expected = expected
+
+
+class UniqueTaken(ConditionFailed):
+    """``field`` of another item has ``value`` already."""
+
+    def __init__(self, message: str | None = None, *, item: Any = None, field: str = "", value: Any = None) -> None:
+        super().__init__(message, item=item)
+        self.field = field
+        self.value = value
+
+
+class TransactionCanceled(ServiceError):
+    """``reasons`` has one entry per action, in the order of the request."""
+
+    code = "TransactionCanceledException"
+    message_member = "Message"
+
+    def __init__(self, message: str | None = None, *, reasons: list[dict[str, Any]] | None = None) -> None:
+        self.reasons = reasons or []
+        codes = ", ".join(reason["Code"] for reason in self.reasons)
+        super().__init__(
+            message or f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]"
+        )
+
+    def facts(self) -> dict[str, Any]:
+        return {"CancellationReasons": self.reasons}
+
+
+class TransactionFailed(TransactionCanceled):
+    """``failures`` has the statements that stood in the way: their place, what they were to do, and the error of each."""
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        reasons: list[dict[str, Any]] | None = None,
+        failures: list[tuple[int, str, ServiceError]] | None = None,
+    ) -> None:
+        super().__init__(message, reasons=reasons)
+        self.failures = failures or []
+
+
+class TransactionConflict(ServiceError):
+    code = "TransactionConflictException"
+    default_message = "Transaction is ongoing for the item"
+    retryable = True
+
+
+class TransactionInProgress(ServiceError):
+    code = "TransactionInProgressException"
+    default_message = "The transaction with the given request token is already in progress."
+    retryable = True
+
+
+class IdempotentParameterMismatch(ServiceError):
+    code = "IdempotentParameterMismatchException"
+    message_member = "Message"
+    default_message = (
+        "The provided client token is already in use with different parameters. Please try again "
+        "with a different client token or the original parameters."
+    )
+
+
+class DuplicateItem(ServiceError):
+    code = "DuplicateItemException"
+    default_message = "Duplicate primary key exists in table"
+
+
+class ResourceNotFound(ServiceError):
+    code = "ResourceNotFoundException"
+    default_message = "Requested resource not found"
+
+
+class ResourceInUse(ServiceError):
+    code = "ResourceInUseException"
+
+
+class TableNotFound(ServiceError):
+    code = "TableNotFoundException"
+
+
+class TableAlreadyExists(ServiceError):
+    code = "TableAlreadyExistsException"
+
+
+class TableInUse(ServiceError):
+    code = "TableInUseException"
+
+
+class BackupNotFound(ServiceError):
+    code = "BackupNotFoundException"
+
+
+class BackupInUse(ServiceError):
+    """The backup is being made, deleted or restored."""
+
+    code = "BackupInUseException"
+
+
+class ContinuousBackupsUnavailable(ServiceError):
+    code = "ContinuousBackupsUnavailableException"
+
+
+class RecoveryUnavailable(ServiceError):
+    """Point-in-time recovery is not on for the table."""
+
+    code = "PointInTimeRecoveryUnavailableException"
+
+
+class InvalidRestoreTime(ServiceError):
+    code = "InvalidRestoreTimeException"
+
+
+class ExportNotFound(ServiceError):
+    code = "ExportNotFoundException"
+
+
+class ExportConflict(ServiceError):
+    """The client token was used with other parameters."""
+
+    code = "ExportConflictException"
+
+
+class InvalidExportTime(ServiceError):
+    code = "InvalidExportTimeException"
+
+
+class ImportNotFound(ServiceError):
+    code = "ImportNotFoundException"
+
+
+class ImportConflict(ServiceError):
+    """The client token was used with other parameters."""
+
+    code = "ImportConflictException"
+
+
+class LimitExceeded(ServiceError):
+    code = "LimitExceededException"
+
+
+class ExpiredIterator(ServiceError):
+    code = "ExpiredIteratorException"
+    default_message = "The shard iterator has expired. Shard iterator has expired 15 minutes after it was retrieved."
+
+
+class TrimmedDataAccess(ServiceError):
+    code = "TrimmedDataAccessException"
+    default_message = "The operation attempted to read past the oldest stream record in a shard."
+
+
+class ItemCollectionTooLarge(ServiceError):
+    code = "ItemCollectionSizeLimitExceededException"
+    default_message = "Collection size exceeded."
+
+
+class SlowDown(ServiceError):
+    """``throttling_reasons`` say which limit of which table or index was reached, where the service tells."""
+
+    retryable = True
+    reasons_member: ClassVar[str] = "ThrottlingReasons"
+
+    def __init__(self, message: str | None = None, *, throttling_reasons: list[dict[str, Any]] | None = None) -> None:
+        super().__init__(message)
+        self.throttling_reasons = throttling_reasons or []
+
+    def facts(self) -> dict[str, Any]:
+        return {self.reasons_member: self.throttling_reasons} if self.throttling_reasons else {}
+
+
+class ThroughputExceeded(SlowDown):
+    code = "ProvisionedThroughputExceededException"
+    default_message = (
+        "The level of configured provisioned throughput for the table was exceeded. Consider "
+        "increasing your provisioning level with the UpdateTable API."
+    )
+
+
+class RequestLimitExceeded(SlowDown):
+    code = "RequestLimitExceeded"
+
+
+class Throttled(SlowDown):
+    code = "ThrottlingException"
+    reasons_member = "throttlingReasons"
+
+
+class ReplicatedWriteConflict(ServiceError):
+    """Another region of a strongly consistent global table is writing the item."""
+
+    code = "ReplicatedWriteConflictException"
+    retryable = True
+
+
+class RequestTooLarge(ServiceError):
+    code = "RequestEntityTooLargeException"
+    namespace = CORAL_SERVICE
+    status = 413
+
+
+class InternalServerError(ServiceError):
+    code = "InternalServerError"
+    status = 500
+    retryable = True
+    default_message = "The request processing has failed because of an unknown error, exception or failure."
+
+
+def _leaves(cls: type[ServiceError]) -> list[type[ServiceError]]:
+    return [leaf for sub in cls.__subclasses__() for leaf in (sub, *_leaves(sub))]
+
+
+# A class without a code of its own is a reading of its parent's, which the wire does not tell apart.
+BY_CODE: dict[str, type[ServiceError]] = {cls.code: cls for cls in _leaves(ServiceError) if "code" in cls.__dict__}
+
+
+def from_wire(status: int, body: dict[str, Any]) -> ServiceError:
+    """Rebuild the error a reply stands for; an unknown type keeps its code in the message."""
+    code = str(body.get("__type", "")).rpartition("#")[2]
+    message = body.get("message") or body.get("Message")
+    cls = BY_CODE.get(code)
+    if cls is ConditionFailed:
+        return ConditionFailed(message, item=body.get("Item"))
+    if cls is TransactionCanceled:
+        return TransactionCanceled(message, reasons=body.get("CancellationReasons"))
+    if cls is not None and issubclass(cls, SlowDown):
+        return cls(message, throttling_reasons=body.get(cls.reasons_member))
+    if cls is not None:
+        return cls(message)
+    return InternalServerError(message) if status >= 500 else ServiceError(f"{code}: {message or ''}")
