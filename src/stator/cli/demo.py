@@ -18,7 +18,7 @@ def command(
     scale: Annotated[
         int, typer.Option(min=10_000, metavar="TESTS", help="How many tests the month of history has.")
     ] = 1_000_000,
-    seconds: Annotated[float, typer.Option(min=4.0, help="How long the live part lasts.")] = 16.0,
+    seconds: Annotated[float, typer.Option(min=4.0, help="How long the live part lasts.")] = 12.0,
     keep: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Keep the data, the alerts, the archive and the report in this folder."),

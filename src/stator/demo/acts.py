@@ -40,7 +40,7 @@ _EXPIRING_SHARE: Final = 0.005
 class Scale:
     tests: int = 1_000_000
     routers: int = 2_000
-    seconds: float = 16.0
+    seconds: float = 12.0
     per_second: float = 400.0
     workers: int = 2
 

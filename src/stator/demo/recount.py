@@ -50,20 +50,20 @@ def _segment(db: Db, table: str, segment: int) -> Counted:
     request: dict[str, Any] = {"TableName": table, "Segment": segment, "TotalSegments": _SEGMENTS}
     while True:
         page = db.call("Scan", request)
-        for item in page["Items"]:
-            _add(part, item)
+        _add(part, page["Items"])
         if "LastEvaluatedKey" not in page:
             return part
         request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
 
-def _add(part: Counted, item: dict[str, Any]) -> None:
-    isp = item["isp"]["S"]
-    part.tests += 1
-    part.by_router[item["router_id"]["S"]] += 1
-    part.by_isp[isp] += 1
-    part.by_hour[isp, item["at"]["S"][:13]] += 1
-    part.latency_by_isp[isp] += round(float(item["latency_ms"]["N"]) * 10)
+def _add(part: Counted, items: list[dict[str, Any]]) -> None:
+    isps = [item["isp"]["S"] for item in items]
+    part.tests += len(items)
+    part.by_isp.update(isps)
+    part.by_router.update([item["router_id"]["S"] for item in items])
+    part.by_hour.update([(isp, item["at"]["S"][:13]) for isp, item in zip(isps, items)])
+    for isp, item in zip(isps, items):
+        part.latency_by_isp[isp] += round(float(item["latency_ms"]["N"]) * 10)
 
 
 def unique_ids(folder: Path, name: str) -> set[str]:

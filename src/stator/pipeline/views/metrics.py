@@ -15,9 +15,11 @@ from typing import Any, Final
 from stator.design.conditions import FieldRef
 from stator.errors import DesignError
 from stator.model.limits import NUMBER_DIGITS
+from stator.patterns.wide_numbers import EXACT
 from stator.pipeline.views.sketch import Percentiles, bucket_of
 
 Number = int | Decimal
+Parts = Sequence[tuple[str, Number]]
 Totals = Mapping[str, Decimal]
 
 _DIVISION: Final = Arithmetic(prec=NUMBER_DIGITS)
@@ -28,7 +30,7 @@ class Additive:
     """A metric that is a sum. ``parts`` gives the attributes that a source's value adds to, and how much; ``read`` makes the result of their totals."""
 
     field: FieldRef | None
-    parts: Callable[[str, Any], Sequence[tuple[str, Number]]]
+    parts: Callable[[str, Any], Parts]
     read: Callable[[str, Totals, type], Any]
     numeric: bool = True
 
@@ -58,6 +60,15 @@ def exact(value: Any) -> Number:
     return Decimal(repr(value)) if isinstance(value, float) else value
 
 
+def add(sums: dict[str, Number], more: Mapping[str, Number], sign: int = 1) -> None:
+    for name, amount in more.items():
+        before = sums.get(name, 0)
+        if type(before) is int and type(amount) is int:
+            sums[name] = before + sign * amount
+        else:
+            sums[name] = EXACT.add(before, amount) if sign > 0 else EXACT.subtract(before, amount)
+
+
 # -- sums
 
 
@@ -74,7 +85,7 @@ def count(of: Any = None) -> Additive:
 
 
 def sum_of(of: Any) -> Additive:
-    def parts(name: str, value: Any) -> Sequence[tuple[str, Number]]:
+    def parts(name: str, value: Any) -> Parts:
         return ((f"s:{name}", exact(value)),)
 
     return Additive(
@@ -85,7 +96,7 @@ def sum_of(of: Any) -> Additive:
 def avg(of: Any) -> Additive:
     """The mean; None when no source has the field."""
 
-    def parts(name: str, value: Any) -> Sequence[tuple[str, Number]]:
+    def parts(name: str, value: Any) -> Parts:
         return (f"s:{name}", exact(value)), (f"c:{name}", 1)
 
     def read(name: str, totals: Totals, kind: type) -> Any:
@@ -103,7 +114,7 @@ def percentiles(of: Any, *, accuracy: float = 0.02) -> Additive:
     if not 0.001 <= accuracy <= 0.5:
         raise DesignError(f"percentiles(accuracy={accuracy})", hint="between 0.001 and 0.5; 0.02 is within 2 percent")
 
-    def parts(name: str, value: Any) -> Sequence[tuple[str, Number]]:
+    def parts(name: str, value: Any) -> Parts:
         return ((f"b:{name}:{bucket_of(float(value), accuracy)}", 1),)
 
     def read(name: str, totals: Totals, kind: type) -> Percentiles:

@@ -12,7 +12,7 @@ from stator.errors import ConditionFailed, ValidationFailed
 from stator.model.values import Item
 from stator.patterns.wide_numbers import EXACT, is_wide, whole_name, wide_attributes, wide_number
 from stator.pipeline.views.layout import LABEL, Group, Layout
-from stator.pipeline.views.metrics import Number
+from stator.pipeline.views.metrics import Number, add
 from stator.pipeline.views.sources import Counted, Source
 from stator.pipeline.workers.change import Record
 from stator.pipeline.workers.trying import steadily
@@ -225,12 +225,3 @@ def _first_part(entries: Sequence[Entry]) -> tuple[list[Entry], dict[str, Number
         taken.append(entry)
         add(sums, entry.sums, entry.sign)
     return taken, sums
-
-
-def add(sums: dict[str, Number], more: dict[str, Number], sign: int = 1) -> None:
-    for name, amount in more.items():
-        before = sums.get(name, 0)
-        if type(before) is int and type(amount) is int:
-            sums[name] = before + sign * amount
-        else:
-            sums[name] = EXACT.add(before, amount) if sign > 0 else EXACT.subtract(before, amount)

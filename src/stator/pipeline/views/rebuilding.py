@@ -34,8 +34,8 @@ from stator.model.values import Item
 from stator.patterns.wide_numbers import wide_attributes
 from stator.pipeline.views.keeping import Kept
 from stator.pipeline.views.layout import LABEL, Group
-from stator.pipeline.views.metrics import Number
-from stator.pipeline.views.partials import add, padded
+from stator.pipeline.views.metrics import Number, add
+from stator.pipeline.views.partials import padded
 from stator.pipeline.views.ranks import Wanted
 from stator.pipeline.views.retiring import retire
 from stator.pipeline.views.sources import Counted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -21,11 +21,12 @@ from stator.expr.tree import Condition as BoundCondition
 from stator.model.values import Item
 from stator.patterns.periods import Period, following, period_start, period_text
 from stator.pipeline.views.layout import Group
-from stator.pipeline.views.metrics import Additive, Metric, Number, Ordered
+from stator.pipeline.views.metrics import Additive, Metric, Number, Ordered, Parts
 from stator.tables.schema import EntityMap
 
 _NUMBERS: Final = (int, float, Decimal)
-_REMEMBERED: Final = 50_000
+_REMEMBERED: Final = 20_000
+_UNKNOWN: Final = object()
 
 
 @dataclass(slots=True)
@@ -49,6 +50,53 @@ class Declaration:
     metrics: Mapping[str, Metric]
 
 
+# Values come again and again, in the millions of items of a table that a view is built from: what was made of one is remembered.
+
+
+class _Field:
+    """A field that is looked at, and values of it as they were read before."""
+
+    def __init__(self, name: str, decode: Callable[[Any], Any], *, is_time: bool) -> None:
+        self.name = name
+        self._decode = decode
+        self._is_time = is_time  # hardly one comes twice
+        self._known: dict[str, Any] = {}
+
+    def decoded(self, value: dict[str, Any]) -> Any:
+        text = value.get("S")
+        if text is None:
+            text = value.get("N")
+        if self._is_time or type(text) is not str or len(value) != 1:
+            return self._decode(value)
+        known = self._known.get(text, _UNKNOWN)
+        if known is _UNKNOWN:
+            known = self._decode(value)
+            if len(self._known) < _REMEMBERED:
+                self._known[text] = known
+        return known
+
+
+class _Measured:
+    """A metric of a field, and what values of it add to."""
+
+    def __init__(self, name: str, field: str, metric: Additive) -> None:
+        self.name = name
+        self.field = field
+        self._parts = metric.parts
+        self._is_numeric = metric.numeric
+        self._known: dict[Any, Parts] = {}
+
+    def parts(self, value: Any) -> Parts:
+        if not self._is_numeric:  # of a list or a map, perhaps, by which nothing can be remembered
+            return self._parts(self.name, value)
+        known = self._known.get(value)
+        if known is None:
+            known = self._parts(self.name, value)
+            if len(self._known) < _REMEMBERED:
+                self._known[value] = known
+        return known
+
+
 class Source:
     """A declaration with the entity as it is stored."""
 
@@ -69,7 +117,7 @@ class Source:
             if each.field is not None and each.numeric:
                 self.kind(each.field)
         self._measured = tuple(
-            (each.parts, name, each.field.name) for name, each in self.additive.items() if each.field is not None
+            _Measured(name, each.field.name, each) for name, each in self.additive.items() if each.field is not None
         )
         self.names = self._field_names()
         # Items of other entities in the same table say so; and most groups come again and again.
@@ -80,7 +128,8 @@ class Source:
                 raise DesignError(
                     f"{of.name}.{name} is large(), and stored packed", hint="keep what you count in a field of its own"
                 )
-        self._decode = tuple((name, of.codec.decode_field[name]) for name in self.names)
+        times = () if declared.bucket is None else (declared.bucket[0].name,)
+        self._read = tuple(_Field(name, of.codec.decode_field[name], is_time=name in times) for name in self.names)
 
     # -- checking
 
@@ -106,7 +155,7 @@ class Source:
     def _field_names(self) -> tuple[str, ...]:
         names = [name for name, _ in self._by]
         names += [] if self._bucket is None else [self._bucket[0]]
-        names += [name for _, _, name in self._measured]
+        names += [each.field for each in self._measured]
         return tuple(dict.fromkeys([*names, *self.orders]))
 
     # -- counting
@@ -122,10 +171,10 @@ class Source:
         if group is None or (self.declared.keep is not None and self.is_over(group.bucket, now)):
             return None
         sums: dict[str, Number] = {"n": 1}
-        for parts, name, source in self._measured:
-            value = values[source]
+        for measured in self._measured:
+            value = values[measured.field]
             if value is not None:
-                sums.update(parts(name, value))
+                sums.update(measured.parts(value))
         counted = Counted(group, sums)
         for name, (encoding, copied) in self._ordered.items():
             if values[name] is not None:
@@ -136,9 +185,9 @@ class Source:
     def values(self, item: Item) -> dict[str, Any]:
         """The fields that matter, decoded. What is absent is what the entity makes of it."""
         found = {}
-        for name, decode in self._decode:
-            value = item.get(name)
-            found[name] = decode(value) if value is not None else self._absent(name, item)
+        for each in self._read:
+            value = item.get(each.name)
+            found[each.name] = each.decoded(value) if value is not None else self._absent(each.name, item)
         return found
 
     def _absent(self, name: str, item: Item) -> Any:
