@@ -17,7 +17,7 @@ from typing import Any
 
 import stator.errors
 
-_OWN_SOURCES = str(Path(stator.errors.__file__).parent)
+_OWN_SOURCES = str(Path(stator.errors.__file__).parents[1])
 
 
 @dataclass(frozen=True, slots=True, order=True)
