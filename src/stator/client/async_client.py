@@ -13,11 +13,10 @@ from typing import Any, cast
 from stator.client.async_credentials import AsyncCredentials
 from stator.client.endpoint import Endpoint, connect_request
 from stator.client.exchange import Exchange, Limits, not_sent, timeout_left
+from stator.client.idling import may_be_used
 from stator.client.replies import HttpReply, ReplyParser
 from stator.clock import Clock, pause
 from stator.errors import ConnectionTrouble, ReplyLost, ServiceError, Unreachable
-
-_DROP_AFTER_SECONDS = 20.0
 
 
 class AsyncClient:
@@ -134,7 +133,8 @@ class _Pool:
     def _taken(self) -> _Connection | None:
         while self._idle:
             connection = self._idle.pop()
-            if connection.is_open and time.monotonic() - connection.idle_since < _DROP_AFTER_SECONDS:
+            idle = time.monotonic() - connection.idle_since
+            if connection.is_open and may_be_used(idle, connection.descriptor):
                 return connection
             connection.close()
         return None
@@ -212,6 +212,11 @@ class _Connection(asyncio.Protocol):
         finally:
             timer.cancel()
             self._reply = None
+
+    @property
+    def descriptor(self) -> int:
+        opened = None if self._transport is None else self._transport.get_extra_info("socket")
+        return -1 if opened is None else int(opened.fileno())
 
     async def tunnel(self, message: bytes) -> bytes:
         """Ask a proxy for a tunnel; what it answers."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import socket
 import ssl
 import threading
@@ -15,14 +14,13 @@ from typing import Any
 from stator.client.credentials import CredentialSource
 from stator.client.endpoint import Endpoint, connect_request
 from stator.client.exchange import Exchange, Limits, not_sent, timeout_left
+from stator.client.idling import may_be_used
 from stator.client.replies import HttpReply, ReplyParser
 from stator.clock import Clock
 from stator.errors import ConnectionTrouble, ReplyLost, ServiceError, Unreachable
 
 _RECEIVE_BYTES = 65_536
 # A connection that has been idle for this long is looked at before it is used again, and after this much longer not used at all.
-_CHECK_AFTER_SECONDS = 1.0
-_DROP_AFTER_SECONDS = 20.0
 
 
 class Client:
@@ -110,8 +108,7 @@ class _Pool:
                 connection = self._idle.pop()
             except IndexError:
                 return None
-            idle = time.monotonic() - connection.used
-            if idle < _CHECK_AFTER_SECONDS or (idle < _DROP_AFTER_SECONDS and connection.is_quiet()):
+            if may_be_used(time.monotonic() - connection.used, connection.descriptor):
                 return connection
             connection.close()
 
@@ -156,11 +153,9 @@ class _Connection:
             self._socket.settimeout(seconds)
             self._timeout = seconds
 
-    def is_quiet(self) -> bool:
-        """An idle connection has nothing to read: if it does, the other side has closed it."""
-        watching = select.poll()
-        watching.register(self._socket, select.POLLIN)
-        return not watching.poll(0)
+    @property
+    def descriptor(self) -> int:
+        return self._socket.fileno()
 
     def close(self) -> None:
         self._socket.close()
