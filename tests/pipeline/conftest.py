@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from stator import Engine
+
 
 @pytest.fixture
 def quiet() -> Iterator[None]:
@@ -16,3 +18,9 @@ def quiet() -> Iterator[None]:
     log.setLevel(logging.CRITICAL)
     yield
     log.setLevel(before)
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    with Engine.open() as opened:
+        yield opened

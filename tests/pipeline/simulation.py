@@ -81,6 +81,8 @@ class Applied:
 
 class Simulation:
     design = fleet
+    jumps = (5.0, 60.0, 1000.0)
+    """Seconds that may pass at once."""
 
     def __init__(self, seed: int, faults: Faults | None = None, **options: Any) -> None:
         self.chance = random.Random(seed)
@@ -146,6 +148,25 @@ class Simulation:
         self.tasks = [task for task in self.tasks if not task.is_over]
 
     # -- the loop
+
+    def happen(self) -> None:
+        """Something, or mostly nothing, from outside: writes, shards that change, workers that come and go."""
+        chance = self.chance
+        event = chance.random()
+        if event < 0.15:
+            self.write(chance.randrange(1, 6))
+        elif event < 0.16:
+            self.roll()
+        elif event < 0.17:
+            self.split()
+        elif event < 0.175:
+            self.clock.advance(chance.choice(self.jumps))
+        elif event < 0.185 and self.workers:
+            self.crash(chance.choice(sorted(self.workers)))
+        elif event < 0.2 and len(self.workers) < 4:
+            self.start_worker()
+        elif event < 0.205 and self.workers:
+            self.workers[chance.choice(sorted(self.workers))].stop()
 
     def step(self) -> None:
         now = self.clock.now()

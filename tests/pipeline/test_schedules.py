@@ -21,21 +21,7 @@ def run_schedule(seed: int, faults: Faults | None = None) -> Simulation:
         world.start_worker()
     for _ in range(chance.randrange(100, 500)):
         world.step()
-        event = chance.random()
-        if event < 0.15:
-            world.write(chance.randrange(1, 6))
-        elif event < 0.16:
-            world.roll()
-        elif event < 0.17:
-            world.split()
-        elif event < 0.175:
-            world.clock.advance(chance.choice([5.0, 60.0, 1000.0]))
-        elif event < 0.185 and world.workers:
-            world.crash(chance.choice(sorted(world.workers)))
-        elif event < 0.2 and len(world.workers) < 4:
-            world.start_worker()
-        elif event < 0.205 and world.workers:
-            world.workers[chance.choice(sorted(world.workers))].stop()
+        world.happen()
     return world
 
 

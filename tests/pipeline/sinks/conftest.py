@@ -12,12 +12,6 @@ from ..shop import shop
 
 
 @pytest.fixture
-def engine() -> Iterator[Engine]:
-    with Engine.open() as opened:
-        yield opened
-
-
-@pytest.fixture
 def db(engine: Engine) -> Iterator[Db]:
     with connect(shop, engine) as opened:
         opened.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))

@@ -25,12 +25,6 @@ HOURLY = Rollup("hour", of=Reading.value)
 
 
 @pytest.fixture
-def engine() -> Iterator[Engine]:
-    with Engine.open() as opened:
-        yield opened
-
-
-@pytest.fixture
 def db(engine: Engine) -> Iterator[Db]:
     with connect(greenhouse, engine) as opened:
         opened.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))

@@ -73,6 +73,7 @@ def make_projection() -> Projection:
 
 
 class ViewSimulation(Simulation):
+    jumps = (5.0, 60.0, 1000.0, 4000.0)
     design = plant
 
     def __init__(self, seed: int, faults: Faults | None = None, **options: Any) -> None:
@@ -181,29 +182,10 @@ def run_schedule(
         world.start_worker()
     for _ in range(world.chance.randrange(*steps)):
         world.step()
-        happen(world)
+        world.happen()
         if world.chance.random() < builds and not world.is_building:
             world.rebuild()
     return world
-
-
-def happen(world: ViewSimulation) -> None:
-    chance = world.chance
-    event = chance.random()
-    if event < 0.15:
-        world.write(chance.randrange(1, 6))
-    elif event < 0.16:
-        world.roll()
-    elif event < 0.17:
-        world.split()
-    elif event < 0.175:
-        world.clock.advance(chance.choice([5.0, 60.0, 1000.0, 4000.0]))
-    elif event < 0.185 and world.workers:
-        world.crash(chance.choice(sorted(world.workers)))
-    elif event < 0.2 and len(world.workers) < 4:
-        world.start_worker()
-    elif event < 0.205 and world.workers:
-        world.workers[chance.choice(sorted(world.workers))].stop()
 
 
 def finish(world: ViewSimulation) -> None:

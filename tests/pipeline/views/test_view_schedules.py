@@ -9,7 +9,7 @@ import pytest
 from stator.errors import StatorError
 from stator.pipeline.views.rebuilding import Rebuilt
 
-from .simulated import finish, happen, run_schedule
+from .simulated import finish, run_schedule
 
 pytestmark = pytest.mark.usefixtures("quiet")
 
@@ -32,7 +32,7 @@ def build_in_a_schedule(seed: int) -> list[Any]:
     world.rebuild()
     for _ in range(world.chance.randrange(0, 200)):
         world.step()
-        happen(world)
+        world.happen()
     finish(world)
     world.clock.advance(200.0)
     world.rebuild()

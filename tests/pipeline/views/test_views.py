@@ -39,12 +39,6 @@ QUICK = WorkerOptions(start="oldest", idle_seconds=0.02, backoff_seconds=0.01, m
 
 
 @pytest.fixture
-def engine() -> Iterator[Engine]:
-    with Engine.open() as opened:
-        yield opened
-
-
-@pytest.fixture
 def db(engine: Engine) -> Iterator[Db]:
     with connect(fleet, engine) as opened:
         opened.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))

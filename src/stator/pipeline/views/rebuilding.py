@@ -39,8 +39,9 @@ from stator.pipeline.views.partials import padded
 from stator.pipeline.views.ranks import Wanted
 from stator.pipeline.views.retiring import retire
 from stator.pipeline.views.sources import Counted
-from stator.pipeline.views.tailing import Tail, list_shards, uncovered
+from stator.pipeline.views.tailing import Tail, uncovered
 from stator.pipeline.workers.change import Record, key_mark, key_text
+from stator.pipeline.workers.iterators import list_shards
 from stator.pipeline.workers.leases import LeaseTable
 from stator.pipeline.workers.lineage import StreamInfo
 from stator.pipeline.workers.parking import Parking
@@ -205,7 +206,7 @@ class Rebuild:
         while True:
             described = yield from steadily(self.context, self.check, partial(_described, self.table))
             arn = described["LatestStreamArn"]
-            shards = yield from steadily(self.context, self.check, partial(list_shards, arn))
+            shards = yield from steadily(self.context, self.check, partial(list_shards, arn, "view rebuild"))
             group = yield from steadily(self.context, self.check, leases.load)
             starts = yield from steadily(
                 self.context, self.check, partial(self._kept.heads.starts, self.rebuilt.generation)

@@ -14,9 +14,9 @@ from stator.errors import (
     TrimmedDataAccess,
 )
 from stator.pipeline.workers.change import Record, read_record
-from stator.pipeline.workers.iterators import iterator_at
+from stator.pipeline.workers.iterators import iterator_at, list_shards
 from stator.pipeline.workers.leases import OLDEST
-from stator.pipeline.workers.lineage import ShardInfo, StreamInfo, read_shards
+from stator.pipeline.workers.lineage import StreamInfo
 from stator.pipeline.workers.trying import steadily
 from stator.tables.context import Context
 from stator.tables.work import Call, Work
@@ -85,7 +85,7 @@ class Tail:
         """Follow shards that have ended: whether there are new ones to read."""
         if not any(shard.is_ended for shard in self._shards.values()):
             return False
-        listed = yield from steadily(self._context, self._check, partial(list_shards, self._arn))
+        listed = yield from steadily(self._context, self._check, partial(list_shards, self._arn, _LABEL))
         found = [
             shard
             for shard in listed
@@ -94,18 +94,6 @@ class Tail:
         for shard in found:
             self._shards[shard.id] = _Shard(shard.id, OLDEST)
         return bool(found)
-
-
-def list_shards(arn: str) -> Work[tuple[ShardInfo, ...]]:
-    pages: list[dict[str, Any]] = []
-    request: dict[str, Any] = {"StreamArn": arn}
-    while True:
-        reply = yield Call("DescribeStream", request, _LABEL)
-        pages.append(reply["StreamDescription"])
-        last = pages[-1].get("LastEvaluatedShardId")
-        if last is None:
-            return read_shards(pages)
-        request = {"StreamArn": arn, "ExclusiveStartShardId": last}
 
 
 def uncovered(

@@ -1,4 +1,4 @@
-"""An iterator at a position of a shard: the one place that knows how positions (leases.py) are asked for."""
+"""What is asked of a stream before its records: its shards, and an iterator at a position of one. The one place that knows how positions (leases.py) are asked for."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from stator.errors import ResourceNotFound, ServiceError, SlowDown
 from stator.pipeline.workers.leases import OLDEST
+from stator.pipeline.workers.lineage import ShardInfo, read_shards
 from stator.tables.work import Call, Work
 
 _AT = "AT:"
@@ -18,6 +19,18 @@ class Iterator:
 
     text: str
     skip_before: float = 0.0
+
+
+def list_shards(stream: str, label: str) -> Work[tuple[ShardInfo, ...]]:
+    pages: list[dict[str, Any]] = []
+    request: dict[str, Any] = {"StreamArn": stream}
+    while True:
+        reply = yield Call("DescribeStream", request, label)
+        pages.append(reply["StreamDescription"])
+        last = pages[-1].get("LastEvaluatedShardId")
+        if last is None:
+            return read_shards(pages)
+        request = {"StreamArn": stream, "ExclusiveStartShardId": last}
 
 
 def iterator_at(stream: str, shard: str, position: str, label: str) -> Work[Iterator]:

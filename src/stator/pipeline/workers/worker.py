@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from stator.errors import (
     ConfigurationError,
@@ -21,8 +21,9 @@ from stator.errors import (
 from stator.pipeline.workers.balance import moves
 from stator.pipeline.workers.consumer import Consumer
 from stator.pipeline.workers.holding import Holder, Progress, Tools
+from stator.pipeline.workers.iterators import list_shards
 from stator.pipeline.workers.leases import SNAPSHOT, Beginning, Group, Lease, LeaseTable
-from stator.pipeline.workers.lineage import StreamInfo, first_beginning, forgettable, is_ready, new_leases, read_shards
+from stator.pipeline.workers.lineage import StreamInfo, first_beginning, forgettable, is_ready, new_leases
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.parking import Parking
 from stator.pipeline.workers.snapshot import SnapshotConsumer
@@ -160,24 +161,13 @@ class Worker:
                     f"the stream of {table} shows {shown}, and views and roll-ups need both images",
                     hint="switch it off and on again with StreamViewType NEW_AND_OLD_IMAGES",
                 )
-            self._streams[table] = yield from self._list_shards(table, arn)
+            self._streams[table] = StreamInfo(table, arn, (yield from list_shards(arn, _LABEL)))
 
     def _tables(self) -> list[str]:
         """Those that somebody wants the changes of."""
         wanted = {table for each in self._app.subscribers for table in tables_of(each, self._context)}
         schema = self._context.schema
         return [table for table in (*schema.tables, schema.place.table) if table in wanted]
-
-    def _list_shards(self, table: str, arn: str) -> Work[StreamInfo]:
-        pages: list[dict[str, Any]] = []
-        request: dict[str, Any] = {"StreamArn": arn}
-        while True:
-            reply = yield Call("DescribeStream", request, _LABEL)
-            pages.append(reply["StreamDescription"])
-            last = pages[-1].get("LastEvaluatedShardId")
-            if last is None:
-                return StreamInfo(table, arn, read_shards(pages))
-            request = {"StreamArn": arn, "ExclusiveStartShardId": last}
 
     def _make_leases(self, group: Group) -> Work[Group]:
         changed = False
@@ -203,7 +193,7 @@ class Worker:
     def _begin(self, stream: StreamInfo) -> Work[Beginning]:
         """Write down where this group begins, or learn where somebody else said it does."""
         at = self._context.now()
-        fresh = yield from self._list_shards(stream.table, stream.arn)
+        fresh = StreamInfo(stream.table, stream.arn, (yield from list_shards(stream.arn, _LABEL)))
         self._streams[stream.table] = fresh
         begun = yield from self._leases.begin(first_beginning(fresh, self._options.start, at))
         group = yield from self._leases.load()
