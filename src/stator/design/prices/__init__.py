@@ -120,9 +120,12 @@ def price_file(path: Path | None = None) -> PriceFile:
     if path is not None:
         try:
             return parse(json.loads(path.read_text()))
-        except (OSError, ValueError, KeyError, TypeError, ArithmeticError) as error:
+        except OSError as error:
+            raise DesignError(f"{path} cannot be read: {error.strerror}") from error
+        except (ValueError, KeyError, TypeError, ArithmeticError) as error:
+            problem = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             raise DesignError(
-                f"{path} is no price file: {type(error).__name__} {error}",
+                f"{path} is no price file: {problem}",
                 hint="one of the package's own, in stator/design/prices, can be a model",
             ) from error
     names = sorted(entry.name for entry in resources.files(__name__).iterdir() if entry.name.endswith(".json"))
