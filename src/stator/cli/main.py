@@ -20,6 +20,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if arguments is None:  # a process of its own
         # A page of items is thousands of small objects without cycles; the collector would look at them every 700.
         gc.set_threshold(50_000, 20, 20)
+        # Threads wait for each other's answers: one that computes lets the others send theirs after a millisecond, not after five.
+        sys.setswitchinterval(0.001)
     try:
         build_app(given)(args=given, prog_name="stator")
     except StatorError as error:

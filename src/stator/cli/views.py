@@ -44,6 +44,14 @@ def command(
     grace: Annotated[
         float, typer.Option(min=0.0, metavar="SECONDS", help="How long the old items are left before they are deleted.")
     ] = 15.0,
+    settle: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            metavar="SECONDS",
+            help="How late the stream may show a change. The embedded engine's is never late.",
+        ),
+    ] = 2.0,
     prefix: Annotated[str, typer.Option(help="What the tables' names begin with.")] = "",
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -64,7 +72,7 @@ def command(
             return
         chosen = _chosen(views, names or [], everything=everything, app=app)
         with app.start(db) if work else nullcontext():
-            options = RebuildOptions(grace_seconds=grace)
+            options = RebuildOptions(settle_seconds=settle, grace_seconds=grace)
             results = _rebuilt(db, chosen, options, as_json=json_output)
     if json_output:
         typer.echo(json.dumps({name: asdict(each) for name, each in results.items()}))

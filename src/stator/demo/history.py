@@ -1,7 +1,7 @@
 """A month of tests, as a Parquet file: made column by column, by Arrow's own kernels.
 
 Every router of the fleet tests itself at the same rate, a little beside the hour. Latency follows the hour of the day and the provider; one test in
-three hundred is bad. Tests are kept for a year, until somebody decides otherwise.
+three hundred is bad. Tests are kept until somebody decides otherwise.
 """
 
 from __future__ import annotations
@@ -67,7 +67,6 @@ def write_history(path: Path, tests: int, routers: int, now: float) -> History:
             ("latency_ms", pa.float64()),
             ("download_mbps", pa.float64()),
             ("loss_percent", pa.float64()),
-            ("expires", pa.timestamp("s", tz="UTC")),
         ]
     )
     history = History(path, tests, routers, start, end)
@@ -91,7 +90,6 @@ def _rows(history: History, schema: Any, first: int, count: int) -> Any:
     seconds = pc.cast(pc.floor(pc.add(pc.multiply(pc.cast(number, pa.float64()), spacing), history.start)), pa.int64())
     chance = [pc.random(count, initializer=first * 7 + seed) for seed in range(5)]
     latency = _latency(pc, seconds, farther, chance)
-    expires = pc.add(seconds, 365 * _DAY_SECONDS)
     columns = [
         pc.binary_join_element_wise("r-", pc.utf8_lpad(pc.cast(router, pa.string()), 6, "0"), ""),
         pc.cast(pc.multiply(seconds, 1_000_000), pa.timestamp("us", tz="UTC")),
@@ -99,7 +97,6 @@ def _rows(history: History, schema: Any, first: int, count: int) -> Any:
         pc.round(latency, 1),
         pc.round(pc.add(40.0, pc.multiply(chance[3], 400.0)), 1),
         pc.round(pc.multiply(pc.power(chance[4], 6.0), 5.0), 2),
-        pc.cast(expires, pa.timestamp("s", tz="UTC")),
     ]
     return pa.RecordBatch.from_arrays([_whole(column) for column in columns], schema=schema)
 

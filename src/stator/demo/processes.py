@@ -105,7 +105,7 @@ class WorkerProcess:
 
 def rebuild_views(url: str, names: list[str]) -> dict[str, dict[str, Any]]:
     """``stator views rebuild``; what it says it did with each."""
-    words = ["views", "rebuild", _APP, *names, "--at", url, "--grace", "0", "--json"]
+    words = ["views", "rebuild", _APP, *names, "--at", url, "--grace", "0", "--settle", "0", "--json"]
     ran = subprocess.run([sys.executable, "-m", "stator", *words], stdout=subprocess.PIPE, text=True, check=False)  # noqa: S603 - this program itself
     if ran.returncode:
         raise ConfigurationError("a view could not be built", hint=f"`stator views rebuild {_APP} --at {url}` says why")

@@ -91,12 +91,14 @@ class Put:
         self.nested = nested
 
     def locate(self, table: Table) -> bytes:
-        check_item_key(table.schema, self.item)
+        if not table.schema.plainly_keyed(self.item):
+            check_item_key(table.schema, self.item)
         if self.size > ITEM_SIZE_BYTES:
             raise RequestRefused(PUT_TOO_LARGE)
         if table.indexes:
             check_index_keys(table.indexes, self.item)
-        check_key_paths(table.schema, self.nested)
+        if self.nested:
+            check_key_paths(table.schema, self.nested)
         return table.encode_key(self.item)
 
     @property

@@ -12,6 +12,7 @@ from stator.model.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
 from stator.model.values import INVALID, Item, Value, kind_of
 
 MISMATCH = "The provided key element does not match the schema"
+SHORT_KEY = 256  # characters: no limit is near
 _EMPTY = "One or more parameter values are not valid. "
 _KIND_WORDS = {"S": "string", "B": "binary"}
 
@@ -43,6 +44,15 @@ class KeySchema:
         for name, kind in self.attributes:
             value = item.get(name)
             if value is None or kind not in value:
+                return False
+        return True
+
+    def plainly_keyed(self, item: Item) -> bool:
+        """Whether the item's key needs no closer look: there, of the right types, not empty and short. Doubt is a no."""
+        for name, kind in self.attributes:
+            value = item.get(name)
+            content = None if value is None else value.get(kind)
+            if content is None or not 0 < len(content) <= SHORT_KEY:
                 return False
         return True
 
@@ -124,7 +134,7 @@ def _check_lengths(schema: KeySchema, item: Item) -> None:
     """Empty and oversized key values. Most keys are short, which one cheap test tells."""
     for name, kind in schema.attributes:
         content = item[name][kind]
-        if kind != "N" and not 0 < len(content) <= 256:
+        if kind != "N" and not 0 < len(content) <= SHORT_KEY:
             check_no_empty_key(schema, item)
             _check_size(schema)(item)
             return
@@ -163,7 +173,7 @@ def check_index_keys(indexes: list[Any], item: Item) -> None:
                     f"Actual: {kind_of(value)} IndexName: {index.name}"
                 )
             content = value[kind]
-            if kind != "N" and not 0 < len(content) <= 256:
+            if kind != "N" and not 0 < len(content) <= SHORT_KEY:
                 _check_index_value(index, name, kind, value)
 
 

@@ -12,7 +12,7 @@ from struct import Struct
 from typing import Any
 
 from stator.engine import keyspace
-from stator.engine.schema import KeyAttribute, KeySchema, entry_encoder, key_encoder
+from stator.engine.schema import SHORT_KEY, KeyAttribute, KeySchema, entry_encoder, key_encoder
 from stator.model.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
 from stator.model.scope import Scope
 from stator.model.values import Item
@@ -172,7 +172,7 @@ class Index:
 def _fits_keys(schema: KeySchema, item: Item) -> bool:
     """Whether the key values are neither empty nor too long. Most are short, which one cheap test tells."""
     for name, kind in schema.attributes:
-        if kind != "N" and not 0 < len(item[name][kind]) <= 256:
+        if kind != "N" and not 0 < len(item[name][kind]) <= SHORT_KEY:
             most = PARTITION_KEY_BYTES if (name, kind) in schema.partition else SORT_KEY_BYTES
             if not 0 < len(keyspace.RAW[kind](item[name][kind])) <= most:
                 return False

@@ -88,8 +88,8 @@ class Writer:
         self._counts: list[tuple[Any, int, int]] = []
         self._tables: dict[bytes, Table] = {}
 
-    def add(self, mutation: Mutation) -> Consumed:
-        """Plan one mutation and return the capacity it uses."""
+    def add(self, mutation: Mutation, consumed: Consumed | None = None) -> Consumed:
+        """Plan one mutation and return the capacity it uses, added to what was ``consumed`` before."""
         table, old, new_item = mutation.table, mutation.old, mutation.new_item
         old_size = 0 if old is None else records.size_of(old)
         record: bytes | None = None
@@ -101,7 +101,9 @@ class Writer:
         elif old is not None:
             self.changes[mutation.key] = None
             self._counts.append((table.counts, -1, -old_size))
-        consumed = Consumed(write_units(max(old_size, new_size)))
+        if consumed is None:
+            consumed = Consumed()
+        consumed.table += write_units(max(old_size, new_size))
         if old is not None or record is not None:
             self._tables[table.stats_key] = table
             if table.is_followed:
@@ -127,7 +129,7 @@ class Writer:
                 continue
             units = self._replace_entry(index, mutation, record, before, after)
             if units:
-                consumed.indexes[index.name] = float(units)
+                consumed.indexes[index.name] = consumed.indexes.get(index.name, 0.0) + units
 
     def _replace_entry(
         self, index: Index, mutation: Mutation, record: bytes | None, before: bytes | None, after: bytes | None

@@ -37,9 +37,32 @@ NOT_A_NUMBER = "The parameter cannot be converted to a numeric value"
 
 def normalise(text: str) -> str:
     """The string AWS returns for ``text``; raises ValidationFailed for what AWS refuses."""
+    return text if _is_normal(text) else _normalise_slowly(text)
+
+
+def _is_normal(text: str) -> bool:
+    """Whether the number needs no change, as far as one look tells: doubt is a no."""
     if text.isdecimal() and text.isascii() and len(text) <= NUMBER_DIGITS and (text[0] != "0" or text == "0"):
-        return text
-    return text if _PLAIN.fullmatch(text) is not None else _normalise_slowly(text)
+        return True
+    return _PLAIN.fullmatch(text) is not None
+
+
+# Short numbers come again and again: what was found out about one is remembered.
+_SHORT_CHARACTERS = 8
+_REMEMBERED = 20_000
+_sizes: dict[str, int] = {}
+
+
+def normal_size(text: str) -> int:
+    """The size of a number that is normal as it stands (see ``size_bytes``); 0 for one that has to be normalised."""
+    size = _sizes.get(text, 0)
+    if size == 0 and _is_normal(text):
+        size = size_bytes(text)
+        if len(text) <= _SHORT_CHARACTERS:
+            if len(_sizes) >= _REMEMBERED:
+                _sizes.clear()
+            _sizes[text] = size
+    return size
 
 
 def _normalise_slowly(text: str) -> str:

@@ -213,10 +213,11 @@ def normalise(value: Value, depth: int = 1) -> int:
     if kind == "S":
         return len(content) if content.isascii() else len(content.encode())
     if kind == "N":
-        number = numbers.normalise(content)
-        if number is not content:
-            value["N"] = number
-        return numbers.size_bytes(number)
+        size = numbers.normal_size(content)
+        if size == 0:
+            number = value["N"] = numbers.normalise(content)
+            size = numbers.size_bytes(number)
+        return size
     if kind == "M":
         if depth >= NESTING_LEVELS:
             raise ValidationFailed(TOO_DEEP)
@@ -346,11 +347,16 @@ def normalise_item(item: Item) -> int:
     """Normalise every attribute in place and return the item's size: its names and its values."""
     size = 0
     for name, value in item.items():
-        text = value.get("S")
-        if text is not None and len(value) == 1 and text.isascii() and name.isascii():  # most attributes
-            size += len(name) + len(text)
-        else:
-            size += len(name.encode()) + normalise(value)
+        size += len(name) if name.isascii() else len(name.encode())
+        own = 0
+        if len(value) == 1:  # most attributes are short work
+            text = value.get("S")
+            if text is not None:
+                own = len(text) if text.isascii() else 0
+            else:
+                number = value.get("N")
+                own = 0 if number is None else numbers.normal_size(number)
+        size += own or normalise(value)
     if size > ATTRIBUTE_NAME_BYTES:  # no name of a smaller item can be too large
         _check_names(item)
     return size

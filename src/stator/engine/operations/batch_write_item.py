@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine import capacity
+from stator.engine import capacity, records
 from stator.engine.capacity import Consumed
-from stator.engine.item_writes import Delete, Put, mutate
+from stator.engine.item_writes import Delete, Put
 from stator.engine.operation import Call, Operation
 from stator.engine.schema import MISMATCH, check_no_empty_key
 from stator.engine.tables import Table
 from stator.engine.write_report import collection_metrics
-from stator.engine.writes import Writer
+from stator.engine.writes import Mutation, Writer
 from stator.errors import TransactionConflict, ValidationFailed
 from stator.model.limits import BATCH_WRITE_BYTES, BATCH_WRITE_ITEMS
 from stator.model.values import SEVERAL_TYPES, Item, normalise_item
@@ -52,11 +52,19 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     storage = call.engine.storage
     found = storage.get_many([key for _, _, key in located])
     for (table, action, key), old in zip(located, found):
-        mutation, _ = mutate(table, action, key, old, needs_old=False)
-        _, total = used.setdefault(table.name, (table, Consumed()))
-        total.add(writer.add(mutation))
+        entry = used.get(table.name)
+        if entry is None:
+            entry = used[table.name] = (table, Consumed())
+        writer.add(_mutation(table, action, key, old), entry[1])
     call.engine.commit(call, writer)
     return _report(call, request, used)
+
+
+def _mutation(table: Table, action: Put | Delete, key: bytes, old: bytes | None) -> Mutation:
+    old_item = records.unpack(old) if old is not None and table.indexes else None
+    if isinstance(action, Put):
+        return Mutation(table, key, old, old_item, action.item, action.size)
+    return Mutation(table, key, old, old_item, None)
 
 
 def _locate(call: Call, request: Request) -> list[tuple[Table, Put | Delete, bytes]]:
@@ -67,7 +75,8 @@ def _locate(call: Call, request: Request) -> list[tuple[Table, Put | Delete, byt
         table = call.table(name)
         for action in actions:
             if isinstance(action, Put):
-                _check_batch_key(table, action.item)
+                if not table.schema.plainly_keyed(action.item):
+                    _check_batch_key(table, action.item)
                 size += action.size
             located.append((table, action, action.locate(table)))
     keys = [key for _, _, key in located]

@@ -19,7 +19,7 @@ from stator.patterns.wide_numbers import EXACT
 from stator.pipeline.views.sketch import Percentiles, bucket_of
 
 Number = int | Decimal
-Parts = Sequence[tuple[str, Number]]
+Parts = tuple[tuple[str, Number], ...]
 Totals = Mapping[str, Decimal]
 
 _DIVISION: Final = Arithmetic(prec=NUMBER_DIGITS)
@@ -60,10 +60,12 @@ def exact(value: Any) -> Number:
     return Decimal(repr(value)) if isinstance(value, float) else value
 
 
-def add(sums: dict[str, Number], more: Mapping[str, Number], sign: int = 1) -> None:
-    for name, amount in more.items():
-        before = sums.get(name, 0)
-        if type(before) is int and type(amount) is int:
+def add(sums: dict[str, Number], more: Parts, sign: int = 1) -> None:
+    for name, amount in more:
+        before = sums.get(name)
+        if before is None:
+            sums[name] = amount if sign > 0 else -amount
+        elif isinstance(before, int) and isinstance(amount, int):
             sums[name] = before + sign * amount
         else:
             sums[name] = EXACT.add(before, amount) if sign > 0 else EXACT.subtract(before, amount)

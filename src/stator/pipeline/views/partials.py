@@ -12,7 +12,7 @@ from stator.errors import ConditionFailed, ValidationFailed
 from stator.model.values import Item
 from stator.patterns.wide_numbers import EXACT, is_wide, whole_name, wide_attributes, wide_number
 from stator.pipeline.views.layout import LABEL, Group, Layout
-from stator.pipeline.views.metrics import Number, add
+from stator.pipeline.views.metrics import Number, Parts, add
 from stator.pipeline.views.sources import Counted, Source
 from stator.pipeline.workers.change import Record
 from stator.pipeline.workers.trying import steadily
@@ -40,7 +40,7 @@ class Entry:
     """What one change adds to one group."""
 
     sequence: str
-    sums: dict[str, Number]
+    sums: Parts
     sign: int
 
 

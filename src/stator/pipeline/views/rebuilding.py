@@ -22,24 +22,23 @@ Several views are built together (``rebuild_together``): each as above, but a ta
 from __future__ import annotations
 
 import logging
-from array import array
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from stator.errors import ConditionFailed, DesignError, LeaseLost, StreamError
+from stator.errors import ConditionFailed, LeaseLost, StreamError
 from stator.model.values import Item
 from stator.patterns.wide_numbers import wide_attributes
+from stator.pipeline.views.batches import write_all
 from stator.pipeline.views.keeping import Kept
 from stator.pipeline.views.layout import LABEL, Group
-from stator.pipeline.views.metrics import Number, add
+from stator.pipeline.views.metrics import Number
 from stator.pipeline.views.partials import padded
 from stator.pipeline.views.ranks import Wanted
 from stator.pipeline.views.retiring import retire
-from stator.pipeline.views.sources import Counted
 from stator.pipeline.views.tailing import Tail, uncovered
+from stator.pipeline.views.tally import Tally, digest, digests
 from stator.pipeline.workers.change import Record, key_mark, key_text
 from stator.pipeline.workers.iterators import list_shards
 from stator.pipeline.workers.leases import LeaseTable
@@ -54,6 +53,9 @@ log = logging.getLogger("stator.views")
 BUILD: Final = "BUILD"
 _HOLD_SECONDS: Final = 120.0
 _LOOK_SECONDS: Final = 0.5
+# A page is counted seconds after it was read: there is no hurry to see what changed.
+_DRAIN_SECONDS: Final = 0.25
+_WRITTEN_TOGETHER: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +96,8 @@ class Rebuild:
         self._app, self._old = "", 0
         self._tail: Tail | None = None
         self._token = kept.context.token()
-        self._dirty: dict[int, Counted | None] = {}
-        self._counted = array("Q")
-        self._base: dict[Group, dict[str, Number]] = {}
-        self._held: deque[tuple[float, list[tuple[int, Counted | None]]]] = deque()
+        self._tally = Tally(kept.layout.name, kept.source)
+        self._drained_at = float("-inf")
 
     def run(self) -> Work[Rebuilt]:
         yield from rebuild_together([self])
@@ -111,7 +111,7 @@ class Rebuild:
 
     def finish(self, builds: Sequence[Rebuild]) -> Work[None]:
         """Everything is counted: write it, and let it be read. The other builds are held meanwhile."""
-        self._add_dirty()
+        self._tally.count_dirty()
         yield from self._write_base(builds)
         yield from self._switch()
 
@@ -240,75 +240,52 @@ class Rebuild:
 
     # -- the base
 
-    def take(self, items: list[Item], keys: list[str]) -> Work[None]:
-        """A page of the scan, and the keys of its items as texts; it is counted later, when the stream has shown what changed meanwhile."""
-        read_at = self.context.now()
-        taken: list[tuple[int, Counted | None]] = []
-        rows: list[Wanted] = []
-        with_rows = bool(self._kept.source.orders)
-        for item, key in zip(items, keys, strict=True):
-            mark = key_mark(self.table, key) if with_rows else ""
-            counted = self._counts(item, mark, read_at)
-            taken.append((_digest(key), counted))
-            if counted is not None and counted.rows:
-                rows.append(Wanted(mark, "", counted))
+    @property
+    def has_rows(self) -> bool:
+        return bool(self._kept.source.orders)
+
+    def take(self, items: list[Item], keys: list[int]) -> Work[None]:
+        """A page of the scan, and its keys' digests; it is counted later, when the stream has shown what changed meanwhile."""
+        marks = []
+        if self.has_rows:
+            texts = (key_text({name: item[name] for name in self.key_names}) for item in items)
+            marks = [key_mark(self.table, text) for text in texts]
+        taken = self._tally.take(items, keys, marks, self.context.now())
         self.rebuilt.scanned += len(items)
-        for refused, error in (yield from self._kept.ranks.place(self.rebuilt.generation, rows, self.check)):
-            log.warning("%s: rows of %s are left out: %s", self._kept.layout.name, refused.mark, error)
-            self.rebuilt.unreadable += 1
-        self._held.append((read_at, taken))
+        self.rebuilt.unreadable = self._tally.unreadable
+        if marks:
+            rows = [Wanted(mark, "", each) for mark, each in zip(marks, taken) if each is not None and each.rows]
+            for refused, error in (yield from self._kept.ranks.place(self.rebuilt.generation, rows, self.check)):
+                log.warning("%s: rows of %s are left out: %s", self._kept.layout.name, refused.mark, error)
+                self._tally.unreadable += 1
 
     def count(self, *, all_of_them: bool = False) -> Work[None]:
         """Count the pages that the stream is beyond."""
         assert self._tail is not None
+        now = self.context.now()
+        if not all_of_them and now - self._drained_at < _DRAIN_SECONDS:
+            return
+        self._drained_at = now
         yield from self._tail.drain(self._see)
-        self._count_held(float("inf") if all_of_them else self.context.now() - self.options.settle_seconds)
-
-    def _counts(self, item: Item | None, mark: str, now: float) -> Counted | None:
-        try:
-            return self._kept.source.counted(item, mark, now)
-        except DesignError as error:
-            log.warning("%s: an item is left out: %s", self._kept.layout.name, error)
-            self.rebuilt.unreadable += 1
-            return None
+        self._tally.count(float("inf") if all_of_them else now - self.options.settle_seconds)
 
     def _see(self, record: Record) -> None:
-        digest = _digest(record.key)
-        if digest not in self._dirty:
-            mark = key_mark(record.table, record.key)
-            self._dirty[digest] = self._counts(record.old, mark, self.context.now())
-            self.rebuilt.changed += 1
-
-    def _count_held(self, read_before: float) -> None:
-        while self._held and self._held[0][0] <= read_before:
-            for digest, counted in self._held.popleft()[1]:
-                if digest not in self._dirty:
-                    self._counted.append(digest)
-                    self._add(counted)
-
-    def _add_dirty(self) -> None:
-        counted = {digest for digest in self._counted if digest in self._dirty}
-        for digest, first in self._dirty.items():
-            if digest not in counted:
-                self._add(first)
-
-    def _add(self, counted: Counted | None) -> None:
-        if counted is not None:
-            add(self._base.setdefault(counted.group, {}), counted.sums)
+        mark = key_mark(record.table, record.key) if self.has_rows else ""
+        self._tally.see(digest(record.keys, self.key_names), record.old, mark, self.context.now())
+        self.rebuilt.changed = self._tally.changed
 
     def _write_base(self, builds: Sequence[Rebuild]) -> Work[None]:
         if not self._kept.has_sums:
             return
         generation, table = self.rebuilt.generation, self._kept.layout.place.table
-        groups = [(group, sums) for group, sums in self._base.items() if any(sums.values())]
+        groups = [(group, sums) for group, sums in self._tally.sums.items() if any(sums.values())]
         self.rebuilt.groups = len(groups)
         keys = {group.by for group, _ in groups}
         items = [self._kept.layout.group(generation, by) for by in sorted(keys)]
         items += [self._partial(group, sums) for group, sums in groups]
-        for at in range(0, len(items), 100):
-            requests = [{"TableName": table, "Item": item} for item in items[at : at + 100]]
-            parts = [steadily(self.context, self.check, partial(_made, "PutItem", request)) for request in requests]
-            gathered((yield Gather(parts)))
+        for at in range(0, len(items), _WRITTEN_TOGETHER):
+            requests = [{"PutRequest": {"Item": item}} for item in items[at : at + _WRITTEN_TOGETHER]]
+            yield from write_all(self.context, table, requests, self.check)
             yield from _hold(builds)
 
     def _partial(self, group: Group, sums: dict[str, Number]) -> Item:
@@ -344,33 +321,40 @@ def rebuild_together(builds: Sequence[Rebuild]) -> Work[list[Rebuilt]]:
 def _scan(those: Sequence[Rebuild], builds: Sequence[Rebuild]) -> Work[None]:
     """Read the table that ``those`` are of, once for all of them; all the others are held meanwhile."""
     first = those[0]
-    names = first.key_names
     request: dict[str, Any] = {"TableName": first.table, "ConsistentRead": True, "Limit": first.options.page_items}
+    page = yield from _page(first, request)
     while True:
-        page = yield from steadily(first.context, first.check, partial(_made, "Scan", dict(request)))
         items = page["Items"]
-        keys = [key_text({name: item[name] for name in names}) for item in items]
-        for build in those:
-            yield from build.take(items, keys)
-            yield from build.count()
-            build.progress(build.rebuilt)
         yield from _hold(builds)
         if "LastEvaluatedKey" not in page:
+            yield from _take(those, items)
             break
-        request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+        following = _page(first, request | {"ExclusiveStartKey": page["LastEvaluatedKey"]})
+        if any(build.has_rows for build in those):  # whose writing has its own calls to do side by side
+            yield from _take(those, items)
+            page = yield from following
+        else:
+            page, _ = gathered((yield Gather([following, _take(those, items)])))
     yield Pause(max(build.options.settle_seconds for build in those))
     for build in those:
         yield from build.count(all_of_them=True)
 
 
+def _page(build: Rebuild, request: dict[str, Any]) -> Work[dict[str, Any]]:
+    return steadily(build.context, build.check, partial(_made, "Scan", request))
+
+
+def _take(those: Sequence[Rebuild], items: list[Item]) -> Work[None]:
+    keys = digests(items, those[0].key_names)
+    for build in those:
+        yield from build.take(items, keys)
+        yield from build.count()
+        build.progress(build.rebuilt)
+
+
 def _hold(builds: Sequence[Rebuild]) -> Work[None]:
     for build in builds:
         yield from build.hold()
-
-
-def _digest(key: str) -> int:
-    """Eight bytes for a key, good for this process."""
-    return hash(key) & 0xFFFF_FFFF_FFFF_FFFF
 
 
 def _always() -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from stator.model.limits import BATCH_WRITE_ITEMS
-from stator.model.values import Item
+from stator.pipeline.views.batches import write_all
 from stator.pipeline.views.layout import LABEL, Layout
 from stator.pipeline.workers.trying import steadily
 from stator.tables.context import Context
 from stator.tables.expressions import Expressions
-from stator.tables.work import Call, Gather, Pause, Work, gathered
+from stator.tables.work import Call, Work
 
 
 def retire(context: Context, layout: Layout, generation: int) -> Work[int]:
@@ -24,7 +23,8 @@ def retire(context: Context, layout: Layout, generation: int) -> Work[int]:
         while True:
             page = yield from steadily(context, _always, partial(_made, dict(request)))
             deleted += len(page["Items"])
-            yield from _delete(context, layout, page["Items"])
+            requests = [{"DeleteRequest": {"Key": item}} for item in page["Items"]]
+            yield from write_all(context, layout.place.table, requests, _always)
             if "LastEvaluatedKey" not in page:
                 break
             request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
@@ -52,27 +52,6 @@ def _scan(layout: Layout, partition: str, sort: str | None) -> dict[str, Any]:
 
 def _made(request: dict[str, Any]) -> Work[dict[str, Any]]:
     reply: dict[str, Any] = yield Call("Query" if "KeyConditionExpression" in request else "Scan", request, LABEL)
-    return reply
-
-
-def _delete(context: Context, layout: Layout, items: list[Item]) -> Work[None]:
-    chunks = [items[at : at + BATCH_WRITE_ITEMS] for at in range(0, len(items), BATCH_WRITE_ITEMS)]
-    gathered((yield Gather([_delete_chunk(context, layout, chunk) for chunk in chunks])))
-
-
-def _delete_chunk(context: Context, layout: Layout, items: list[Item]) -> Work[None]:
-    left: dict[str, Any] = {layout.place.table: [{"DeleteRequest": {"Key": item}} for item in items]}
-    attempt = 0
-    while left:
-        reply = yield from steadily(context, _always, partial(_written, left))
-        left = reply.get("UnprocessedItems") or {}
-        if left:
-            attempt += 1
-            yield Pause(context.backoff(attempt))
-
-
-def _written(requests: dict[str, Any]) -> Work[dict[str, Any]]:
-    reply: dict[str, Any] = yield Call("BatchWriteItem", {"RequestItems": requests}, LABEL)
     return reply
 
 

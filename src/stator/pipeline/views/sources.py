@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
@@ -20,22 +21,29 @@ from stator.expr.parser import parse_condition
 from stator.expr.tree import Condition as BoundCondition
 from stator.model.values import Item
 from stator.patterns.periods import Period, following, period_start, period_text
-from stator.pipeline.views.layout import Group
-from stator.pipeline.views.metrics import Additive, Metric, Number, Ordered, Parts
+from stator.pipeline.views.layout import NO_BUCKET, Group
+from stator.pipeline.views.metrics import Additive, Metric, Ordered, Parts
 from stator.tables.schema import EntityMap
 
 _NUMBERS: Final = (int, float, Decimal)
 _REMEMBERED: Final = 20_000
-_UNKNOWN: Final = object()
+_ONE: Final[Parts] = (("n", 1),)
+_NO_ROWS: Final[dict[str, Item]] = {}
+
+# The end of a time as entities write it: always 27 characters, in UTC, to the microsecond (stator.design.wire).
+_SECONDS: Final = r":[0-5][0-9]\.[0-9]{6}Z"
+_MINUTES: Final = r":[0-5][0-9]" + _SECONDS
 
 
-@dataclass(slots=True)
 class Counted:
     """One item. ``sums`` are attributes of the partial and what they grow by; ``rows`` sort keys and what stands there."""
 
-    group: Group
-    sums: dict[str, Number] = field(default_factory=dict)
-    rows: dict[str, Item] = field(default_factory=dict)
+    __slots__ = ("group", "rows", "sums")
+
+    def __init__(self, group: Group, sums: Parts, rows: dict[str, Item]) -> None:
+        self.group = group
+        self.sums = sums
+        self.rows = rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,51 +58,91 @@ class Declaration:
     metrics: Mapping[str, Metric]
 
 
-# Values come again and again, in the millions of items of a table that a view is built from: what was made of one is remembered.
+# Values come again and again, in the millions of items of a table that a view is built from: what was made of one is remembered by its text.
 
 
-class _Field:
-    """A field that is looked at, and values of it as they were read before."""
+class _Grouping:
+    """A field that groups are made by, and the texts of its values in keys."""
 
-    def __init__(self, name: str, decode: Callable[[Any], Any], *, is_time: bool) -> None:
+    def __init__(self, name: str, decode: Callable[[Any], Any], encoding: Encoding) -> None:
         self.name = name
         self._decode = decode
-        self._is_time = is_time  # hardly one comes twice
-        self._known: dict[str, Any] = {}
+        self._encoding = encoding
+        self._kind = "N" if encoding.python in _NUMBERS else "S"
+        self._known: dict[str, str] = {}
 
-    def decoded(self, value: dict[str, Any]) -> Any:
+    def text(self, value: dict[str, Any]) -> str | None:
+        text = value.get(self._kind) if len(value) == 1 else None
+        known = None if text is None else self._known.get(text)
+        return known if known is not None else self._new_text(value, text)
+
+    def _new_text(self, value: dict[str, Any], text: str | None) -> str | None:
+        made = self.made(self._decode(value))
+        if text is not None and made is not None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[text] = made
+        return made
+
+    def made(self, value: Any) -> str | None:
+        return None if value is None else str(self._encoding.write(plain(value)))
+
+
+class _Bucket:
+    """The field whose time tells the bucket, and the hours that have come up."""
+
+    def __init__(self, name: str, period: Period, decode: Callable[[Any], Any]) -> None:
+        self.name = name
+        self.period = period
+        self._decode = decode
+        # Times as an entity writes them differ after these characters in ways that matter to no bucket.
+        self._told = len("2026-11-16T10:05") if period == "minute" else len("2026-11-16T10")
+        self._rest = re.compile(_SECONDS if period == "minute" else _MINUTES)
+        self._known: dict[str, str] = {}
+
+    def text(self, value: dict[str, Any]) -> str | None:
         text = value.get("S")
-        if text is None:
-            text = value.get("N")
-        if self._is_time or type(text) is not str or len(value) != 1:
-            return self._decode(value)
-        known = self._known.get(text, _UNKNOWN)
-        if known is _UNKNOWN:
-            known = self._decode(value)
-            if len(self._known) < _REMEMBERED:
-                self._known[text] = known
+        if text is None or len(value) != 1 or self._rest.fullmatch(text, self._told) is None:
+            return self.made(self._decode(value))
+        told = text[: self._told]
+        known = self._known.get(told)
+        if known is None:
+            known = period_text(self.period, self._decode(value))
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[told] = known
         return known
+
+    def made(self, moment: Any) -> str | None:
+        return None if moment is None else period_text(self.period, moment)
 
 
 class _Measured:
-    """A metric of a field, and what values of it add to."""
+    """A field that is measured, and what its values add to the metrics of it."""
 
-    def __init__(self, name: str, field: str, metric: Additive) -> None:
+    def __init__(self, name: str, decode: Callable[[Any], Any], metrics: Sequence[tuple[str, Additive]]) -> None:
         self.name = name
-        self.field = field
-        self._parts = metric.parts
-        self._is_numeric = metric.numeric
-        self._known: dict[Any, Parts] = {}
+        self._decode = decode
+        self._metrics = metrics
+        self._known: dict[str, Parts] = {}
 
-    def parts(self, value: Any) -> Parts:
-        if not self._is_numeric:  # of a list or a map, perhaps, by which nothing can be remembered
-            return self._parts(self.name, value)
-        known = self._known.get(value)
-        if known is None:
-            known = self._parts(self.name, value)
-            if len(self._known) < _REMEMBERED:
-                self._known[value] = known
-        return known
+    def parts(self, value: dict[str, Any]) -> Parts:
+        text = value.get("N") if len(value) == 1 else None
+        known = None if text is None else self._known.get(text)
+        return known if known is not None else self._new_parts(value, text)
+
+    def _new_parts(self, value: dict[str, Any], text: str | None) -> Parts:
+        made = self.made(self._decode(value))
+        if text is not None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            self._known[text] = made
+        return made
+
+    def made(self, value: Any) -> Parts:
+        if value is None:
+            return ()
+        return tuple([part for name, metric in self._metrics for part in metric.parts(name, value)])
 
 
 class Source:
@@ -104,8 +152,8 @@ class Source:
         self.declared = declared
         self.of = of
         self._where = None if declared.where is None else bound(declared.where, of)
+        self._decode = of.codec.decode_field
         self._by = tuple((each.name, self.encoding(each)) for each in declared.by)
-        self._bucket = None if declared.bucket is None else (declared.bucket[0].name, declared.bucket[1])
         if declared.bucket is not None and self.encoding(declared.bucket[0]).python not in (datetime, Epoch):
             raise DesignError(
                 f"{declared.bucket[0]!r} is no time to make buckets of", hint="name a field of datetime in bucket=(...)"
@@ -116,20 +164,25 @@ class Source:
         for each in self.additive.values():
             if each.field is not None and each.numeric:
                 self.kind(each.field)
-        self._measured = tuple(
-            _Measured(name, each.field.name, each) for name, each in self.additive.items() if each.field is not None
-        )
-        self.names = self._field_names()
-        # Items of other entities in the same table say so; and most groups come again and again.
+        measured: dict[str, list[tuple[str, Additive]]] = {}
+        for name, each in self.additive.items():
+            if each.field is not None:
+                measured.setdefault(each.field.name, []).append((name, each))
+        self.names = self._field_names(measured)
+        # Items of other entities in the same table say so.
         self._kind = None if of.plan.discriminator is None else (of.plan.discriminator, {"S": of.name})
-        self._texts: dict[tuple[Any, ...], str] = {}
         for name in self.names:
             if name in of.large:
                 raise DesignError(
                     f"{of.name}.{name} is large(), and stored packed", hint="keep what you count in a field of its own"
                 )
-        times = () if declared.bucket is None else (declared.bucket[0].name,)
-        self._read = tuple(_Field(name, of.codec.decode_field[name], is_time=name in times) for name in self.names)
+        self._groupings = [_Grouping(name, self._decode[name], encoding) for name, encoding in self._by]
+        self._measured = [_Measured(name, self._decode[name], metrics) for name, metrics in measured.items()]
+        self._bucket: _Bucket | None = None
+        if declared.bucket is not None:
+            name = declared.bucket[0].name
+            self._bucket = _Bucket(name, declared.bucket[1], self._decode[name])
+        self._groups: dict[tuple[str, str], Group] = {}
 
     # -- checking
 
@@ -152,10 +205,10 @@ class Source:
             raise DesignError(f"{reference!r} is not a number", hint="name a field of int, float or Decimal")
         return shape.python
 
-    def _field_names(self) -> tuple[str, ...]:
+    def _field_names(self, measured: Iterable[str]) -> tuple[str, ...]:
         names = [name for name, _ in self._by]
-        names += [] if self._bucket is None else [self._bucket[0]]
-        names += [each.field for each in self._measured]
+        names += [] if self.declared.bucket is None else [self.declared.bucket[0].name]
+        names += measured
         return tuple(dict.fromkeys([*names, *self.orders]))
 
     # -- counting
@@ -166,52 +219,63 @@ class Source:
             return None
         if self._where is not None and not evaluate(self._where, item):
             return None
-        values = self.values(item)
-        group = self._group(values)
+        group = self._group(item)
         if group is None or (self.declared.keep is not None and self.is_over(group.bucket, now)):
             return None
-        sums: dict[str, Number] = {"n": 1}
+        sums: Parts = _ONE
         for measured in self._measured:
-            value = values[measured.field]
+            value = item.get(measured.name)
             if value is not None:
-                sums.update(measured.parts(value))
-        counted = Counted(group, sums)
-        for name, (encoding, copied) in self._ordered.items():
-            if values[name] is not None:
-                text = encoding.write(plain(values[name]))
-                counted.rows[f"{name}{SEPARATOR}{text}{SEPARATOR}{mark}"] = self._copy(item, name, copied)
-        return counted
+                sums = sums + measured.parts(value)
+            else:
+                sums = sums + measured.made(self._absent(measured.name, item))
+        return Counted(group, sums, self._rows(item, mark) if self._ordered else _NO_ROWS)
 
-    def values(self, item: Item) -> dict[str, Any]:
-        """The fields that matter, decoded. What is absent is what the entity makes of it."""
-        found = {}
-        for each in self._read:
-            value = item.get(each.name)
-            found[each.name] = each.decoded(value) if value is not None else self._absent(each.name, item)
-        return found
+    def _group(self, item: Item) -> Group | None:
+        """None where a field that groups are made by is None."""
+        by = ""
+        for at, grouping in enumerate(self._groupings):
+            value = item.get(grouping.name)
+            if value is not None:
+                text = grouping.text(value)
+            else:
+                text = grouping.made(self._absent(grouping.name, item))
+            if text is None:
+                return None
+            by = by + SEPARATOR + text if at else text
+        bucket = NO_BUCKET
+        if self._bucket is not None:
+            value = item.get(self._bucket.name)
+            if value is not None:
+                text = self._bucket.text(value)
+            else:
+                text = self._bucket.made(self._absent(self._bucket.name, item))
+            if text is None:
+                return None
+            bucket = text
+        known = self._groups.get((by, bucket))
+        if known is None:
+            if len(self._groups) >= _REMEMBERED:
+                self._groups.clear()
+            known = self._groups[by, bucket] = Group(by, bucket)
+        return known
+
+    def _rows(self, item: Item, mark: str) -> dict[str, Item]:
+        rows = {}
+        for name, (encoding, copied) in self._ordered.items():
+            value = self._decode[name](item[name]) if name in item else self._absent(name, item)
+            if value is not None:
+                text = encoding.write(plain(value))
+                rows[f"{name}{SEPARATOR}{text}{SEPARATOR}{mark}"] = self._copy(item, name, copied)
+        return rows
 
     def _absent(self, name: str, item: Item) -> Any:
+        """What the entity makes of an attribute that is not there."""
         if isinstance(self.of.fields[name].shape, Maybe):
             return None
         if self.of.large:
             raise ItemMismatch(self.of.name, name, "the attribute is missing", None)
         return getattr(self.of.decode(item), name)
-
-    def _group(self, values: Mapping[str, Any]) -> Group | None:
-        by = tuple([values[name] for name, _ in self._by])
-        text = self._texts.get(by)
-        if text is None:
-            if None in by:
-                return None
-            if len(self._texts) > _REMEMBERED:
-                self._texts.clear()
-            text = self._texts[by] = SEPARATOR.join(
-                [each.write(plain(value)) for (_, each), value in zip(self._by, by)]
-            )
-        if self._bucket is None:
-            return Group(text)
-        moment = values[self._bucket[0]]
-        return None if moment is None else Group(text, period_text(self._bucket[1], moment))
 
     def _copy(self, item: Item, name: str, copied: frozenset[str] | None) -> Item:
         if copied is None:
@@ -224,7 +288,7 @@ class Source:
         """When a bucket's items expire."""
         if self.declared.keep is None or self._bucket is None:
             return None
-        return (following(self._bucket[1], period_start(bucket)) + self.declared.keep).timestamp()
+        return (following(self._bucket.period, period_start(bucket)) + self.declared.keep).timestamp()
 
     def is_over(self, bucket: str, now: float) -> bool:
         end = self.end(bucket)
@@ -236,7 +300,7 @@ class Source:
         """The group that is asked for by the values of its fields."""
         names = [name for name, _ in self._by]
         if with_bucket and self._bucket is not None:
-            names.append(self._bucket[0])
+            names.append(self._bucket.name)
         if set(names) != set(given):
             raise DesignError(
                 f"a group of this view is {', '.join(names) or 'everything'}, not {', '.join(given) or 'nothing'}",
@@ -245,21 +309,21 @@ class Source:
         by = SEPARATOR.join(encoding.write(plain(given[name])) for name, encoding in self._by)
         if not with_bucket or self._bucket is None:
             return Group(by)
-        return Group(by, self.bucket_text(given[self._bucket[0]]))
+        return Group(by, self.bucket_text(given[self._bucket.name]))
 
     def bucket_text(self, moment: datetime) -> str:
         if self._bucket is None:
             raise DesignError("this view has no buckets of time", hint="declare it with bucket=(field, 'hour')")
         if not isinstance(moment, datetime) or moment.tzinfo is None:
             raise DesignError(f"{moment!r} is no datetime with a time zone", hint="say datetime(..., tzinfo=UTC)")
-        return period_text(self._bucket[1], moment)
+        return period_text(self._bucket.period, moment)
 
     def told(self, group: Group) -> dict[str, Any]:
         """The values of the fields that make a group; the bucket's is its first moment."""
         texts = group.by.split(SEPARATOR) if self._by else []
         told = {name: encoding.read(text) for (name, encoding), text in zip(self._by, texts, strict=True)}
         if self._bucket is not None:
-            told[self._bucket[0]] = period_start(group.bucket)
+            told[self._bucket.name] = period_start(group.bucket)
         return told
 
 

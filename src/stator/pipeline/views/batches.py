@@ -1,0 +1,34 @@
+"""Many writes of a view's own items, each to be made in any case."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from stator.model.limits import BATCH_WRITE_ITEMS
+from stator.pipeline.views.layout import LABEL
+from stator.pipeline.workers.trying import steadily
+from stator.tables.context import Context
+from stator.tables.work import Call, Gather, Pause, Work, gathered
+
+
+def write_all(context: Context, table: str, requests: Sequence[dict[str, Any]], check: Callable[[], Any]) -> Work[None]:
+    """Carry out every PutRequest and DeleteRequest, each of another item, for as long as ``check`` allows."""
+    chunks = [requests[at : at + BATCH_WRITE_ITEMS] for at in range(0, len(requests), BATCH_WRITE_ITEMS)]
+    gathered((yield Gather([_write(context, {table: list(chunk)}, check) for chunk in chunks])))
+
+
+def _write(context: Context, left: dict[str, Any], check: Callable[[], Any]) -> Work[None]:
+    attempt = 0
+    while left:
+        reply = yield from steadily(context, check, partial(_made, left))
+        left = reply.get("UnprocessedItems") or {}
+        if left:
+            attempt += 1
+            yield Pause(context.backoff(attempt))
+
+
+def _made(requests: dict[str, Any]) -> Work[dict[str, Any]]:
+    reply: dict[str, Any] = yield Call("BatchWriteItem", {"RequestItems": requests}, LABEL)
+    return reply

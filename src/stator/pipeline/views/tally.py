@@ -1,0 +1,98 @@
+"""The base of a view that is built anew (see rebuilding.py): what the items of its table counted for at the start, found out while they go on changing."""
+
+from __future__ import annotations
+
+import logging
+from array import array
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from stator.errors import DesignError
+from stator.model.values import Item, Value, content_of
+from stator.pipeline.views.layout import Group
+from stator.pipeline.views.metrics import Number, add
+from stator.pipeline.views.sources import Counted, Source
+
+log = logging.getLogger("stator.views")
+
+
+def digest(item: Item, key_names: Sequence[str]) -> int:
+    """Eight bytes for an item's key, good for this process."""
+    first = _content(item[key_names[0]])
+    return hash(first) if len(key_names) == 1 else hash((first, _content(item[key_names[1]])))
+
+
+def _content(value: Value) -> Any:
+    text = value.get("S")
+    return content_of(value) if text is None else text
+
+
+def digests(items: Sequence[Item], key_names: Sequence[str]) -> list[int]:
+    return [digest(item, key_names) for item in items]
+
+
+class Tally:
+    """``sums`` are those of the pages that were counted; ``unreadable`` the items that do not decode, and are left out; ``changed`` the keys that are dirty."""
+
+    def __init__(self, name: str, source: Source) -> None:
+        self._name = name
+        self._source = source
+        self.sums: dict[Group, dict[str, Number]] = {}
+        self.unreadable = 0
+        self._dirty: dict[int, Counted | None] = {}
+        self._counted = array("q")
+        self._held: deque[tuple[float, list[int], list[Counted | None]]] = deque()
+
+    @property
+    def changed(self) -> int:
+        return len(self._dirty)
+
+    def take(
+        self, items: Sequence[Item], keys: list[int], marks: Sequence[str], read_at: float
+    ) -> list[Counted | None]:
+        """Hold a page of the scan until the stream has shown what changed meanwhile. ``marks`` are for rows, and empty where there are none."""
+        taken: list[Counted | None] = []
+        for at, item in enumerate(items):
+            taken.append(self._counts(item, marks[at] if marks else "", read_at))
+        self._held.append((read_at, keys, taken))
+        return taken
+
+    def see(self, key: int, before: Item | None, mark: str, now: float) -> None:
+        """A change: of its key the first image counts."""
+        if key not in self._dirty:
+            self._dirty[key] = self._counts(before, mark, now)
+
+    def count(self, read_before: float) -> None:
+        """Count the pages that were read until then, but for what is dirty."""
+        while self._held and self._held[0][0] <= read_before:
+            _, keys, taken = self._held.popleft()
+            if self._dirty:
+                clean = [at for at, key in enumerate(keys) if key not in self._dirty]
+                keys = [keys[at] for at in clean]
+                taken = [taken[at] for at in clean]
+            self._counted.extend(keys)
+            for counted in taken:
+                if counted is not None:
+                    self._add(counted)
+
+    def count_dirty(self) -> None:
+        """In the end: those that were counted as scanned stay, the others count as they were first."""
+        counted = {key for key in self._counted if key in self._dirty}
+        for key, first in self._dirty.items():
+            if first is not None and key not in counted:
+                self._add(first)
+
+    def _add(self, counted: Counted) -> None:
+        sums = self.sums.get(counted.group)
+        if sums is None:
+            sums = self.sums[counted.group] = {}
+        add(sums, counted.sums)
+
+    def _counts(self, item: Item | None, mark: str, now: float) -> Counted | None:
+        try:
+            return self._source.counted(item, mark, now)
+        except DesignError as error:
+            log.warning("%s: an item is left out: %s", self._name, error)
+            self.unreadable += 1
+            return None
