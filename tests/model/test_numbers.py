@@ -27,6 +27,13 @@ def test_what_looks_normal_is_as_its_decimal_says(text: str) -> None:
         assert numbers.normalise(text) == numbers.from_decimal(Decimal(text))
 
 
+@given(st.from_regex(r"[+-]?[0-9]{1,6}(\.[0-9]{0,5})?(e[0-9])?", fullmatch=True))
+def test_the_size_of_what_is_normal_is_told_in_one_look_each_time(text: str) -> None:
+    normal = numbers.from_decimal(Decimal(text))
+    for _ in range(2):  # the second is remembered
+        assert numbers.normal_size(text) == (numbers.size_bytes(normal) if text == normal else 0)
+
+
 @given(decimals)
 def test_normalising_keeps_the_value_and_drops_the_rest(value: Decimal) -> None:
     text = numbers.normalise(format(value, "E"))

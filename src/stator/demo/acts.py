@@ -278,13 +278,14 @@ class Demo:
         counted = recount.count_table(db)
         self.story.alerts = len(live.written.alerts)
         self.story.archived = len(recount.unique_ids(self.folder, ARCHIVE))
-        self.story.summaries, self.story.hours = recount.summaries(db)
+        kept = recount.kept_hours(db)
+        self.story.summaries, self.story.hours = recount.summaries(kept)
         expected = {
             "tests": history.tests - expired + live.written.tests,
             "alerts": live.written.alerts,
             "expired": expired,
         }
-        for check_ in recount.compare(db, counted, self.folder, expected):
+        for check_ in recount.compare(db, counted, kept, self.folder, expected):
             self.story.checks.append(check_)
             mark = "[green]agrees[/]" if check_.is_right else f"[red]differs: {check_.found:,}[/]"
             self._say(f"{check_.what:46} {check_.expected:>12,}  {mark}")

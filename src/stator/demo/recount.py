@@ -14,6 +14,7 @@ import orjson
 from stator.demo.app import ALERTS, ARCHIVE, per_isp_hour, per_router
 from stator.demo.fleet import ISPS, Test
 from stator.demo.story import Checked, IspSummary
+from stator.pipeline.views.rows import Row
 from stator.pipeline.views.sketch import Percentiles
 from stator.tables.db import Db
 
@@ -73,11 +74,15 @@ def unique_ids(folder: Path, name: str) -> set[str]:
     return {orjson.loads(line)["id"] for line in path.read_bytes().splitlines()}
 
 
-def summaries(db: Db) -> tuple[list[IspSummary], list[tuple[str, int, float]]]:
-    """What the workers kept: for each provider over all hours, and the hours of the first."""
+def kept_hours(db: Db) -> dict[str, list[Row]]:
+    """What the workers kept of each provider, hour by hour."""
+    return {isp: per_isp_hour.on(db).all(isp=isp) for isp in ISPS}
+
+
+def summaries(kept: dict[str, list[Row]]) -> tuple[list[IspSummary], list[tuple[str, int, float]]]:
+    """Each provider over all hours, and the hours of the first."""
     found, hours = [], []
-    for isp in ISPS:
-        rows = per_isp_hour.on(db).all(isp=isp)
+    for isp, rows in kept.items():
         tests = sum(row.tests for row in rows)
         if not tests:
             continue
@@ -92,10 +97,12 @@ def summaries(db: Db) -> tuple[list[IspSummary], list[tuple[str, int, float]]]:
     return found, hours
 
 
-def compare(db: Db, counted: Counted, folder: Path, expected: dict[str, Any]) -> Iterator[Checked]:
+def compare(
+    db: Db, counted: Counted, kept_rows: dict[str, list[Row]], folder: Path, expected: dict[str, Any]
+) -> Iterator[Checked]:
     """The table against what was written, and what the workers kept against the table."""
     yield Checked("tests in the table", expected["tests"], counted.tests)
-    kept = {isp: {row.at.isoformat()[:13]: row for row in per_isp_hour.on(db).all(isp=isp)} for isp in ISPS}
+    kept = {isp: {row.at.isoformat()[:13]: row for row in rows} for isp, rows in kept_rows.items()}
     yield Checked(
         "tests in the summaries by provider and hour",
         counted.tests,
@@ -110,10 +117,9 @@ def compare(db: Db, counted: Counted, folder: Path, expected: dict[str, Any]) ->
     }
     close = sum(abs(latency[isp] - total) <= len(kept[isp]) for isp, total in counted.latency_by_isp.items())
     yield Checked("providers whose summed latency agrees", len(counted.latency_by_isp), close)
-    routers = per_router.on(db)
+    rows = per_router.on(db).many({"router_id": router} for router in counted.by_router)
     right = sum(
-        (row := routers.get(router_id=router)) is not None and row.tests == count
-        for router, count in counted.by_router.items()
+        row is not None and row.tests == count for row, count in zip(rows, counted.by_router.values(), strict=True)
     )
     yield Checked("routers whose summary agrees", len(counted.by_router), right)
     alerts = unique_ids(folder, ALERTS)

@@ -120,6 +120,19 @@ def test_a_range_of_buckets(db: Db) -> None:
     assert hours.on(db).range(at(60), at(60), isp="acme") == []
 
 
+def test_many_rows_at_once(db: Db) -> None:
+    hours = make_hours()
+    for hour in range(3):
+        db.put(a_test(hour, minutes=60 * hour))
+    keep(db, hours)
+    asked = [{"isp": "acme", "at": at(130)}, {"isp": "nobody", "at": at(0)}, {"isp": "acme", "at": at(0)}]
+    last, nobody, first = hours.on(db).many(asked)
+    assert (last.at, first.at, nobody) == (at(120), at(0), None)
+    assert hours.on(db).many([]) == []
+    with pytest.raises(DesignError, match="a group of this view is isp, at"):
+        hours.on(db).many([{"isp": "acme"}])
+
+
 def test_everything_in_one_group_and_exact_sums(db: Db) -> None:
     view = View("all", of=Test, tests=count(), latency=sum_of(Test.latency_ms), size=sum_of(Test.size))
     for number in range(30):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -57,6 +57,18 @@ class ViewReader(KeptReader[D]):
         asked = self._kept.source.asked(group, with_bucket=True)
         rows = yield from self._rows(asked.by, Buckets(asked.bucket, asked.bucket))
         return rows[0] if rows else None
+
+    @operation
+    def many(self, groups: Iterable[Mapping[str, Any]], /) -> Work[list[Row | None]]:
+        """A row for each, in their order, and None where there is none: ``many([{"isp": "acme", "at": moment}, ...])``."""
+        asked = [self._kept.source.asked(group, with_bucket=True) for group in groups]
+        generation = yield from self._generation()
+        while True:
+            work = [self._rows_of(generation, each.by, Buckets(each.bucket, each.bucket)) for each in asked]
+            found = gathered((yield Gather(work)))
+            before, generation = generation, (yield from self._generation())
+            if before == generation:
+                return [rows[0] if rows else None for rows in found]
 
     @operation
     def range(self, start: datetime, end: datetime, /, **group: Any) -> Work[list[Row]]:
