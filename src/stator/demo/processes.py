@@ -96,8 +96,11 @@ class WorkerProcess:
         self._process.stdout.close()
         self._log.close()
 
-    def stop(self) -> None:
+    def tell_to_stop(self) -> None:
         self._process.terminate()
+
+    def stop(self) -> None:
+        self.tell_to_stop()
         self._process.wait(timeout=60)
         self._process.stdout.close()
         self._log.close()

@@ -14,7 +14,7 @@ from stator import Engine, View, avg, connect, count, percentiles, sum_of
 from stator.errors import DesignError
 from stator.patterns.periods import PERIODS, Period, period_text
 from stator.pipeline.views.sources import Counted, Source
-from stator.pipeline.views.tally import Tally, digest
+from stator.pipeline.views.tally import Tally, digests
 
 from .fleet import Test, fleet
 
@@ -112,7 +112,7 @@ def test_a_tally_counts_what_was_there_at_the_start() -> None:
         return of_the_entity(source, made)
 
     def key(name: str) -> int:
-        return digest({"test_id": {"S": name}}, ["test_id"])
+        return digests([{"test_id": {"S": name}}], ["test_id"])[0]
 
     tally.take(
         [sized("still", 1), sized("counted, then changed", 10)], [key("still"), key("counted, then changed")], [], 1.0

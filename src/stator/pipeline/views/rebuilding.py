@@ -38,7 +38,7 @@ from stator.pipeline.views.partials import padded
 from stator.pipeline.views.ranks import Wanted
 from stator.pipeline.views.retiring import retire
 from stator.pipeline.views.tailing import Tail, uncovered
-from stator.pipeline.views.tally import Tally, digest, digests
+from stator.pipeline.views.tally import Tally, digests
 from stator.pipeline.workers.change import Record, key_mark, key_text
 from stator.pipeline.workers.iterators import list_shards
 from stator.pipeline.workers.leases import LeaseTable
@@ -271,7 +271,8 @@ class Rebuild:
 
     def _see(self, record: Record) -> None:
         mark = key_mark(record.table, record.key) if self.has_rows else ""
-        self._tally.see(digest(record.keys, self.key_names), record.old, mark, self.context.now())
+        [key] = digests([record.keys], self.key_names)
+        self._tally.see(key, record.old, mark, self.context.now())
         self.rebuilt.changed = self._tally.changed
 
     def _write_base(self, builds: Sequence[Rebuild]) -> Work[None]:

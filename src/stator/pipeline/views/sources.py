@@ -93,7 +93,7 @@ class _Bucket:
 
     def __init__(self, name: str, period: Period, decode: Callable[[Any], Any]) -> None:
         self.name = name
-        self.period = period
+        self.period: Period = period
         self._decode = decode
         # Times as an entity writes them differ after these characters in ways that matter to no bucket.
         self._told = len("2026-11-16T10:05") if period == "minute" else len("2026-11-16T10")

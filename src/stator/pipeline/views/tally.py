@@ -17,19 +17,18 @@ from stator.pipeline.views.sources import Counted, Source
 log = logging.getLogger("stator.views")
 
 
-def digest(item: Item, key_names: Sequence[str]) -> int:
-    """Eight bytes for an item's key, good for this process."""
-    first = _content(item[key_names[0]])
-    return hash(first) if len(key_names) == 1 else hash((first, _content(item[key_names[1]])))
+def digests(items: list[Item], key_names: Sequence[str]) -> list[int]:
+    """Eight bytes for each item's key, good for this process."""
+    first = key_names[0]
+    if len(key_names) == 1:
+        return [hash(_content(item[first])) for item in items]
+    second = key_names[1]
+    return [hash((_content(item[first]), _content(item[second]))) for item in items]
 
 
 def _content(value: Value) -> Any:
     text = value.get("S")
     return content_of(value) if text is None else text
-
-
-def digests(items: Sequence[Item], key_names: Sequence[str]) -> list[int]:
-    return [digest(item, key_names) for item in items]
 
 
 class Tally:
