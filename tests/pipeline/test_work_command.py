@@ -10,6 +10,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,36 @@ def test_catching_up_and_parked_items(commands: Commands, db: Db) -> None:
     assert commands.noted() == {"good": [1], "bad": [1]}
     code, out, _ = commands.run("parked", "list", APP)
     assert (code, out) == (0, "nothing is parked\n")
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks at /proc to see when signals are handled")
+def test_catching_up_can_be_stopped(commands: Commands, db: Db) -> None:
+    """It waits for the leases of one that has died; whoever starts it need not."""
+    dead = commands.start("work", APP, "--from", "oldest", "--lease", "300", "--json", "--every", "0.1")
+    assert dead.stdout is not None
+    while not json.loads(dead.stdout.readline())["shards"]:
+        pass
+    dead.kill()
+    dead.communicate()
+    db.put(Order(order_id="late", total=1))
+    waiting = commands.start("work", APP, "--from", "oldest", "--catch-up")
+    eventually(lambda: waiting.pid in handling_signals(signal.SIGTERM))
+    waiting.terminate()
+    _, err = waiting.communicate(timeout=50)
+    assert waiting.returncode == 1
+    assert "the worker was stopped before it had caught up" in err
+    assert commands.noted() == {}
+
+
+def handling_signals(number: signal.Signals) -> set[int]:
+    """The processes that have a handler of their own for it."""
+    found = set()
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with suppress(OSError):
+            caught = next((line for line in status.read_text().splitlines() if line.startswith("SigCgt")), "SigCgt: 0")
+            if int(caught.split()[1], 16) >> (number.value - 1) & 1:
+                found.add(int(status.parent.name))
+    return found
 
 
 def test_top_shows_who_reads_what_and_how_far_behind(commands: Commands, db: Db) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import signal
 import sys
 import threading
 import time
@@ -13,6 +12,7 @@ from typing import Annotated
 import typer
 
 from stator.cli.app_file import load_app
+from stator.cli.told import Told
 from stator.cli.worker_processes import WorkerProcesses
 from stator.errors import ConfigurationError
 from stator.pipeline.workers.holding import Progress
@@ -87,19 +87,23 @@ def command(
 
 
 def _until_told(running: Running, name: str, *, catch_up: bool, every: float, as_json: bool) -> None:
-    told = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: told.set())
+    told = Told()
     shown = _Shown(running, name, as_json=as_json)
     try:
         if catch_up:
+            threading.Thread(target=_stop_when_told, args=(running, told), daemon=True).start()
             running.catch_up(timeout_seconds=float("inf"))
         else:
-            while not told.wait(every) and not running.wait(0.0):
+            while not told.within(every) and not running.wait(0.0):
                 shown.show()
     finally:
         running.stop()
         shown.show(is_last=True)
+
+
+def _stop_when_told(running: Running, told: Told) -> None:
+    told.within(None)
+    running.tell_to_stop()
 
 
 class _Shown:

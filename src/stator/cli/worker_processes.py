@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Sequence
+
+from stator.cli.told import Told
 
 log = logging.getLogger("stator.workers")
 
@@ -20,16 +20,16 @@ class WorkerProcesses:
     def __init__(self, count: int, arguments: Sequence[str]) -> None:
         self._count = count
         self._command = [sys.executable, "-m", "stator", *_for_one(arguments)]
-        self._told = threading.Event()
 
     def run(self) -> int:
         """Until a signal, or until every process has ended by itself; the exit code."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: self._told.set())
+        told = Told()
         slots = [_Slot(self._command) for _ in range(self._count)]
-        while not self._told.wait(0.1):
+        while not told.within(0.1):
             if all(slot.has_ended() for slot in slots):
                 return max(slot.code for slot in slots)
+        for slot in slots:
+            slot.tell_to_stop()
         return max(slot.stop() for slot in slots)
 
 
@@ -69,9 +69,12 @@ class _Slot:
         self._pause = min(self._pause * 2, _LONGEST_PAUSE_SECONDS)
         return False
 
-    def stop(self) -> int:
+    def tell_to_stop(self) -> None:
         if self._process.poll() is None:
             self._process.terminate()
+
+    def stop(self) -> int:
+        """Wait for one that was told to; its exit code."""
         try:
             return max(0, self._process.wait(timeout=60))
         except subprocess.TimeoutExpired:

@@ -115,10 +115,14 @@ class Running:
     def progress(self) -> Progress:
         return self.worker.progress()
 
-    def stop(self, timeout_seconds: float = 60.0) -> None:
-        """Finish the batches at hand, give the leases back, and end. Raises what made the worker end by itself, if anything did."""
+    def tell_to_stop(self) -> None:
+        """Begin no further batch; whoever waits for this worker is let go. ``stop`` waits until it has ended."""
         self.worker.stop()
         self._over.set()
+
+    def stop(self, timeout_seconds: float = 60.0) -> None:
+        """Finish the batches at hand, give the leases back, and end. Raises what made the worker end by itself, if anything did."""
+        self.tell_to_stop()
         left = timeout_seconds
         while left > 0 and (alive := self._alive()):
             self._wake()

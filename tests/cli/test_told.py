@@ -1,0 +1,37 @@
+"""Signals, wherever the process is when they come, and however many."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+# A signal at every step of waiting for one, and of handling one: what an Event, whose lock is held at some of them, does not survive.
+WAITING = """
+import signal, sys
+from stator.cli.told import Told
+
+told, left = Told(), 50
+
+def step(frame, event, argument):
+    global left
+    if left:
+        left -= 1
+        signal.raise_signal(int(sys.argv[1]))
+    return step
+
+sys.settrace(step)
+answers = [told.within(0.01) for _ in range(60)]
+sys.settrace(None)
+print(left, answers[0], told.within(0.0))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_process_is_told_wherever_it_is(number: signal.Signals) -> None:
+    ran = subprocess.run([sys.executable, "-c", WAITING, str(number.value)], capture_output=True, text=True, timeout=60)
+    assert (ran.stdout, ran.stderr) == ("0 True False\n", "")
