@@ -29,7 +29,7 @@ def command(
 ) -> None:
     """A fleet of home routers: designed, loaded, streamed, killed, spread, aged out and recounted, on the embedded engine.
 
-    With a million tests it takes about a minute, half of it for loading and a quarter for summing up; --scale 50000 takes a third of that.
+    With a million tests it takes about a minute on two cores, most of it for loading and summing up; --scale 50000 takes a third of that.
 
     It runs a server and workers of its own on this machine, and removes what it made but for the report. The exit code is 1 if the recount finds
     anything missing.

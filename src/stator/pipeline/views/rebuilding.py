@@ -5,10 +5,11 @@ after, and the change must count once either way.
 
 1. The head is told that generation 2 is being built. Every worker, when it next looks (heads.py), writes down the position of its shard, the *start*, and from then on
    writes its changes to both generations. When every shard has a start, the starts together are a moment: generation 2 gets the changes after it.
-2. What is missing is the *base*: what the items counted for at that moment. The table is scanned, and after each page the stream is read, from the starts to its tip. A key
+2. What is missing is the *base*: what the items counted for at that moment. The table is scanned, and now and then the stream is read, from the starts to its tip. A key
    with a change since its start is *dirty*: it counts with the image before its first change, whatever the scan sees of it. A key that is not dirty when its page is
    counted has not changed since the start: it counts as it was scanned. In the end, dirty keys that were not counted are added with those first images. (Of counted keys eight
-   bytes are remembered, of dirty ones what they count for.) A stream may be a little late: a page is counted ``settle_seconds`` after it was read.
+   bytes are remembered, of dirty ones what they count for.) A stream may be a little late: a page is counted once the
+   stream was read ``settle_seconds`` after it (tally.py counts).
 3. The base is written as partials of a shard named BUILD, and the head is switched: readers follow it, workers leave generation 1 alone, and it is deleted.
 
 Rows need none of that: the scan writes a source's rows and state only where there is no state, and the state of a change is above a scan's. Whoever comes first, the last change wins.

@@ -61,6 +61,12 @@ class Declaration:
 # Values come again and again, in the millions of items of a table that a view is built from: what was made of one is remembered by its text.
 
 
+def _remember(known: dict[Any, Any], key: Any, made: Any) -> None:
+    if len(known) >= _REMEMBERED:
+        known.clear()
+    known[key] = made
+
+
 class _Grouping:
     """A field that groups are made by, and the texts of its values in keys."""
 
@@ -79,9 +85,7 @@ class _Grouping:
     def _new_text(self, value: dict[str, Any], text: str | None) -> str | None:
         made = self.made(self._decode(value))
         if text is not None and made is not None:
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            self._known[text] = made
+            _remember(self._known, text, made)
         return made
 
     def made(self, value: Any) -> str | None:
@@ -108,9 +112,7 @@ class _Bucket:
         known = self._known.get(told)
         if known is None:
             known = period_text(self.period, self._decode(value))
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            self._known[told] = known
+            _remember(self._known, told, known)
         return known
 
     def made(self, moment: Any) -> str | None:
@@ -134,9 +136,7 @@ class _Measured:
     def _new_parts(self, value: dict[str, Any], text: str | None) -> Parts:
         made = self.made(self._decode(value))
         if text is not None:
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            self._known[text] = made
+            _remember(self._known, text, made)
         return made
 
     def made(self, value: Any) -> Parts:
@@ -255,9 +255,8 @@ class Source:
             bucket = text
         known = self._groups.get((by, bucket))
         if known is None:
-            if len(self._groups) >= _REMEMBERED:
-                self._groups.clear()
-            known = self._groups[by, bucket] = Group(by, bucket)
+            known = Group(by, bucket)
+            _remember(self._groups, (by, bucket), known)
         return known
 
     def _rows(self, item: Item, mark: str) -> dict[str, Item]:
