@@ -68,6 +68,11 @@ def make_view() -> View:
     )
 
 
+def make_sums() -> View:
+    """Without rows it is built another way: the next page is read while one is counted."""
+    return View("sums", of=Sample, by=Sample.zone, samples=count(), total=sum_of(Sample.value))
+
+
 def make_projection() -> Projection:
     return Projection("by_zone", of=Sample, key=Sample.zone, sort=Sample.value)
 
@@ -86,6 +91,7 @@ class ViewSimulation(Simulation):
         app.add(Applying(self))
         app.add(make_view())
         app.add(make_projection())
+        app.add(make_sums())
         return app
 
     def write(self, count: int = 1) -> None:
@@ -102,8 +108,8 @@ class ViewSimulation(Simulation):
         self._builders += 1
         name = f"b{self._builders}"
         options = RebuildOptions(settle_seconds=0.5, wait_seconds=2000.0, grace_seconds=3.0, page_items=2)
-        makers: list[Any] = [make_view, make_projection]
-        chosen = self.chance.choice([makers[:1], makers[1:], makers])
+        makers: list[Any] = [make_view, make_projection, make_sums]
+        chosen = self.chance.choice([makers[:1], makers[1:2], makers[2:], makers[:2], makers])
         self.tasks.append(Task(name, self._rebuild([maker().kept(self.context) for maker in chosen], options)))
         return name
 
@@ -131,6 +137,7 @@ class ViewSimulation(Simulation):
         view, projection = make_view(), make_projection()
         reader = ViewReader(_Db(self), view.kept(self.context))  # type: ignore[type-var]
         copies = projection.on(_Db(self))  # type: ignore[type-var]
+        sums = ViewReader(_Db(self), make_sums().kept(self.context))  # type: ignore[type-var]
         for zone in ZONES:
             inside = [each for each in samples if each.zone == zone and each.ok]
             row = self.run(reader.get.work(zone=zone))
@@ -141,6 +148,9 @@ class ViewSimulation(Simulation):
             there = [each for each in samples if each.zone == zone]
             assert sorted(each.sensor for each in found) == sorted(each.sensor for each in there)
             assert [each.value for each in found] == sorted(each.value for each in there)
+            summed = self.run(sums.get.work(zone=zone))
+            told = (0, 0) if summed is None else (summed.samples, summed.total)
+            assert told == (len(there), sum(each.value for each in there))
 
 
 class _Db:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from stator.pipeline.views.layout import BASE
+from stator.pipeline.views.layout import BASE, Group
+from stator.tables.work import Work
 
 from ..simulation import is_complete
-from .simulated import ViewSimulation
+from .simulated import ViewSimulation, make_view
 
 
 def kept_partials(world: ViewSimulation, zone: str) -> dict[str, bool]:
@@ -43,6 +44,26 @@ def test_partials_of_shards_that_ended_are_merged() -> None:
     assert (
         most <= 16
     )  # 4 open shards, 4 that ended just now, 4 emptied ones, and the base, where 36 shards have written
+    world.close()
+
+
+def test_a_generation_in_the_making_is_left_alone() -> None:
+    """Its builder may send what he wrote once more: in a partial that was merged meanwhile it would count twice."""
+    world = ViewSimulation(2)
+    compacting = make_view().kept(world.context).compacting
+    merged: list[tuple[int, Group]] = []
+
+    def merge(generation: int, group: Group, over: object) -> Work[int]:
+        merged.append((generation, group))
+        return 1
+        yield  # a generator that waits for nothing
+
+    compacting.merge = merge  # type: ignore[method-assign]
+    fresh = {(generation, Group("north", str(number))): None for generation in (1, 2, 3) for number in range(30)}
+    for _ in range(20):
+        world.run(compacting.some("group", fresh, 2))
+    assert {generation for generation, _ in merged} == {2} and len(merged) == 30
+    assert {generation for generation, _ in fresh} == {3} and len(fresh) == 30
     world.close()
 
 

@@ -420,6 +420,42 @@ def test_a_sum_of_more_digits_than_a_number_has_is_exact() -> None:
         assert row is not None and (row.debts, row.total) == (len(left), exactly(left))
 
 
+def test_long_decimals_are_taken_back_exactly() -> None:
+    """Whatever the precision of the thread's own arithmetic is."""
+    ledger = Design("ledger", [Debt], [])
+    long = Decimal(12345678901234567890123456789012345678)
+    with connect(ledger) as db:
+        db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
+        view = View("debts", of=Debt, debts=count(), total=sum_of(Debt.amount))
+        db.write_many([Debt(debt_id=name, amount=long) for name in "abc"]).raise_for_failures()
+        keep(db, view)
+        db.delete(Debt, debt_id="a")
+        db.put(Debt(debt_id="b", amount=exactly([long, Decimal(1)])))
+        keep(db, view)
+        row = view.on(db).get()
+        assert row is not None and (row.debts, row.total) == (2, exactly([long, long, Decimal(1)]))
+
+
+def test_what_does_not_decode_is_left_out_and_told(engine: Engine) -> None:
+    by_isp = View("by_isp", of=Test, by=[Test.isp], tests=count(), size=sum_of(Test.size))
+    with connect(fleet, engine) as db:
+        db.write_many([a_test(number, size=1) for number in range(5)]).raise_for_failures()
+        of = db.context.schema.of(Test)
+        for number in (1, 3):
+            item = dict(of.item(a_test(number, size=1))) | {"size": {"S": "large"}}
+            db.call("PutItem", {"TableName": of.table.name, "Item": item})
+        db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
+        app = StreamApp(fleet, "summaries")
+        app.add(by_isp)
+        keep(db, by_isp)
+        with app.start(db, QUICK):
+            rebuild = Rebuild(by_isp.kept(db.context), RebuildOptions(settle_seconds=0.0, grace_seconds=0.0))
+            built = db.run(rebuild.run())
+        assert (built.scanned, built.unreadable) == (5, 2)
+        row = by_isp.on(db).get(isp="acme")
+        assert row is not None and (row.tests, row.size) == (3, 3)
+
+
 def exactly(amounts: list[Decimal]) -> Decimal:
     with localcontext(prec=400):
         return sum(amounts, Decimal(0))

@@ -61,6 +61,7 @@ def run(call: Call, request: Request) -> dict[str, Any]:
 
 
 def _mutation(table: Table, action: Put | Delete, key: bytes, old: bytes | None) -> Mutation:
+    """What ``mutate`` would make of it: without a condition there is little to do."""
     old_item = records.unpack(old) if old is not None and table.indexes else None
     if isinstance(action, Put):
         return Mutation(table, key, old, old_item, action.item, action.size)

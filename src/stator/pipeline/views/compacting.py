@@ -33,21 +33,26 @@ class Compacting:
         self._context = context
         self._layout = layout
 
-    def some(self, app: str, fresh: dict[tuple[int, Group], None]) -> Work[None]:
-        """Look after a few of the groups that have grown."""
-        if not fresh:
+    def some(self, app: str, fresh: dict[tuple[int, Group], None], generation: int) -> Work[None]:
+        """Look after a few of the groups that have grown, in the generation that is read.
+
+        One that is being built waits for its turn: its builder may send what he wrote once more, and in a partial that was merged meanwhile it would count twice.
+        """
+        known = list(fresh)
+        for each in known:
+            if each[0] < generation:
+                fresh.pop(each, None)
+        turn = [each for each in known if each[0] == generation][:_TURN_GROUPS]
+        if not turn:
             return
         try:
             over = yield from self._over(app)
         except (ServiceError, ConnectionTrouble):
             return
-        for _ in range(min(_TURN_GROUPS, len(fresh))):
+        for each in turn:
+            fresh.pop(each, None)
             try:
-                generation, group = fresh.popitem()[0]
-            except KeyError:
-                return  # another thread has taken the last
-            try:
-                yield from self.merge(generation, group, over)
+                yield from self.merge(generation, each[1], over)
             except (ServiceError, ConnectionTrouble):
                 continue  # somebody else is at it, or it is for the next time: nothing depends on it
 

@@ -40,7 +40,7 @@ class Kept:
         if len(self._generations) > _REMEMBERED_SCOPES:
             self._generations.pop(next(iter(self._generations)))
         self._generations[scope.shard, scope.fence] = head.written
-        yield from self.compacting.some(scope.group, self.partials.fresh)
+        yield from self.compacting.some(scope.group, self.partials.fresh, head.generation)
 
     def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
         generations = self._generations.get((scope.shard, scope.fence))

@@ -62,10 +62,8 @@ def exact(value: Any) -> Number:
 
 def add(sums: dict[str, Number], more: Parts, sign: int = 1) -> None:
     for name, amount in more:
-        before = sums.get(name)
-        if before is None:
-            sums[name] = amount if sign > 0 else -amount
-        elif isinstance(before, int) and isinstance(amount, int):
+        before = sums.get(name, 0)
+        if isinstance(before, int) and isinstance(amount, int):
             sums[name] = before + sign * amount
         else:
             sums[name] = EXACT.add(before, amount) if sign > 0 else EXACT.subtract(before, amount)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from stator.design.keys import SEPARATOR
 from stator.errors import DesignError
@@ -21,6 +21,8 @@ from stator.pipeline.views.rows import Row
 from stator.tables.expressions import Expressions
 from stator.tables.reads import decoded
 from stator.tables.work import Call, Gather, Work, gathered
+
+_SIDE_BY_SIDE: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +66,11 @@ class ViewReader(KeptReader[D]):
         asked = [self._kept.source.asked(group, with_bucket=True) for group in groups]
         generation = yield from self._generation()
         while True:
-            work = [self._rows_of(generation, each.by, Buckets(each.bucket, each.bucket)) for each in asked]
-            found = gathered((yield Gather(work)))
+            found: list[list[Row]] = []
+            for at in range(0, len(asked), _SIDE_BY_SIDE):
+                some = asked[at : at + _SIDE_BY_SIDE]
+                work = [self._rows_of(generation, each.by, Buckets(each.bucket, each.bucket)) for each in some]
+                found += gathered((yield Gather(work)))
             before, generation = generation, (yield from self._generation())
             if before == generation:
                 return [rows[0] if rows else None for rows in found]

@@ -54,7 +54,7 @@ log = logging.getLogger("stator.views")
 BUILD: Final = "BUILD"
 _HOLD_SECONDS: Final = 120.0
 _LOOK_SECONDS: Final = 0.5
-# A page is counted seconds after it was read: there is no hurry to see what changed.
+# Each time is a request for every shard, and more often is of no use: pages can be held for a while.
 _DRAIN_SECONDS: Final = 0.25
 _WRITTEN_TOGETHER: Final = 500
 
@@ -81,6 +81,7 @@ class Rebuilt:
     unreadable: int = 0
 
 
+# Called now and then, by whichever thread counts.
 Progress = Callable[[Rebuilt], None]
 
 
@@ -253,28 +254,28 @@ class Rebuild:
             marks = [key_mark(self.table, text) for text in texts]
         taken = self._tally.take(items, keys, marks, self.context.now())
         self.rebuilt.scanned += len(items)
-        self.rebuilt.unreadable = self._tally.unreadable
         if marks:
             rows = [Wanted(mark, "", each) for mark, each in zip(marks, taken) if each is not None and each.rows]
             for refused, error in (yield from self._kept.ranks.place(self.rebuilt.generation, rows, self.check)):
                 log.warning("%s: rows of %s are left out: %s", self._kept.layout.name, refused.mark, error)
                 self._tally.unreadable += 1
+        self.rebuilt.unreadable = self._tally.unreadable
 
     def count(self, *, all_of_them: bool = False) -> Work[None]:
         """Count the pages that the stream is beyond."""
         assert self._tail is not None
         now = self.context.now()
-        if not all_of_them and now - self._drained_at < _DRAIN_SECONDS:
+        if not all_of_them and abs(now - self._drained_at) < _DRAIN_SECONDS:
             return
         self._drained_at = now
         yield from self._tail.drain(self._see)
         self._tally.count(float("inf") if all_of_them else now - self.options.settle_seconds)
+        self.rebuilt.unreadable, self.rebuilt.changed = self._tally.unreadable, self._tally.changed
 
     def _see(self, record: Record) -> None:
         mark = key_mark(record.table, record.key) if self.has_rows else ""
         [key] = digests([record.keys], self.key_names)
         self._tally.see(key, record.old, mark, self.context.now())
-        self.rebuilt.changed = self._tally.changed
 
     def _write_base(self, builds: Sequence[Rebuild]) -> Work[None]:
         if not self._kept.has_sums:
