@@ -1,7 +1,8 @@
-"""For all tests: no compiled module may be older than its source, and no test fails because the machine is busy."""
+"""For all tests: no compiled module may be older than its source, and none fails because the machine is busy, or because it runs in the background."""
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,9 @@ _SOURCES = Path(__file__).resolve().parent.parent / "src"
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
+    # A shell without job control lets what it starts in the background ignore Ctrl-C, and so would every process of a test.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for source in _SOURCES.rglob("*.py"):
         for compiled in source.parent.glob(f"{source.stem}.*.so"):
             if compiled.stat().st_mtime < source.stat().st_mtime:
