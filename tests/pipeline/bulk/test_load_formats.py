@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -15,7 +16,9 @@ import pytest
 
 from stator.engine import Engine
 from stator.errors import ConfigurationError
+from stator.pipeline.bulk.inputs import find_inputs
 from stator.pipeline.bulk.loading import LoadOptions, LoadPlan, load
+from stator.pipeline.bulk.readers import read
 
 from .stock import ITEMS, ROWS, TABLE, create, engine_target, packed, stored, write_lines
 
@@ -223,3 +226,22 @@ def test_a_missing_table_or_file_or_format_is_an_error_with_a_hint(tmp_path: Pat
         with pytest.raises(ConfigurationError, match="is not parquet"):
             load(str(tmp_path / "data.bin"), target, LoadOptions(format="parquet"))
     assert TABLE
+
+
+def test_a_parquet_file_is_not_kept_in_memory(tmp_path: Path) -> None:
+    """Of forty row groups one or two are there at a time, whatever the file has."""
+    path = tmp_path / "x.parquet"
+    rows, groups = 1000, 40
+    schema = pa.schema([("k", pa.string()), ("noise", pa.binary())])
+    with pq.ParquetWriter(path, schema) as writer:
+        for group in range(groups):
+            names = [f"{group}-{row}" for row in range(rows)]
+            noise = [os.urandom(500) for _ in range(rows)]
+            writer.write_table(pa.table({"k": names, "noise": noise}, schema=schema))
+    [source] = find_inputs([str(path)])
+    before, most, seen = pa.total_allocated_bytes(), 0, 0
+    for block in read(source):
+        seen += block.count
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert seen == rows * groups
+    assert path.stat().st_size > 20_000_000 and most < 5_000_000

@@ -14,6 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -193,7 +194,9 @@ def _read_parquet(source: Input, start_row: int) -> Iterator[RawRows]:
     parquet = pyarrow("pyarrow.parquet")
     opened: list[Any] = []
     try:
-        with _readable(parquet.ParquetFile, _seekable(source, opened), source) as file:
+        # With pre_buffer Arrow keeps the bytes of all row groups until the last one is read: the whole file, in the end.
+        open_it = partial(parquet.ParquetFile, pre_buffer=False)
+        with _readable(open_it, _seekable(source, opened), source) as file:
             groups, behind = list(range(file.num_row_groups)), 0
             while groups and behind + file.metadata.row_group(groups[0]).num_rows <= start_row:
                 behind += file.metadata.row_group(groups.pop(0)).num_rows
