@@ -174,14 +174,19 @@ def _join_parquet(parts: list[Path], to: Path) -> None:
     schema = _unified(arrow, schemas)
     with parquet.ParquetWriter(to, schema, compression="zstd") as writer:
         for part in parts:
-            table = parquet.read_table(part, partitioning=None)
-            columns = [
-                table[field.name].cast(field.type)
-                if field.name in table.column_names
-                else arrow.nulls(table.num_rows, field.type)
-                for field in schema
-            ]
-            writer.write_table(arrow.table(columns, schema=schema))
+            with parquet.ParquetFile(part, pre_buffer=False) as file:  # see readers.py
+                for group in range(file.num_row_groups):
+                    writer.write_table(_widened(arrow, file.read_row_group(group), schema))
+
+
+def _widened(arrow: Any, table: Any, schema: Any) -> Any:
+    columns = [
+        table[field.name].cast(field.type)
+        if field.name in table.column_names
+        else arrow.nulls(table.num_rows, field.type)
+        for field in schema
+    ]
+    return arrow.table(columns, schema=schema)
 
 
 def _unified(arrow: Any, schemas: list[Any]) -> Any:
