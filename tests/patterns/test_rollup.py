@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from stator import connect
 from stator.clock import VirtualClock
 from stator.errors import ConfigurationError, ItemExists, ReplyLost, RequestRefused, StatorError, ThroughputExceeded
-from stator.patterns.periods import floor
+from stator.model.periods import floor
 from stator.patterns.rollup import Rollup, Summary
 from stator.patterns.series import Series
 from stator.tables.db import Db

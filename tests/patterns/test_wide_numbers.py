@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stator.model.values import Item
-from stator.patterns.wide_numbers import is_wide, pieces, wide_attributes, wide_number
+from stator.model.wide_numbers import is_wide, pieces, wide_attributes, wide_number
 
 NUMBERS = st.builds(
     lambda sign, digits, exponent: Decimal((sign, tuple(digits), exponent)),

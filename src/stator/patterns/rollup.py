@@ -21,10 +21,10 @@ from stator.design.keys import SEPARATOR, escape
 from stator.design.types import Maybe, Scalar
 from stator.errors import ConfigurationError
 from stator.model.limits import NUMBER_DIGITS
+from stator.model.periods import Period, check_period, following, period_start, period_text
 from stator.model.values import Item
-from stator.patterns.periods import Period, check_period, following, period_start, period_text
+from stator.model.wide_numbers import EXACT, wide_number
 from stator.patterns.series_layout import SeriesLayout, seconds
-from stator.patterns.wide_numbers import EXACT, wide_number
 
 _GROUPS: Final[dict[Period, Period | None]] = {
     "minute": "day",

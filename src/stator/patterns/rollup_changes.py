@@ -30,12 +30,12 @@ from typing import Any, Final
 
 from stator.errors import ConditionFailed, RequestRefused, TransactionConflict, TransactionFailed
 from stator.model.limits import TRANSACTION_ITEMS
+from stator.model.periods import following, period_start
 from stator.model.values import Item
-from stator.patterns.periods import following, period_start
+from stator.model.wide_numbers import EXACT, wide_attributes, wide_number
 from stator.patterns.rollup import RollupKey, RollupRule, Tally, number
 from stator.patterns.rollup_reads import RollupReader
 from stator.patterns.series_layout import seconds
-from stator.patterns.wide_numbers import EXACT, wide_attributes, wide_number
 from stator.tables.expressions import Expressions
 from stator.tables.sending import send_all
 from stator.tables.statements import Statement

@@ -31,10 +31,10 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from stator.errors import ConfigurationError, RequestRefused
+from stator.model.periods import Period, check_moment, following, period_start
 from stator.model.values import Item
 from stator.patterns.explanation import PatternExplanation
 from stator.patterns.operation import D, OnDb, Pages, iteration, operation
-from stator.patterns.periods import Period, check_moment, following, period_start
 from stator.patterns.rollup import Rollup, RollupRule, Summary
 from stator.patterns.rollup_changes import RollupChanges, RollupUpdates
 from stator.patterns.rollup_reads import RollupReader, check_range

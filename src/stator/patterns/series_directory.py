@@ -28,8 +28,8 @@ from typing import Any, Final
 
 from stator.design.keys import encode
 from stator.errors import ConditionFailed, ResourceNotFound
+from stator.model.periods import following, period_start, period_text
 from stator.model.values import Item
-from stator.patterns.periods import following, period_start, period_text
 from stator.patterns.series_layout import SeriesLayout
 from stator.tables.context import Context
 from stator.tables.expressions import Expressions

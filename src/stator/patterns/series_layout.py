@@ -22,8 +22,8 @@ from stator.design.conditions import FieldRef
 from stator.design.entity import EntityInfo, info
 from stator.design.keys import AFTER, SEPARATOR, encode, encoding_of, escape
 from stator.errors import ConfigurationError
+from stator.model.periods import Period, check_moment, check_period, is_within, period_start, period_text
 from stator.model.values import Item
-from stator.patterns.periods import Period, check_moment, check_period, is_within, period_start, period_text
 from stator.tables.schema import Place, Schema
 
 _PLAIN_ROLES = frozenset({None, "ident", "counter"})

@@ -15,7 +15,7 @@ from typing import Any, Final
 from stator.design.conditions import FieldRef
 from stator.errors import DesignError
 from stator.model.limits import NUMBER_DIGITS
-from stator.patterns.wide_numbers import EXACT
+from stator.model.wide_numbers import EXACT
 from stator.pipeline.views.sketch import Percentiles, bucket_of
 
 Number = int | Decimal

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from stator.errors import ConditionFailed, ValidationFailed
 from stator.model.values import Item
-from stator.patterns.wide_numbers import EXACT, is_wide, whole_name, wide_attributes, wide_number
+from stator.model.wide_numbers import EXACT, is_wide, whole_name, wide_attributes, wide_number
 from stator.pipeline.views.layout import LABEL, Group, Layout
 from stator.pipeline.views.metrics import Number, Parts, add
 from stator.pipeline.views.sources import Counted, Source

@@ -30,7 +30,7 @@ from typing import Any, Final
 
 from stator.errors import ConditionFailed, LeaseLost, StreamError
 from stator.model.values import Item
-from stator.patterns.wide_numbers import wide_attributes
+from stator.model.wide_numbers import wide_attributes
 from stator.pipeline.views.batches import write_all
 from stator.pipeline.views.keeping import Kept
 from stator.pipeline.views.layout import LABEL, Group

@@ -19,8 +19,8 @@ from stator.expr.bind import bind_condition
 from stator.expr.condition import evaluate
 from stator.expr.parser import parse_condition
 from stator.expr.tree import Condition as BoundCondition
+from stator.model.periods import Period, following, period_start, period_text
 from stator.model.values import Item
-from stator.patterns.periods import Period, following, period_start, period_text
 from stator.pipeline.views.layout import NO_BUCKET, Group
 from stator.pipeline.views.metrics import Additive, Metric, Ordered, Parts
 from stator.tables.schema import EntityMap

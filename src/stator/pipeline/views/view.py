@@ -15,8 +15,8 @@ from datetime import timedelta
 from typing import Any
 
 from stator.errors import DesignError
+from stator.model.periods import Period, check_period
 from stator.patterns.operation import D
-from stator.patterns.periods import Period, check_period
 from stator.pipeline.views.keeping import Keeper, as_fields
 from stator.pipeline.views.metrics import Additive, Metric, Ordered, field_of
 from stator.pipeline.views.reading import ViewReader, check_groupable
