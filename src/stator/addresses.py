@@ -24,7 +24,7 @@ from stator.model.scope import DEFAULT_ACCOUNT, DEFAULT_REGION, Scope
 from stator.transport import AsyncTransport, Transport
 
 if TYPE_CHECKING:
-    from stator.client.open import Kind
+    from stator.client.factory import Kind
 
 
 class EngineTransport:
@@ -163,7 +163,7 @@ def open_transport(address: Address, clock: Clock | None, options: TransportOpti
     if address.is_embedded:
         engine, owned = _engine(address, clock, options)
         return EngineTransport(engine, owned=owned, region=options.get("region", DEFAULT_REGION))
-    from stator.client.open import open_client  # botocore, for credentials, is not needed in process
+    from stator.client.factory import open_client  # botocore, for credentials, is not needed in process
 
     return open_client(cast("Kind", address.kind), address.where, clock, dict(options))
 
@@ -172,7 +172,7 @@ def open_async_transport(address: Address, clock: Clock | None, options: Transpo
     if address.is_embedded:
         engine, owned = _engine(address, clock, options)
         return AsyncEngineTransport(engine, owned=owned, region=options.get("region", DEFAULT_REGION))
-    from stator.client.open import open_async_client
+    from stator.client.factory import open_async_client
 
     return open_async_client(cast("Kind", address.kind), address.where, clock, dict(options))
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from stator.client.open import open_async_client, open_client
+from stator.client.factory import open_async_client, open_client
 from stator.clock import Clock
 
 KEYS = {"access_key_id": "AKID", "secret_access_key": "SECRET", "region": "eu-west-1"}

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from stator.client.open import open_async_client, open_client
-from stator.client.two_services import TwoServices
+from stator.client.factory import open_async_client, open_client
+from stator.client.service_router import TwoServices
 from stator.errors import ConfigurationError, CredentialsMissing, DeadlineExceeded, Unreachable
 
 from .conftest import KEYS, Asking

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from stator import connect, connect_async
-from stator.client.open import open_async_client, open_client
+from stator.client.factory import open_async_client, open_client
 from stator.engine import Engine
 from stator.errors import CredentialsMissing, DeadlineExceeded, UnrecognizedClient
 from stator.server import BackgroundServer, ServerOptions

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stator.client.credentials import Credentials
-from stator.client.signing import Signer
+from stator.client.signer import Signer
 
 TEXT = st.text(string.ascii_letters + string.digits + "/+=", min_size=1, max_size=60)
 

@@ -16,7 +16,7 @@ from stator.client.credentials import Credentials
 from stator.client.endpoint import Endpoint
 from stator.client.replies import HttpReply
 from stator.client.retry import Attempts, RetryPolicy, RetryQuota
-from stator.client.signing import Signer
+from stator.client.signer import Signer
 from stator.clock import Clock
 from stator.errors import (
     ConnectionTrouble,

@@ -14,7 +14,7 @@ from typing import Any
 from stator.client.credentials import CredentialSource
 from stator.client.endpoint import Endpoint, connect_request
 from stator.client.exchange import Exchange, Limits, not_sent, timeout_left
-from stator.client.idling import may_be_used
+from stator.client.idle_connection import may_be_used
 from stator.client.replies import HttpReply, ReplyParser
 from stator.clock import Clock
 from stator.errors import ConnectionTrouble, ReplyLost, ServiceError, Unreachable

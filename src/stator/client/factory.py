@@ -12,8 +12,8 @@ from stator.client.credentials import Botocore, Credentials, Fixed
 from stator.client.endpoint import Endpoint, aws_url
 from stator.client.exchange import Limits
 from stator.client.retry import RetryPolicy
+from stator.client.service_router import AsyncTwoServices, TwoServices
 from stator.client.sync_client import Client
-from stator.client.two_services import AsyncTwoServices, TwoServices
 from stator.clock import Clock, SystemClock
 from stator.errors import ConfigurationError
 from stator.model.scope import DEFAULT_REGION
