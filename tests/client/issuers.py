@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
-from stator.server.credentials import Credential
+from stator.server.auth.credentials import Credential
 
 ROLE = "arn:aws:iam::123456789012:role/reader"
 

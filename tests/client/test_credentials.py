@@ -21,7 +21,7 @@ from stator.client.factory import open_async_client, open_client
 from stator.engine import Engine
 from stator.errors import CredentialsMissing, DeadlineExceeded, UnrecognizedClient
 from stator.server import BackgroundServer, ServerOptions
-from stator.server.credentials import Credential
+from stator.server.auth.credentials import Credential
 from tests.tables.shop import Product, shop
 
 from . import issuers

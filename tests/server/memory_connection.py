@@ -7,13 +7,13 @@ import re
 from collections.abc import Callable, Iterable
 
 from stator.clock import SystemClock
-from stator.server.authentication import Authenticator
-from stator.server.connection import Connection
-from stator.server.context import ServerContext
+from stator.server.auth.authenticator import Authenticator
 from stator.server.dispatcher import Dispatcher
-from stator.server.limits import ServerLimits
-from stator.server.reply import ReplyRenderer
-from stator.server.settlement import Settlement
+from stator.server.http.connection import Connection
+from stator.server.http.context import ServerContext
+from stator.server.http.limits import ServerLimits
+from stator.server.http.reply import ReplyRenderer
+from stator.server.http.settlement import Settlement
 
 from .fake_engine import FakeEngine
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stator.server.compression import best_encoding
+from stator.server.http.compression import best_encoding
 
 
 @pytest.mark.parametrize(

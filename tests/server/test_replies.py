@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from stator.model.scope import Scope
-from stator.server.reply import RequestIds, http_date
+from stator.server.http.reply import RequestIds, http_date
 
 from .fake_engine import FakeEngine
 from .wire import WireClient

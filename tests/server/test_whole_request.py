@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stator.server.request import Request
-from stator.server.whole_request import read_whole
+from stator.server.http.request import Request
+from stator.server.http.whole_request import read_whole
 
 from .memory_connection import feed, without_request_ids
 from .wire import AUTHORIZATION, request_bytes

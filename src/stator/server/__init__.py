@@ -14,9 +14,9 @@ The way of a request, file by file::
 It does not know tables or items: a request's body reaches the engine as it came.
 """
 
-from stator.server.credentials import Credential, read_credentials
-from stator.server.http_server import HttpServer
-from stator.server.limits import ServerLimits
+from stator.server.auth.credentials import Credential, read_credentials
+from stator.server.http.http_server import HttpServer
+from stator.server.http.limits import ServerLimits
 from stator.server.options import ServerOptions
 from stator.server.run import BackgroundServer, run_until_signal
 from stator.server.tls import server_context

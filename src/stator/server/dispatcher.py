@@ -13,12 +13,12 @@ import orjson
 
 from stator.errors import InternalServerError, SerializationFailed, ServiceError, UnknownOperation
 from stator.model.service import target_of
-from stator.server.authentication import Authenticator
+from stator.server.auth.authenticator import Authenticator
 from stator.server.backend import Backend
-from stator.server.compression import decode_body
-from stator.server.limits import ServerLimits
-from stator.server.reply import AMZ_JSON, NO_TYPE, PLAIN_JSON, Outcome
-from stator.server.request import Request
+from stator.server.http.compression import decode_body
+from stator.server.http.limits import ServerLimits
+from stator.server.http.reply import AMZ_JSON, NO_TYPE, PLAIN_JSON, Outcome
+from stator.server.http.request import Request
 
 log = logging.getLogger("stator.server")
 

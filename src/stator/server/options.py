@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from stator.clock import Clock, SystemClock
 from stator.model.scope import DEFAULT_REGION
-from stator.server.credentials import Credential
-from stator.server.limits import ServerLimits
+from stator.server.auth.credentials import Credential
+from stator.server.http.limits import ServerLimits
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from stator.server.backend import Backend
-from stator.server.http_server import HttpServer
+from stator.server.http.http_server import HttpServer
 from stator.server.options import ServerOptions
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)

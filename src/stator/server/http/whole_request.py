@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from stator.server.request import LowercaseNames, Request
+from stator.server.http.request import LowercaseNames, Request
 
 _REQUEST_LINE: Final = b"POST / HTTP/1.1\r"
 _BLANK_LINE: Final = b"\r"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from stator.server.authentication import Authenticator
+from stator.server.auth.authenticator import Authenticator
 from stator.server.backend import Backend
-from stator.server.connection import Connection
-from stator.server.context import ServerContext
 from stator.server.dispatcher import Dispatcher
+from stator.server.http.connection import Connection
+from stator.server.http.context import ServerContext
+from stator.server.http.reply import ReplyRenderer
+from stator.server.http.settlement import Settlement
 from stator.server.options import ServerOptions
-from stator.server.reply import ReplyRenderer
-from stator.server.settlement import Settlement
 
 _ACCEPT_QUEUE = 1024
 

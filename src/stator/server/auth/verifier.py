@@ -13,10 +13,10 @@ from functools import lru_cache
 from stator.clock import Clock
 from stator.errors import IncompleteSignature, InvalidSignature, UnrecognizedClient
 from stator.model.scope import Scope
-from stator.server.authorization import SIGNATURE_PARAMETER, Authorization
-from stator.server.credentials import Credential
-from stator.server.request import Request
-from stator.server.signature import canonical_request, same_signature, sign, signing_key, string_to_sign
+from stator.server.auth.authorization import SIGNATURE_PARAMETER, Authorization
+from stator.server.auth.credentials import Credential
+from stator.server.auth.signature import canonical_request, same_signature, sign, signing_key, string_to_sign
+from stator.server.http.request import Request
 
 SERVICE = "dynamodb"
 TERMINATOR = "aws4_request"

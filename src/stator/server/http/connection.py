@@ -28,11 +28,11 @@ from typing import cast
 
 from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrade, HttpRequestParser
 
-from stator.server.compression import compress_if_accepted
-from stator.server.context import ServerContext
-from stator.server.reply import CONTINUE, Outcome
-from stator.server.request import LowercaseNames, Request
-from stator.server.whole_request import read_whole
+from stator.server.http.compression import compress_if_accepted
+from stator.server.http.context import ServerContext
+from stator.server.http.reply import CONTINUE, Outcome
+from stator.server.http.request import LowercaseNames, Request
+from stator.server.http.whole_request import read_whole
 
 log = logging.getLogger("stator.server")
 

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 
 from stator.clock import Clock
 from stator.model.scope import Scope
-from stator.server.authorization import read_authorization
-from stator.server.credentials import Credential, account_of_key
-from stator.server.request import Request
-from stator.server.verification import Verifier
+from stator.server.auth.authorization import read_authorization
+from stator.server.auth.credentials import Credential, account_of_key
+from stator.server.auth.verifier import Verifier
+from stator.server.http.request import Request
 
 # Bounds, because anyone can invent key ids.
 _REMEMBERED = 10_000

@@ -9,8 +9,8 @@ from __future__ import annotations
 import zlib
 
 from stator.errors import InternalServerError, RequestTooLarge
-from stator.server.reply import Outcome
-from stator.server.request import Request
+from stator.server.http.reply import Outcome
+from stator.server.http.request import Request
 
 _GZIP = 16 + zlib.MAX_WBITS
 _GZIP_MAGIC = b"\x1f\x8b"

@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 
 from stator.errors import IncompleteSignature, InvalidSignature, MissingAuthenticationToken
-from stator.server.request import Request
-from stator.server.signature import ALGORITHM, query_pairs
+from stator.server.auth.signature import ALGORITHM, query_pairs
+from stator.server.http.request import Request
 
 SIGNATURE_PARAMETER = "X-Amz-Signature"
 _HEADER_PARAMETERS = ("Credential", "Signature", "SignedHeaders")

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable
 
 from stator.server.dispatcher import Dispatcher
-from stator.server.limits import ServerLimits
-from stator.server.reply import ReplyRenderer
-from stator.server.settlement import Settlement
-from stator.server.swept import SweptConnection
+from stator.server.http.limits import ServerLimits
+from stator.server.http.reply import ReplyRenderer
+from stator.server.http.settlement import Settlement
+from stator.server.http.swept_connection import SweptConnection
 
 CallSoon = Callable[[Callable[[], None]], object]
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
-from stator.server.request import Request
+from stator.server.http.request import Request
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 _UNRESERVED = "-_.~"
