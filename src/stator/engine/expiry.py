@@ -19,9 +19,9 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Final
 
-from stator.engine import keyspace, records
-from stator.engine.tables import Table
-from stator.engine.writes import Mutation, Writer
+from stator.engine.items import keyspace, records
+from stator.engine.items.write_path import Mutation, Writer
+from stator.engine.tables.table import Table
 from stator.model.values import Item
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from stator.engine.tables import Table
+from stator.engine.tables.table import Table
 from stator.errors import ResourceNotFound, ValidationFailed
 from stator.model.scope import Scope
 

@@ -465,7 +465,7 @@ def test_an_account_has_eighty_thousand_units_per_region() -> None:
 
 
 def test_a_region_holds_two_thousand_five_hundred_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("stator.engine.account_quotas.TABLES_PER_REGION", 3)
+    monkeypatch.setattr("stator.engine.tables.account_quotas.TABLES_PER_REGION", 3)
     engine = Engine.open()
     for name in ("one", "two", "three"):
         engine.call("CreateTable", on_demand(name))

@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Union
 
-from stator.engine import capacity, records
-from stator.engine.capacity import Consumed
-from stator.engine.item_writes import Action
+from stator.engine.items import capacity, records
+from stator.engine.items.actions import Action
+from stator.engine.items.capacity import Consumed
 from stator.engine.operation import Call, Operation
 from stator.engine.partiql.selects import check_index, shape, single_key
 from stator.engine.partiql.statements import EXISTS_OUTSIDE, Exists, Select, Statement, read_statement
 from stator.engine.partiql.writes import run_write, write_action
-from stator.engine.schema import check_key
-from stator.engine.tables import Table
+from stator.engine.tables.key_schema import check_key
+from stator.engine.tables.table import Table
 from stator.errors import ServiceError, StatorError, ValidationFailed
 from stator.expr.tree import Path
 

@@ -7,13 +7,18 @@ from typing import Any
 
 import orjson
 
-from stator.engine import capacity, records
-from stator.engine.capacity import Consumed
-from stator.engine.item_reads import check_key_paths, shown
+from stator.engine.items import capacity, records
+from stator.engine.items.capacity import Consumed
+from stator.engine.items.item_reads import check_key_paths, shown
 from stator.engine.operation import Call, Operation
-from stator.engine.parameters import Placeholders, attributes_to_get, check_mixing, check_placeholder_use
-from stator.engine.schema import check_key
-from stator.engine.tables import Table
+from stator.engine.requests.expression_parameters import (
+    Placeholders,
+    attributes_to_get,
+    check_mixing,
+    check_placeholder_use,
+)
+from stator.engine.tables.key_schema import check_key
+from stator.engine.tables.table import Table
 from stator.errors import ValidationFailed
 from stator.expr.tree import Projection
 from stator.model.limits import BATCH_GET_BYTES, BATCH_GET_KEYS

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine import capacity, records
-from stator.engine.capacity import Consumed
-from stator.engine.item_writes import Delete, Put
+from stator.engine.items import capacity, records
+from stator.engine.items.actions import Delete, Put
+from stator.engine.items.capacity import Consumed
+from stator.engine.items.write_path import Mutation, Writer
+from stator.engine.items.write_report import collection_metrics
 from stator.engine.operation import Call, Operation
-from stator.engine.schema import MISMATCH, check_no_empty_key
-from stator.engine.tables import Table
-from stator.engine.write_report import collection_metrics
-from stator.engine.writes import Mutation, Writer
+from stator.engine.tables.key_schema import MISMATCH, check_no_empty_key
+from stator.engine.tables.table import Table
 from stator.errors import TransactionConflict, ValidationFailed
 from stator.model.limits import BATCH_WRITE_BYTES, BATCH_WRITE_ITEMS
 from stator.model.values import SEVERAL_TYPES, Item, normalise_item

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from stator.engine import index_checks, key_checks, table_settings, throughput
-from stator.engine.account_quotas import check_account_quota, check_table_count, check_throughput_quotas
 from stator.engine.operation import Call, Operation
-from stator.engine.shapes import failed, violations
-from stator.engine.table_description import describe
-from stator.engine.table_state import in_use
-from stator.engine.tables import TableDefinition
-from stator.engine.tag_checks import read_tags
+from stator.engine.requests.shapes import failed, violations
+from stator.engine.tables import index_checks, key_checks, throughput
+from stator.engine.tables import settings as table_settings
+from stator.engine.tables.account_quotas import check_account_quota, check_table_count, check_throughput_quotas
+from stator.engine.tables.description import describe
+from stator.engine.tables.state_checks import in_use
+from stator.engine.tables.table import TableDefinition
+from stator.engine.tables.tag_checks import read_tags
 from stator.errors import AccessDenied, ResourceInUse, ValidationFailed
 from stator.model.scope import Scope
 from stator.model.values import INVALID

@@ -6,9 +6,9 @@ import copy
 from typing import Any
 
 from stator.engine.operation import Call, Operation
-from stator.engine.table_description import describe, index_status
-from stator.engine.table_state import check_stands, in_use
-from stator.engine.tables import TableDefinition
+from stator.engine.tables.description import describe, index_status
+from stator.engine.tables.state_checks import check_stands, in_use
+from stator.engine.tables.table import TableDefinition
 from stator.errors import ValidationFailed
 from stator.storage import Changes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stator.engine.operation import Call, Operation
-from stator.engine.table_description import describe
+from stator.engine.tables.description import describe
 
 
 def parse(request: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine import capacity
+from stator.engine.items import capacity
 from stator.engine.operation import Call, Operation
 from stator.engine.partiql.next_token import statement_print
 from stator.engine.partiql.selects import run_select

@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine import records
-from stator.engine.item_writes import Action
+from stator.engine.items import records
+from stator.engine.items.actions import Action
+from stator.engine.items.request_tokens import fingerprint
+from stator.engine.items.transactions import read_report
 from stator.engine.operation import Call, Operation
 from stator.engine.operations.transact_get_items import Get, read_together
 from stator.engine.operations.transact_write_items import transact
@@ -20,8 +22,6 @@ from stator.engine.partiql.selects import shape, single_key
 from stator.engine.partiql.statements import Select, Statement, Write, bind
 from stator.engine.partiql.values import check_parameters
 from stator.engine.partiql.writes import write_action
-from stator.engine.tokens import fingerprint
-from stator.engine.transactions import read_report
 from stator.errors import ValidationFailed
 from stator.expr.tree import Path
 from stator.model.values import Item

@@ -15,8 +15,8 @@ from stator.engine.recovery.moments import ROUNDING_SECONDS, iso
 from stator.engine.recovery.names import make_arn, new_id
 from stator.engine.recovery.source_table import find_source
 from stator.engine.recovery.tasks import Task
-from stator.engine.table_settings import without_nulls
-from stator.engine.tables import Table
+from stator.engine.tables.settings import without_nulls
+from stator.engine.tables.table import Table
 from stator.errors import ExportConflict, InvalidExportTime, LimitExceeded, RecoveryUnavailable, ValidationFailed
 from stator.model.limits import CONCURRENT_EXPORTS, TASK_TOKEN_SECONDS
 from stator.storage import Changes

@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine import capacity, records
-from stator.engine.item_reads import check_key_paths, shown
+from stator.engine.items import capacity, records
+from stator.engine.items.item_reads import check_key_paths, shown
 from stator.engine.operation import Call, Operation
-from stator.engine.parameters import Placeholders, attributes_to_get, check_mixing, check_placeholder_use
-from stator.engine.schema import check_key
+from stator.engine.requests.expression_parameters import (
+    Placeholders,
+    attributes_to_get,
+    check_mixing,
+    check_placeholder_use,
+)
+from stator.engine.tables.key_schema import check_key
 from stator.expr.tree import Projection
 from stator.model.values import normalise_item
 

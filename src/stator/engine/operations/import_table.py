@@ -12,8 +12,8 @@ from stator.engine.recovery.import_description import describe
 from stator.engine.recovery.imports import Import
 from stator.engine.recovery.names import make_arn, new_id, table_name
 from stator.engine.recovery.tasks import Task
-from stator.engine.table_settings import without_nulls
-from stator.engine.tables import Table
+from stator.engine.tables.settings import without_nulls
+from stator.engine.tables.table import Table
 from stator.errors import ImportConflict, LimitExceeded, ValidationFailed
 from stator.model.limits import CONCURRENT_IMPORTS, TASK_TOKEN_SECONDS
 from stator.storage import Changes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stator.engine.operation import Call, Operation
-from stator.engine.resource_arn import ResourceArn, find_table, read_arn
+from stator.engine.tables.resource_arn import ResourceArn, find_table, read_arn
 
 
 def parse(request: dict[str, Any]) -> ResourceArn:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.engine.item_writes import Put
+from stator.engine.items.actions import Put
+from stator.engine.items.single_write import (
+    SingleWrite,
+    old_values_wanted,
+    read_condition,
+    returns_item_on_failure,
+    run,
+)
 from stator.engine.operation import Operation
-from stator.engine.parameters import check_mixing, check_placeholder_use
-from stator.engine.single_write import SingleWrite, old_values_wanted, read_condition, returns_item_on_failure, run
+from stator.engine.requests.expression_parameters import check_mixing, check_placeholder_use
 from stator.errors import ValidationFailed
 from stator.model.values import normalise_item
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine import capacity
-from stator.engine.key_ranges import Range, check_query_boundaries, check_query_start, query_range, start_entry
+from stator.engine.items import capacity
+from stator.engine.items.key_ranges import Range, check_query_boundaries, check_query_start, query_range, start_entry
+from stator.engine.items.pages import find_index, make_view, read_page
 from stator.engine.operation import Call, Operation
-from stator.engine.pages import find_index, make_view, read_page
-from stator.engine.parameters import Placeholders, check_mixing, check_placeholder_use, legacy_filter
-from stator.engine.read_parameters import check_select, read_projection, read_start
+from stator.engine.requests.expression_parameters import (
+    Placeholders,
+    check_mixing,
+    check_placeholder_use,
+    legacy_filter,
+)
+from stator.engine.requests.read_parameters import check_select, read_projection, read_start
 from stator.errors import ValidationFailed
 from stator.expr import key_condition, legacy
 from stator.expr.key_condition import KeyTest

@@ -7,8 +7,8 @@ from typing import Any
 from stator.engine.operation import Call, Operation
 from stator.engine.recovery.restores import restored_definition
 from stator.engine.recovery.tasks import Task
-from stator.engine.table_description import describe
-from stator.engine.table_settings import without_nulls
+from stator.engine.tables.description import describe
+from stator.engine.tables.settings import without_nulls
 from stator.storage import Changes
 
 

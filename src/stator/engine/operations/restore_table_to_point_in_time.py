@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.engine import keyspace
+from stator.engine.items import keyspace
 from stator.engine.operation import Call, Operation
 from stator.engine.recovery.log import to_micros
 from stator.engine.recovery.moments import ROUNDING_SECONDS, iso
@@ -12,9 +12,9 @@ from stator.engine.recovery.recovery import Recovery
 from stator.engine.recovery.restores import restored_definition
 from stator.engine.recovery.source_table import find_source
 from stator.engine.recovery.tasks import Task
-from stator.engine.table_description import describe
-from stator.engine.table_settings import without_nulls
-from stator.engine.tables import Table
+from stator.engine.tables.description import describe
+from stator.engine.tables.settings import without_nulls
+from stator.engine.tables.table import Table
 from stator.errors import InvalidRestoreTime, RecoveryUnavailable, ValidationFailed
 from stator.storage import Changes
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine import capacity, keyspace
-from stator.engine.key_ranges import BAD_START, Range, check_scan_start, start_entry
+from stator.engine.items import capacity, keyspace
+from stator.engine.items.key_ranges import BAD_START, Range, check_scan_start, start_entry
+from stator.engine.items.pages import find_index, make_view, read_page
 from stator.engine.operation import Call, Operation
-from stator.engine.pages import find_index, make_view, read_page
-from stator.engine.parameters import Placeholders, check_mixing, check_placeholder_use, legacy_filter
-from stator.engine.read_parameters import check_select, read_projection, read_start
-from stator.engine.tables import Index, Table
+from stator.engine.requests.expression_parameters import (
+    Placeholders,
+    check_mixing,
+    check_placeholder_use,
+    legacy_filter,
+)
+from stator.engine.requests.read_parameters import check_select, read_projection, read_start
+from stator.engine.tables.table import Index, Table
 from stator.errors import ValidationFailed
 from stator.expr.tree import Condition, Projection
 from stator.model.values import Item

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from stator.engine.operation import Call, Operation
-from stator.engine.resource_arn import ResourceArn, find_table, read_arn
-from stator.engine.table_settings import without_nulls
-from stator.engine.table_state import check_stands
-from stator.engine.tables import Table
-from stator.engine.tag_checks import check_count, read_tags
+from stator.engine.tables.resource_arn import ResourceArn, find_table, read_arn
+from stator.engine.tables.settings import without_nulls
+from stator.engine.tables.state_checks import check_stands
+from stator.engine.tables.table import Table
+from stator.engine.tables.tag_checks import check_count, read_tags
 from stator.errors import ValidationFailed
 from stator.storage import Changes
 

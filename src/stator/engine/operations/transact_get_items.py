@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine import records
-from stator.engine.item_reads import check_key_paths, shown
+from stator.engine.items import records
+from stator.engine.items.item_reads import check_key_paths, shown
+from stator.engine.items.transactions import NO_REASON, check_distinct, check_total, read_report
 from stator.engine.operation import Call, Operation
-from stator.engine.parameters import Placeholders
-from stator.engine.schema import RequestRefused, check_key
-from stator.engine.tables import Table
-from stator.engine.transactions import NO_REASON, check_distinct, check_total, read_report
+from stator.engine.requests.expression_parameters import Placeholders
+from stator.engine.tables.key_schema import RequestRefused, check_key
+from stator.engine.tables.table import Table
 from stator.errors import TransactionCanceled, TransactionConflict, ValidationFailed
 from stator.expr.tree import Projection
 from stator.model.values import Item, normalise_item

@@ -12,18 +12,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine import capacity, records
-from stator.engine.capacity import Consumed
-from stator.engine.item_writes import Action, Check, Delete, Put, UpdateItem, check_condition, mutate
+from stator.engine.items import capacity, records
+from stator.engine.items.actions import Action, Check, Delete, Put, UpdateItem, check_condition, mutate
+from stator.engine.items.capacity import Consumed
+from stator.engine.items.request_tokens import fingerprint
+from stator.engine.items.transactions import NO_REASON, check_distinct, check_payload, read_report
+from stator.engine.items.update_cost import update_cost
+from stator.engine.items.write_path import Mutation, Writer
+from stator.engine.items.write_report import collection_metrics
 from stator.engine.operation import Call, Operation
-from stator.engine.parameters import Placeholders
-from stator.engine.schema import RequestRefused
-from stator.engine.tables import Table
-from stator.engine.tokens import fingerprint
-from stator.engine.transactions import NO_REASON, check_distinct, check_payload, read_report
-from stator.engine.update_cost import update_cost
-from stator.engine.write_report import collection_metrics
-from stator.engine.writes import Mutation, Writer
+from stator.engine.requests.expression_parameters import Placeholders
+from stator.engine.tables.key_schema import RequestRefused
+from stator.engine.tables.table import Table
 from stator.errors import ConditionFailed, DuplicateItem, TransactionCanceled, TransactionConflict, ValidationFailed
 from stator.expr.tree import Condition, Path
 from stator.model.values import item_size, normalise_item

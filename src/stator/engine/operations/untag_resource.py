@@ -7,9 +7,9 @@ from typing import Any
 
 from stator.engine.operation import Call, Operation
 from stator.engine.operations.tag_resource import set_tags
-from stator.engine.resource_arn import ResourceArn, find_table, read_arn
-from stator.engine.table_settings import without_nulls
-from stator.engine.tag_checks import check_keys
+from stator.engine.tables.resource_arn import ResourceArn, find_table, read_arn
+from stator.engine.tables.settings import without_nulls
+from stator.engine.tables.tag_checks import check_keys
 from stator.errors import ValidationFailed
 
 

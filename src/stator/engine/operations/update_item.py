@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stator.engine.item_writes import UpdateItem
+from stator.engine.items.actions import UpdateItem
+from stator.engine.items.single_write import SingleWrite, returns_item_on_failure, run
 from stator.engine.operation import Operation
-from stator.engine.parameters import Placeholders, check_mixing, check_placeholder_use, expected
-from stator.engine.single_write import SingleWrite, returns_item_on_failure, run
+from stator.engine.requests.expression_parameters import Placeholders, check_mixing, check_placeholder_use, expected
 from stator.expr.legacy import attribute_updates
 from stator.expr.tree import Path
 from stator.model.values import normalise_item

@@ -11,13 +11,14 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine import key_checks, table_settings, throughput
-from stator.engine.account_quotas import check_account_quota, check_throughput_quotas
-from stator.engine.index_updates import Change, IndexUpdate, apply_updates, read_updates
 from stator.engine.operation import Call, Operation
-from stator.engine.table_description import describe
-from stator.engine.table_state import check_stands, in_use
-from stator.engine.tables import TableDefinition
+from stator.engine.tables import key_checks, throughput
+from stator.engine.tables import settings as table_settings
+from stator.engine.tables.account_quotas import check_account_quota, check_throughput_quotas
+from stator.engine.tables.description import describe
+from stator.engine.tables.index_updates import Change, IndexUpdate, apply_updates, read_updates
+from stator.engine.tables.state_checks import check_stands, in_use
+from stator.engine.tables.table import TableDefinition
 from stator.errors import ResourceInUse, ValidationFailed
 from stator.model.values import INVALID
 from stator.storage import Changes

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from stator.engine import item_writes
+from stator.engine.items import actions as item_writes
 from stator.engine.partiql.keys import check_key_kinds
-from stator.engine.tables import Table
+from stator.engine.tables.table import Table
 
 
 class Insert(item_writes.Insert):

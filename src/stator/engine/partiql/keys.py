@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from stator.engine.schema import KeySchema
+from stator.engine.tables.key_schema import KeySchema
 from stator.errors import ValidationFailed
 from stator.expr.key_condition import KeyTest
 from stator.expr.tree import And, Between, Compare, Condition, Function, In, Literal, Not, Operand, Or, Path

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from stator.engine.tokens import fingerprint
+from stator.engine.items.request_tokens import fingerprint
 from stator.errors import ServiceError, ValidationFailed
 from stator.model.values import Item, check_types, normalise_item
 

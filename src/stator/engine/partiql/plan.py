@@ -22,10 +22,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from stator.engine import keyspace
-from stator.engine.key_ranges import Range, query_range
+from stator.engine.items import keyspace
+from stator.engine.items.key_ranges import Range, query_range
 from stator.engine.partiql.keys import Box, all_of, boxes, check_compared_kinds, conjuncts, key_test
-from stator.engine.schema import KeySchema
+from stator.engine.tables.key_schema import KeySchema
 from stator.errors import ValidationFailed
 from stator.expr.compare import sort_value
 from stator.expr.key_condition import KeyTest

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from stator.engine import capacity
-from stator.engine.item_reads import check_key_paths
-from stator.engine.key_ranges import check_scan_start, start_entry
+from stator.engine.items import capacity
+from stator.engine.items.item_reads import check_key_paths
+from stator.engine.items.key_ranges import check_scan_start, start_entry
+from stator.engine.items.pages import find_index, make_view, read_records
 from stator.engine.operation import Call
-from stator.engine.pages import find_index, make_view, read_records
 from stator.engine.partiql.keys import check_key_kinds, split_key
 from stator.engine.partiql.next_token import INVALID_TOKEN, decode_token, encode_token
 from stator.engine.partiql.paths import output_name, selected_paths
 from stator.engine.partiql.plan import Plan, make_plan, place_of, walk
 from stator.engine.partiql.statements import Select
-from stator.engine.tables import Index, Table
+from stator.engine.tables.table import Index, Table
 from stator.errors import ValidationFailed
 from stator.expr.paths import lookup
 from stator.expr.tree import Path, Projection

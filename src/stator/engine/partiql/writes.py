@@ -6,16 +6,16 @@ condition whatever that says, DELETE does nothing whatever its condition says, a
 
 from __future__ import annotations
 
-from stator.engine import item_writes
-from stator.engine.capacity import Consumed
-from stator.engine.item_writes import Action, prepare, returned_values
+from stator.engine.items import actions as item_writes
+from stator.engine.items.actions import Action, prepare, returned_values
+from stator.engine.items.capacity import Consumed
+from stator.engine.items.write_path import Writer
 from stator.engine.operation import Call
 from stator.engine.partiql import actions
 from stator.engine.partiql.keys import NO_FULL_KEY, all_of, full_key
 from stator.engine.partiql.statements import Delete, Exists, Insert, Update, Write
-from stator.engine.schema import KeySchema
-from stator.engine.tables import Table
-from stator.engine.writes import Writer
+from stator.engine.tables.key_schema import KeySchema
+from stator.engine.tables.table import Table
 from stator.errors import ValidationFailed
 from stator.expr.tree import Condition, Function, Or, Path, paths_in
 from stator.model.values import Item

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stator.engine.recovery.backups import Backup
-from stator.engine.tables import IndexDefinition, TableDefinition
+from stator.engine.tables.table import IndexDefinition, TableDefinition
 
 Description = dict[str, Any]
 

@@ -10,12 +10,12 @@ import copy
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from stator.engine import keyspace
+from stator.engine.items import keyspace
 from stator.engine.recovery.capture import Captures
 from stator.engine.recovery.names import check_arn, make_arn, new_id
 from stator.engine.recovery.registry import Registry
 from stator.engine.recovery.tasks import Task, Tasks
-from stator.engine.tables import Table, TableDefinition
+from stator.engine.tables.table import Table, TableDefinition
 from stator.errors import BackupInUse, BackupNotFound
 from stator.model.limits import RECOVERY_DAYS
 from stator.model.scope import Scope

@@ -18,11 +18,11 @@ import copy
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from stator.engine import keyspace
+from stator.engine.items import keyspace
+from stator.engine.items.write_path import Followed
 from stator.engine.recovery.log import Entry, Log, pack_pair, start_of, unpack_pair
 from stator.engine.recovery.tasks import Task, Tasks
-from stator.engine.tables import Table
-from stator.engine.writes import Followed
+from stator.engine.tables.table import Table
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.engine.key_ranges import Range, query_range
-from stator.engine.parameters import Placeholders, check_placeholder_use
-from stator.engine.schema import KeySchema
+from stator.engine.items.key_ranges import Range, query_range
+from stator.engine.requests.expression_parameters import Placeholders, check_placeholder_use
+from stator.engine.tables.key_schema import KeySchema
 from stator.errors import ValidationFailed
 from stator.expr import key_condition
 from stator.expr.condition import evaluate

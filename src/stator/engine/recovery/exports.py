@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from stator.engine import keyspace, records
+from stator.engine.items import keyspace, records
 from stator.engine.recovery.capture import CHUNK_BYTES, CHUNK_ITEMS, Captures, unpack_change
 from stator.engine.recovery.export_filter import ExportFilter
 from stator.engine.recovery.lines import change_line, item_line
@@ -31,8 +31,8 @@ from stator.engine.recovery.moments import iso
 from stator.engine.recovery.objects import Encryption, ObjectStore, ObjectStoreError
 from stator.engine.recovery.registry import Registry
 from stator.engine.recovery.tasks import Task, Tasks
-from stator.engine.schema import KeySchema
-from stator.engine.tables import read_schema
+from stator.engine.tables.key_schema import KeySchema
+from stator.engine.tables.table import read_schema
 from stator.model.values import Item
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from stator.engine import records
-from stator.engine.item_writes import Put
+from stator.engine.items import records
+from stator.engine.items.actions import Put
+from stator.engine.items.write_path import Mutation, Writer
 from stator.engine.recovery.capture import CHUNK_BYTES, CHUNK_ITEMS
 from stator.engine.recovery.import_formats import Contents, InputFormat, ObjectDamaged, Read, read_items
 from stator.engine.recovery.objects import ObjectStore, ObjectStoreError
 from stator.engine.recovery.registry import Registry
 from stator.engine.recovery.restores import Restores
 from stator.engine.recovery.tasks import Task, Tasks
-from stator.engine.tables import Table
-from stator.engine.writes import Mutation, Writer
+from stator.engine.tables.table import Table
 from stator.errors import ServiceError
 from stator.model.limits import IMPORT_OBJECTS
 from stator.storage import Changes

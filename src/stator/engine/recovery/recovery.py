@@ -6,22 +6,22 @@ import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from stator.engine import keyspace
+from stator.engine.items import keyspace
 from stator.engine.recovery.backups import Backups
 from stator.engine.recovery.capture import Captures
 from stator.engine.recovery.log import Log
 from stator.engine.recovery.objects import ObjectStore
 from stator.engine.recovery.tasks import Tasks
-from stator.engine.tables import Table, TableDefinition
+from stator.engine.tables.table import Table, TableDefinition
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix
 
 if TYPE_CHECKING:
     from stator.engine.engine import Engine
+    from stator.engine.items.write_path import Writer
     from stator.engine.recovery.exports import Exports
     from stator.engine.recovery.imports import Imports
     from stator.engine.recovery.restores import Restores
-    from stator.engine.writes import Writer
 
 DAY_SECONDS = 86_400
 # AWS can restore up to about five minutes ago.

@@ -11,12 +11,13 @@ import copy
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from stator.engine import table_settings, throughput
-from stator.engine.account_quotas import check_account_quota, check_table_count, check_throughput_quotas
+from stator.engine.items.write_path import Writer
 from stator.engine.recovery.capture import CHUNK_BYTES, CHUNK_ITEMS
 from stator.engine.recovery.tasks import Task, Tasks
-from stator.engine.tables import IndexDefinition, Table, TableDefinition
-from stator.engine.writes import Writer
+from stator.engine.tables import settings as table_settings
+from stator.engine.tables import throughput
+from stator.engine.tables.account_quotas import check_account_quota, check_table_count, check_throughput_quotas
+from stator.engine.tables.table import IndexDefinition, Table, TableDefinition
 from stator.errors import LimitExceeded, TableAlreadyExists, TableInUse, ValidationFailed
 from stator.model.limits import CONCURRENT_RESTORES
 from stator.model.scope import Scope

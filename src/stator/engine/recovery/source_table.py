@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stator.engine.operation import Call
-from stator.engine.tables import Table
+from stator.engine.tables.table import Table
 from stator.errors import ResourceNotFound, TableNotFound
 
 

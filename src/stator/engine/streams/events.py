@@ -7,9 +7,9 @@ from typing import Final
 
 import orjson
 
-from stator.engine import records
+from stator.engine.items import records
+from stator.engine.items.write_path import Followed
 from stator.engine.streams.stream import Stream, sequence_text
-from stator.engine.writes import Followed
 from stator.model.values import Item, item_size
 
 HEADER_BYTES: Final = 12

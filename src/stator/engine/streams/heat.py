@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from stator.engine import records
-from stator.engine.capacity import write_units
-from stator.engine.writes import Followed
+from stator.engine.items import records
+from stator.engine.items.capacity import write_units
+from stator.engine.items.write_path import Followed
 
 _MINUTE_SECONDS: Final = 60.0
 _HOT_UNITS: Final = 1000 * 60

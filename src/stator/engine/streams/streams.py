@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from stator.engine.keyspace import HASH_BYTES, PREFIX_BYTES
+from stator.engine.items.keyspace import HASH_BYTES, PREFIX_BYTES
+from stator.engine.items.write_path import Writer
 from stator.engine.streams import events
 from stator.engine.streams.heat import Heat
 from stator.engine.streams.stream import HASHES, RETENTION_SECONDS, STREAMS, OpenShards, Shard, Stream
-from stator.engine.tables import TableDefinition
-from stator.engine.writes import Writer
+from stator.engine.tables.table import TableDefinition
 from stator.errors import ResourceNotFound
 from stator.model.scope import Scope
 from stator.storage import Changes

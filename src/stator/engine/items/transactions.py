@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from stator.engine import capacity, records
-from stator.engine.capacity import Consumed
-from stator.engine.tables import Table
+from stator.engine.items import capacity, records
+from stator.engine.items.capacity import Consumed
+from stator.engine.tables.table import Table
 from stator.errors import ValidationFailed
 from stator.model.limits import TRANSACTION_BYTES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stator.engine.operation import Call
-from stator.engine.tables import Table
+from stator.engine.tables.table import Table
 from stator.errors import AccessDenied, ResourceNotFound, ValidationFailed
 from stator.model.values import INVALID
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.engine import capacity, records
+from stator.engine.items import capacity, records
 from stator.engine.operation import Call
-from stator.engine.tables import Table
+from stator.engine.tables.table import Table
 from stator.model.values import Item
 from stator.storage.protocol import after_prefix
 

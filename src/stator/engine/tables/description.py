@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.engine import throughput
-from stator.engine.tables import Counts, Index, IndexDefinition, Table, TableDefinition
+from stator.engine.tables import throughput
+from stator.engine.tables.table import Counts, Index, IndexDefinition, Table, TableDefinition
 
 Description = dict[str, Any]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stator.engine import keyspace
-from stator.engine.schema import MISMATCH, KeyAttribute, KeySchema, check_no_empty_key
-from stator.engine.tables import Index, Table
+from stator.engine.items import keyspace
+from stator.engine.tables.key_schema import MISMATCH, KeyAttribute, KeySchema, check_no_empty_key
+from stator.engine.tables.table import Index, Table
 from stator.errors import ValidationFailed
 from stator.expr.compare import begins_with, compare
 from stator.expr.key_condition import KeyTest

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.engine.shapes import failed, violations
+from stator.engine.requests.shapes import failed, violations
 from stator.errors import ValidationFailed
 from stator.model.limits import INDEX_KEY_ATTRIBUTES
 from stator.model.values import INVALID

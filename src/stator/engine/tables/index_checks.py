@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.engine import key_checks, throughput
-from stator.engine.tables import IndexDefinition
+from stator.engine.tables import key_checks, throughput
+from stator.engine.tables.table import IndexDefinition
 from stator.errors import ValidationFailed
 from stator.model.limits import GLOBAL_INDEXES, LOCAL_INDEXES, PROJECTED_ATTRIBUTES
 from stator.model.values import INVALID

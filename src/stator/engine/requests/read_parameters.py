@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.engine.parameters import Placeholders, attributes_to_get
+from stator.engine.requests.expression_parameters import Placeholders, attributes_to_get
 from stator.errors import ValidationFailed
 from stator.expr.tree import Projection
 from stator.model.values import Item, normalise_item

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stator.engine.tables import TableDefinition
+from stator.engine.tables.table import TableDefinition
 from stator.errors import ResourceInUse
 
 _IN_USE = "Attempt to change a resource which is still in use: "

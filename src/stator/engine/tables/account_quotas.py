@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from stator.engine import throughput
-from stator.engine.catalog import Catalog
-from stator.engine.tables import IndexDefinition, TableDefinition
+from stator.engine.tables import throughput
+from stator.engine.tables.catalog import Catalog
+from stator.engine.tables.table import IndexDefinition, TableDefinition
 from stator.errors import LimitExceeded
 from stator.model.limits import ACCOUNT_READ_UNITS, ACCOUNT_WRITE_UNITS, TABLES_PER_REGION
 from stator.model.scope import Scope

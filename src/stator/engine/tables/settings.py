@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from stator.engine.tables import TableDefinition
+from stator.engine.tables.table import TableDefinition
 from stator.errors import ValidationFailed
 from stator.model.scope import Scope
 from stator.model.values import INVALID

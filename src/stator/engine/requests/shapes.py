@@ -24,9 +24,9 @@ from typing import Any
 
 import orjson
 
-from stator.engine.shape_fast import plainly_right
-from stator.engine.shape_rendering import camel, rendered
-from stator.engine.shape_words import (
+from stator.engine.requests.fast_shapes import plainly_right
+from stator.engine.requests.java_text import camel, rendered
+from stator.engine.requests.shape_rules import (
     ENUM_ORDER,
     INNER_ORDER,
     LATER,

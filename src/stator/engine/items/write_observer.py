@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from stator.storage import Changes
 
 if TYPE_CHECKING:
-    from stator.engine.writes import Writer
+    from stator.engine.items.write_path import Writer
 
 
 class Follower(Protocol):

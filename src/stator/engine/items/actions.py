@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from stator.engine import records
-from stator.engine.item_reads import check_key_paths
+from stator.engine.items import records
+from stator.engine.items.item_reads import check_key_paths
+from stator.engine.items.update_cost import update_cost
+from stator.engine.items.write_path import Mutation
 from stator.engine.operation import Call
-from stator.engine.schema import RequestRefused, check_index_keys, check_item_key, check_key
-from stator.engine.tables import Table
-from stator.engine.update_cost import update_cost
-from stator.engine.writes import Mutation
+from stator.engine.tables.key_schema import RequestRefused, check_index_keys, check_item_key, check_key
+from stator.engine.tables.table import Table
 from stator.errors import ConditionFailed, DuplicateItem, TransactionConflict, ValidationFailed
 from stator.expr import update as updates
 from stator.expr.condition import evaluate

@@ -19,9 +19,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine import records
-from stator.engine.capacity import Consumed, write_units
-from stator.engine.tables import Index, Table
+from stator.engine.items import records
+from stator.engine.items.capacity import Consumed, write_units
+from stator.engine.tables.table import Index, Table
 from stator.model.values import Item, item_size
 from stator.storage import Changes
 

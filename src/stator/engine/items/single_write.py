@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine.item_writes import Delete, Put, UpdateItem, prepare, returned_values
+from stator.engine.items.actions import Delete, Put, UpdateItem, prepare, returned_values
+from stator.engine.items.write_path import Writer
+from stator.engine.items.write_report import write_report
 from stator.engine.operation import Call
-from stator.engine.parameters import Placeholders, expected
-from stator.engine.write_report import write_report
-from stator.engine.writes import Writer
+from stator.engine.requests.expression_parameters import Placeholders, expected
 from stator.errors import ValidationFailed
 from stator.expr.tree import Condition, Path
 

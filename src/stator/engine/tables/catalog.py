@@ -11,8 +11,8 @@ from collections.abc import Iterator
 
 import orjson
 
-from stator.engine import keyspace
-from stator.engine.tables import Table, TableDefinition
+from stator.engine.items import keyspace
+from stator.engine.tables.table import Table, TableDefinition
 from stator.errors import ResourceNotFound
 from stator.model.scope import Scope
 from stator.storage import Changes, Storage

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from stator.engine.shape_words import NAME, is_table_key
+from stator.engine.requests.shape_rules import NAME, is_table_key
 from stator.model.service import model_of
 from stator.model.values import well_typed
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from stator.engine import keyspace, records
-from stator.engine.tables import Index, Table, TableDefinition
-from stator.engine.writes import Mutation, Writer
+from stator.engine.items import keyspace, records
+from stator.engine.items.write_path import Mutation, Writer
+from stator.engine.tables.table import Index, Table, TableDefinition
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stator.engine import records
-from stator.engine.schema import KeySchema
+from stator.engine.items import records
+from stator.engine.tables.key_schema import KeySchema
 from stator.errors import ValidationFailed
 from stator.expr.paths import project
 from stator.expr.tree import Path, Projection

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass, field
 from struct import Struct
 from typing import Any
 
-from stator.engine import keyspace
-from stator.engine.schema import SHORT_KEY, KeyAttribute, KeySchema, entry_encoder, key_encoder
+from stator.engine.items import keyspace
+from stator.engine.tables.key_schema import SHORT_KEY, KeyAttribute, KeySchema, entry_encoder, key_encoder
 from stator.model.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
 from stator.model.scope import Scope
 from stator.model.values import Item

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine.tables import Table
+from stator.engine.tables.table import Table
 from stator.model.limits import READ_UNIT_BYTES, WRITE_UNIT_BYTES
 
 

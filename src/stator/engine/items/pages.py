@@ -12,12 +12,12 @@ from typing import Any
 
 import orjson
 
-from stator.engine import capacity, records
-from stator.engine.capacity import Consumed
-from stator.engine.item_reads import check_key_paths
-from stator.engine.key_ranges import Range, start_names
+from stator.engine.items import capacity, records
+from stator.engine.items.capacity import Consumed
+from stator.engine.items.item_reads import check_key_paths
+from stator.engine.items.key_ranges import Range, start_names
 from stator.engine.operation import Call
-from stator.engine.tables import Index, Table
+from stator.engine.tables.table import Index, Table
 from stator.errors import ValidationFailed
 from stator.expr.condition import evaluate
 from stator.expr.paths import project

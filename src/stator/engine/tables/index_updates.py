@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine import index_checks, key_checks, throughput
-from stator.engine.table_description import index_status
-from stator.engine.table_state import in_use
-from stator.engine.tables import IndexDefinition, TableDefinition
+from stator.engine.tables import index_checks, key_checks, throughput
+from stator.engine.tables.description import index_status
+from stator.engine.tables.state_checks import in_use
+from stator.engine.tables.table import IndexDefinition, TableDefinition
 from stator.errors import LimitExceeded, ResourceNotFound, ValidationFailed
 from stator.model.limits import GLOBAL_INDEXES
 from stator.model.values import INVALID
