@@ -30,9 +30,9 @@ from pydantic import BaseModel, PlainSerializer
 from rich.console import Console
 from rich.table import Table
 
-from stator.design.adapters import adapt
-from stator.design.entity import Entity, info
-from stator.design.markers import ident
+from stator.design.entities.adapters import adapt
+from stator.design.entities.entity import Entity, info
+from stator.design.entities.markers import ident
 
 console = Console()
 

@@ -12,9 +12,9 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from stator.design.design import Design, Layout
-from stator.design.entity import Entity
-from stator.design.markers import ident, unique
-from stator.design.patterns import creates, find, read, together, updates, write
+from stator.design.entities.entity import Entity
+from stator.design.entities.markers import ident, unique
+from stator.design.patterns.pattern import creates, find, read, together, updates, write
 
 
 def make_entity(number: int) -> type[Any]:

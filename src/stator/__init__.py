@@ -6,33 +6,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from stator.design.adapters import adapt as adapt
-    from stator.design.conditions import attr as attr
     from stator.design.design import Design as Design
     from stator.design.design import per as per
-    from stator.design.entity import Entity as Entity
-    from stator.design.markers import counter as counter
-    from stator.design.markers import created as created
-    from stator.design.markers import encrypted as encrypted
-    from stator.design.markers import ident as ident
-    from stator.design.markers import large as large
-    from stator.design.markers import ttl as ttl
-    from stator.design.markers import unique as unique
-    from stator.design.markers import updated as updated
-    from stator.design.markers import version as version
-    from stator.design.patterns import Bundle2 as Bundle2
-    from stator.design.patterns import Bundle3 as Bundle3
-    from stator.design.patterns import Bundle4 as Bundle4
-    from stator.design.patterns import BundleMany as BundleMany
-    from stator.design.patterns import Count as Count
-    from stator.design.patterns import Query as Query
-    from stator.design.patterns import creates as creates
-    from stator.design.patterns import deletes as deletes
-    from stator.design.patterns import find as find
-    from stator.design.patterns import read as read
-    from stator.design.patterns import together as together
-    from stator.design.patterns import updates as updates
-    from stator.design.patterns import write as write
+    from stator.design.entities.adapters import adapt as adapt
+    from stator.design.entities.conditions import attr as attr
+    from stator.design.entities.entity import Entity as Entity
+    from stator.design.entities.markers import counter as counter
+    from stator.design.entities.markers import created as created
+    from stator.design.entities.markers import encrypted as encrypted
+    from stator.design.entities.markers import ident as ident
+    from stator.design.entities.markers import large as large
+    from stator.design.entities.markers import ttl as ttl
+    from stator.design.entities.markers import unique as unique
+    from stator.design.entities.markers import updated as updated
+    from stator.design.entities.markers import version as version
+    from stator.design.patterns.pattern import Bundle2 as Bundle2
+    from stator.design.patterns.pattern import Bundle3 as Bundle3
+    from stator.design.patterns.pattern import Bundle4 as Bundle4
+    from stator.design.patterns.pattern import BundleMany as BundleMany
+    from stator.design.patterns.pattern import Count as Count
+    from stator.design.patterns.pattern import Query as Query
+    from stator.design.patterns.pattern import creates as creates
+    from stator.design.patterns.pattern import deletes as deletes
+    from stator.design.patterns.pattern import find as find
+    from stator.design.patterns.pattern import read as read
+    from stator.design.patterns.pattern import together as together
+    from stator.design.patterns.pattern import updates as updates
+    from stator.design.patterns.pattern import write as write
     from stator.engine import Engine as Engine
     from stator.patterns.blob_audit import BlobAudit as BlobAudit
     from stator.patterns.counter import Counter as Counter
@@ -85,14 +85,14 @@ if TYPE_CHECKING:
     from stator.tables.recording import if_not_exists as if_not_exists
 
 _HOMES = {
-    "stator.design.adapters": ("adapt",),
-    "stator.design.conditions": ("attr",),
+    "stator.design.entities.adapters": ("adapt",),
+    "stator.design.entities.conditions": ("attr",),
     "stator.design.design": ("Design", "per"),
-    "stator.design.entity": ("Entity",),
-    "stator.design.markers": (
+    "stator.design.entities.entity": ("Entity",),
+    "stator.design.entities.markers": (
         "counter", "created", "encrypted", "ident", "large", "ttl", "unique", "updated", "version",
     ),
-    "stator.design.patterns": (
+    "stator.design.patterns.pattern": (
         "Bundle2", "Bundle3", "Bundle4", "BundleMany", "Count", "Query", "creates", "deletes", "find", "read",
         "together", "updates", "write",
     ),

@@ -12,9 +12,9 @@ SHOP = """\
 from datetime import datetime
 
 from stator.design.design import Design, per
-from stator.design.entity import Entity
-from stator.design.markers import ident, unique
-from stator.design.patterns import Bundle2, Query, creates, find, read, together, write
+from stator.design.entities.entity import Entity
+from stator.design.entities.markers import ident, unique
+from stator.design.patterns.pattern import Bundle2, Query, creates, find, read, together, write
 
 
 class User(Entity):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from stator.cli.design_file import load_design
-from stator.design.lock import lock_path, write_lock
+from stator.design.plan.lock import lock_path, write_lock
 
 from .design_folder import DESIGN, stator_in, with_email
 
@@ -49,7 +49,7 @@ def test_the_design_in_the_folder_is_priced(folder: Path) -> None:
 
 
 def test_other_prices_can_be_given(folder: Path) -> None:
-    document = json.loads(resources.files("stator.design.prices").joinpath("2026-09-11.json").read_text())
+    document = json.loads(resources.files("stator.design.cost.prices").joinpath("2026-09-11.json").read_text())
     document["as_of"] = "2027-01-01"
     virginia = document["regions"]["us-east-1"]["prices"]
     for price in virginia.values():

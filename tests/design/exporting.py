@@ -6,10 +6,10 @@ from datetime import datetime
 from functools import cache
 
 from stator.design.design import Design
-from stator.design.entity import Entity
+from stator.design.entities.entity import Entity
+from stator.design.entities.markers import ident, ttl
 from stator.design.export.source import Source
-from stator.design.markers import ident, ttl
-from stator.design.patterns import Query, find, read, updates, write
+from stator.design.patterns.pattern import Query, find, read, updates, write
 
 from . import models, shop
 

@@ -9,11 +9,11 @@ from enum import Enum
 from typing import Any, Literal
 from uuid import UUID
 
-from stator.design.conditions import attr
 from stator.design.design import Design, Layout, per
-from stator.design.entity import Entity
-from stator.design.markers import ident, unique
-from stator.design.patterns import (
+from stator.design.entities.conditions import attr
+from stator.design.entities.entity import Entity
+from stator.design.entities.markers import ident, unique
+from stator.design.patterns.pattern import (
     Bundle2,
     Count,
     Query,

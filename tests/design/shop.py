@@ -10,9 +10,9 @@ from typing import Literal
 from uuid import UUID
 
 from stator.design.design import Design, per
-from stator.design.entity import Entity
-from stator.design.markers import created, ident, ttl, unique, updated, version
-from stator.design.patterns import Bundle2, Count, Query, creates, find, read, together, updates, write
+from stator.design.entities.entity import Entity
+from stator.design.entities.markers import created, ident, ttl, unique, updated, version
+from stator.design.patterns.pattern import Bundle2, Count, Query, creates, find, read, together, updates, write
 
 
 class Status(Enum):

@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stator.design.adapters import adapt
-from stator.design.conditions import Comparison, attr
 from stator.design.design import Design, per
-from stator.design.entity import Entity, info
-from stator.design.markers import ident, ttl, unique, version
-from stator.design.patterns import Query, find, read, updates
+from stator.design.entities.adapters import adapt
+from stator.design.entities.conditions import Comparison, attr
+from stator.design.entities.entity import Entity, info
+from stator.design.entities.markers import ident, ttl, unique, version
+from stator.design.patterns.pattern import Query, find, read, updates
 from stator.errors import DesignError, ItemMismatch
 
 
@@ -339,5 +339,5 @@ def test_a_missing_library_says_what_to_install(model: Any, library: str, monkey
 
 
 def test_neither_library_is_imported_before_it_is_used() -> None:
-    code = "import sys, stator.design.adapters; sys.exit(any(name in sys.modules for name in ('pydantic', 'msgspec')))"
+    code = "import sys, stator.design.entities.adapters; sys.exit(any(name in sys.modules for name in ('pydantic', 'msgspec')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

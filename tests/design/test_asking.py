@@ -9,13 +9,13 @@ from typing import Any, Literal, get_args
 
 import pytest
 
-from stator.design.conditions import attr
 from stator.design.design import Design
-from stator.design.entity import Entity
+from stator.design.entities.conditions import attr
+from stator.design.entities.entity import Entity
+from stator.design.entities.markers import ident
 from stator.design.export.iam import policy
-from stator.design.markers import ident
-from stator.design.patterns import BundleMany, Count, Query, creates, find, read, together, updates, write
-from stator.design.plan import Plan
+from stator.design.patterns.pattern import BundleMany, Count, Query, creates, find, read, together, updates, write
+from stator.design.plan.plan import Plan
 from stator.errors import DesignError
 
 from .test_planner_engine import answer, expected, filled

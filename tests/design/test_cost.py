@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stator.design.cost import MODES, CostOptions, CostReport, cost
-from stator.design.cost_diff import CostDiff, cause_of, compare
-from stator.design.cost_origin import Origin
+from stator.design.cost.cost import MODES, CostOptions, CostReport, cost
+from stator.design.cost.cost_diff import CostDiff, cause_of, compare
+from stator.design.cost.cost_origin import Origin
+from stator.design.cost.workload import workload_of
 from stator.design.design import Design
-from stator.design.entity import Entity
-from stator.design.markers import ident
-from stator.design.patterns import Pattern, Query, WritePattern, creates, find, read, updates, write
-from stator.design.plan import Plan
-from stator.design.workload import workload_of
+from stator.design.entities.entity import Entity
+from stator.design.entities.markers import ident
+from stator.design.patterns.pattern import Pattern, Query, WritePattern, creates, find, read, updates, write
+from stator.design.plan.plan import Plan
 from stator.errors import DesignError
 
 from . import models

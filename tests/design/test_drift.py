@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from stator.design.drift import drift
-from stator.design.plan import Plan
+from stator.design.plan.drift import drift
+from stator.design.plan.plan import Plan
 from stator.engine.engine import Engine
 
 from . import models

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stator.design.conditions import Comparison, attr, same_field
-from stator.design.entity import Entity, info
-from stator.design.markers import NOT_YET, counter, ident, ttl, version
+from stator.design.entities.conditions import Comparison, attr, same_field
+from stator.design.entities.entity import Entity, info
+from stator.design.entities.markers import NOT_YET, counter, ident, ttl, version
 from stator.errors import DesignError, ItemMismatch
 
 from .shop import Address, Order, Status, User

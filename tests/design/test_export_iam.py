@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from stator.design.design import Design
-from stator.design.entity import Entity
+from stator.design.entities.entity import Entity
+from stator.design.entities.markers import ident
 from stator.design.export.iam import policy
-from stator.design.markers import ident
-from stator.design.patterns import Query, creates, find, read, updates, write
+from stator.design.patterns.pattern import Query, creates, find, read, updates, write
 from stator.errors import DesignError
 
 from .exporting import NAMES, sources

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from stator.design.design import Design
-from stator.design.drift import table_drift
-from stator.design.entity import Entity, info
+from stator.design.entities.entity import Entity, info
+from stator.design.entities.markers import ident, ttl
 from stator.design.export import TARGETS, export
 from stator.design.export.source import Source, camel, snake
-from stator.design.markers import ident, ttl
-from stator.design.own_table import own_table, unique_fields
+from stator.design.plan.drift import table_drift
+from stator.design.plan.own_table import own_table, unique_fields
 from stator.engine import Engine
 from stator.errors import DesignError
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from stator.design.design import Design
-from stator.design.entity import Entity
-from stator.design.markers import ident
-from stator.design.patterns import Query, find, read
-from stator.design.plan import Plan
+from stator.design.entities.entity import Entity
+from stator.design.entities.markers import ident
+from stator.design.patterns.pattern import Query, find, read
+from stator.design.plan.plan import Plan
 
 from .test_planner_engine import filled
 

@@ -10,11 +10,22 @@ from typing import Any, Literal
 import pytest
 
 from stator.design.design import Design, Layout, per
-from stator.design.entity import Entity
-from stator.design.lock import compare
-from stator.design.markers import ident, unique
-from stator.design.patterns import Bundle2, Pattern, Query, WritePattern, creates, find, read, together, updates, write
-from stator.design.plan import Plan
+from stator.design.entities.entity import Entity
+from stator.design.entities.markers import ident, unique
+from stator.design.patterns.pattern import (
+    Bundle2,
+    Pattern,
+    Query,
+    WritePattern,
+    creates,
+    find,
+    read,
+    together,
+    updates,
+    write,
+)
+from stator.design.plan.lock import compare
+from stator.design.plan.plan import Plan
 from stator.errors import DesignError
 
 from . import models

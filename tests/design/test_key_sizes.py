@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stator.design import keys
 from stator.design.design import Design
-from stator.design.entity import Entity, info
-from stator.design.key_sizes import bounds
-from stator.design.markers import ident
-from stator.design.patterns import Query, find, read
+from stator.design.entities.entity import Entity, info
+from stator.design.entities.markers import ident
+from stator.design.patterns.pattern import Query, find, read
+from stator.design.plan import key_text as keys
+from stator.design.plan.key_sizes import bounds
 from stator.engine.engine import Engine
 from stator.errors import DesignError, StatorError
 

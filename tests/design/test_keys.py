@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stator.design import keys
-from stator.design.types import shape_of
+from stator.design.entities.shapes import shape_of
+from stator.design.plan import key_text as keys
 from stator.errors import DesignError
 
 _ZONES = st.sampled_from([UTC, timezone(timedelta(hours=9)), timezone(-timedelta(hours=5, minutes=30))])

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from stator.design.design import Design
-from stator.design.entity import Entity
-from stator.design.lock import LockChange, compare, lock_path, read_lock, write_lock
-from stator.design.markers import ident
-from stator.design.patterns import Query, find, read, updates, write
-from stator.design.plan import Plan
+from stator.design.entities.entity import Entity
+from stator.design.entities.markers import ident
+from stator.design.patterns.pattern import Query, find, read, updates, write
+from stator.design.plan.lock import LockChange, compare, lock_path, read_lock, write_lock
+from stator.design.plan.plan import Plan
 from stator.errors import ConfigurationError
 
 from . import models

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stator.design.design import Design, per
-from stator.design.patterns import Count, Param, Query, creates, deletes, find, read, together, updates, write
+from stator.design.patterns.pattern import Count, Param, Query, creates, deletes, find, read, together, updates, write
 from stator.errors import DesignError
 
 from .shop import Order, Status, User, orders_of_user, pending_count, place_order, profile_page, shop, user_by_id

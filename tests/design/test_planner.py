@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import pytest
 
-from stator.design.conditions import attr
 from stator.design.design import Design, per
-from stator.design.entity import Entity
-from stator.design.markers import ident, updated
-from stator.design.patterns import (
+from stator.design.entities.conditions import attr
+from stator.design.entities.entity import Entity
+from stator.design.entities.markers import ident, updated
+from stator.design.patterns.pattern import (
     Bundle2,
     Query,
     creates,
@@ -23,7 +23,7 @@ from stator.design.patterns import (
     updates,
     write,
 )
-from stator.design.plan import EntityPlan, Plan
+from stator.design.plan.plan import EntityPlan, Plan
 from stator.errors import DesignError, PatternRefused, ScanNeeded
 
 from . import models, shop

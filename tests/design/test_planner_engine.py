@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from stator.design.conditions import All, Any_, Comparison, Condition, FieldRef, Inverse
 from stator.design.design import Design
-from stator.design.entity import info
-from stator.design.patterns import Ask
-from stator.design.plan import Plan, Step
+from stator.design.entities.conditions import All, Any_, Comparison, Condition, FieldRef, Inverse
+from stator.design.entities.entity import info
+from stator.design.patterns.pattern import Ask
+from stator.design.plan.plan import Plan, Step
 from stator.engine.engine import Engine
 
 from . import models

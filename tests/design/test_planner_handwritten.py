@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from stator.design.design import Design, Per, per
-from stator.design.entity import Entity
-from stator.design.markers import ident
-from stator.design.patterns import Bundle2, Query, creates, find, read, together, updates, write
-from stator.design.plan import Plan
+from stator.design.entities.entity import Entity
+from stator.design.entities.markers import ident
+from stator.design.patterns.pattern import Bundle2, Query, creates, find, read, together, updates, write
+from stator.design.plan.plan import Plan
 from stator.errors import DesignError, PatternRefused
 
 from . import shop

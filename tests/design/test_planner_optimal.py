@@ -10,20 +10,20 @@ from typing import Any, Literal
 
 import pytest
 
-from stator.design import facilities
-from stator.design.assignment import Assignment
-from stator.design.candidates import Path, paths_of
-from stator.design.costing import Facility
+from stator.design.cost.unit_prices import INDEX_DOLLARS
 from stator.design.design import Design
-from stator.design.entity import Entity
-from stator.design.facilities import Choices
-from stator.design.markers import ident, unique
-from stator.design.needs import Need
-from stator.design.patterns import creates, deletes, find, read, together, updates, write
-from stator.design.planner import Planning
-from stator.design.search import Component, GroupDesign, search
-from stator.design.slots import slots_needed
-from stator.design.unit_prices import INDEX_DOLLARS
+from stator.design.entities.entity import Entity
+from stator.design.entities.markers import ident, unique
+from stator.design.patterns.pattern import creates, deletes, find, read, together, updates, write
+from stator.design.planner import choices as facilities
+from stator.design.planner.access_paths import Path, paths_of
+from stator.design.planner.assignment import Assignment
+from stator.design.planner.choices import Choices
+from stator.design.planner.needs import Need
+from stator.design.planner.path_cost import Facility
+from stator.design.planner.planner import Planning
+from stator.design.planner.search import Component, GroupDesign, search
+from stator.design.planner.slots import slots_needed
 from stator.errors import PatternRefused
 
 Counts = tuple[int, int]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from stator.design.design import Design
-from stator.design.lock import compare
-from stator.design.plan import Plan
+from stator.design.plan.lock import compare
+from stator.design.plan.plan import Plan
 from stator.engine.engine import Engine
 from stator.errors import PatternRefused
 

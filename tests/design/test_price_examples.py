@@ -12,13 +12,23 @@ from __future__ import annotations
 
 from decimal import ROUND_CEILING, Decimal
 
-from stator.design.cost import cost
+from stator.design.cost.cost import cost
+from stator.design.cost.prices import PriceFile, parse, prices
+from stator.design.cost.pricing import (
+    GB_BYTES,
+    Charge,
+    backups,
+    on_demand,
+    provisioned,
+    reserved,
+    storage,
+    streams,
+    total,
+)
 from stator.design.design import Design
-from stator.design.entity import Entity
-from stator.design.markers import ident
-from stator.design.patterns import Query, creates, find, read, write
-from stator.design.prices import PriceFile, parse, prices
-from stator.design.pricing import GB_BYTES, Charge, backups, on_demand, provisioned, reserved, storage, streams, total
+from stator.design.entities.entity import Entity
+from stator.design.entities.markers import ident
+from stator.design.patterns.pattern import Query, creates, find, read, write
 
 GB = GB_BYTES
 HOURS = 30 * 24

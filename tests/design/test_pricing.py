@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stator.design import unit_prices
-from stator.design.prices import NEEDED, parse, price_file, prices
-from stator.design.pricing import (
+from stator.design.cost import unit_prices
+from stator.design.cost.prices import NEEDED, parse, price_file, prices
+from stator.design.cost.pricing import (
     GB_BYTES,
     Charge,
     a_month,
@@ -240,7 +240,7 @@ def test_what_is_not_known_is_said() -> None:
 
 
 def test_a_price_file_of_one_s_own(tmp_path: Path) -> None:
-    document = json.loads(resources.files("stator.design.prices").joinpath("2026-09-11.json").read_text())
+    document = json.loads(resources.files("stator.design.cost.prices").joinpath("2026-09-11.json").read_text())
     document["as_of"] = "2027-01-01"
     document["regions"] = {"moon-1": document["regions"]["us-east-1"]}
     path = tmp_path / "prices.json"

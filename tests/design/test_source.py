@@ -12,10 +12,10 @@ from uuid import UUID
 
 import pytest
 
-from stator.design.entity import Entity, info
-from stator.design.markers import ident
-from stator.design.source import is_plain
-from stator.design.wire import decoder, encoder
+from stator.design.entities.codec_source import is_plain
+from stator.design.entities.entity import Entity, info
+from stator.design.entities.markers import ident
+from stator.design.entities.wire import decoder, encoder
 from stator.errors import ItemMismatch
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from stator import Design, Entity, Query, TableSettings, connect, find, ident, read, ttl
 from stator.clock import VirtualClock
-from stator.design.plan import Plan
+from stator.design.plan.plan import Plan
 from stator.engine import Engine
 from stator.errors import ContinuousBackupsUnavailable, DestructiveChange, StatorError, ValidationFailed
 from stator.tables.lifecycle import Ensuring

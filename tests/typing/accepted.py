@@ -7,8 +7,8 @@ from datetime import datetime
 from decimal import Decimal
 
 from stator import Page, connect, connect_async
-from stator.design.conditions import attr
-from stator.design.patterns import Query, find, read
+from stator.design.entities.conditions import attr
+from stator.design.patterns.pattern import Query, find, read
 from stator.patterns.counter import Counter
 from stator.patterns.rollup import Summary
 from stator.patterns.sequence import Sequence

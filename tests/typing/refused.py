@@ -6,8 +6,8 @@ from datetime import datetime
 from decimal import Decimal
 
 from stator import connect, connect_async
-from stator.design.conditions import attr
-from stator.design.patterns import Bundle2, Query, find, read, together
+from stator.design.entities.conditions import attr
+from stator.design.patterns.pattern import Bundle2, Query, find, read, together
 from stator.patterns.counter import Counter
 from tests.design.shop import Order, Status, User, orders_of_user, shop
 

@@ -14,7 +14,7 @@ import typer
 from stator.addresses import TransportOptions
 from stator.cli.design_file import load_design_file
 from stator.design.design import Design
-from stator.design.entity import info
+from stator.design.entities.entity import info
 from stator.errors import ConfigurationError
 from stator.pipeline.bulk.targets import Target
 

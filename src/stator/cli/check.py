@@ -17,8 +17,8 @@ from stator.cli.report import show_error
 from stator.design.lint.finding import Finding, Report
 from stator.design.lint.location import Location
 from stator.design.lint.words import plural
-from stator.design.lock import LockChange, read_lock
-from stator.design.plan import Plan
+from stator.design.plan.lock import LockChange, read_lock
+from stator.design.plan.plan import Plan
 from stator.errors import ConfigurationError, DesignFileWrong, StatorError
 
 _COLOURS = {

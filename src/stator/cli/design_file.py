@@ -22,8 +22,8 @@ from types import ModuleType
 
 from stator.cli.design_trouble import explain, located
 from stator.design.design import Design
-from stator.design.lock import lock_path, read_lock
-from stator.design.plan import Plan
+from stator.design.plan.lock import lock_path, read_lock
+from stator.design.plan.plan import Plan
 from stator.errors import ConfigurationError, DesignError, DesignFileWrong
 
 _HOW = "name it: `stator plan shop.py`, `stator plan shop.py:shop` or `stator plan package.module:shop`"

@@ -8,8 +8,8 @@ import re
 from types import FrameType
 
 from stator import PUBLIC_NAMES
-from stator.design.conditions import FieldRef
 from stator.design.design import Design
+from stator.design.entities.conditions import FieldRef
 from stator.design.lint.location import Location, error_location
 from stator.design.lint.refused import trouble
 from stator.errors import DesignError, DesignFileWrong

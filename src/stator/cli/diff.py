@@ -10,8 +10,8 @@ import typer
 
 from stator.cli.design_file import load_design, plan_of
 from stator.cli.live import LiveTables
-from stator.design.drift import Difference, drift
-from stator.design.own_table import needs_own_table, own_table
+from stator.design.plan.drift import Difference, drift
+from stator.design.plan.own_table import needs_own_table, own_table
 
 _COLOURS = {"missing": "red", "different": "yellow", "extra": "cyan"}
 

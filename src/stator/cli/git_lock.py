@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from stator.design.plan import Plan
+from stator.design.plan.plan import Plan
 from stator.errors import ConfigurationError, DesignError
 
 

@@ -11,9 +11,9 @@ from rich.console import Console
 
 from stator.cli.design_file import DesignFile, load_design_file, plan_of
 from stator.cli.plan_view import show, to_data
-from stator.design.lock import compare, read_lock, write_lock
-from stator.design.plan import Plan
-from stator.design.planner import plan as fresh_plan
+from stator.design.plan.lock import compare, read_lock, write_lock
+from stator.design.plan.plan import Plan
+from stator.design.planner.planner import plan as fresh_plan
 from stator.errors import ConfigurationError
 
 

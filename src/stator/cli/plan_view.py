@@ -12,7 +12,7 @@ from rich.text import Text
 
 from stator.design.design import Design
 from stator.design.lint.words import amount, dollars, plural, size
-from stator.design.plan import EntityPlan, IndexPlan, PatternPlan, Plan, Step, TablePlan
+from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan, Step, TablePlan
 
 # Latency in a word, for the table.
 _SHORT = {

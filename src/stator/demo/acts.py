@@ -23,7 +23,7 @@ from stator.demo.live import HOT, LiveFleet
 from stator.demo.processes import ServerProcess, WorkerProcess, rebuild_views, wait_until
 from stator.demo.story import Checked, Event, PatternSeen, Sample, Story
 from stator.design.lint.check import check
-from stator.design.plan import Plan
+from stator.design.plan.plan import Plan
 from stator.pipeline.bulk.loading import LoadOptions, LoadProgress, load
 from stator.pipeline.bulk.targets import Target
 from stator.tables.connecting import connect

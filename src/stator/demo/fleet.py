@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from stator.design.design import Design, per
-from stator.design.entity import Entity
-from stator.design.markers import ident, ttl
-from stator.design.patterns import Query, creates, find, read, write
+from stator.design.entities.entity import Entity
+from stator.design.entities.markers import ident, ttl
+from stator.design.patterns.pattern import Query, creates, find, read, write
 
 ISPS = ("Acme Fibre", "Boreal", "Cityline", "Deltanet", "Eastlink", "Fjord", "Granite", "Harbour")
 

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from stator.design.entity import Entity, info
-from stator.design.patterns import Change, Pattern, WritePattern
+from stator.design.entities.entity import Entity, info
+from stator.design.patterns.pattern import Change, Pattern, WritePattern
 from stator.errors import DesignError
 
 if TYPE_CHECKING:
-    from stator.design.cost import CostOptions, CostReport
+    from stator.design.cost.cost import CostOptions, CostReport
     from stator.design.lint.finding import Report
-    from stator.design.plan import Plan
+    from stator.design.plan.plan import Plan
 
 Layout = Literal["single-table", "aggregate", "table-per-entity"]
 _DEFAULT_VOLUME = 1_000_000.0
@@ -127,8 +127,8 @@ class Design:
         """Keys, indexes and requests: the cheapest design that serves every pattern.
 
         ``previous`` is the plan that data was written under, as ``read_lock`` gives it: by default what ``keep_to`` was told.
-        ``stator.design.keeping`` has the rule by which it is kept."""
-        from stator.design.planner import plan  # the planner needs this module's classes
+        ``stator.design.planner.locked_choices`` has the rule by which it is kept."""
+        from stator.design.planner.planner import plan  # the planner needs this module's classes
 
         lock = previous or self._lock
         for known, planned in self._plans:  # a design does not change
@@ -146,7 +146,7 @@ class Design:
 
     def cost(self, **options: Unpack[CostOptions]) -> CostReport:
         """What the design costs a month: ``shop.cost(region="eu-west-1", mode="provisioned", utilisation=0.7)``."""
-        from stator.design.cost import cost  # pricing needs this module's classes
+        from stator.design.cost.cost import cost  # pricing needs this module's classes
 
         return cost(self, **options)
 

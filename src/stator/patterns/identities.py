@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.design import keys
-from stator.design.entity import EntityInfo
+from stator.design.entities.entity import EntityInfo
+from stator.design.plan import key_text as keys
 from stator.errors import DesignError, RequestRefused
 
 

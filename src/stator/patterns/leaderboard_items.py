@@ -12,7 +12,7 @@ from decimal import Context as Arithmetic
 from decimal import Decimal
 from typing import Any, Final
 
-from stator.design.keys import AFTER, SEPARATOR, encode, escape
+from stator.design.plan.key_text import AFTER, SEPARATOR, encode, escape
 from stator.errors import ConditionFailed, RequestRefused
 from stator.model.limits import NUMBER_DIGITS
 from stator.model.values import Item

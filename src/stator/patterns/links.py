@@ -26,8 +26,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from stator.design import keys
-from stator.design.conditions import FieldRef
+from stator.design.entities.conditions import FieldRef
+from stator.design.plan import key_text as keys
 from stator.errors import ConditionFailed, DesignError, ItemExists, ItemNotFound, RequestRefused, TransactionFailed
 from stator.model.values import Item, Value
 from stator.patterns.explanation import OperationCost, PatternExplanation

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from stator.design import keys
+from stator.design.plan import key_text as keys
 from stator.errors import ConditionFailed, RequestRefused
 from stator.model.values import Item
 from stator.patterns.listing import prefix_query

@@ -15,10 +15,10 @@ from decimal import Context as Arithmetic
 from decimal import Decimal
 from typing import Any, Final
 
-from stator.design.conditions import FieldRef
-from stator.design.entity import EntityInfo
-from stator.design.keys import SEPARATOR, escape
-from stator.design.types import Maybe, Scalar
+from stator.design.entities.conditions import FieldRef
+from stator.design.entities.entity import EntityInfo
+from stator.design.entities.shapes import Maybe, Scalar
+from stator.design.plan.key_text import SEPARATOR, escape
 from stator.errors import ConfigurationError
 from stator.model.limits import NUMBER_DIGITS
 from stator.model.periods import Period, check_period, following, period_start, period_text

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from stator.design.keys import encode
+from stator.design.plan.key_text import encode
 from stator.errors import ConditionFailed, ResourceNotFound
 from stator.model.periods import following, period_start, period_text
 from stator.model.values import Item

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from stator.design.conditions import FieldRef
-from stator.design.entity import EntityInfo, info
-from stator.design.keys import AFTER, SEPARATOR, encode, encoding_of, escape
+from stator.design.entities.conditions import FieldRef
+from stator.design.entities.entity import EntityInfo, info
+from stator.design.plan.key_text import AFTER, SEPARATOR, encode, encoding_of, escape
 from stator.errors import ConfigurationError
 from stator.model.periods import Period, check_moment, check_period, is_within, period_start, period_text
 from stator.model.values import Item

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, Generic, TypeVar
 
-from stator.design.keys import SEPARATOR
+from stator.design.plan.key_text import SEPARATOR
 from stator.errors import ResourceNotFound
 from stator.model.values import Item
 from stator.patterns.series_directory import Bucket, Directory

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stator.design import keys
-from stator.design.conditions import FieldRef
-from stator.design.entity import EntityInfo, info
+from stator.design.entities.conditions import FieldRef
+from stator.design.entities.entity import EntityInfo, info
+from stator.design.plan import key_text as keys
 from stator.errors import ConditionFailed, DesignError, ItemExists, UniqueTaken
 from stator.model.values import Item, Value
 from stator.patterns.identities import Identities, encoding_name

@@ -26,7 +26,7 @@ from typing import Any, Literal
 
 import orjson
 
-from stator.design.own_table import FIELD, GUARD, OWNER
+from stator.design.plan.own_table import FIELD, GUARD, OWNER
 from stator.errors import ConditionFailed, DesignError, TransactionFailed
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation

@@ -22,7 +22,7 @@ from functools import partial
 
 import orjson
 
-from stator.design.markers import Marker
+from stator.design.entities.markers import Marker
 from stator.errors import BlobDamaged, ConfigurationError
 from stator.model.values import Item, Value
 from stator.tables.blob_stores import BlobStore

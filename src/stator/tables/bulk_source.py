@@ -31,11 +31,11 @@ from uuid import UUID
 
 import orjson
 
-from stator.design.entity import EntityInfo
-from stator.design.plan import EntityPlan, TablePlan
-from stator.design.source import Source, attribute
-from stator.design.types import Choice, Maybe, Scalar, SetOf, Shape
-from stator.design.wire import WrongValue
+from stator.design.entities.codec_source import Source, attribute
+from stator.design.entities.entity import EntityInfo
+from stator.design.entities.shapes import Choice, Maybe, Scalar, SetOf, Shape
+from stator.design.entities.wire import WrongValue
+from stator.design.plan.plan import EntityPlan, TablePlan
 from stator.tables.key_source import is_simple, is_the_field, key_text, slow_keys
 
 BulkEntry = tuple[Any, bytes]

@@ -17,7 +17,7 @@ from stator.addresses import (
 )
 from stator.clock import Clock, SystemClock
 from stator.design.design import Design
-from stator.design.plan import Plan
+from stator.design.plan.plan import Plan
 from stator.engine import Engine
 from stator.errors import ConfigurationError
 from stator.tables.async_db import AsyncDb

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal, TypeVar, overload
 
-from stator.design.explain import Explanation
-from stator.design.patterns import Bundle2, Bundle3, Bundle4, BundleMany, Count, Query, Question
+from stator.design.patterns.explanation import Explanation
+from stator.design.patterns.pattern import Bundle2, Bundle3, Bundle4, BundleMany, Count, Query, Question
 from stator.tables import reads
 from stator.tables.batches import Batch, BatchResult, Delete
 from stator.tables.changes import Update

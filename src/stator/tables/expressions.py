@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from stator.design.conditions import Condition, as_condition
-from stator.design.filters import FilterWriter
-from stator.design.patterns import references
+from stator.design.entities.conditions import Condition, as_condition
+from stator.design.patterns.filters import FilterWriter
+from stator.design.patterns.pattern import references
 from stator.errors import DesignError
 from stator.model.values import Value
 from stator.tables.schema import EntityMap

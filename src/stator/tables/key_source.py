@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from stator.design import keys
-from stator.design.entity import EntityInfo
-from stator.design.plan import Attributes, EntityPlan, KeyAttribute
-from stator.design.source import Source, attribute
-from stator.design.templates import Part
-from stator.design.types import Choice, Maybe, Scalar
+from stator.design.entities.codec_source import Source, attribute
+from stator.design.entities.entity import EntityInfo
+from stator.design.entities.shapes import Choice, Maybe, Scalar
+from stator.design.plan import key_text as keys
+from stator.design.plan.plan import Attributes, EntityPlan, KeyAttribute
+from stator.design.plan.templates import Part
 from stator.model.values import Item
 
 KeyWriter = Callable[[Any, Item], None]

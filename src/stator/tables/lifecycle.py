@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from stator.design.drift import Difference, table_drift
-from stator.design.plan import IndexPlan, TablePlan
+from stator.design.plan.drift import Difference, table_drift
+from stator.design.plan.plan import IndexPlan, TablePlan
 from stator.errors import (
     ContinuousBackupsUnavailable,
     DestructiveChange,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stator.design.plan import IndexPlan, KeyAttribute
+from stator.design.plan.plan import IndexPlan, KeyAttribute
 from stator.errors import DesignError
 from stator.model.values import Item
 from stator.tables.expressions import Expressions

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from stator.design.explain import Explanation
-from stator.design.patterns import Question
-from stator.design.plan import IndexPlan, PatternPlan, Step
+from stator.design.patterns.explanation import Explanation
+from stator.design.patterns.pattern import Question
+from stator.design.plan.plan import IndexPlan, PatternPlan, Step
 from stator.errors import BlobMissing, CursorRefused, DesignError, RequestRefused
 from stator.model.limits import BATCH_GET_KEYS
 from stator.model.values import Item

@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal, TypeVar
 
-from stator.design.conditions import FieldRef
-from stator.design.filters import shape_at
-from stator.design.types import ListOf, Maybe, SetOf, Shape
-from stator.design.wire import WrongValue, encode_anything, encoder, omits
+from stator.design.entities.conditions import FieldRef
+from stator.design.entities.shapes import ListOf, Maybe, SetOf, Shape
+from stator.design.entities.wire import WrongValue, encode_anything, encoder, omits
+from stator.design.patterns.filters import shape_at
 from stator.errors import ItemMismatch, RequestRefused
 from stator.model.values import Value
 from stator.tables.expressions import Expressions

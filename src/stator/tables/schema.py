@@ -11,15 +11,15 @@ from typing import Any
 
 import orjson
 
-from stator.design.codec import Codec
 from stator.design.design import Design
-from stator.design.entity import EntityField, info
-from stator.design.keys import encoding_of
-from stator.design.markers import NOT_YET
-from stator.design.own_table import own_table
-from stator.design.plan import EntityPlan, PatternPlan, Plan, TablePlan
-from stator.design.source import is_plain
-from stator.design.types import Epoch
+from stator.design.entities.codec import Codec
+from stator.design.entities.codec_source import is_plain
+from stator.design.entities.entity import EntityField, info
+from stator.design.entities.markers import NOT_YET
+from stator.design.entities.shapes import Epoch
+from stator.design.plan.key_text import encoding_of
+from stator.design.plan.own_table import own_table
+from stator.design.plan.plan import EntityPlan, PatternPlan, Plan, TablePlan
 from stator.errors import DesignError
 from stator.model.values import Item, Value
 from stator.tables.bulk_source import BulkEntry, bulk_writer

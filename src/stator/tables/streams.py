@@ -12,7 +12,7 @@ from collections import deque
 from decimal import Decimal
 from typing import Any
 
-from stator.design.plan import Step
+from stator.design.plan.plan import Step
 from stator.model.values import Item, Value
 from stator.tables.cursors import Position
 from stator.tables.schema import Schema

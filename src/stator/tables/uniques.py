@@ -17,9 +17,9 @@ from typing import Any
 
 import orjson
 
-from stator.design import keys
-from stator.design.keys import encoding_of
-from stator.design.own_table import ENTITY, FIELD, GUARD, OWNER, guard_prefix
+from stator.design.plan import key_text as keys
+from stator.design.plan.key_text import encoding_of
+from stator.design.plan.own_table import ENTITY, FIELD, GUARD, OWNER, guard_prefix
 from stator.errors import ConditionFailed, DesignError, UniqueTaken
 from stator.model.values import Item, Value
 from stator.tables.expressions import Expressions

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from stator.design.plan import KeyAttribute
-from stator.design.types import Maybe
-from stator.design.wire import omits
+from stator.design.entities.shapes import Maybe
+from stator.design.entities.wire import omits
+from stator.design.plan.plan import KeyAttribute
 from stator.errors import PathMissing, RequestRefused, UpdateRefused, ValidationFailed
 from stator.expr.paths import INVALID_PATH
 from stator.expr.update import MISSING

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from stator.design.markers import NOT_YET
+from stator.design.entities.markers import NOT_YET
 from stator.errors import ConditionFailed, UpdateRefused
 from stator.model.values import Item, Value
 from stator.tables.blobs import blob_keys, packed

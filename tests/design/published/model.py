@@ -13,15 +13,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from stator.design.candidates import Path
-from stator.design.costing import Facility
+from stator.design.cost.unit_prices import INDEX_DOLLARS, STORAGE_BYTE_DOLLARS
 from stator.design.design import Design, Layout, Per
-from stator.design.entity import Entity, info
-from stator.design.handwritten import fields_of, parse
-from stator.design.patterns import Ask, Change, Pattern, WritePattern
-from stator.design.plan import IndexPlan, KeyAttribute, Plan
-from stator.design.planner import Planning
-from stator.design.unit_prices import INDEX_DOLLARS, STORAGE_BYTE_DOLLARS
+from stator.design.entities.entity import Entity, info
+from stator.design.patterns.pattern import Ask, Change, Pattern, WritePattern
+from stator.design.plan.plan import IndexPlan, KeyAttribute, Plan
+from stator.design.planner.access_paths import Path
+from stator.design.planner.handwritten_keys import fields_of, parse
+from stator.design.planner.path_cost import Facility
+from stator.design.planner.planner import Planning
 
 Fields = tuple[str, ...]
 Shape = tuple[Fields, Fields]

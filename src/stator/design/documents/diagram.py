@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stator.design.entity import EntityInfo, info
-from stator.design.types import type_name
+from stator.design.entities.entity import EntityInfo, info
+from stator.design.entities.shapes import type_name
 
 if TYPE_CHECKING:
     from stator.design.design import Design

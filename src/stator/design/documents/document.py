@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from stator.design.cost import CostReport, cost
+from stator.design.cost.cost import CostReport, cost
+from stator.design.cost.pricing import a_month
 from stator.design.documents.diagram import Diagram, diagram_of
 from stator.design.documents.examples import item_of, shown_value
-from stator.design.entity import info
-from stator.design.plan import EntityPlan, IndexPlan, PatternPlan, Plan, TablePlan
-from stator.design.pricing import a_month
-from stator.design.types import type_name
+from stator.design.entities.entity import info
+from stator.design.entities.shapes import type_name
+from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan, TablePlan
 
 if TYPE_CHECKING:
     from stator.design.design import Design

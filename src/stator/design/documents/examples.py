@@ -9,9 +9,9 @@ from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
-from stator.design.entity import Entity, EntityField, EntityInfo, info
-from stator.design.plan import EntityPlan
-from stator.design.types import Anything, Choice, Epoch, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
+from stator.design.entities.entity import Entity, EntityField, EntityInfo, info
+from stator.design.entities.shapes import Anything, Choice, Epoch, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
+from stator.design.plan.plan import EntityPlan
 from stator.model.values import Item, Value
 
 _WORDS: Final = {

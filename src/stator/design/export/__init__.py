@@ -16,7 +16,7 @@ from stator.errors import DesignError
 
 if TYPE_CHECKING:
     from stator.design.design import Design
-    from stator.design.plan import Plan
+    from stator.design.plan.plan import Plan
 
 TARGETS: Final[dict[str, Exporter]] = {
     "cloudformation": cloudformation.export,

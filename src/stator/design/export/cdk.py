@@ -6,7 +6,7 @@ import json
 from typing import Final
 
 from stator.design.export.source import Exported, Source, camel, snake
-from stator.design.plan import IndexPlan, TablePlan
+from stator.design.plan.plan import IndexPlan, TablePlan
 
 _TYPES: Final = {"S": "STRING", "N": "NUMBER", "B": "BINARY"}
 

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from stator.design.export.source import Exported, Source, camel
-from stator.design.plan import TablePlan
+from stator.design.plan.plan import TablePlan
 
 
 def export(source: Source) -> Exported:

@@ -23,9 +23,9 @@ from typing import Any, Final
 
 from stator.design.design import Design
 from stator.design.export.source import Exported, Source, camel
-from stator.design.own_table import GuardWrites, guard_prefix, guard_writes, own_table
-from stator.design.plan import EntityPlan, KeyTest, PatternPlan, Plan, Step
-from stator.design.templates import Template
+from stator.design.plan.own_table import GuardWrites, guard_prefix, guard_writes, own_table
+from stator.design.plan.plan import EntityPlan, KeyTest, PatternPlan, Plan, Step
+from stator.design.plan.templates import Template
 from stator.errors import DesignError
 
 _MANAGED_POLICY: Final = 6144

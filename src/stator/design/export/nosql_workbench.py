@@ -14,8 +14,8 @@ from typing import Any, Final
 
 from stator.design.documents.examples import item_of
 from stator.design.export.source import Exported, Source
-from stator.design.own_table import ENTITY, FIELD, GUARD, OWNER, guard_prefix, unique_fields
-from stator.design.plan import IndexPlan, TablePlan
+from stator.design.plan.own_table import ENTITY, FIELD, GUARD, OWNER, guard_prefix, unique_fields
+from stator.design.plan.plan import IndexPlan, TablePlan
 from stator.model.values import Item
 
 _DATE: Final = "Jan 01, 2026, 12:00 AM"

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from stator.design.design import Design
-from stator.design.entity import Entity
-from stator.design.own_table import needs_own_table, own_table
-from stator.design.plan import Plan, TablePlan
+from stator.design.entities.entity import Entity
+from stator.design.plan.own_table import needs_own_table, own_table
+from stator.design.plan.plan import Plan, TablePlan
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import json
 from typing import Final
 
 from stator.design.export.source import Exported, Source, snake
-from stator.design.plan import IndexPlan, TablePlan
+from stator.design.plan.plan import IndexPlan, TablePlan
 
 _PROVIDER: Final = "5.0"
 _PROVIDER_OF_SEVERAL: Final = "6.29.0"

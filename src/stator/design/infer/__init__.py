@@ -9,7 +9,7 @@
 Nothing here reads a table: it is given items and, where there is one, the table's description.
 """
 
+from stator.design.infer.design_file import design_file
 from stator.design.infer.inference import Inference, infer
-from stator.design.infer.writing import design_file
 
 __all__ = ["Inference", "design_file", "infer"]

@@ -7,8 +7,8 @@ from stator.design.lint.catalogue import CATALOGUE, CODES
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding, Report
 from stator.design.lint.refused import plan_what_can_be
-from stator.design.lock import compare
-from stator.design.plan import Plan
+from stator.design.plan.lock import compare
+from stator.design.plan.plan import Plan
 
 _SEVERITIES = ("error", "warning", "note")
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from stator.design.cost.units import write_units
 from stator.design.design import Design
-from stator.design.entity import Entity, EntityField, EntityInfo, info
-from stator.design.estimates import Estimates
+from stator.design.entities.entity import Entity, EntityField, EntityInfo, info
 from stator.design.lint.finding import Finding, Kind, Severity
 from stator.design.lint.location import Location, class_location, function_location
-from stator.design.patterns import Change, Pattern, WritePattern
-from stator.design.plan import EntityPlan, IndexPlan, KeyAttribute, PatternPlan, Plan, Step, TablePlan
-from stator.design.units import write_units
+from stator.design.patterns.pattern import Change, Pattern, WritePattern
+from stator.design.plan.plan import EntityPlan, IndexPlan, KeyAttribute, PatternPlan, Plan, Step, TablePlan
+from stator.design.planner.estimates import Estimates
 
 _ALWAYS_WRITTEN = ("version", "updated")
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from stator.design.lint.location import Location
-from stator.design.lock import LockChange
-from stator.design.plan import Plan
+from stator.design.plan.lock import LockChange
+from stator.design.plan.plan import Plan
 
 Severity = Literal["error", "warning", "note"]
 """Errors and warnings fail a check; a note says what something costs."""

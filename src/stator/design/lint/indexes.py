@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from stator.design.entity import info
+from stator.design.cost.unit_prices import WRITE_UNIT_DOLLARS
+from stator.design.cost.units import MONTH_SECONDS
+from stator.design.entities.entity import info
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
 from stator.design.lint.words import amount, dollars, size
-from stator.design.refusals import MANY_INDEXES
-from stator.design.unit_prices import WRITE_UNIT_DOLLARS
-from stator.design.units import MONTH_SECONDS
+from stator.design.planner.refusals import MANY_INDEXES
 from stator.model.limits import GLOBAL_INDEXES, LOCAL_INDEXES, READ_UNIT_BYTES
 
 _CHURN_RATE: Final = 10.0

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from stator.design.conditions import FieldRef
-from stator.design.entity import info
+from stator.design.cost.unit_prices import READ_UNIT_DOLLARS, STORAGE_BYTE_DOLLARS, WRITE_UNIT_DOLLARS
+from stator.design.cost.units import MONTH_SECONDS, half_read_units, write_units
+from stator.design.entities.conditions import FieldRef
+from stator.design.entities.entity import info
+from stator.design.entities.shapes import ListOf, MapOf, Maybe, Nested, Shape
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
 from stator.design.lint.words import amount, dollars, size
-from stator.design.patterns import references
-from stator.design.types import ListOf, MapOf, Maybe, Nested, Shape
-from stator.design.unit_prices import READ_UNIT_DOLLARS, STORAGE_BYTE_DOLLARS, WRITE_UNIT_DOLLARS
-from stator.design.units import MONTH_SECONDS, half_read_units, write_units
+from stator.design.patterns.pattern import references
 from stator.model.limits import ITEM_SIZE_BYTES, NESTING_LEVELS, READ_UNIT_BYTES, WRITE_UNIT_BYTES
 
 _NEAR: Final = 0.5

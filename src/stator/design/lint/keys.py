@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from stator.design.entity import info
-from stator.design.key_sizes import bounds, limit_of
+from stator.design.entities.entity import info
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
+from stator.design.plan.key_sizes import bounds, limit_of
 
 
 def too_long(facts: Facts) -> Iterator[Finding]:

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from datetime import date, time
 from typing import Final
 
-from stator.design.entity import Entity, EntityField, info
+from stator.design.cost.unit_prices import FEW_VALUES
+from stator.design.entities.entity import Entity, EntityField, info
+from stator.design.entities.shapes import Maybe, Scalar
 from stator.design.lint.facts import Collection, Facts
 from stator.design.lint.finding import Finding, Severity
 from stator.design.lint.words import amount, size
-from stator.design.sharding import READ_LIMIT, WRITE_LIMIT, shards_for
-from stator.design.types import Maybe, Scalar
-from stator.design.unit_prices import FEW_VALUES
+from stator.design.planner.shards import READ_LIMIT, WRITE_LIMIT, shards_for
 
 _CROWDED_ITEMS: Final = 1_000
 """So many items under one value make a key of few values worth a word."""

@@ -9,15 +9,15 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from stator.design.entity import EntityField, info
+from stator.design.cost.units import read_units
+from stator.design.entities.entity import EntityField, info
+from stator.design.entities.shapes import Maybe, Scalar
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
 from stator.design.lint.words import amount, dollars, size
-from stator.design.needs import need_of
-from stator.design.patterns import Ask, Param, Pattern, references
-from stator.design.plan import PatternPlan, Step
-from stator.design.types import Maybe, Scalar
-from stator.design.units import read_units
+from stator.design.patterns.pattern import Ask, Param, Pattern, references
+from stator.design.plan.plan import PatternPlan, Step
+from stator.design.planner.needs import need_of
 from stator.errors import DesignError
 from stator.model.limits import PAGE_BYTES, READ_UNIT_BYTES
 

@@ -6,11 +6,11 @@ import re
 from typing import Any
 
 from stator.design.design import Design
-from stator.design.entity import info
+from stator.design.entities.entity import info
 from stator.design.lint.finding import Finding
 from stator.design.lint.location import Location, class_location, function_location
-from stator.design.patterns import Pattern, WritePattern
-from stator.design.plan import Plan
+from stator.design.patterns.pattern import Pattern, WritePattern
+from stator.design.plan.plan import Plan
 from stator.errors import DesignError, PatternRefused, ScanNeeded
 
 _TOO_MANY = re.compile(r" needs \d+ global and \d+ local indexes on one table")

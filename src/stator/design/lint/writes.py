@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from stator.design.entity import Entity, EntityField, info
+from stator.design.entities.entity import Entity, EntityField, info
+from stator.design.entities.shapes import Scalar
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
 from stator.design.lint.words import amount, size
-from stator.design.sharding import WRITE_LIMIT, shards_for
-from stator.design.types import Scalar
+from stator.design.planner.shards import WRITE_LIMIT, shards_for
 from stator.model.limits import TRANSACTION_BYTES
 
 _TRANSACTION_ITEMS: Final = 100

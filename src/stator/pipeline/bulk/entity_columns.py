@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from stator.design import keys
-from stator.design.plan import KeyAttribute
-from stator.design.templates import Part
-from stator.design.types import Epoch, Maybe, Scalar, Shape
+from stator.design.entities.shapes import Epoch, Maybe, Scalar, Shape
+from stator.design.plan import key_text as keys
+from stator.design.plan.plan import KeyAttribute
+from stator.design.plan.templates import Part
 from stator.errors import RowRefused
 from stator.pipeline.bulk.arrow_items import arrow_items
 from stator.pipeline.bulk.columns import Dead

@@ -12,7 +12,7 @@ from uuid import UUID
 
 import orjson
 
-from stator.design.types import Anything, Choice, Epoch, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
+from stator.design.entities.shapes import Anything, Choice, Epoch, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
 from stator.errors import ConfigurationError, ItemMismatch, RowRefused, StatorError
 from stator.pipeline.bulk.columns import Dead, shown
 from stator.pipeline.bulk.entries import Block, EntityEntry, Entry

@@ -23,7 +23,7 @@ from typing import Any, Final, Unpack
 
 import orjson
 
-from stator.design.conditions import FieldRef
+from stator.design.entities.conditions import FieldRef
 from stator.errors import ConfigurationError, LeaseLost, SinkRefused, StatorError, TransactionCanceled, TryLater
 from stator.model.values import Item
 from stator.patterns.listing import Listing, prefix_query, query_all

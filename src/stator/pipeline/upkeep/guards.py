@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stator.design.own_table import OWNER
+from stator.design.plan.own_table import OWNER
 from stator.errors import ConditionFailed, ImageNotShown, ItemExists, LeaseLost, StatorError, TransactionFailed
 from stator.model.values import Item
 from stator.pipeline.workers.change import Record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from stator.design.keys import AFTER, SEPARATOR, escape
+from stator.design.plan.key_text import AFTER, SEPARATOR, escape
 from stator.model.values import Item
 from stator.tables.schema import Place
 

@@ -12,7 +12,7 @@ from decimal import Context as Arithmetic
 from decimal import Decimal
 from typing import Any, Final
 
-from stator.design.conditions import FieldRef
+from stator.design.entities.conditions import FieldRef
 from stator.errors import DesignError
 from stator.model.limits import NUMBER_DIGITS
 from stator.model.wide_numbers import EXACT

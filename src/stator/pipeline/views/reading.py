@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from stator.design.keys import SEPARATOR
+from stator.design.plan.key_text import SEPARATOR
 from stator.errors import DesignError
 from stator.model.values import Item
 from stator.patterns.listing import prefix_query, query_all

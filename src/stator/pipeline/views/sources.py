@@ -9,11 +9,11 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from stator.design.conditions import FieldRef, as_condition
-from stator.design.filters import FilterWriter
-from stator.design.keys import SEPARATOR, Encoding, encoding_of, plain
-from stator.design.patterns import references
-from stator.design.types import Epoch, Maybe, Scalar, Shape
+from stator.design.entities.conditions import FieldRef, as_condition
+from stator.design.entities.shapes import Epoch, Maybe, Scalar, Shape
+from stator.design.patterns.filters import FilterWriter
+from stator.design.patterns.pattern import references
+from stator.design.plan.key_text import SEPARATOR, Encoding, encoding_of, plain
 from stator.errors import DesignError, ItemMismatch
 from stator.expr.bind import bind_condition
 from stator.expr.condition import evaluate
@@ -30,7 +30,7 @@ _REMEMBERED: Final = 20_000
 _ONE: Final[Parts] = (("n", 1),)
 _NO_ROWS: Final[dict[str, Item]] = {}
 
-# The end of a time as entities write it: always 27 characters, in UTC, to the microsecond (stator.design.wire).
+# The end of a time as entities write it: always 27 characters, in UTC, to the microsecond (stator.design.entities.wire).
 _SECONDS: Final = r":[0-5][0-9]\.[0-9]{6}Z"
 _MINUTES: Final = r":[0-5][0-9]" + _SECONDS
 

@@ -18,9 +18,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
-from stator.design.conditions import FieldRef
 from stator.design.design import Design
-from stator.design.entity import info
+from stator.design.entities.conditions import FieldRef
+from stator.design.entities.entity import info
 from stator.errors import DesignError
 from stator.pipeline.upkeep.guards import GuardReleaser
 from stator.pipeline.upkeep.links import AnyLinks, LinkRefresher

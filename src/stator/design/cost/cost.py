@@ -1,0 +1,342 @@
+"""What a design costs a month: by pattern, by entity, by index, and what is kept, streamed and backed up.
+
+The quantities come from ``workload``, the prices from the dated file in ``prices``, the arithmetic from ``pricing``. The result is a flat
+list of lines, each of one pattern, one entity and one place; every table of a report is a sum over those lines and nothing else, so
+its parts make up the whole. To keep that exact, a line is rounded once, to a billionth of a dollar.
+
+- **on-demand**: each unit has its price.
+- **provisioned**: each table and each global index has a capacity of its own, a whole number and at least 1, with the head room that
+  ``utilisation`` leaves (0.7: seven tenths of it are used). Its price is shared out to who uses it, in proportion.
+- **reserved**: the same capacity; whole blocks of 100 units of all tables together are reserved, for ``years``.
+
+Writing an item pays for the table and for each index that has an entry of it; a change of an index's key takes one entry out and puts
+another in, and pays for both. Streams cost what reads them: a consumer asks each shard once a second (Lambda and global tables read free
+of charge). PITR and backups are of tables and their local indexes. The free tier, taxes and data transfer are not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import ROUND_HALF_EVEN, Decimal
+from typing import Any, Final, Literal, TypedDict, Unpack, get_args
+
+from stator.design.cost import pricing
+from stator.design.cost.prices import PriceFile, RegionPrices, Years, price_file
+from stator.design.cost.pricing import Charge, TableClass, a_month, total
+from stator.design.cost.workload import Kept, Use, Workload, workload_of
+from stator.design.design import Design
+from stator.design.plan.plan import Plan
+from stator.errors import DesignError
+
+Mode = Literal["on-demand", "provisioned", "reserved"]
+Kind = Literal["reads", "writes", "storage", "streams", "backups"]
+
+MODES: Final[tuple[Mode, ...]] = get_args(Mode)
+IDLE: Final = "(idle capacity)"
+_NANO: Final = Decimal("1e-9")
+_PARTITION_BYTES: Final = 10 * 1024**3
+_PARTITION_WRITES: Final = 1000
+
+
+class CostOptions(TypedDict, total=False):
+    """How a design is run and billed; what is left out has the default of ``Basis``."""
+
+    region: str
+    mode: Mode
+    utilisation: float
+    years: Years
+    table_class: TableClass
+    pitr: bool
+    backups: float
+    stream_consumers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """``backups`` full copies are kept; ``stream_consumers`` read the stream by polling."""
+
+    region: str = "us-east-1"
+    mode: Mode = "on-demand"
+    utilisation: float = 0.7
+    years: Years = 1
+    table_class: TableClass = "standard"
+    pitr: bool = False
+    backups: float = 0.0
+    stream_consumers: int = 0
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise DesignError(f"there is no billing mode {self.mode!r}", hint=f"one of {', '.join(MODES)}")
+        if not 0 < self.utilisation <= 1:
+            raise DesignError(f"a utilisation of {self.utilisation:g} is impossible", hint="a share of 1, as in 0.7")
+        if self.backups < 0 or self.stream_consumers < 0:
+            raise DesignError("there cannot be fewer than no backups or consumers", hint="give 0 or more")
+        if self.mode == "reserved" and self.table_class != "standard":
+            raise DesignError("only the Standard table class can be reserved", hint="use provisioned")
+
+    def __str__(self) -> str:
+        how = {
+            "on-demand": "on-demand",
+            "provisioned": f"provisioned at {self.utilisation:.0%} utilisation",
+            "reserved": f"reserved for {self.years} year{'s' if self.years > 1 else ''}, {self.utilisation:.0%} utilisation",
+        }
+        return how[self.mode]
+
+
+@dataclass(frozen=True, slots=True)
+class CostLine:
+    """A part of the bill that cannot be taken apart further. ``quantity`` is in ``unit``s a month; ``by`` is what an index is by."""
+
+    kind: Kind
+    pattern: str | None
+    entity: str
+    table: str
+    index: str | None
+    quantity: Decimal
+    unit: str
+    dollars: Decimal
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CostReport:
+    design: str
+    basis: Basis
+    prices_as_of: str
+    lines: tuple[CostLine, ...]
+    doubtful: tuple[str, ...] = field(default=())
+    """Prices used here for which nothing better than recollection was found."""
+
+    @property
+    def total(self) -> Decimal:
+        return sum((line.dollars for line in self.lines), Decimal(0))
+
+    def by(self, key: Callable[[CostLine], str]) -> dict[str, Decimal]:
+        """Dollars for each value of ``key``, the largest first."""
+        found: dict[str, Decimal] = {}
+        for line in self.lines:
+            found[key(line)] = found.get(key(line), Decimal(0)) + line.dollars
+        return dict(sorted(found.items(), key=lambda each: (-each[1], each[0])))
+
+    def by_kind(self) -> dict[str, Decimal]:
+        return self.by(lambda line: line.kind)
+
+    def by_pattern(self) -> dict[str, Decimal]:
+        """Patterns with all they cause, index writes included; what no pattern causes goes by its kind, in brackets."""
+        return self.by(lambda line: line.pattern or (IDLE if line.entity == IDLE else f"({line.kind})"))
+
+    def by_entity(self) -> dict[str, Decimal]:
+        return self.by(lambda line: line.entity)
+
+    def by_place(self) -> dict[str, Decimal]:
+        """Tables without their indexes, and indexes: ``shop``, ``shop/GSI1``."""
+        return self.by(place_of)
+
+    def by_index(self) -> dict[str, Decimal]:
+        """Indexes only: what each would save if it were not there, as long as nobody needs it."""
+        return {name: dollars for name, dollars in self.by_place().items() if "/" in name}
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data for JSON; dollars as numbers."""
+        groups = {
+            "kinds": self.by_kind(),
+            "patterns": self.by_pattern(),
+            "entities": self.by_entity(),
+            "places": self.by_place(),
+        }
+        return {
+            "design": self.design,
+            "region": self.basis.region,
+            "mode": self.basis.mode,
+            "utilisation": self.basis.utilisation if self.basis.mode != "on-demand" else None,
+            "prices_as_of": self.prices_as_of,
+            "doubtful_prices": list(self.doubtful),
+            "dollars_per_month": float(self.total),
+            **{name: {each: float(dollars) for each, dollars in group.items()} for name, group in groups.items()},
+            "lines": [
+                {
+                    "kind": line.kind,
+                    "pattern": line.pattern,
+                    "entity": line.entity,
+                    "table": line.table,
+                    "index": line.index,
+                    "quantity_per_month": float(line.quantity),
+                    "unit": line.unit,
+                    "dollars_per_month": float(line.dollars),
+                }
+                for line in self.lines
+            ],
+        }
+
+
+def place_of(line: CostLine) -> str:
+    return line.table if line.index is None else f"{line.table}/{line.index}"
+
+
+def cost(
+    subject: Design | Plan,
+    *,
+    facts: Design | None = None,
+    known: PriceFile | None = None,
+    **options: Unpack[CostOptions],
+) -> CostReport:
+    """What a design, or a plan of one, costs a month, by the prices that come with Stator or others that are known.
+
+    For a plan alone, ``facts`` is a design to ask what a plan does not say.
+    """
+    basis = Basis(**options)
+    plan = subject if isinstance(subject, Plan) else subject.plan()
+    workload = workload_of(plan, facts if isinstance(subject, Plan) else subject)
+    return report(plan.name, workload, basis, (known or price_file()).region(basis.region))
+
+
+def report(name: str, workload: Workload, basis: Basis, region: RegionPrices) -> CostReport:
+    bill = _Bill(workload, basis, region)
+    lines = (*bill.requests(), *bill.storage(), *bill.streams(), *bill.backups())
+    doubtful = tuple(sorted(bill.used & region.doubtful))
+    return CostReport(name, basis, region.as_of.isoformat(), lines, doubtful)
+
+
+class _Bill:
+    """One month's lines. ``used`` collects the names of the prices that went into them."""
+
+    def __init__(self, workload: Workload, basis: Basis, region: RegionPrices) -> None:
+        self.workload = workload
+        self.basis = basis
+        self.region = region
+        self.used: set[str] = set()
+
+    def _dollars(self, charges: Iterable[Charge]) -> Decimal:
+        found = tuple(charges)
+        self.used |= {charge.what for charge in found}
+        return total(found)
+
+    # -- reads and writes
+
+    def requests(self) -> list[CostLine]:
+        if self.basis.mode == "on-demand":
+            return [_request_line(use, self._unit_dollars(use)) for use in self.workload.uses]
+        found: list[CostLine] = []
+        capacities = self._capacities()
+        for kind in ("read", "write"):
+            places = {(table, index): held for (each, table, index), held in capacities.items() if each == kind}
+            shares = self._capacity_dollars(kind, list(places.values()))
+            for place, dollars in zip(places, shares):
+                found += self._shared_out(kind, place, dollars)
+        return found
+
+    def _unit_dollars(self, use: Use) -> Decimal:
+        units = {f"{use.kind}_units": a_month(use.units)}
+        return self._dollars(pricing.on_demand(self.region, table_class=self.basis.table_class, **units))
+
+    def _capacities(self) -> dict[tuple[str, str, str | None], Decimal]:
+        """Capacity of each table and each global index, used or not; local indexes live on their table's."""
+        local = {(kept.table, kept.index) for kept in self.workload.kept if kept.is_local}
+        units: dict[tuple[str, str, str | None], Decimal] = {}
+        for kept in self.workload.kept:
+            if not kept.is_local:
+                for kind in ("read", "write"):
+                    units.setdefault((kind, kept.table, kept.index), Decimal(0))
+        for use in self.workload.uses:
+            index = None if (use.table, use.index) in local else use.index
+            key = (use.kind, use.table, index)
+            units[key] = units.get(key, Decimal(0)) + use.units
+        return {key: pricing.capacity(each, utilisation=self.basis.utilisation) for key, each in units.items()}
+
+    def _capacity_dollars(self, kind: str, held: list[Decimal]) -> list[Decimal]:
+        """What each capacity costs; reserved blocks are bought for all of them together."""
+        if self.basis.mode == "reserved":
+            whole = {f"{kind}_capacity": sum(held, Decimal(0))}
+            dollars = self._dollars(pricing.reserved(self.region, years=self.basis.years, **whole))
+            return _shares(dollars, held)
+        return [self._dollars(self._provisioned(kind, each)) for each in held]
+
+    def _provisioned(self, kind: str, held: Decimal) -> tuple[Charge, ...]:
+        read, write = (held, 0) if kind == "read" else (0, held)
+        return pricing.provisioned(
+            self.region, read_capacity=read, write_capacity=write, table_class=self.basis.table_class
+        )
+
+    def _shared_out(self, kind: str, place: tuple[str, str | None], dollars: Decimal) -> list[CostLine]:
+        table, index = place
+        local = {kept.index for kept in self.workload.kept if kept.is_local and kept.table == table}
+        users = [
+            use
+            for use in self.workload.uses
+            if use.kind == kind and use.table == table and (None if use.index in local else use.index) == index
+        ]
+        if not users:
+            noun: Kind = "reads" if kind == "read" else "writes"
+            return [CostLine(noun, None, IDLE, table, index, Decimal(1), "idle capacity units", _rounded(dollars))]
+        return [_request_line(use, each) for use, each in zip(users, _shares(dollars, [use.units for use in users]))]
+
+    # -- everything else
+
+    def storage(self) -> list[CostLine]:
+        return [
+            _kept_line(
+                "storage", kept, self._dollars(pricing.storage(self.region, size, table_class=self.basis.table_class))
+            )
+            for kept in self.workload.kept
+            if (size := kept.stored_bytes)
+        ]
+
+    def streams(self) -> list[CostLine]:
+        """A consumer polls each shard once a second; a shard stands behind each partition."""
+        found: list[CostLine] = []
+        for table in sorted({kept.table for kept in self.workload.kept}) if self.basis.stream_consumers else ():
+            reads = a_month(self._partitions(table) * self.basis.stream_consumers)
+            dollars = _rounded(self._dollars(pricing.streams(self.region, reads=reads)))
+            found.append(CostLine("streams", None, "(all)", table, None, reads, "GetRecords calls", dollars))
+        return found
+
+    def _partitions(self, table: str) -> int:
+        size = sum(
+            (kept.stored_bytes for kept in self.workload.kept if kept.table == table and not kept.index), Decimal(0)
+        )
+        writes = sum(
+            (use.units for use in self.workload.uses if (use.kind, use.table, use.index) == ("write", table, None)),
+            Decimal(0),
+        )
+        return max(1, -int(-size // _PARTITION_BYTES), -int(-writes // _PARTITION_WRITES))
+
+    def backups(self) -> list[CostLine]:
+        found: list[CostLine] = []
+        for kept in self.workload.kept:
+            size = kept.stored_bytes
+            if (kept.index is not None and not kept.is_local) or not size:
+                continue
+            if self.basis.pitr:
+                found.append(_kept_line("backups", kept, self._dollars(pricing.backups(self.region, pitr_bytes=size))))
+            if self.basis.backups:
+                copies = size * Decimal(str(self.basis.backups))
+                found.append(
+                    _kept_line("backups", kept, self._dollars(pricing.backups(self.region, backup_bytes=copies)))
+                )
+        return found
+
+
+def _request_line(use: Use, dollars: Decimal) -> CostLine:
+    noun: Kind = "reads" if use.kind == "read" else "writes"
+    units = a_month(use.units)
+    return CostLine(
+        noun, use.pattern, use.entity, use.table, use.index, units, f"{use.kind} units", _rounded(dollars), use.by
+    )
+
+
+def _kept_line(kind: Kind, kept: Kept, dollars: Decimal) -> CostLine:
+    size = kept.stored_bytes / pricing.GB_BYTES
+    return CostLine(kind, None, kept.entity, kept.table, kept.index, size, "GB", _rounded(dollars), kept.by)
+
+
+def _rounded(dollars: Decimal) -> Decimal:
+    return dollars.quantize(_NANO, ROUND_HALF_EVEN)
+
+
+def _shares(dollars: Decimal, weights: Sequence[Decimal]) -> list[Decimal]:
+    """The dollars in proportion to the weights, each rounded, the heaviest making up the sum."""
+    whole, weight = _rounded(dollars), sum(weights, Decimal(0))
+    found = [_rounded(whole * each / weight) for each in weights]
+    found[weights.index(max(weights))] += whole - sum(found, Decimal(0))
+    return found

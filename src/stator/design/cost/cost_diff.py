@@ -1,0 +1,129 @@
+"""Two cost reports side by side: what a change adds or saves, and because of what.
+
+Each line of a report has one cause: the entity's place in an index, by its key, for index numbers change; else the pattern that makes the request; else the entity that is stored. The
+causes' differences add up to the difference of the totals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Final
+
+from stator.design.cost.cost import CostLine, CostReport
+from stator.design.cost.cost_origin import Origin, origin_of
+from stator.design.plan.plan import Plan
+from stator.errors import DesignError
+
+_SHOWN: Final = 3
+_CENT: Final = Decimal("0.005")
+
+
+@dataclass(frozen=True, slots=True)
+class CostChange:
+    """``before`` or ``after`` is None where the cause is not there."""
+
+    cause: str
+    before: Decimal | None
+    after: Decimal | None
+
+    @property
+    def dollars(self) -> Decimal:
+        return (self.after or Decimal(0)) - (self.before or Decimal(0))
+
+    def __str__(self) -> str:
+        shown = signed(self.dollars)
+        if self.before is None:
+            return f"{self.cause} is new ({shown})"
+        if self.after is None:
+            return f"{self.cause} is gone ({shown})"
+        return f"{self.cause} costs {'more' if self.dollars > 0 else 'less'} ({shown})"
+
+
+@dataclass(frozen=True, slots=True)
+class CostDiff:
+    before: CostReport
+    after: CostReport
+    changes: tuple[CostChange, ...]
+    """Those that change anything, the largest first."""
+    origin: Origin | None = None
+    """What of it comes from the workload and what from the keys, where that can be told."""
+
+    @property
+    def dollars(self) -> Decimal:
+        return self.after.total - self.before.total
+
+    @property
+    def sentence(self) -> str:
+        """What the change does to the bill, and because of what."""
+        telling = [each for each in self.changes if abs(each.dollars) >= _CENT]
+        if abs(self.dollars) < _CENT:
+            if not telling:
+                return f"This change costs nothing: it stays at ${self.after.total:,.2f} a month."
+            return f"This change evens out at ${self.after.total:,.2f} a month: {self._because(telling)}."
+        verb = "adds" if self.dollars > 0 else "saves"
+        before = self.before.total
+        share = f", {self.dollars / before:+.0%} of ${before:,.2f}" if before else ""
+        return f"This change {verb} ${abs(self.dollars):,.2f} a month{share}: {self._because(telling)}."
+
+    def _because(self, telling: list[CostChange]) -> str:
+        count = len(telling) if len(telling) == _SHOWN + 1 else _SHOWN  # "1 smaller change" says less than the change
+        shown = [str(each) for each in telling[:count]]
+        if len(telling) > count:
+            rest = self.dollars - sum((each.dollars for each in telling[:count]), Decimal(0))
+            shown.append(f"{len(telling) - count} smaller changes ({signed(rest)})")
+        return ", ".join(shown[:-1]) + (" and " if len(shown) > 1 else "") + shown[-1]
+
+    def to_data(self) -> dict[str, Any]:
+        return {
+            "before_dollars_per_month": float(self.before.total),
+            "after_dollars_per_month": float(self.after.total),
+            "dollars_per_month": float(self.dollars),
+            "sentence": self.sentence,
+            "origin": None if self.origin is None else _origin_data(self.origin),
+            "changes": [
+                {
+                    "cause": each.cause,
+                    "before": None if each.before is None else float(each.before),
+                    "after": None if each.after is None else float(each.after),
+                    "dollars_per_month": float(each.dollars),
+                }
+                for each in self.changes
+            ],
+        }
+
+
+def _origin_data(origin: Origin) -> dict[str, Any]:
+    return {
+        "workload_dollars_per_month": float(origin.workload),
+        "keys_dollars_per_month": float(origin.keys),
+        "new_or_gone_dollars_per_month": float(origin.new_or_gone),
+        "asked_otherwise": list(origin.asked),
+        "sentence": origin.sentence,
+    }
+
+
+def compare(before: CostReport, after: CostReport, plans: tuple[Plan, Plan] | None = None) -> CostDiff:
+    """Both on the same basis: another region or mode is not a change of the design. ``plans`` are what the reports are of: with them,
+    the difference is told apart by where it comes from."""
+    if before.basis != after.basis:
+        raise DesignError("the two costs are not on the same basis", hint="give both the same region, mode and options")
+    old, new = before.by(cause_of), after.by(cause_of)
+    changes = [CostChange(cause, old.get(cause), new.get(cause)) for cause in {**old, **new}]
+    telling = [each for each in changes if each.dollars]
+    ordered = tuple(sorted(telling, key=lambda each: (-abs(each.dollars), each.cause)))
+    return CostDiff(before, after, ordered, None if plans is None else origin_of(ordered, *plans))
+
+
+def cause_of(line: CostLine) -> str:
+    if line.kind in ("streams", "backups"):
+        return f"{'the streams' if line.kind == 'streams' else 'backup'} of {line.table}"
+    if line.index is not None and line.kind != "reads":
+        return f"index of {line.entity} by {line.by}" if line.by else f"idle capacity of {line.table}/{line.index}"
+    if line.pattern is not None:
+        return line.pattern
+    return f"storage of {line.entity}" if line.kind == "storage" else f"idle capacity of {line.table}"
+
+
+def signed(dollars: Decimal) -> str:
+    return f"{'+' if dollars >= 0 else '-'}${abs(dollars):,.2f}"

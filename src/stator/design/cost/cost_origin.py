@@ -1,0 +1,129 @@
+"""Where a difference in cost comes from: from what is asked, from the keys, or from what is new or gone.
+
+Each cause of a difference (see ``cost_diff``) is attributed by what both plans say of it:
+
+- a *pattern* or an entity that only one side has is **new or gone**;
+- an *index* that only one side has, or that projects otherwise, is a matter of the **keys**;
+- a *read* that makes the same requests on both sides, every write of a table and all storage differ because of the **workload**: rates,
+  volumes, sizes, what is returned and what is changed;
+- a *read* that makes other requests differs because of both. The workload's part is what the old requests would cost more or less at
+  the new rate and with the new number returned; the rest is the keys'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from stator.design.cost.workload import found_by
+from stator.design.plan.demand import demand_changes
+from stator.design.plan.lock import requests_of
+from stator.design.plan.plan import PatternPlan, Plan
+
+if TYPE_CHECKING:
+    from stator.design.cost.cost_diff import CostChange
+
+_SHOWN = 3
+_CENT = Decimal("0.005")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Dollars a month of a difference, by where they come from, and what is asked otherwise, in words."""
+
+    workload: Decimal
+    keys: Decimal
+    new_or_gone: Decimal
+    asked: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        parts = [
+            (self.workload, f"the workload ({self._asked()})" if self.asked else "the workload"),
+            (self.keys, "the keys and indexes"),
+            (self.new_or_gone, "patterns and entities that are new or gone"),
+        ]
+        telling = [f"{_signed(dollars)} from {what}" for dollars, what in parts if abs(dollars) >= _CENT]
+        if not telling:
+            return "Neither the workload nor the keys make a difference."
+        return f"Of this, {', '.join(telling[:-1])}{' and ' if len(telling) > 1 else ''}{telling[-1]}."
+
+    def _asked(self) -> str:
+        more = len(self.asked) - _SHOWN
+        return ", ".join(self.asked[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def origin_of(changes: Iterable[CostChange], before: Plan, after: Plan) -> Origin | None:
+    """None where a plan has no demand: then both were priced by the same one, and nothing can be told apart."""
+    if before.demand is None or after.demand is None:
+        return None
+    sums: dict[str, Decimal] = dict.fromkeys(("workload", "keys", "new or gone"), Decimal(0))
+    reader = _Attribution(before, after)
+    for change in changes:
+        for origin, dollars in reader.parts(change):
+            sums[origin] += dollars
+    return Origin(sums["workload"], sums["keys"], sums["new or gone"], tuple(demand_changes(before, after)))
+
+
+class _Attribution:
+    def __init__(self, before: Plan, after: Plan) -> None:
+        self.before, self.after = before, after
+        self.patterns = [{each.name: each for each in plan.patterns} for plan in (before, after)]
+        self.entities = [{each.name for each in plan.entities} for plan in (before, after)]
+        self.indexes = [_indexes(plan) for plan in (before, after)]
+
+    def parts(self, change: CostChange) -> list[tuple[str, Decimal]]:
+        cause = change.cause
+        old, new = (patterns.get(cause) for patterns in self.patterns)
+        if old is not None and new is not None:
+            return self._pattern(old, new, change)
+        if old is not None or new is not None:
+            return [("new or gone", change.dollars)]
+        if any(cause in indexes for indexes in self.indexes):
+            return [(self._index(cause), change.dollars)]
+        there = change.before is not None and change.after is not None
+        return [("workload" if there or not cause.startswith("storage of ") else "new or gone", change.dollars)]
+
+    def _pattern(self, old: PatternPlan, new: PatternPlan, change: CostChange) -> list[tuple[str, Decimal]]:
+        if old.kind == "write" or requests_of(old) == requests_of(new) or change.before is None:
+            return [("workload", change.dollars)]
+        more = change.before * (self._growth(old, new) - 1)
+        return [("workload", more), ("keys", change.dollars - more)]
+
+    def _growth(self, old: PatternPlan, new: PatternPlan) -> Decimal:
+        """How much more the old requests would cost under the new workload."""
+        rate, before = Decimal(str(new.requests_per_second)), Decimal(str(old.requests_per_second))
+        growth = rate / before if before else Decimal(1)
+        was, now = (plan.demand.pattern(old.name) if plan.demand else None for plan in (self.before, self.after))
+        if was is not None and now is not None and was.returns and now.returns:
+            growth *= max(Decimal(str(now.returns)) / Decimal(str(was.returns)), _least(old))
+        return growth
+
+    def _index(self, cause: str) -> str:
+        entity = cause.removeprefix("index of ").partition(" by ")[0]
+        if any(entity not in known for known in self.entities):
+            return "new or gone"
+        old, new = (indexes.get(cause) for indexes in self.indexes)
+        return "workload" if old == new else "keys"
+
+
+def _least(pattern: PatternPlan) -> Decimal:
+    """No request reads less than half a unit, or one that is consistent."""
+    least = sum(len(step.conditions) * step.shards * (1.0 if step.consistent else 0.5) for step in pattern.steps)
+    return Decimal(str(least / pattern.units_per_call)) if pattern.units_per_call else Decimal(1)
+
+
+def _indexes(plan: Plan) -> dict[str, tuple[object, ...]]:
+    """What each entity's place in an index projects, by the name of the cause."""
+    return {
+        f"index of {entity.name} by {found_by(entity, index.name)}": (index.projection, index.included, index.native)
+        for entity in plan.entities
+        for index in plan.table(entity.table).indexes
+        if entity.name in index.entities
+    }
+
+
+def _signed(dollars: Decimal) -> str:
+    return f"{'+' if dollars >= 0 else '-'}${abs(dollars):,.2f}"

@@ -1,0 +1,225 @@
+"""What DynamoDB work costs: units for an item of a size, and dollars for units. Arithmetic only; prices come from ``prices``.
+
+Two steps, so that each can be checked against what AWS publishes:
+
+- **Units.** As ``units`` counts them, of the whole item (names and values). A Query or Scan adds up what it reads before rounding, so
+  give it the sum; a GetItem or a member of a batch rounds alone. An update is billed for the larger of the item before and after.
+- **Dollars.** ``on_demand``, ``provisioned``, ``reserved``, ``storage`` and the like turn quantities into ``Charge``s, one for each line
+  of a bill; ``total`` adds them up.
+
+All in ``Decimal``: prices have up to ten decimal places and a design has billions of units a month. A month has 730 hours, as in the
+AWS Pricing Calculator; a bill has 672 to 744. A GB is 2**30 bytes. Taxes, data transfer and savings plans are not in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+from typing import Final, Literal
+
+from stator.design.cost import units
+from stator.design.cost.prices import FreeTier, PriceName, RegionPrices, Years
+from stator.design.cost.units import Consistency, Number
+from stator.errors import DesignError
+
+TableClass = Literal["standard", "infrequent_access"]
+
+MONTH_HOURS: Final = Decimal(units.MONTH_HOURS)
+GB_BYTES: Final = Decimal(1024**3)
+
+# "DynamoDB item sizes and formats" of the Developer Guide: what storage is billed for beyond the item's own size in a global table.
+REPLICATED_ITEM_OVERHEAD_BYTES: Final = 48
+# "Streams read request unit" of the pricing page: one GetRecords call gives up to 1 MB.
+STREAM_READ_BYTES: Final = 1024**2
+
+_HOURLY: Final[dict[str, PriceName]] = {"read": "read_capacity_hour", "write": "write_capacity_hour"}
+
+
+def _exact(value: Number) -> Decimal:
+    """A float by what it is written as: 0.7 is seven tenths."""
+    return value if isinstance(value, Decimal) else Decimal(str(value))
+
+
+# --- units --------------------------------------------------------------------------------------------------
+
+
+def read_units(size_bytes: Number, consistency: Consistency = "eventual") -> Decimal:
+    """Units of one read: of an item, or of all that a Query or Scan reads together, before any filter."""
+    return Decimal(units.half_read_units(_exact(size_bytes), consistency)) / 2
+
+
+def write_units(size_bytes: Number, *, before_bytes: Number = 0, transactional: bool = False) -> Decimal:
+    """Units of one write of the table itself; ``before_bytes`` is the item it replaces, updates or deletes."""
+    larger = max(_exact(size_bytes), _exact(before_bytes))
+    return Decimal(units.write_units(larger, transactional=transactional))
+
+
+def index_write_units(
+    before_bytes: Number | None, after_bytes: Number | None, *, key_changes: bool = False, changes: bool = True
+) -> Decimal:
+    """Units that one write of the table costs in one index. Sizes are of the projected entry; None where there is none."""
+    before, after = (None if size is None else _exact(size) for size in (before_bytes, after_bytes))
+    return Decimal(units.index_write_units(before, after, key_changes=key_changes, changes=changes))
+
+
+def stored_bytes(items: Number, item_bytes: Number, *, replicated: bool = False) -> Decimal:
+    """What storage is billed for: so many items, or entries of an index, with the overhead of each."""
+    overhead = units.ITEM_OVERHEAD_BYTES + (REPLICATED_ITEM_OVERHEAD_BYTES if replicated else 0)
+    return _exact(items) * (_exact(item_bytes) + overhead)
+
+
+def capacity(
+    average: Number, *, peak_to_average: Number = 1, utilisation: Number = Decimal("0.7"), auto_scaling: bool = True
+) -> Decimal:
+    """Capacity units to provision for units a second, on average over the month.
+
+    Without auto scaling, what is provisioned must hold the peak all the time. With it, capacity follows the load and only the head
+    room above it is wasted.
+    """
+    share = _exact(utilisation)
+    if not 0 < share <= 1:
+        raise DesignError(f"a utilisation of {utilisation} is impossible", hint="give a share of 1, as in 0.7")
+    if _exact(peak_to_average) < 1:
+        raise DesignError(f"a peak of {peak_to_average} times the average is none", hint="give 1 or more")
+    held = _exact(average) if auto_scaling else _exact(average) * _exact(peak_to_average)
+    return max(Decimal(1), (held / share).to_integral_value(ROUND_CEILING))
+
+
+# --- dollars ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """One line of a bill."""
+
+    what: str
+    quantity: Decimal
+    price: Decimal
+
+    @property
+    def dollars(self) -> Decimal:
+        return self.quantity * self.price
+
+
+def total(charges: Iterable[Charge]) -> Decimal:
+    return sum((charge.dollars for charge in charges), Decimal(0))
+
+
+def a_month(per_second: Number) -> Decimal:
+    """So many a second, for a month."""
+    return _exact(per_second) * units.MONTH_SECONDS
+
+
+def _charges(prices: RegionPrices, *lines: tuple[PriceName, Number]) -> tuple[Charge, ...]:
+    return tuple(Charge(name, _exact(quantity), prices[name]) for name, quantity in lines if quantity)
+
+
+def _of_class(name: str, table_class: TableClass) -> PriceName:
+    return f"ia_{name}" if table_class == "infrequent_access" else name  # type: ignore[return-value]
+
+
+def on_demand(
+    prices: RegionPrices,
+    *,
+    read_units: Number = 0,
+    write_units: Number = 0,
+    replicated_write_units: Number = 0,
+    table_class: TableClass = "standard",
+) -> tuple[Charge, ...]:
+    """So many request units. Writes of a replica of a global table are replicated ones; those of its indexes are not."""
+    return _charges(
+        prices,
+        (_of_class("read_request_unit", table_class), read_units),
+        (_of_class("write_request_unit", table_class), write_units),
+        (_of_class("replicated_write_request_unit", table_class), replicated_write_units),
+    )
+
+
+def provisioned(
+    prices: RegionPrices,
+    *,
+    read_capacity: Number = 0,
+    write_capacity: Number = 0,
+    replicated_write_capacity: Number = 0,
+    hours: Number = MONTH_HOURS,
+    table_class: TableClass = "standard",
+    free: FreeTier | None = None,
+) -> tuple[Charge, ...]:
+    """So much capacity for so many hours; ``free`` is what the account's free tier still has, Standard class only."""
+    read, write, lasting = _exact(read_capacity), _exact(write_capacity), _exact(hours)
+    if free is not None and table_class == "standard":
+        read, write = max(Decimal(0), read - free.read_capacity), max(Decimal(0), write - free.write_capacity)
+    return _charges(
+        prices,
+        (_of_class("read_capacity_hour", table_class), read * lasting),
+        (_of_class("write_capacity_hour", table_class), write * lasting),
+        (_of_class("replicated_write_capacity_hour", table_class), _exact(replicated_write_capacity) * lasting),
+    )
+
+
+def reserved(
+    prices: RegionPrices, *, read_capacity: Number = 0, write_capacity: Number = 0, years: Years = 1
+) -> tuple[Charge, ...]:
+    """A month of capacity of which all whole blocks of 100 units are reserved, the upfront fee spread over the term.
+
+    What is left over is provisioned at the usual rate. Reserved capacity is for the Standard class, and not for replicated writes.
+    """
+    charges: list[Charge] = []
+    kinds: tuple[tuple[Literal["read", "write"], Number], ...] = (("read", read_capacity), ("write", write_capacity))
+    for kind, wanted in kinds:
+        if not wanted:
+            continue
+        price = prices.reserved(kind, years)
+        blocks, rest = divmod(_exact(wanted), price.units)
+        if blocks:
+            charges.append(Charge(f"reserved_{kind}_block_month", blocks, price.month(years, MONTH_HOURS)))
+        charges += _charges(prices, (_HOURLY[kind], rest * MONTH_HOURS))
+    return tuple(charges)
+
+
+def storage(
+    prices: RegionPrices, size_bytes: Number, *, table_class: TableClass = "standard", free: FreeTier | None = None
+) -> tuple[Charge, ...]:
+    """A month of storage; see ``stored_bytes`` for what to count."""
+    size = _exact(size_bytes) / GB_BYTES
+    if free is not None and table_class == "standard":
+        size = max(Decimal(0), size - free.storage_gb)
+    return _charges(prices, (_of_class("storage_gb_month", table_class), size))
+
+
+def backups(
+    prices: RegionPrices,
+    *,
+    pitr_bytes: Number = 0,
+    backup_bytes: Number = 0,
+    cold_backup_bytes: Number = 0,
+    restored_bytes: Number = 0,
+    exported_bytes: Number = 0,
+    imported_bytes: Number = 0,
+) -> tuple[Charge, ...]:
+    """A month of copies kept, and of data moved. Backups and exports are of tables and local indexes, restores of everything."""
+    return _charges(
+        prices,
+        ("pitr_gb_month", _exact(pitr_bytes) / GB_BYTES),
+        ("backup_gb_month", _exact(backup_bytes) / GB_BYTES),
+        ("cold_backup_gb_month", _exact(cold_backup_bytes) / GB_BYTES),
+        ("restore_gb", _exact(restored_bytes) / GB_BYTES),
+        ("export_gb", _exact(exported_bytes) / GB_BYTES),
+        ("import_gb", _exact(imported_bytes) / GB_BYTES),
+    )
+
+
+def streams(
+    prices: RegionPrices, *, reads: Number = 0, kinesis_units: Number = 0, free: FreeTier | None = None
+) -> tuple[Charge, ...]:
+    """Calls of GetRecords by anybody but Lambda and global tables, and units captured into Kinesis (1 KB of a change each)."""
+    paid = _exact(reads) if free is None else max(Decimal(0), _exact(reads) - free.stream_reads)
+    return _charges(prices, ("stream_read", paid), ("kinesis_capture_unit", kinesis_units))
+
+
+def break_even_utilisation(prices: RegionPrices, kind: Literal["read", "write"] = "write") -> Decimal:
+    """The share of provisioned capacity that must be used for it to cost no more than on-demand."""
+    if kind == "write":
+        return prices["write_capacity_hour"] / 3600 / prices["write_request_unit"]
+    return prices["read_capacity_hour"] / 3600 / prices["read_request_unit"]

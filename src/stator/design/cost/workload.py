@@ -1,0 +1,226 @@
+"""What a design does to DynamoDB in one second, and what it keeps there: the quantities that ``cost`` puts prices on.
+
+Every quantity stands for one pattern, one entity and one place (a table or one of its indexes), so that sums over any of the three
+are sums of the same numbers. Which fields an update changes, how often a change is made within a pattern and what ``writes=`` declares
+is in the plan's demand. Plans frozen before there was one may borrow that of a design; without either, a write pattern's units are the
+plan's own, what they take beyond the table is spread evenly over the entity's indexes, and ``writes=`` is not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final, Literal
+
+from stator.design.cost.pricing import index_write_units, stored_bytes, write_units
+from stator.design.plan.demand import ChangeDemand, EntityDemand, demand_of
+from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan
+from stator.design.plan.templates import Part, Template
+from stator.design.planner.path_cost import KEYS_BYTES
+
+if TYPE_CHECKING:
+    from stator.design.design import Design
+
+_KEYS_ONLY_BYTES: Final = 150
+"""An entry with keys only, or with a few attributes, when the design is not there to say: two pairs of keys."""
+_NAMES_BYTES: Final = 28
+_PRESENT: Final = 0.5
+"""The part of the items that has an optional field, or the value that a sparse index asks for, when nothing is known of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Units a second that a pattern takes of one place. ``index`` is None for the table itself; ``by`` is what the entity's entries
+    in the index are found by, which says more than a number."""
+
+    kind: Literal["read", "write"]
+    pattern: str
+    entity: str
+    table: str
+    index: str | None
+    units: Decimal
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Items of an entity in a table, or their entries in one of its indexes."""
+
+    entity: str
+    table: str
+    index: str | None
+    is_local: bool
+    entries: Decimal
+    entry_bytes: Decimal
+    by: str = ""
+
+    @property
+    def stored_bytes(self) -> Decimal:
+        return stored_bytes(self.entries, self.entry_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    uses: tuple[Use, ...]
+    kept: tuple[Kept, ...]
+
+
+def workload_of(plan: Plan, design: Design | None = None) -> Workload:
+    """The workload of a plan. The design is asked only if the plan has no demand, and may be a later or earlier one than the plan is
+    of: what it says of entities and write patterns that both have counts."""
+    return _Counting(plan, design).count()
+
+
+class _Counting:
+    def __init__(self, plan: Plan, design: Design | None) -> None:
+        self.plan = plan
+        self.demand = demand_of(design) if plan.demand is None and design is not None else plan.demand
+        self.entities = {each.name: each for each in plan.entities}
+
+    def count(self) -> Workload:
+        uses = [use for pattern in self.plan.patterns for use in self._pattern(pattern)]
+        return Workload(tuple(each for each in (*uses, *self._declared()) if each.units), tuple(self._kept()))
+
+    # -- requests
+
+    def _pattern(self, pattern: PatternPlan) -> Iterator[Use]:
+        rate = _exact(pattern.requests_per_second)
+        if pattern.kind == "read":
+            for step in pattern.steps:
+                entities = " + ".join(step.entities)
+                yield Use("read", pattern.name, entities, step.table, step.index, _exact(step.units) * rate)
+            return
+        changes = self._changes(pattern)
+        if changes is None:
+            yield from self._undeclared(pattern, rate)
+            return
+        for change in changes:
+            yield from self._writes(pattern.name, change, rate * _exact(change.times), pattern.transaction)
+
+    def _changes(self, pattern: PatternPlan) -> tuple[ChangeDemand, ...] | None:
+        """What the pattern changes, if that is known of the entities that the plan has."""
+        found = self.demand.pattern(pattern.name) if self.demand is not None else None
+        planned = [step.entities[0] for step in pattern.steps]
+        return found.changes if found is not None and [each.entity for each in found.changes] == planned else None
+
+    def _declared(self) -> Iterator[Use]:
+        """``Design(writes=...)``: creations that no pattern stands for."""
+        for entity in () if self.demand is None else self.demand.entities:
+            if entity.creates and entity.name in self.entities:
+                change = ChangeDemand("create", entity.name)
+                yield from self._writes(f"writes of {entity.name}", change, _exact(entity.creates), transactional=False)
+
+    def _writes(self, pattern: str, change: ChangeDemand, rate: Decimal, transactional: bool) -> Iterator[Use]:
+        entity = self.entities[change.entity]
+        size = _exact(entity.item_bytes)
+        units = write_units(size, transactional=transactional)
+        yield Use("write", pattern, entity.name, entity.table, None, units * rate)
+        for index in self._indexes(entity):
+            each = self._index_units(entity, index, change)
+            yield Use(
+                "write", pattern, entity.name, entity.table, index.name, each * rate, found_by(entity, index.name)
+            )
+
+    def _index_units(self, entity: EntityPlan, index: IndexPlan, change: ChangeDemand) -> Decimal:
+        size, changed = self._entry_bytes(entity, index), set(change.fields)
+        if change.kind == "create":
+            units = index_write_units(None, size)
+        elif change.kind == "delete":
+            units = index_write_units(size, None)
+        else:
+            seen = index.projection == "ALL" or bool(changed & set(index.included))
+            moved = bool(changed & _fields(entity, index.name))
+            units = index_write_units(size, size, key_changes=moved, changes=seen)
+        return units * self._presence(entity, index)
+
+    def _undeclared(self, pattern: PatternPlan, rate: Decimal) -> Iterator[Use]:
+        """A write pattern of which only the plan is known: its units, shared out over its steps."""
+        total = sum((_exact(step.units) for step in pattern.steps), Decimal(0))
+        for step in pattern.steps:
+            entity = self.entities[step.entities[0]]
+            times = _exact(pattern.units_per_call) / total if total else Decimal(0)
+            indexes = self._indexes(entity)
+            own = write_units(entity.item_bytes, transactional=pattern.transaction)
+            own = min(own, _exact(step.units)) if indexes else _exact(step.units)
+            yield Use("write", pattern.name, entity.name, step.table, None, own * times * rate)
+            rest = _exact(step.units) - own
+            for index in indexes:
+                units, by = rest / len(indexes) * times * rate, found_by(entity, index.name)
+                yield Use("write", pattern.name, entity.name, step.table, index.name, units, by)
+
+    # -- what is kept
+
+    def _kept(self) -> Iterator[Kept]:
+        for entity in self.plan.entities:
+            items = _exact(entity.items)
+            yield Kept(entity.name, entity.table, None, False, items, _exact(entity.item_bytes))
+            for index in self._indexes(entity):
+                entries = items * self._presence(entity, index)
+                size = self._entry_bytes(entity, index)
+                local, by = index.kind == "LSI", found_by(entity, index.name)
+                yield Kept(entity.name, entity.table, index.name, local, entries, size, by)
+
+    def _indexes(self, entity: EntityPlan) -> list[IndexPlan]:
+        return [index for index in self.plan.table(entity.table).indexes if entity.name in index.entities]
+
+    def _known(self, entity: EntityPlan) -> EntityDemand | None:
+        return None if self.demand is None else self.demand.entity(entity.name)
+
+    def _presence(self, entity: EntityPlan, index: IndexPlan) -> Decimal:
+        """The part of the items that has an entry: those with the constants the index asks for, and with every field of its key."""
+        tests = {test for key in entity.keys if key.index == index.name for test, _ in key.when}
+        constants = {name for test in tests for name in _holes(test)}
+        known = self._known(entity)
+        part = 1.0
+        for name in sorted(_fields(entity, index.name) | constants):
+            field = known.field(name) if known is not None else None
+            if name in constants:
+                part *= _PRESENT if field is None else 1 / field.values
+            elif field is not None and field.optional:
+                part *= _PRESENT
+        return _exact(part)
+
+    def _entry_bytes(self, entity: EntityPlan, index: IndexPlan) -> Decimal:
+        if index.projection == "ALL":
+            return _exact(entity.item_bytes)
+        known = self._known(entity)
+        if known is None:
+            return _exact(min(float(_KEYS_ONLY_BYTES), entity.item_bytes))
+        keyed = [each for each in known.fields if each.name in _fields(entity, index.name)]
+        if index.native:
+            size = sum(each.bytes for each in keyed)
+        else:
+            size = _NAMES_BYTES + sum(each.value_bytes + 1 for each in keyed)
+        size += KEYS_BYTES + sum(each.bytes for each in known.fields if each.name in index.included)
+        return _exact(min(size, entity.item_bytes))
+
+
+def _holes(template: Template) -> set[str]:
+    return {name for part in template.parts for name in _names(part)}
+
+
+def _names(part: Part) -> set[str]:
+    if part.kind == "shard":
+        return set()  # from the identity, which never changes
+    return {part.value} if part.kind == "field" else set()
+
+
+def _fields(entity: EntityPlan, index: str) -> set[str]:
+    """Every field that decides whether and where the index has an entry for the item."""
+    keys = [key for key in entity.keys if key.index == index]
+    return {name for key in keys for each in (key.template, *(test for test, _ in key.when)) for name in _holes(each)}
+
+
+def found_by(entity: EntityPlan, index: str) -> str:
+    """The fields of the key in their order, without the identity that only makes it unique."""
+    keys = [key for key in entity.keys if key.index == index]
+    constants = [part for key in keys for test, _ in key.when for part in test.parts]
+    parts = [*constants, *(part for key in keys for part in key.template.parts)]
+    names = list(dict.fromkeys(part.value for part in parts if part.kind == "field"))
+    telling = [name for at, name in enumerate(names) if at == 0 or name not in entity.identity]
+    return " + ".join(telling)
+
+
+def _exact(value: float | Decimal) -> Decimal:
+    return value if isinstance(value, Decimal) else Decimal(str(value))

@@ -1,0 +1,185 @@
+"""Encode and decode functions, generated per entity: straight between DynamoDB JSON and objects.
+
+For ``class Order(Entity): order_id: str; total: Decimal; note: str | None`` the generated code is about
+
+    def encode(o):
+        item = {}
+        v = o.order_id
+        item["order_id"] = {"S": v} if type(v) is str else e1(v)
+        v = o.total
+        item["total"] = {"N": str(v)} if type(v) is Decimal and v.is_finite() else e2(v)
+        v = o.note
+        if v is not None:
+            item["note"] = {"S": v} if type(v) is str else e3(v)
+        return item
+
+    def decode(item):
+        o = new(cls)
+        d = o.__dict__
+        v = item["order_id"]
+        d["order_id"] = v["S"]
+        ...
+        return o
+
+(``source`` writes the expressions). When either fails, a second, slow walk finds the field at fault, so that errors name entity, field
+and value. Classes that do something in ``__init__`` and models of other libraries are made by a call with all values (``Making``).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from stator.design.entities.codec_source import Source, attribute, default_of, is_plain
+from stator.design.entities.shapes import Shape
+from stator.design.entities.wire import REQUIRED, Decoder, Encoder, WrongValue, decoder, encoder, omits
+from stator.errors import ItemMismatch
+from stator.model.values import Item, Value
+
+if TYPE_CHECKING:
+    from stator.design.entities.entity import EntityInfo
+
+_FAULTS = (WrongValue, KeyError, ValueError, TypeError, ArithmeticError, AttributeError)
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """``encode_field`` and ``decode_field`` do single fields, for keys, conditions and updates."""
+
+    encode: Callable[[Any], Item]
+    decode: Callable[[Item], Any]
+    encode_field: dict[str, Encoder]
+    decode_field: dict[str, Decoder]
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """How objects are made from values by field name. ``absent`` says what a missing attribute stands for.
+
+    REQUIRED there means that it may not be missing, LEFT_OUT that ``make`` knows better.
+    """
+
+    make: Callable[[dict[str, Any]], Any]
+    absent: dict[str, Callable[[], Any]]
+
+
+def LEFT_OUT() -> Any:
+    raise AssertionError("a value that is left out is never asked for")
+
+
+def make_codec(entity: EntityInfo, making: Making | None = None) -> Codec:
+    shapes = {name: field.shape for name, field in entity.fields.items()}
+    encoders = {name: _named(entity, name, encoder(shape)) for name, shape in shapes.items()}
+    decoders = {name: decoder(shape) for name, shape in shapes.items()}
+    if making is None and not is_plain(entity.cls):
+        making = _by_init(entity.cls, shapes)
+    absent = making.absent if making else {name: default_of(entity.cls, name, shape) for name, shape in shapes.items()}
+    to_wire, from_wire = _make_encode(shapes), _make_decode(entity.cls, shapes, absent, making)
+
+    def encode(made: Any) -> Item:
+        try:
+            return to_wire(made)
+        except WrongValue:
+            for name, encode in encoders.items():
+                if not omits(shapes[name])(getattr(made, name)):
+                    encode(getattr(made, name))  # raises for the field at fault
+            raise
+
+    def decode(item: Item) -> Any:
+        try:
+            return from_wire(item)
+        except _FAULTS as error:
+            fault = _fault(entity, decoders, absent, item, error)
+            raise fault from (error if fault.field == "?" else None)
+
+    return Codec(encode, decode, encoders, _checked(entity, decoders))
+
+
+def _named(entity: EntityInfo, field: str, encode: Encoder) -> Encoder:
+    """An encoder whose errors say which field of which entity they are about."""
+
+    def named(value: Any) -> Value:
+        try:
+            return encode(value)
+        except WrongValue as error:
+            raise ItemMismatch(entity.name, field, error.wanted, error.value) from None
+
+    return named
+
+
+def _checked(entity: EntityInfo, decoders: dict[str, Decoder]) -> dict[str, Decoder]:
+    def checked(field: str, decode: Decoder) -> Decoder:
+        def run(value: Value) -> Any:
+            try:
+                return decode(value)
+            except _FAULTS as error:
+                raise _mismatch(entity, field, value, error) from None
+
+        return run
+
+    return {field: checked(field, decode) for field, decode in decoders.items()}
+
+
+def _mismatch(entity: EntityInfo, field: str, value: Any, error: Exception) -> ItemMismatch:
+    if isinstance(error, WrongValue):
+        return ItemMismatch(entity.name, field, error.wanted, error.value)
+    return ItemMismatch(entity.name, field, "the stored value does not fit the field's type", value)
+
+
+def _make_encode(shapes: dict[str, Shape]) -> Callable[[Any], Item]:
+    source = Source()
+    body = ["item = {}"]
+    for name, shape in shapes.items():
+        body += [f"v = {attribute('o', name)}", *source.put(name, shape)]
+    source.function("encode", "o", [*body, "return item"])
+    return source.compiled("encode")
+
+
+def _make_decode(
+    cls: type, shapes: dict[str, Shape], absent: dict[str, Callable[[], Any]], making: Making | None
+) -> Callable[[Item], Any]:
+    source = Source()
+    if making is None:
+        body = source.fill(source.bind("t", cls), shapes, absent)
+    else:
+        body = ["d = {}"]
+        for name, shape in shapes.items():
+            body += source.get(name, shape, absent[name], leave_out=absent[name] is LEFT_OUT)
+        body.append(f"return {source.bind('make', making.make)}(d)")
+    source.function("decode", "item", body)
+    return source.compiled("decode")
+
+
+def _by_init(cls: type, shapes: dict[str, Shape]) -> Making:
+    """Through ``__init__``, for classes that do something in it; what it does not take is set afterwards."""
+    takes = {field.name for field in dataclasses.fields(cls) if field.init}
+
+    def make(values: dict[str, Any]) -> Any:
+        made = cls(**{name: value for name, value in values.items() if name in takes})
+        for name in values.keys() - takes:
+            object.__setattr__(made, name, values[name])
+        return made
+
+    return Making(make, {name: default_of(cls, name, shape) for name, shape in shapes.items()})
+
+
+def _fault(
+    entity: EntityInfo,
+    decoders: dict[str, Decoder],
+    absent: dict[str, Callable[[], Any]],
+    item: Item,
+    error: Exception,
+) -> ItemMismatch:
+    """The slow walk: which field made decoding fail."""
+    for name, decode in decoders.items():
+        if name not in item:
+            if absent[name] is REQUIRED:
+                return ItemMismatch(entity.name, name, "the item has no such attribute", sorted(item))
+            continue
+        try:
+            decode(item[name])
+        except _FAULTS as problem:
+            return _mismatch(entity, name, item[name], problem)
+    return ItemMismatch(entity.name, "?", str(error), item)

@@ -1,0 +1,191 @@
+"""Entities: dataclasses whose classes know their fields.
+
+    class Order(Entity):
+        order_id: str = ident()
+        total: Decimal
+
+``Order(order_id="o1", total=Decimal(5))`` is a plain dataclass instance with native attribute access; ``Order.total`` on the class is a
+``FieldRef`` that builds conditions. PEP 681 tells type checkers all of it, without a plugin.
+
+What is derived from the annotations (shapes, codecs) is worked out on first use, not while the class is being made: annotations may name
+classes that come later in the module.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+from weakref import WeakKeyDictionary
+
+from stator.design.entities.conditions import FieldRef
+from stator.design.entities.markers import (
+    Marker,
+    counter,
+    created,
+    encrypted,
+    ident,
+    large,
+    marker_of,
+    ttl,
+    unique,
+    updated,
+    version,
+)
+from stator.design.entities.shapes import Maybe, Shape, as_epoch, field_shapes
+from stator.errors import DesignError
+
+if TYPE_CHECKING:
+    from stator.design.entities.codec import Codec
+
+KeyTemplate = tuple[str, str] | tuple[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Overrides:
+    """What was written by hand and the planner must keep."""
+
+    key: KeyTemplate | None = None
+    indexes: tuple[tuple[str, KeyTemplate], ...] = ()
+    name: str | None = None
+
+
+@dataclass_transform(
+    kw_only_default=True,
+    field_specifiers=(ident, unique, version, ttl, created, updated, counter, large, encrypted, dataclasses.field),
+)
+class Entity:
+    """A kind of item. Subclass it and annotate fields; every field is a keyword argument."""
+
+    __overrides__: ClassVar[Overrides] = Overrides()
+
+    def __init_subclass__(
+        cls,
+        *,
+        key: KeyTemplate | None = None,
+        index: dict[str, KeyTemplate] | None = None,
+        name: str | None = None,
+        **rest: Any,
+    ) -> None:
+        super().__init_subclass__(**rest)
+        cls.__overrides__ = Overrides(key, tuple((index or {}).items()), name)
+        _forget_inherited_references(cls)
+        dataclasses.dataclass(kw_only=True)(cls)
+        for field in dataclasses.fields(cls):  # type: ignore[arg-type]
+            setattr(cls, field.name, FieldRef(cls, (field.name,)))
+
+
+def _forget_inherited_references(cls: type) -> None:
+    """A field annotated again without a default must not take its parent's reference for one."""
+    for name in inspect.get_annotations(cls):
+        if name not in cls.__dict__ and isinstance(getattr(cls, name, None), FieldRef):
+            setattr(cls, name, dataclasses.field())
+
+
+@dataclass(frozen=True)
+class EntityField:
+    name: str
+    shape: Shape
+    marker: Marker | None
+    has_default: bool
+
+    @property
+    def role(self) -> str | None:
+        return None if self.marker is None else self.marker.role
+
+
+def stored_shape(shape: Shape, marker: Marker | None) -> Shape:
+    return as_epoch(shape) if marker is not None and marker.role == "ttl" else shape
+
+
+class EntityInfo:
+    """What is known about an entity class."""
+
+    def __init__(self, cls: type[Any]) -> None:
+        self.cls = cls
+
+    @cached_property
+    def name(self) -> str:
+        return self.overrides.name or self.cls.__name__
+
+    @property
+    def overrides(self) -> Overrides:
+        found = getattr(self.cls, "__overrides__", None)
+        return found if isinstance(found, Overrides) else Overrides()
+
+    @cached_property
+    def fields(self) -> dict[str, EntityField]:
+        markers = {field.name: marker_of(field) for field in dataclasses.fields(self.cls)}
+        fields = {
+            name: EntityField(name, stored_shape(shape, markers[name]), markers[name], has_default)
+            for name, shape, has_default in field_shapes(self.cls, self.cls.__name__)
+        }
+        check_roles(self.cls.__name__, fields)
+        return fields
+
+    @cached_property
+    def identity(self) -> tuple[str, ...]:
+        """The fields that tell one item from another, in the order they were declared."""
+        names = tuple(field.name for field in self.fields.values() if field.role == "ident")
+        if not names:
+            raise DesignError(
+                f"{self.name} has no identity",
+                hint=f"mark what identifies one {self.name} with ident(), as in `id: str = ident()`",
+            )
+        return names
+
+    @cached_property
+    def codec(self) -> Codec:
+        from stator.design.entities.codec import make_codec  # the codec needs this module's classes
+
+        return make_codec(self)
+
+    def default_maker(self, field: str) -> Callable[[], Any] | None:
+        """What makes the value of a field that is not given; None where one has to be."""
+        declared = next(each for each in dataclasses.fields(self.cls) if each.name == field)
+        if declared.default_factory is not dataclasses.MISSING:
+            return declared.default_factory
+        if declared.default is not dataclasses.MISSING:
+            return lambda: declared.default
+        return (lambda: None) if isinstance(self.fields[field].shape, Maybe) else None
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether its objects cannot be changed."""
+        return False
+
+    def replaced(self, made: Any, changes: Mapping[str, Any]) -> Any:
+        """A copy of an object with some fields changed."""
+        copied = copy.copy(made)
+        for name, value in changes.items():
+            setattr(copied, name, value)
+        return copied
+
+
+def check_roles(entity: str, fields: dict[str, EntityField]) -> None:
+    for role in ("version", "ttl", "created", "updated"):
+        marked = [field.name for field in fields.values() if field.role == role]
+        if len(marked) > 1:
+            raise DesignError(f"{entity} has {role}() on {' and '.join(marked)}", hint="keep one of them")
+
+
+def info(cls: type[Any]) -> EntityInfo:
+    """What is known about an entity class, worked out once."""
+    known = KNOWN.get(cls)
+    if known is None:
+        known = KNOWN[cls] = _made(cls)
+    return known
+
+
+KNOWN: WeakKeyDictionary[type[Any], EntityInfo] = WeakKeyDictionary()
+
+
+def _made(cls: Any) -> EntityInfo:
+    if not (isinstance(cls, type) and dataclasses.is_dataclass(cls)):
+        shown = getattr(cls, "__name__", repr(cls))
+        raise DesignError(f"{shown} is not an entity", hint=f"write `class {shown}(Entity): ...`")
+    return EntityInfo(cls)

@@ -1,0 +1,53 @@
+"""What one call of a pattern becomes: ``print(orders_of_user("u1").explain())``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stator.design.plan.plan import PatternPlan, Request
+from stator.errors import DesignError
+
+if TYPE_CHECKING:
+    from stator.design.design import Design
+    from stator.design.patterns.pattern import Question
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """``requests`` are as boto3 takes them; one as a rule, several where shards or tables have to be asked one by one."""
+
+    pattern: PatternPlan
+    requests: tuple[Request, ...]
+
+    def __str__(self) -> str:
+        pattern = self.pattern
+        where = f"{pattern.operation} on {pattern.index or pattern.table}"
+        lines = [
+            f"{pattern.name}: {where}",
+            f"  key      {pattern.key_condition or 'none: the whole table is read'}",
+            f"  costs    {pattern.units_per_call:g} read units a call, ${pattern.dollars_per_month:,.2f} a month",
+            f"  latency  {pattern.latency}",
+            *(f"  because  {reason}" for reason in pattern.reasons),
+            *(f"  beware   {warning}" for warning in pattern.warnings),
+        ]
+        for request in self.requests:
+            lines += ["  request", *(f"    {line}" for line in json.dumps(request, indent=2).splitlines())]
+        return "\n".join(lines)
+
+
+def explain(query: Question, design: Design | None) -> Explanation:
+    pattern = query.pattern
+    if pattern is None:
+        raise DesignError(
+            "only the query of an access pattern can be explained",
+            hint="put it into a function decorated with @read, and call that",
+        )
+    design = design or pattern.design
+    if design is None:
+        raise DesignError(
+            f"{pattern.name} is in no design yet", hint="put it into a Design, or pass one: explain(design)"
+        )
+    planned = design.plan().pattern(pattern.name)
+    return Explanation(planned, planned.requests(**query.arguments))

@@ -1,0 +1,191 @@
+"""Filters as DynamoDB reads them: conditions compiled to an expression with holes for the arguments of a pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from stator.design.entities.conditions import All, Any_, Comparison, Condition, FieldRef, Inverse
+from stator.design.entities.entity import EntityInfo
+from stator.design.entities.shapes import ListOf, MapOf, Maybe, Nested, SetOf, Shape
+from stator.design.patterns.pattern import Param
+from stator.design.plan import key_text as keys
+from stator.design.plan.templates import wire_value
+from stator.model.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class FilterValue:
+    """A value in a filter: the argument ``param`` in the form ``encoding``, or a ``constant`` known already."""
+
+    placeholder: str
+    param: str | None = None
+    encoding: str = "any"
+    constant: Value | None = None
+
+    def fill(self, arguments: Mapping[str, Any]) -> Value:
+        if self.param is None:
+            assert self.constant is not None
+            return self.constant
+        return wire_value(self.encoding, arguments[self.param])
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    expression: str
+    names: tuple[tuple[str, str], ...]
+    values: tuple[FilterValue, ...]
+
+    def __str__(self) -> str:
+        shown = self.expression
+        for placeholder, name in reversed(self.names):
+            shown = shown.replace(placeholder, name)
+        for value in reversed(self.values):
+            what = f":{value.param}" if value.param is not None else _literal(value.constant)
+            shown = shown.replace(value.placeholder, what)
+        return shown
+
+
+def _literal(value: Value | None) -> str:
+    [(_, content)] = (value or {"NULL": True}).items()
+    return repr(content)
+
+
+_OPERATORS = {"=": "=", "<>": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+
+
+class FilterWriter:
+    """Collects names and values while conditions are written down."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._values: list[FilterValue] = []
+        self._terms: list[str] = []
+
+    def add(self, condition: Condition, known: EntityInfo) -> None:
+        self._terms.append(self._write(condition, known))
+
+    def term(self, condition: Condition, known: EntityInfo) -> str:
+        """One condition written down, with placeholders that no other condition of this writer has for other things."""
+        return self._write(condition, known)
+
+    @property
+    def names(self) -> dict[str, str]:
+        return {placeholder: name for name, placeholder in self._names.items()}
+
+    @property
+    def values(self) -> dict[str, Value]:
+        """Those of conditions that have no parameters."""
+        return {value.placeholder: value.fill({}) for value in self._values}
+
+    def add_type(self, attribute: str, types: Iterable[str]) -> None:
+        """Only items of these entities."""
+        self._terms.append(self._is_type(attribute, sorted(types)))
+
+    def add_unless_other(self, attribute: str, type_: str, conditions: list[Condition], known: EntityInfo) -> None:
+        """Conditions that only items of one entity have to meet."""
+        written = " AND ".join(self._write(condition, known) for condition in conditions)
+        self._terms.append(f"({self._name(attribute)} <> {self._constant({'S': type_})} OR ({written}))")
+
+    def done(self) -> Filter | None:
+        if not self._terms:
+            return None
+        names = tuple((placeholder, name) for name, placeholder in self._names.items())
+        return Filter(" AND ".join(self._terms), names, tuple(self._values))
+
+    # -- one condition
+
+    def _write(self, condition: Condition, known: EntityInfo) -> str:
+        match condition:
+            case All(operands):
+                return "(" + " AND ".join(self._write(each, known) for each in operands) + ")"
+            case Any_(operands):
+                return "(" + " OR ".join(self._write(each, known) for each in operands) + ")"
+            case Inverse(operand):
+                return f"(NOT {self._write(operand, known)})"
+            case Comparison():
+                return self._compare(condition, known)
+        raise AssertionError(condition)
+
+    def _compare(self, test: Comparison, known: EntityInfo) -> str:
+        path = self._path(test.field)
+        shape = shape_at(known, test.field)
+        if test.operator in ("=", "<>") and test.values[0] is None:
+            return f"attribute_{'not_exists' if test.operator == '=' else 'exists'}({path})"
+        if test.operator == "contains":
+            shape = _element(shape)
+        values = [self._value(value, shape) for value in test.values]
+        match test.operator:
+            case "exists" | "not_exists":
+                return f"attribute_{test.operator}({path})"
+            case "begins_with" | "contains":
+                return f"{test.operator}({path}, {values[0]})"
+            case "between":
+                return f"{path} BETWEEN {values[0]} AND {values[1]}"
+            case "in":
+                return f"{path} IN ({', '.join(values)})"
+        return f"{path} {_OPERATORS[test.operator]} {values[0]}"
+
+    def _is_type(self, attribute: str, types: list[str]) -> str:
+        values = [self._constant({"S": each}) for each in types]
+        name = self._name(attribute)
+        return f"{name} = {values[0]}" if len(values) == 1 else f"{name} IN ({', '.join(values)})"
+
+    # -- names and values
+
+    def _path(self, field: FieldRef) -> str:
+        written = ""
+        for step in field.path:
+            written += f"[{step}]" if isinstance(step, int) else ("." if written else "") + self._name(step)
+        return written
+
+    def _name(self, name: str) -> str:
+        return self._names.setdefault(name, f"#f{len(self._names)}")
+
+    def _constant(self, value: Value) -> str:
+        self._values.append(FilterValue(f":f{len(self._values)}", constant=value))
+        return self._values[-1].placeholder
+
+    def _value(self, value: Any, shape: Shape | None) -> str:
+        if isinstance(value, FieldRef):
+            return self._path(value)
+        encoding = keys.encoding_of(shape) if shape is not None else None
+        name = encoding.name if encoding is not None else "any"
+        if isinstance(value, Param):
+            self._values.append(FilterValue(f":f{len(self._values)}", param=value.name, encoding=name))
+            return self._values[-1].placeholder
+        return self._constant(wire_value(name, value))
+
+
+def shape_at(known: EntityInfo, field: FieldRef) -> Shape | None:
+    """The shape of what a reference points at, where it can be told."""
+    declared = known.fields.get(field.name)
+    shape = declared.shape if declared is not None else None
+    for step in field.path[1:]:
+        shape = _inside(shape, step)
+    return shape
+
+
+def _inside(shape: Shape | None, step: str | int) -> Shape | None:
+    match shape:
+        case Maybe(inner):
+            return _inside(inner, step)
+        case Nested(_, fields):
+            return next((inner for name, inner, _ in fields if name == step), None)
+        case MapOf(values):
+            return values
+        case ListOf(elements):
+            return elements[0]
+    return None
+
+
+def _element(shape: Shape | None) -> Shape | None:
+    match shape:
+        case Maybe(inner):
+            return _element(inner)
+        case ListOf(elements):
+            return elements[0]
+        case SetOf(element):
+            return element
+    return shape

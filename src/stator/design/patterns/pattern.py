@@ -1,0 +1,414 @@
+"""Access patterns: typed functions that say what is asked, traced once with symbolic arguments.
+
+    @read(rps=120, returns=25)
+    def orders_of_user(user_id: str) -> Query[Order]:
+        return find(Order).where(Order.user_id == user_id).newest_first(Order.placed_at)
+
+Called with values, a pattern gives a ``Query`` to be run. Traced, it is called once with a ``Param`` in place of each argument, and the
+query it gives then is the pattern's shape: which fields are compared with which parameter, in what order, with what limit. The planner
+works on shapes. A pattern must therefore say the same whatever its arguments are; branching on one is refused.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Self, TypeVar, cast, overload
+
+from stator.design.entities.conditions import All, Comparison, Condition, FieldRef, as_condition
+from stator.design.entities.entity import info
+from stator.design.patterns.annotations import argument_types, used_names
+from stator.errors import DesignError
+
+if TYPE_CHECKING:
+    from stator.design.design import Design
+    from stator.design.patterns.explanation import Explanation
+
+P = ParamSpec("P")
+Q = TypeVar("Q", covariant=True)
+E = TypeVar("E")
+A = TypeVar("A")
+B = TypeVar("B")
+C = TypeVar("C")
+D = TypeVar("D")
+
+
+class Param:
+    """An argument of a pattern while it is traced."""
+
+    def __init__(self, name: str, annotation: Any) -> None:
+        self.name = name
+        self.annotation = annotation
+
+    def __repr__(self) -> str:
+        return f":{self.name}"
+
+    def __bool__(self) -> bool:
+        raise DesignError(
+            f"an access pattern cannot depend on the value of {self.name!r}",
+            hint="declare two patterns, one for each case",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What a query asks, of one entity or of several together. Immutable: each step gives a new one."""
+
+    targets: tuple[type[Any], ...]
+    tests: tuple[Comparison, ...] = ()
+    filters: tuple[Condition, ...] = ()
+    order: FieldRef | None = None
+    descending: bool = False
+    by_time: bool = False
+    """In the order of time, with no field named to tell it by."""
+    limit: int | None = None
+    is_count: bool = False
+
+    def where(self, conditions: tuple[Any, ...]) -> Ask:
+        """Plain comparisons of a field become tests that keys may serve; anything else is a filter."""
+        tests, filters = list(self.tests), list(self.filters)
+        for given in conditions:
+            condition = as_condition(given)
+            for part in condition.operands if isinstance(condition, All) else (condition,):
+                self._check(part)
+                (tests if isinstance(part, Comparison) and _indexable(part) else filters).append(cast("Any", part))
+        return replace(self, tests=tuple(tests), filters=tuple(filters))
+
+    def filtered(self, conditions: tuple[Any, ...]) -> Ask:
+        for condition in conditions:
+            self._check(as_condition(condition))
+        return replace(self, filters=(*self.filters, *map(as_condition, conditions)))
+
+    def ordered(self, field: Any, descending: bool) -> Ask:
+        if field is not None and not isinstance(field, FieldRef):
+            raise DesignError(f"{field!r} is not a field", hint="order by a field of the entity, as in Order.placed_at")
+        return replace(self, order=field, descending=descending, by_time=field is None)
+
+    def limited(self, count: int) -> Ask:
+        if not isinstance(count, Param) and count < 1:
+            raise DesignError(f"a limit of {count} returns nothing", hint="give a limit of 1 or more")
+        return replace(self, limit=count)
+
+    def _check(self, condition: Condition) -> None:
+        for reference in references(condition):
+            if not any(issubclass(target, reference.owner) for target in self.targets):
+                names = " and ".join(target.__name__ for target in self.targets)
+                raise DesignError(f"{reference!r} is not a field of {names}", hint="compare fields of what is found")
+
+
+_INDEXABLE = frozenset({"=", "<", "<=", ">", ">=", "between", "begins_with", "in"})
+
+
+def _indexable(test: Comparison) -> bool:
+    return test.operator in _INDEXABLE and len(test.field.path) == 1
+
+
+def references(condition: Any) -> list[FieldRef]:
+    """Every field a condition looks at."""
+    if isinstance(condition, Comparison):
+        return [condition.field, *(value for value in condition.values if isinstance(value, FieldRef))]
+    operands = getattr(condition, "operands", None) or (condition.operand,)
+    return [reference for operand in operands for reference in references(operand)]
+
+
+class Question:
+    """What a pattern gives when it is called: what is asked, by which pattern, with which arguments."""
+
+    __slots__ = ("ask", "given", "pattern")
+
+    def __init__(self, ask: Ask, pattern: Pattern[..., Any] | None = None) -> None:
+        self.ask = ask
+        self.pattern = pattern
+        self.given: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What the pattern was called with, by name, defaults included."""
+        if self.pattern is None:
+            return {}
+        bound = inspect.signature(self.pattern.function).bind(*self.given[0], **self.given[1])
+        bound.apply_defaults()
+        return dict(bound.arguments)
+
+    def _asked(self, ask: Ask) -> Ask:
+        """A change of what is asked, which has to happen inside the pattern: outside it is planned already."""
+        if self.pattern is not None:
+            raise DesignError(
+                f"what {self.pattern.name} asks cannot be changed by its caller",
+                hint="give a limit to db.fetch(..., limit=5) or db.page(..., limit=5); for anything else, write another pattern",
+            )
+        return ask
+
+    def explain(self, design: Design | None = None) -> Explanation:
+        """The exact request, the index, the cost and the reasons. Without one, the design the pattern was last put into."""
+        from stator.design.patterns.explanation import explain  # it needs the planner, which needs this module
+
+        return explain(self, design)
+
+
+class Query(Question, Generic[E]):
+    """A question about one entity. Each method gives a new query."""
+
+    __slots__ = ()
+
+    def where(self, *conditions: Condition | bool) -> Query[E]:
+        """All of these hold. Comparisons of plain fields may be served by keys; others filter."""
+        return Query(self._asked(self.ask.where(conditions)))
+
+    def filter(self, *conditions: Condition | bool) -> Query[E]:
+        """All of these hold, too, checked on what the keys found: what is read is paid for."""
+        return Query(self._asked(self.ask.filtered(conditions)))
+
+    def newest_first(self, by: Any = None) -> Query[E]:
+        return Query(self._asked(self.ask.ordered(by, descending=True)))
+
+    def oldest_first(self, by: Any = None) -> Query[E]:
+        return Query(self._asked(self.ask.ordered(by, descending=False)))
+
+    def order_by(self, field: Any, *, descending: bool = False) -> Query[E]:
+        return Query(self._asked(self.ask.ordered(field, descending)))
+
+    def limit(self, count: int) -> Query[E]:
+        return Query(self._asked(self.ask.limited(count)))
+
+    def count(self) -> Count[E]:
+        """How many there are, instead of which."""
+        return Count(self._asked(replace(self.ask, is_count=True)))
+
+
+class Count(Question, Generic[E]):
+    __slots__ = ()
+
+
+class _Bundle(Question):
+    """Several entities asked for in one query. Each method gives a new one."""
+
+    __slots__ = ()
+
+    def where(self, *conditions: Condition | bool) -> Self:
+        return type(self)(self._asked(self.ask.where(conditions)))
+
+    def newest_first(self, by: Any = None) -> Self:
+        return type(self)(self._asked(self.ask.ordered(by, descending=True)))
+
+    def oldest_first(self, by: Any = None) -> Self:
+        return type(self)(self._asked(self.ask.ordered(by, descending=False)))
+
+    def limit(self, count: int) -> Self:
+        return type(self)(self._asked(self.ask.limited(count)))
+
+
+class Bundle2(_Bundle, Generic[A, B]):
+    __slots__ = ()
+
+
+class Bundle3(_Bundle, Generic[A, B, C]):
+    __slots__ = ()
+
+
+class Bundle4(_Bundle, Generic[A, B, C, D]):
+    __slots__ = ()
+
+
+class BundleMany(_Bundle):
+    """Five entities and more: what it finds has no type of its own."""
+
+    __slots__ = ()
+
+
+def find(entity: type[E]) -> Query[E]:
+    """Start a query for items of one entity."""
+    info(entity)
+    return Query(Ask((entity,)))
+
+
+@overload
+def together(a: type[A], b: type[B], /) -> Bundle2[A, B]: ...
+@overload
+def together(a: type[A], b: type[B], c: type[C], /) -> Bundle3[A, B, C]: ...
+@overload
+def together(a: type[A], b: type[B], c: type[C], d: type[D], /) -> Bundle4[A, B, C, D]: ...
+@overload
+def together(
+    a: type[Any], b: type[Any], c: type[Any], d: type[Any], e: type[Any], /, *more: type[Any]
+) -> BundleMany: ...
+def together(*entities: type[Any]) -> Any:
+    """Start one query that returns items of several entities, which must share a partition."""
+    if len(entities) < 2 or len(set(entities)) != len(entities):
+        raise DesignError("together() takes two or more different entities", hint="use find() for one")
+    for entity in entities:
+        info(entity)
+    kinds: dict[int, type[_Bundle]] = {2: Bundle2, 3: Bundle3, 4: Bundle4}
+    return kinds.get(len(entities), BundleMany)(Ask(tuple(entities)))
+
+
+# --- declaring patterns -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """How often a pattern is asked, how much it returns, and how fresh and quick the answer must be."""
+
+    rps: float = 1.0
+    returns: float | None = None
+    consistent: bool = False
+    within_ms: float | None = None
+    allow_scan: bool = False
+
+
+class Pattern(Generic[P, Q]):
+    """A declared access pattern. Calling it makes the query; ``trace`` gives its shape."""
+
+    def __init__(self, function: Callable[P, Q], traffic: Traffic, around: Mapping[str, Any] | None = None) -> None:
+        """``around`` are names that annotations may use beside those of the function's module: those of the function it is local to."""
+        self.function = function
+        self.traffic = traffic
+        self._around = around or {}
+        self.__name__ = function.__name__
+        self.__doc__ = function.__doc__
+        self._traced: Ask | None = None
+        self.design: Design | None = None
+        """The design it was last put into."""
+
+    @property
+    def name(self) -> str:
+        return self.__name__
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Q:
+        query = self.function(*args, **kwargs)
+        if isinstance(query, Question):
+            query.pattern = self
+            query.given = (args, kwargs)
+        return query
+
+    def __repr__(self) -> str:
+        return f"<access pattern {self.name}>"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The names of the arguments with their annotations."""
+        try:
+            hints = argument_types(self.function, self._around)
+        except NameError as error:
+            raise DesignError(
+                f"{self.where}: {self.name} has an argument whose type cannot be found: {error}",
+                hint="define the type above the pattern, best at the top level of its module",
+            ) from None
+        return {name: hints.get(name, Any) for name in inspect.signature(self.function).parameters}
+
+    @property
+    def where(self) -> str:
+        """File and line, for messages."""
+        code = self.function.__code__
+        return f"{code.co_filename}:{code.co_firstlineno}"
+
+    def trace(self) -> Ask:
+        if self._traced is None:
+            self._traced = self._trace()
+        return self._traced
+
+    def _trace(self) -> Ask:
+        arguments = {name: Param(name, hint) for name, hint in self.parameters.items()}
+        try:
+            query = cast("Callable[..., Any]", self.function)(**arguments)
+        except DesignError as error:
+            raise DesignError(f"{self.where}: {self.name}: {error.message}", hint=error.hint) from None
+        except Exception as error:
+            raise DesignError(
+                f"{self.where}: {self.name} does more with its arguments than compare them: {error}",
+                hint="an access pattern only compares fields with its arguments; compute values before calling it",
+            ) from error
+        if not isinstance(query, Question):
+            raise DesignError(
+                f"{self.where}: {self.name} returns {type(query).__name__}, not a query",
+                hint="return find(...).where(...) or together(...).where(...)",
+            )
+        return query.ask
+
+
+def read(
+    *,
+    rps: float = 1.0,
+    returns: float | None = None,
+    consistent: bool = False,
+    within: float | None = None,
+    allow_scan: bool = False,
+) -> Callable[[Callable[P, Q]], Pattern[P, Q]]:
+    """Declare a read: ``rps`` times a second, ``returns`` items as a rule, answered ``within`` milliseconds."""
+    if rps < 0 or (returns is not None and returns <= 0):
+        raise DesignError(
+            "rps cannot be negative and returns must be positive", hint="estimate; exactness is not needed"
+        )
+    traffic = Traffic(rps, returns, consistent, within, allow_scan)
+    frame = inspect.currentframe()
+    caller = frame.f_back if frame is not None else None
+    return lambda function: Pattern(function, traffic, used_names(function, caller))
+
+
+# --- writes -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a write does to items of one entity: ``times`` of them each time, changing ``fields`` when it updates."""
+
+    kind: Literal["create", "update", "delete"]
+    entity: type[Any]
+    fields: tuple[str, ...] = ()
+    times: float = 1.0
+
+
+def creates(entity: type[Any], times: float = 1.0) -> Change:
+    return Change("create", entity, times=times)
+
+
+def deletes(entity: type[Any], times: float = 1.0) -> Change:
+    return Change("delete", entity, times=times)
+
+
+def updates(*fields: Any, times: float = 1.0) -> Change:
+    """``updates(Order.status)``: the fields that change; all of one entity."""
+    owners = {field.owner for field in fields if isinstance(field, FieldRef)}
+    if len(owners) != 1 or not all(isinstance(field, FieldRef) for field in fields):
+        raise DesignError("updates() takes fields of one entity", hint="as in updates(Order.status, Order.total)")
+    return Change("update", owners.pop(), tuple(field.name for field in fields), times)
+
+
+class WritePattern:
+    """A declared write. Several changes are one transaction."""
+
+    def __init__(self, function: Callable[[], Any], rps: float) -> None:
+        self.function = function
+        self.rps = rps
+        self.__name__ = function.__name__
+        self.__doc__ = function.__doc__
+
+    @property
+    def name(self) -> str:
+        return self.__name__
+
+    def __repr__(self) -> str:
+        return f"<write pattern {self.name}>"
+
+    @property
+    def where(self) -> str:
+        code = self.function.__code__
+        return f"{code.co_filename}:{code.co_firstlineno}"
+
+    def trace(self) -> tuple[Change, ...]:
+        made = self.function()
+        changes = (made,) if isinstance(made, Change) else tuple(made or ())
+        if not changes or not all(isinstance(change, Change) for change in changes):
+            raise DesignError(
+                f"{self.where}: {self.name} does not say what it changes",
+                hint="return creates(Order), updates(Order.status), deletes(Order), or a tuple of these",
+            )
+        return changes
+
+
+def write(*, rps: float = 1.0) -> Callable[[Callable[[], Any]], WritePattern]:
+    """Declare a write that happens ``rps`` times a second."""
+    if rps < 0:
+        raise DesignError("rps cannot be negative", hint="estimate; exactness is not needed")
+    return lambda function: WritePattern(function, rps)

@@ -1,0 +1,119 @@
+"""How a real table differs from its plan: what DescribeTable says against what the plan wants.
+
+Pure: it is given the descriptions. Each difference says what there is, what the plan wants, and whether one can simply be brought to the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from stator.design.plan.plan import IndexPlan, Plan, TablePlan
+
+Severity = Literal["missing", "different", "extra"]
+Description = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """``where`` is a table, or a table and its index; ``remedy`` what to do about it."""
+
+    severity: Severity
+    where: str
+    message: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}; {self.remedy}"
+
+
+def drift(
+    plan: Plan, described: Mapping[str, Description | None], beside: Iterable[TablePlan] = ()
+) -> list[Difference]:
+    """Differences of all tables of a plan, and of those ``beside`` it, by the names they have there. None: there is no such table."""
+    return [each for table in (*plan.tables, *beside) for each in table_drift(table, described.get(table.name))]
+
+
+def table_drift(table: TablePlan, found: Description | None) -> list[Difference]:
+    if found is None:
+        return [Difference("missing", table.name, "there is no such table", "create it")]
+    return [*_key_drift(table, found), *_index_drift(table, found), *_type_drift(table, found)]
+
+
+def _key_drift(table: TablePlan, found: Description) -> list[Difference]:
+    wanted = _shown_key((table.partition,), (table.sort,) if table.sort else ())
+    there = _described_key(found["KeySchema"])
+    if wanted == there:
+        return []
+    message = f"its key is {there}, and the design wants {wanted}"
+    return [Difference("different", table.name, message, "a table's key cannot be changed: move to a new table")]
+
+
+def _type_drift(table: TablePlan, found: Description) -> list[Difference]:
+    there = {each["AttributeName"]: each["AttributeType"] for each in found["AttributeDefinitions"]}
+    return [
+        Difference(
+            "different",
+            table.name,
+            f"the key attribute {name} has type {there[name]}, and the design wants {kind}",
+            "the type of a key cannot be changed: move to a new table, or make the index anew under another name",
+        )
+        for name, kind in table.attributes
+        if name in there and there[name] != kind
+    ]
+
+
+def _index_drift(table: TablePlan, found: Description) -> list[Difference]:
+    there: dict[str, tuple[str, Description]] = {}
+    for kind, member in (("GSI", "GlobalSecondaryIndexes"), ("LSI", "LocalSecondaryIndexes")):
+        there |= {each["IndexName"]: (kind, each) for each in found.get(member) or ()}
+    wanted = {index.name: index for index in table.indexes}
+    differences: list[Difference] = []
+    for name, index in sorted(wanted.items()):
+        if name in there:
+            differences += _one_index(table.name, index, *there[name])
+        else:
+            remedy = "add it: UpdateTable fills it from the items that have its key"
+            if index.kind == "LSI":
+                remedy = "a local index is made with its table: move to a new table"
+            where = f"{table.name}/{name}"
+            differences.append(Difference("missing", where, f"there is no such {index.kind}", remedy))
+    for name in sorted(there.keys() - wanted.keys()):
+        remedy = "remove it if nothing else reads it: each write to it is paid for"
+        differences.append(Difference("extra", f"{table.name}/{name}", "the design has no such index", remedy))
+    return differences
+
+
+def _one_index(table: str, index: IndexPlan, kind: str, found: Description) -> list[Difference]:
+    where, anew = f"{table}/{index.name}", "an index cannot be changed: add it under another name, then remove this one"
+    differences: list[Difference] = []
+    if kind != index.kind:
+        differences.append(Difference("different", where, f"it is a {kind}, and the design wants a {index.kind}", anew))
+    wanted, there = _shown_key(index.partition, index.sort), _described_key(found["KeySchema"])
+    if wanted != there:
+        differences.append(Difference("different", where, f"its key is {there}, and the design wants {wanted}", anew))
+    projection = found.get("Projection", {})
+    shown = _shown_projection(projection.get("ProjectionType", "ALL"), projection.get("NonKeyAttributes") or ())
+    desired = _shown_projection(index.projection, index.included)
+    if shown != desired:
+        differences.append(Difference("different", where, f"it projects {shown}, and the design wants {desired}", anew))
+    status = found.get("IndexStatus", "ACTIVE")
+    if status != "ACTIVE":
+        differences.append(Difference("different", where, f"it is {status}", "wait until it is ACTIVE"))
+    return differences
+
+
+def _shown_key(partition: tuple[str, ...], sort: tuple[str, ...]) -> str:
+    return " + ".join(partition) + (f" / {' + '.join(sort)}" if sort else "")
+
+
+def _described_key(schema: list[Mapping[str, str]]) -> str:
+    parts = {
+        kind: tuple(each["AttributeName"] for each in schema if each["KeyType"] == kind) for kind in ("HASH", "RANGE")
+    }
+    return _shown_key(parts["HASH"], parts["RANGE"])
+
+
+def _shown_projection(kind: str, included: Any) -> str:
+    return f"{kind} ({', '.join(sorted(included))})" if kind == "INCLUDE" else kind

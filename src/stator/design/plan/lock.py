@@ -1,0 +1,346 @@
+"""The lock file: the plan that tables were made by, which people commit beside their design.
+
+Keys cannot be changed once there is data under them, so what the planner chose is frozen in ``<name>.design.json``. ``compare`` tells
+what a new plan means for data written under the old one:
+
+| class | what it means | example |
+|---|---|---|
+| ``safe`` | deploy it; DynamoDB or nobody has anything to do | a new entity, a new pattern, an index on attributes that items have |
+| ``backfill`` | items must be rewritten, or an index made anew, before it is read | an entity gets ``GSI2PK``, a projection changes |
+| ``orphans`` | items would stay under keys that nobody computes any more | another base key, another table, an entity that is gone |
+
+The functions with a path are the only ones of the design layer that touch the disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from stator.design.plan.plan import EntityPlan, IndexPlan, KeyAttribute, PatternPlan, Plan, TablePlan
+from stator.errors import ConfigurationError, DesignError
+
+Risk = Literal["safe", "backfill", "orphans"]
+_RISKS: tuple[Risk, ...] = ("orphans", "backfill", "safe")
+# What is rounded in a plan is not a change.
+_NOTICEABLE = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class LockChange:
+    """One difference: what it does to existing data, what it is about, what is different, what to do."""
+
+    risk: Risk
+    subject: str
+    what: str
+    do: str
+
+    def __str__(self) -> str:
+        return f"{self.risk}: {self.subject}: {self.what}; {self.do}"
+
+
+# --- the file -----------------------------------------------------------------------------------------------
+
+
+def lock_path(name: str, folder: Path) -> Path:
+    return folder / f"{name}.design.json"
+
+
+def read_lock(path: Path) -> Plan | None:
+    """The frozen plan; None where there is no file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path} cannot be read: {error}", hint="restore it from version control") from None
+    try:
+        return Plan.from_json(text)
+    except DesignError as error:
+        raise ConfigurationError(f"{path}: {error.message}", hint=error.hint) from None
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        hint = "restore it from version control; after a merge, take one side and write it again: stator plan --write"
+        raise ConfigurationError(f"{path} is not a plan: {error}", hint=hint) from None
+
+
+def write_lock(path: Path, plan: Plan) -> bool:
+    """Freeze a plan, whole or not at all. False when the file said the same already."""
+    text = plan.to_json()
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        if path.read_text(encoding="utf-8") == text:
+            return False
+    try:
+        _replace(path, text)
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be written: {error.strerror or error}") from None
+    return True
+
+
+def _replace(path: Path, text: str) -> None:
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        mode = path.stat().st_mode if path.exists() else 0o644  # a temporary file is for its owner only
+        Path(beside).chmod(mode & 0o777)
+        Path(beside).replace(path)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
+
+
+# --- the difference -----------------------------------------------------------------------------------------
+
+
+def compare(old: Plan, new: Plan) -> list[LockChange]:
+    """Every difference that matters to data or code, the gravest first. Words and rounding do not."""
+    found = [*_tables(old, new), *_entities(old, new), *_patterns(old, new)]
+    if not found and _estimates_differ(old, new):
+        before, after = old.dollars_per_month, new.dollars_per_month
+        found = [
+            LockChange(
+                "safe",
+                f"design {new.name}",
+                f"the estimates changed, from ${before:,.2f} to ${after:,.2f} a month",
+                "write the lock again",
+            )
+        ]
+    return sorted(found, key=lambda change: (_RISKS.index(change.risk), change.subject, change.what))
+
+
+def _estimates_differ(old: Plan, new: Plan) -> bool:
+    if abs(old.dollars_per_month - new.dollars_per_month) > _NOTICEABLE:
+        return True
+    if old.demand is not None and old.demand != new.demand:
+        return True
+    items = {each.name: (each.items, each.item_bytes) for each in old.entities}
+    rates = {each.name: each.requests_per_second for each in old.patterns}
+    return items != {each.name: (each.items, each.item_bytes) for each in new.entities} or rates != {
+        each.name: each.requests_per_second for each in new.patterns
+    }
+
+
+# --- tables and indexes
+
+
+def _tables(old: Plan, new: Plan) -> Iterator[LockChange]:
+    before = {table.name: table for table in old.tables}
+    after = {table.name: table for table in new.tables}
+    for name in sorted({*before, *after}):
+        if name not in before:
+            yield LockChange("safe", f"table {name}", "is new", "create it before the code that uses it is deployed")
+        elif name not in after:
+            yield LockChange(
+                "orphans",
+                f"table {name}",
+                "is not in the design any more",
+                "copy its items to where they belong now, then delete it",
+            )
+        else:
+            yield from _table(before[name], after[name])
+
+
+def _table(old: TablePlan, new: TablePlan) -> Iterator[LockChange]:
+    if _schema(old) != _schema(new):
+        yield LockChange(
+            "orphans",
+            f"table {new.name}",
+            f"its key was {_shown(_schema(old))} and would be {_shown(_schema(new))}",
+            "a table's key is for life: make a new table and copy the items, or keep the key with key= and names=",
+        )
+    before = {index.name: index for index in old.indexes}
+    after = {index.name: index for index in new.indexes}
+    for name in sorted({*before, *after}):
+        subject = f"index {name} of {new.name}"
+        if name not in before:
+            yield _new_index(after[name], subject)
+        elif name not in after:
+            yield _dropped_index(before[name], subject)
+        else:
+            yield from _index(before[name], after[name], old, new, subject)
+
+
+def _schema(table: TablePlan) -> list[tuple[str, str]]:
+    kinds = dict(table.attributes)
+    return [(name, kinds.get(name, "S")) for name in (table.partition, table.sort) if name is not None]
+
+
+def _shown(schema: list[tuple[str, str]]) -> str:
+    return ", ".join(f"{name} ({kind})" for name, kind in schema)
+
+
+def _new_index(index: IndexPlan, subject: str) -> LockChange:
+    if index.kind == "LSI":
+        return LockChange(
+            "orphans",
+            subject,
+            "is a new local index, which can only be made together with its table",
+            "make a new table and copy the items, or drop consistent=True so that a global index will do",
+        )
+    return LockChange(
+        "safe", subject, "is new", "create it and wait until it is ACTIVE before the code that reads it is deployed"
+    )
+
+
+def _dropped_index(index: IndexPlan, subject: str) -> LockChange:
+    if index.kind == "LSI":
+        do = "a local index cannot be dropped: it stays, and is paid for, until the table is made anew"
+    else:
+        do = "drop it once no deployed code reads it"
+    return LockChange("safe", subject, "is not needed any more", do)
+
+
+def _index(
+    old: IndexPlan, new: IndexPlan, old_table: TablePlan, new_table: TablePlan, subject: str
+) -> Iterator[LockChange]:
+    again = "an index cannot be changed: make it under another name with names=, read that, then drop the old one"
+    risk: Risk = "orphans" if "LSI" in (old.kind, new.kind) else "backfill"
+    if risk == "orphans":
+        again = "a local index can only be made together with its table: make a new table and copy the items"
+    before, after = _index_schema(old, old_table), _index_schema(new, new_table)
+    if (old.kind, before) != (new.kind, after):
+        what = f"its key was {_shown(before)} and would be {_shown(after)}"
+        yield LockChange(risk, subject, what, again)
+    elif (old.projection, old.included) != (new.projection, new.included):
+        yield LockChange(risk, subject, f"its projection was {_projection(old)} and would be {_projection(new)}", again)
+
+
+def _index_schema(index: IndexPlan, table: TablePlan) -> list[tuple[str, str]]:
+    kinds = dict(table.attributes)
+    roles = [(name, "HASH") for name in index.partition] + [(name, "RANGE") for name in index.sort]
+    return [(name, f"{role} {kinds.get(name, 'S')}") for name, role in roles]
+
+
+def _projection(index: IndexPlan) -> str:
+    return f"{index.projection} {', '.join(index.included)}".strip()
+
+
+# --- entities
+
+
+def _entities(old: Plan, new: Plan) -> Iterator[LockChange]:
+    before = {entity.name: entity for entity in old.entities}
+    after = {entity.name: entity for entity in new.entities}
+    for name in sorted({*before, *after}):
+        if name not in before:
+            yield LockChange("safe", f"entity {name}", "is new", "deploy it")
+        elif name not in after:
+            yield LockChange(
+                "orphans",
+                f"entity {name}",
+                "is not in the design any more",
+                f"delete its items from {before[name].table}, or copy them; if it was renamed, keep its name: "
+                f'class ...(Entity, name="{name}")',
+            )
+        else:
+            table = new.table(after[name].table)
+            yield from _entity(before[name], after[name], {index.name for index in table.indexes})
+
+
+def _entity(old: EntityPlan, new: EntityPlan, indexes: set[str]) -> Iterator[LockChange]:
+    subject = f"entity {new.name}"
+    if old.table != new.table:
+        do = "copy its items to the new table before the code is deployed"
+        yield LockChange("orphans", subject, f"moves from table {old.table} to {new.table}", do)
+        return  # whoever copies the items writes them anew
+    before, after = _keys(old, None), _keys(new, None)
+    if before != after:
+        yield LockChange(
+            "orphans",
+            subject,
+            f"its key was {_written(before)} and would be {_written(after)}",
+            f"keep the old key with `class {new.name}(Entity, key={_override(before)})`, or copy every item to its new key",
+        )
+    if old.discriminator != new.discriminator and new.discriminator is not None:
+        yield LockChange(
+            "backfill", subject, f"items carry {new.discriminator} now", "write it on the items that are there"
+        )
+    yield from _index_keys(old, new, indexes, subject)
+
+
+def _index_keys(old: EntityPlan, new: EntityPlan, indexes: set[str], subject: str) -> Iterator[LockChange]:
+    """``indexes`` are those there are now: what was written for one that is gone is of no interest."""
+    for index in sorted(indexes):
+        before, after = _keys(old, index), _keys(new, index)
+        if before == after or (after and all(key.template.native for key in after.values())):
+            continue  # the items have these attributes: DynamoDB fills the index
+        if not after:
+            do = "items keep the attributes, and their entries, until they are rewritten without them"
+            yield LockChange("safe", subject, f"is not in index {index} any more", do)
+        elif not before:
+            what = f"gets {_written(after)} for index {index}"
+            yield LockChange("backfill", subject, what, "write it on the items that are there, then read the index")
+        else:
+            what = f"its key in index {index} was {_written(before)} and would be {_written(after)}"
+            yield LockChange("backfill", subject, what, "rewrite the items before the index is read that way")
+
+
+def _keys(entity: EntityPlan, index: str | None) -> dict[str, KeyAttribute]:
+    return {key.name: key for key in entity.keys if key.index == index}
+
+
+def _written(keys: dict[str, KeyAttribute]) -> str:
+    return ", ".join(f"{name} = {_template(key)}" for name, key in keys.items()) or "none"
+
+
+def _template(key: KeyAttribute) -> str:
+    """The template, with what two templates of the same look may differ in."""
+    marks = []
+    for part in key.template.parts:
+        if part.kind == "field":
+            shown = f"{part.value}: {part.encoding}" if part.encoding not in ("", "str") else part.value
+            marks.append(f"{{{shown}{', newest first' if part.inverted else ''}}}")
+        else:
+            marks.append(f"{{{part.shards} shards}}" if part.kind == "shard" else part.value)
+    when = " and ".join(f"{test} is {wanted}" for test, wanted in key.when)
+    return "".join(marks) + (f" where {when}" if when else "")
+
+
+def _override(keys: dict[str, KeyAttribute]) -> str:
+    return "(" + ", ".join(f'"{key.template}"' for key in keys.values()) + ("," if len(keys) == 1 else "") + ")"
+
+
+# --- patterns
+
+
+def _patterns(old: Plan, new: Plan) -> Iterator[LockChange]:
+    before = {pattern.name: pattern for pattern in old.patterns}
+    after = {pattern.name: pattern for pattern in new.patterns}
+    for name in sorted({*before, *after}):
+        if name not in before:
+            yield LockChange("safe", f"pattern {name}", "is new", "deploy it")
+        elif name not in after:
+            yield LockChange("safe", f"pattern {name}", "is gone", "nothing is left to do")
+        elif requests_of(before[name]) != requests_of(after[name]):
+            what = f"was {_request(before[name])} and would be {_request(after[name])}"
+            yield LockChange("safe", f"pattern {name}", what, "deploy it after the changes of keys and indexes above")
+
+
+def requests_of(pattern: PatternPlan) -> list[tuple[object, ...]]:
+    """What a pattern sends, without what it costs."""
+    return [
+        (
+            step.operation, step.table, step.entities, step.index, step.key, step.filter, step.forward, step.limit,
+            step.limit_param, step.consistent, step.is_count, step.shards, step.fetch, step.alternatives,
+        )
+        for step in pattern.steps
+    ]  # fmt: skip
+
+
+def _request(pattern: PatternPlan) -> str:
+    steps = []
+    for step in pattern.steps:
+        where = f" {step.key_condition}" if step.key else ""
+        extra = f" filter {step.filter}" if step.filter else ""
+        order = "" if step.forward else " backwards"
+        consistent = " consistent" if step.consistent else ""
+        index = f" {step.index}" if step.index else ""
+        steps.append(f"{step.operation} {step.table}{index}{where}{extra}{order}{consistent}")
+    return "; ".join(steps)

@@ -1,0 +1,437 @@
+"""The result of planning: tables, entities and patterns, frozen.
+
+A plan is complete without the design it came from: it can be written to a lock file and read back, it makes the CreateTable requests, the
+key attributes of an item, and the request of each pattern with its arguments filled in. It does no I/O.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
+
+from stator.design.entities.entity import info
+from stator.design.patterns.filters import Filter
+from stator.design.plan.demand import Demand
+from stator.design.plan.frozen_json import from_data, to_data
+from stator.design.plan.key_sizes import check_size
+from stator.design.plan.templates import Template
+from stator.errors import DesignError
+from stator.model.limits import BATCH_GET_KEYS
+from stator.model.values import Item, Value
+
+FORMAT: Final = 2
+_READABLE: Final = (1, 2)
+"""Format 1 had no demand."""
+
+Request = dict[str, Any]
+Operation = Literal[
+    "GetItem", "Query", "Scan", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"
+]
+
+
+# --- tables -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPlan:
+    """``partition`` and ``sort`` are attribute names; several of each when the key is made of the attributes themselves.
+    ``dollars_per_month`` is what having it costs, entries written and stored; both are in the plan's total elsewhere, too: as part of
+    the write patterns, and of the table's storage."""
+
+    name: str
+    kind: Literal["GSI", "LSI"]
+    partition: tuple[str, ...]
+    sort: tuple[str, ...]
+    projection: Literal["ALL", "INCLUDE", "KEYS_ONLY"]
+    included: tuple[str, ...]
+    entities: tuple[str, ...]
+    patterns: tuple[str, ...]
+    native: bool
+    dollars_per_month: float
+    reason: str = ""
+
+    def request(self) -> Request:
+        projection: Request = {"ProjectionType": self.projection}
+        if self.projection == "INCLUDE":
+            projection["NonKeyAttributes"] = list(self.included)
+        return {
+            "IndexName": self.name,
+            "KeySchema": _schema(self.partition, self.sort),
+            "Projection": projection,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """``attributes`` are the names and types of all key attributes, of the table and of its indexes."""
+
+    name: str
+    partition: str
+    sort: str | None
+    attributes: tuple[tuple[str, str], ...]
+    indexes: tuple[IndexPlan, ...]
+    entities: tuple[str, ...]
+    storage_dollars_per_month: float = 0.0
+    """The items, and the entries of all indexes."""
+    other_dollars_per_month: float = 0.0
+    """What no pattern shows: writes declared for an entity as such, and looking up keys that the identity does not give."""
+    ttl: str | None = None
+    """The attribute that items expire by: a ``ttl()`` field."""
+
+    def create_request(self) -> Request:
+        request: Request = {
+            "TableName": self.name,
+            "KeySchema": _schema((self.partition,), (self.sort,) if self.sort else ()),
+            "AttributeDefinitions": [{"AttributeName": name, "AttributeType": kind} for name, kind in self.attributes],
+            "BillingMode": "PAY_PER_REQUEST",
+        }
+        for member, kind in (("GlobalSecondaryIndexes", "GSI"), ("LocalSecondaryIndexes", "LSI")):
+            indexes = [index.request() for index in self.indexes if index.kind == kind]
+            if indexes:
+                request[member] = indexes
+        return request
+
+
+def _schema(partition: Iterable[str], sort: Iterable[str]) -> list[Request]:
+    return [{"AttributeName": name, "KeyType": "HASH"} for name in partition] + [
+        {"AttributeName": name, "KeyType": "RANGE"} for name in sort
+    ]
+
+
+# --- entities -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAttribute:
+    """An attribute that keys are made of. ``index`` is None for the table's own key. Written only on items for which every
+    field of ``when`` has the text that stands there: that is what makes an index sparse."""
+
+    name: str
+    template: Template
+    index: str | None = None
+    when: tuple[tuple[Template, str], ...] = ()
+    is_sort: bool = field(default=False, compare=False)
+    """Not in locks of format 1, and no difference between keys."""
+
+    def value(self, values: Mapping[str, Any]) -> Value | None:
+        for test, wanted in self.when:
+            if test.fill(values) != {"S": wanted}:
+                return None
+        return self.template.fill(values)
+
+
+class Attributes(dict[str, Any]):
+    """The attributes of an object as a mapping, each looked up when it is asked for."""
+
+    def __init__(self, of: Any) -> None:
+        super().__init__()
+        self._of = of
+
+    def __missing__(self, name: str) -> Any:
+        return getattr(self._of, name)
+
+
+@dataclass(frozen=True, slots=True)
+class EntityPlan:
+    """Where items of an entity live, and what is written on them."""
+
+    name: str
+    table: str
+    identity: tuple[str, ...]
+    discriminator: str | None
+    keys: tuple[KeyAttribute, ...]
+    shards: int = 1
+    items: float = 0.0
+    item_bytes: float = 0.0
+    reasons: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def item_keys(self, entity: Any) -> Item:
+        """The key attributes of an instance, of the table and of every index it belongs to."""
+        return self._filled(self.keys, Attributes(entity))
+
+    def base_key(self, **values: Any) -> Item:
+        """The table's key, from the fields it is made of."""
+        try:
+            return self._filled([key for key in self.keys if key.index is None], values)
+        except KeyError as error:
+            raise DesignError(
+                f"the key of {self.name} needs {error.args[0]}", hint=f"pass {', '.join(self.base_fields)}"
+            ) from None
+
+    @property
+    def base_fields(self) -> tuple[str, ...]:
+        """The fields the table's key is made of."""
+        parts = [part for key in self.keys if key.index is None for part in key.template.parts]
+        holes = [part for part in parts if part.kind == "field"] + [of for part in parts for of in part.of]
+        return tuple(dict.fromkeys(part.value for part in holes))
+
+    def item(self, entity: Any) -> Item:
+        """The whole item as it is stored."""
+        item: Item = info(type(entity)).codec.encode(entity) | self.item_keys(entity)
+        if self.discriminator is not None:
+            item[self.discriminator] = {"S": self.name}
+        return item
+
+    def put_request(self, entity: Any) -> Request:
+        return {"TableName": self.table, "Item": self.item(entity)}
+
+    def _filled(self, attributes: Iterable[KeyAttribute], values: Mapping[str, Any]) -> Item:
+        found: Item = {}
+        for key in attributes:
+            value = key.value(values)
+            if value is not None:
+                check_size(self.name, key, value, values)
+                found[key.name] = value
+        return found
+
+
+# --- patterns -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class KeyTest:
+    """One comparison of a key attribute."""
+
+    attribute: str
+    operator: Literal["=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"]
+    bounds: tuple[Template, ...]
+
+    def __str__(self) -> str:
+        shown = [str(bound) if bound.is_open else f'"{bound}"' for bound in self.bounds]
+        return self.written(self.attribute, shown)
+
+    def written(self, name: str, values: list[str]) -> str:
+        if self.operator == "BETWEEN":
+            return f"{name} BETWEEN {values[0]} AND {values[1]}"
+        if self.operator == "begins_with":
+            return f"begins_with({name}, {values[0]})"
+        return f"{name} {self.operator} {values[0]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One request of a pattern; one for each shard when there are ``shards``, and for each of the ``alternatives``. The reader puts the
+    answers together, in their order and up to the limit."""
+
+    operation: Operation
+    table: str
+    entities: tuple[str, ...]
+    index: str | None = None
+    key: tuple[KeyTest, ...] = ()
+    filter: Filter | None = None
+    forward: bool = True
+    limit: int | None = None
+    limit_param: str | None = None
+    consistent: bool = False
+    is_count: bool = False
+    shards: int = 1
+    fetch: tuple[str, ...] = ()
+    """The table's key attributes, when the index holds only keys and the items are read with BatchGetItem afterwards."""
+    units: float = 0.0
+    alternatives: tuple[tuple[KeyTest, ...], ...] = ()
+    """The key once more for each further value, where a field may have one of several."""
+    order: str | None = None
+    """The field that was asked to be ordered by: what the answers of several requests are merged by. Their sort keys may begin with
+    something else."""
+
+    @property
+    def conditions(self) -> tuple[tuple[KeyTest, ...], ...]:
+        return (self.key, *self.alternatives)
+
+    @property
+    def key_condition(self) -> str:
+        return " or ".join(" AND ".join(map(str, tests)) for tests in self.conditions)
+
+    def requests(self, arguments: Mapping[str, Any]) -> tuple[Request, ...]:
+        if self.operation == "GetItem":
+            return (self._get(arguments),)
+        if self.operation not in ("Query", "Scan"):
+            raise DesignError(
+                f"{self.operation} is made from an item, not from arguments",
+                hint="use EntityPlan.put_request, or base_key with an UpdateExpression of your own",
+            )
+        found: list[Request] = []
+        for tests in self.conditions:
+            for shard in range(self.shards):
+                request = self._read(arguments, shard, tests)
+                if request not in found:  # two arguments may have one value
+                    found.append(request)
+        return tuple(found)
+
+    def fetch_requests(self, items: Iterable[Item]) -> tuple[Request, ...]:
+        """BatchGetItem requests for the items that a query of an index gave the keys of."""
+        keys = [{name: item[name] for name in self.fetch} for item in items]
+        chunks = [keys[at : at + BATCH_GET_KEYS] for at in range(0, len(keys), BATCH_GET_KEYS)]
+        return tuple({"RequestItems": {self.table: {"Keys": chunk}}} for chunk in chunks)
+
+    def _get(self, arguments: Mapping[str, Any]) -> Request:
+        key = {test.attribute: test.bounds[0].fill(arguments) for test in self.key}
+        request: Request = {"TableName": self.table, "Key": key}
+        return request | ({"ConsistentRead": True} if self.consistent else {})
+
+    def _read(self, arguments: Mapping[str, Any], shard: int, tests: tuple[KeyTest, ...]) -> Request:
+        request: Request = {"TableName": self.table}
+        names: dict[str, str] = {}
+        values: dict[str, Value | None] = {}
+        if self.index:
+            request["IndexName"] = self.index
+        if tests:
+            request["KeyConditionExpression"] = self._condition(tests, arguments, shard, names, values)
+        if self.filter:
+            request["FilterExpression"] = self.filter.expression
+            names |= dict(self.filter.names)
+            values |= {value.placeholder: value.fill(arguments) for value in self.filter.values}
+        if names:
+            request["ExpressionAttributeNames"] = names
+        if values:
+            request["ExpressionAttributeValues"] = values
+        if not self.forward:
+            request["ScanIndexForward"] = False
+        limit = arguments[self.limit_param] if self.limit_param else self.limit
+        # DynamoDB counts a limit before the filter: with one, the reader has to count for itself.
+        if limit is not None and not self.filter and not self.is_count:
+            request["Limit"] = limit
+        if self.consistent:
+            request["ConsistentRead"] = True
+        if self.is_count:
+            request["Select"] = "COUNT"
+        return request
+
+    def _condition(
+        self,
+        tests: tuple[KeyTest, ...],
+        arguments: Mapping[str, Any],
+        shard: int,
+        names: dict[str, str],
+        values: dict[str, Value | None],
+    ) -> str:
+        terms = []
+        for at, test in enumerate(tests):
+            names[f"#k{at}"] = test.attribute
+            shown = []
+            for bound in test.bounds:
+                placeholder = f":k{len(values)}"
+                values[placeholder] = bound.fill(arguments, shard)
+                shown.append(placeholder)
+            terms.append(test.written(f"#k{at}", shown))
+        return " AND ".join(terms)
+
+
+@dataclass(frozen=True, slots=True)
+class PatternPlan:
+    """What a pattern becomes. Reads have one step, or several where no single request can answer; writes one for each change."""
+
+    name: str
+    kind: Literal["read", "write"]
+    steps: tuple[Step, ...]
+    parameters: tuple[str, ...]
+    requests_per_second: float
+    units_per_call: float
+    units_per_month: float
+    dollars_per_month: float
+    latency: str
+    example: str = ""
+    transaction: bool = False
+    reasons: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    runner_up: str = ""
+
+    @property
+    def operation(self) -> Operation:
+        return "TransactWriteItems" if self.transaction else self.steps[0].operation
+
+    @property
+    def table(self) -> str:
+        return self.steps[0].table
+
+    @property
+    def index(self) -> str | None:
+        return self.steps[0].index
+
+    @property
+    def key_condition(self) -> str:
+        return "; ".join(step.key_condition for step in self.steps)
+
+    @property
+    def consistent(self) -> bool:
+        return self.steps[0].consistent
+
+    def joined(self, other: PatternPlan) -> PatternPlan:
+        """Both parts of a pattern whose entities live in different tables."""
+        return replace(
+            self,
+            steps=(*self.steps, *other.steps),
+            units_per_call=self.units_per_call + other.units_per_call,
+            units_per_month=self.units_per_month + other.units_per_month,
+            dollars_per_month=self.dollars_per_month + other.dollars_per_month,
+            latency=max(self.latency, other.latency, key=len),
+            example=f"{self.example}; {other.example}",
+            reasons=(*self.reasons, *other.reasons),
+            warnings=(*self.warnings, *other.warnings),
+        )
+
+    def request(self, **arguments: Any) -> Request:
+        """The one request that answers the pattern."""
+        found = self.requests(**arguments)
+        if len(found) != 1:
+            raise DesignError(
+                f"{self.name} takes {len(found)} requests, not one", hint="use requests(), and put the answers together"
+            )
+        return found[0]
+
+    def requests(self, **arguments: Any) -> tuple[Request, ...]:
+        """All the requests: one for each shard, and one for each table where entities do not share one."""
+        missing = [name for name in self.parameters if name not in arguments]
+        if missing:
+            raise DesignError(f"{self.name} needs {', '.join(missing)}", hint="pass every argument by name")
+        return tuple(request for step in self.steps for request in step.requests(arguments))
+
+
+# --- all of it ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    name: str
+    layout: str
+    tables: tuple[TablePlan, ...]
+    entities: tuple[EntityPlan, ...]
+    patterns: tuple[PatternPlan, ...]
+    dollars_per_month: float
+    """The sum of what the patterns cost, reads and writes (those to indexes with them), and of the tables' storage and other costs."""
+    proven: bool = True
+    """The search finished: no cheaper design exists in its model."""
+    warnings: tuple[str, ...] = field(default=())
+    demand: Demand | None = None
+    """What was asked of the design; None in plans that were frozen before this was."""
+
+    def table(self, name: str) -> TablePlan:
+        return next(each for each in self.tables if each.name == name)
+
+    def entity(self, entity: type[Any] | str) -> EntityPlan:
+        name = entity if isinstance(entity, str) else info(entity).name
+        return next(each for each in self.entities if each.name == name)
+
+    def pattern(self, name: str) -> PatternPlan:
+        return next(each for each in self.patterns if each.name == name)
+
+    def create_table_requests(self) -> list[Request]:
+        return [table.create_request() for table in self.tables]
+
+    def to_json(self) -> str:
+        """The text of a lock file: equal plans give equal bytes."""
+        data = {"format": FORMAT, **to_data(self)}
+        return json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        data = json.loads(text)
+        found = data.pop("format", None)
+        if found not in _READABLE:
+            raise DesignError(
+                f"this plan has format {found}; this Stator reads format {FORMAT}", hint="plan the design again"
+            )
+        return from_data(cls, data)

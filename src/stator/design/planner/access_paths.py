@@ -1,0 +1,316 @@
+"""Access paths: what an entity could be keyed by, and which needs each of them meets.
+
+A path has a partition, a tuple of fields that must be known, and a sort tuple. It meets a need when
+
+1. every field of the partition is compared for equality, or with one of a few values: then there is a query for each;
+2. the rest of the equal fields begin the sort tuple, as far as they go; what does not fit is a filter;
+3. the order asked for is the next field of the sort tuple, and a range on that field becomes a range of the key;
+4. the filters that remain keep at least one item in ``MAX_AMPLIFICATION`` of what the key finds.
+
+So the path (user; status, placed_at) serves the needs (user), (user, status), (user, status, placed_at from .. to) alike: that is where
+designs become cheap.
+
+A base path contains the identity, so that no two items share a key, and may hold only required fields that the caller gives and no write
+changes. In an index keys may repeat (what a page ends with is told by the item's own key, too), so every path is a candidate twice: as short as its
+need allows, and with the rest of the identity at its end, which somebody may read by.
+A constant that a need compares with (status is open) can be written into the partition: then only the items for which it
+holds are in the index at all, which is called sparse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain, combinations, permutations, product
+from typing import Final
+
+from stator.design.entities.entity import Entity, EntityInfo, info
+from stator.design.planner.blueprint.labels import Labels
+from stator.design.planner.estimates import KEPT_BY_FILTER, Estimates
+from stator.design.planner.handwritten_keys import Handwritten
+from stator.design.planner.needs import Group, Need, Source, Span, is_optional, key_encoding
+
+MAX_AMPLIFICATION: Final = 10.0
+_ALL_SUBSETS_UP_TO: Final = 3
+
+
+@dataclass(frozen=True)
+class Path:
+    """``constants`` belong to the partition."""
+
+    entity: type[Entity]
+    partition: tuple[str, ...]
+    sort: tuple[str, ...]
+    constants: tuple[tuple[str, Source], ...] = ()
+    shards: int = 1
+    inverted: bool = False
+    """The first field of ``sort`` is written so that the newest comes first."""
+    handwritten: Handwritten | None = None
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.entity, self.partition, self.sort, self.shards, self.inverted, self.handwritten))
+
+    def __hash__(self) -> int:
+        return self._hash  # the search asks for it a million times
+
+    @cached_property
+    def fields(self) -> tuple[str, ...]:
+        return (*(name for name, _ in self.constants), *self.partition, *self.sort)
+
+    @cached_property
+    def rank(self) -> tuple[object, ...]:
+        """A fixed order of paths, for ties: shorter first, then in the order the fields were declared."""
+        constants = tuple((name, source.same) for name, source in self.constants)
+        declared = list(info(self.entity).fields)
+        return (
+            info(self.entity).name,
+            self.shards,
+            len(self.fields),
+            len(constants),
+            len(self.partition),
+            tuple(declared.index(name) for name in self.partition),
+            constants,
+            tuple(declared.index(name) for name in self.sort),
+            self.inverted,
+            self.handwritten.rank if self.handwritten else (),
+        )
+
+    def __str__(self) -> str:
+        shown = [f"{name}={source.same}" for name, source in self.constants] + list(self.partition)
+        return f"{info(self.entity).name}({', '.join(shown)}; {', '.join(self.sort)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """How a path meets a need: what the key does, what is left to a filter, and how much is read for one item wanted."""
+
+    path: Path
+    need: Need
+    prefix: tuple[str, ...]
+    span: Span | None
+    left_equal: tuple[str, ...]
+    left_spans: tuple[Span, ...]
+    amplification: float
+    whole_key: bool
+    """All fields of the key are known: with the base key, that is a GetItem."""
+
+    @property
+    def filter_fields(self) -> frozenset[str]:
+        return self.need.filter_fields | set(self.left_equal) | {span.field for span in self.left_spans}
+
+    @property
+    def queries(self) -> int:
+        """One for each combination of the values that the key is asked for."""
+        return self.need.options((*self.path.partition, *self.prefix))
+
+    @property
+    def identifies(self) -> bool:
+        """Each query is about one item."""
+        asked = {*self.path.partition, *self.prefix}
+        equal = self.need.equal
+        return all(
+            name in equal and (name in asked or not equal[name].options) for name in info(self.need.entity).identity
+        )
+
+    def one_by_one(self) -> Iterable[Service]:
+        """The same for each single combination."""
+        fields = [name for name in (*self.path.partition, *self.prefix) if self.need.equal[name].options]
+        for chosen in product(*(self.need.equal[name].options for name in fields)):
+            yield replace(self, need=replace(self.need, equal=self.need.equal | dict(zip(fields, chosen))))
+
+    @property
+    def is_blunt(self) -> bool:
+        """A string key that ends with the ranged field cannot leave out the value at the upper end, unless the one just below is known."""
+        span = self.span
+        if span is None or span.field != self.path.sort[-1]:
+            return False
+        is_turned = self.path.inverted and len(self.path.sort) == 1
+        bound, included = (span.low, span.low_inclusive) if is_turned else (span.high, span.high_inclusive)
+        if bound is None or included:
+            return False
+        encoding = key_encoding(info(self.need.entity), span.field)
+        return is_turned or encoding is None or encoding.step is None
+
+
+def serve(path: Path, need: Need, estimates: Estimates) -> Service | None:
+    """How ``path`` meets ``need``, or None when it does not."""
+    if not _holds_constants(path, need) or not set(path.partition) <= need.equal.keys():
+        return None
+    known = {*path.partition, *(name for name, _ in path.constants)}
+    at = 0
+    while at < len(path.sort) and path.sort[at] in need.equal:
+        at += 1
+    prefix, following = path.sort[:at], path.sort[at] if at < len(path.sort) else None
+    if need.order is not None and need.order not in need.equal and need.order != following:
+        return None
+    if not _holds_all(path, need):
+        return None
+    span = next((each for each in need.spans if each.field == following), None)
+    left_equal = tuple(name for name in need.equal if name not in known and name not in prefix)
+    left_spans = tuple(each for each in need.spans if each is not span)
+    found = Service(
+        path, need, prefix, span, left_equal, left_spans,
+        _amplification(need, left_equal, left_spans, estimates), at == len(path.sort) and not left_equal,
+    )  # fmt: skip
+    return found if found.amplification <= MAX_AMPLIFICATION else None
+
+
+def _holds_all(path: Path, need: Need) -> bool:
+    """Items without an optional field are not in an index by it: it serves only who asks about that field."""
+    asked = {*need.equal, need.order, *(span.field for span in need.spans)}
+    return all(name in asked or not is_optional(info(path.entity), name) for name in path.sort)
+
+
+def _holds_constants(path: Path, need: Need) -> bool:
+    return all(name in need.equal and need.equal[name].same == source.same for name, source in path.constants)
+
+
+def _amplification(need: Need, left: tuple[str, ...], spans: tuple[Span, ...], estimates: Estimates) -> float:
+    if set(info(need.entity).identity) <= need.equal.keys() - set(left):
+        return 1.0
+    values = max(1.0, estimates.distinct(need.entity, left) / need.options(left)) if left else 1.0
+    return values / KEPT_BY_FILTER ** len(spans)
+
+
+# --- making them --------------------------------------------------------------------------------------------
+
+
+def paths_of(entity: type[Entity], needs: Iterable[Need], groups: Iterable[Group], labels: Labels) -> tuple[Path, ...]:
+    """Every path of an entity that some need, or the identity, gives reason to consider."""
+    known = list(needs)
+    found = [path for need in known for path in _paths_for(need, known, labels)]
+    found += _identity_paths(entity, labels)
+    for group in groups:
+        found += _group_paths(entity, group, labels)
+    return tuple(sorted({*found, *map(unique_path, found)}, key=lambda path: path.rank))
+
+
+def _paths_for(need: Need, others: list[Need], labels: Labels) -> Iterable[Path]:
+    declared = list(info(need.entity).fields)
+    equal = sorted(need.equal, key=declared.index)
+    constants = [name for name in equal if need.equal[name].is_constant]
+    tails = _tails(need)
+    for partition, rest in _splits(equal, others, need):
+        for order in _orders(rest):
+            for tail in tails:
+                yield Path(need.entity, by_label(need.entity, partition, labels), (*order, *tail))
+    if not constants:
+        return
+    sparse = tuple((name, need.equal[name]) for name in constants)
+    variable = [name for name in equal if name not in constants]
+    for partition, rest in [((), variable), *_splits(variable, others, need)]:
+        for order in _orders(rest):
+            for tail in tails:
+                fields = by_label(need.entity, partition, labels)
+                yield Path(need.entity, fields, (*order, *tail), constants=sparse)
+
+
+def _tails(need: Need) -> list[tuple[str, ...]]:
+    if need.order is not None and need.order not in need.equal:
+        return [(need.order,)]
+    return [(span.field,) for span in need.spans] or [()]
+
+
+def _splits(equal: list[str], others: list[Need], need: Need) -> list[tuple[tuple[str, ...], list[str]]]:
+    """Ways to take some of the equal fields for the partition; with many fields only those that another need could share."""
+    if len(equal) <= _ALL_SUBSETS_UP_TO:
+        chosen = chain.from_iterable(combinations(equal, size) for size in range(1, len(equal) + 1))
+    else:
+        common = (tuple(name for name in equal if name in other.equal) for other in others if other is not need)
+        chosen = chain([tuple(equal)], ((name,) for name in equal), (each for each in common if each))
+    return [(tuple(part), [name for name in equal if name not in part]) for part in dict.fromkeys(chosen)]
+
+
+def _orders(rest: list[str]) -> list[tuple[str, ...]]:
+    """How the other equal fields may stand before the order: in any sequence, or not at all, which leaves them to a filter."""
+    orders = list(permutations(rest)) if len(rest) <= _ALL_SUBSETS_UP_TO else [tuple(rest)]
+    return [*orders, ()] if rest else orders
+
+
+def by_label(entity: type[Entity], fields: Iterable[str], labels: Labels) -> tuple[str, ...]:
+    """Partition fields in an order that all entities with these labels agree on."""
+    return tuple(sorted(fields, key=lambda name: (labels.field(entity, name), name)))
+
+
+def unique_path(path: Path) -> Path:
+    """The path with the identity at its end."""
+    used = {*path.partition, *path.sort}
+    missing = tuple(name for name in info(path.entity).identity if name not in used)
+    return replace(path, sort=(*path.sort, *missing)) if missing else path
+
+
+def _identity_paths(entity: type[Entity], labels: Labels) -> list[Path]:
+    identity = info(entity).identity
+    found = []
+    for partition, rest in _splits(list(identity), [], Need("", entity, {})):
+        fields = by_label(entity, partition, labels)
+        found += [Path(entity, fields, order) for order in _orders(rest) if len(order) == len(rest)]
+    return found
+
+
+def _group_paths(entity: type[Entity], group: Group, labels: Labels) -> Iterable[Path]:
+    member = next((each for each in group.members if each.entity is entity), None)
+    if member is None:
+        return
+    inverted = is_ordered(member) and group_inverts(group, labels) is True
+    for chosen in group_choices(group):
+        partition = by_label(entity, group.partition_of(entity, chosen), labels)
+        for tail in _tails(member):
+            sort = tuple(name for name in tail if name not in partition)
+            yield Path(entity, partition, sort, inverted=inverted)
+
+
+def is_ordered(member: Need) -> bool:
+    return member.order is not None and member.order not in member.equal
+
+
+def group_inverts(group: Group, labels: Labels) -> bool | None:
+    """Whether the ordered members have to be written newest (or oldest) first; None when it makes no difference.
+
+    A limited query over a parent and its children must come to the parent first. Sort keys begin with the entity's label, so the
+    direction that puts the parent's label first may be the wrong one for the children: then their time is inverted.
+    """
+    ordered = [labels.entity(member.entity) for member in group.members if is_ordered(member)]
+    others = [labels.entity(member.entity) for member in group.members if not is_ordered(member)]
+    if not group.is_limited or not ordered or not others:
+        return None
+    encodings = [key_encoding(info(each.entity), str(each.order)) for each in group.members if is_ordered(each)]
+    descending = group.members[0].descending
+    if max(others) < min(ordered):
+        return descending if all(each is not None and each.turn for each in encodings) else None
+    if min(others) > max(ordered):
+        return not descending if all(each is not None and each.turn for each in encodings) else None
+    return None
+
+
+def group_choices(group: Group) -> list[tuple[int, ...]]:
+    size = range(len(group.shared))
+    return [chosen for count in range(1, len(size) + 1) for chosen in combinations(size, count)]
+
+
+def may_be_base(path: Path, mutable: frozenset[str]) -> bool:
+    known = info(path.entity)
+    if path.constants or not set(known.identity) <= set(path.fields):
+        return False
+    # The time of creation is another each time somebody tries: under a key with it, an item could be created twice.
+    stamped = {name for name, each in known.fields.items() if each.role == "created"}
+    return not any(name in mutable or name in stamped or is_optional(known, name) for name in path.fields)
+
+
+def can_be_native(path: Path) -> bool:
+    """Whether DynamoDB can sort by the attributes themselves, up to four in the partition and four behind."""
+    known, sort = info(path.entity), path.sort
+    if path.constants or path.handwritten or path.shards > 1 or path.inverted or not path.partition:
+        return False
+    if any(_may_be_empty(known, name) for name in (*path.partition, *sort)):
+        return False
+    encodings = [key_encoding(known, name) for name in (*path.partition, *sort)]
+    return len(path.partition) <= 4 and len(sort) <= 4 and all(each and each.native for each in encodings)
+
+
+def _may_be_empty(known: EntityInfo, name: str) -> bool:
+    """DynamoDB refuses an item with an empty string in a key: a field that is empty by default must not be one."""
+    default = known.default_maker(name)
+    return default is not None and default() in ("", b"")

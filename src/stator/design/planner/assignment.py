@@ -1,0 +1,170 @@
+"""One entity, its base key chosen: the cheapest way to serve every need, by branch and bound.
+
+Needs are decided one after the other, those with the fewest options first. Each takes what is open already, or opens something. The
+bound lets a need pay, of each facility it could use, a share of the price that is the price divided by the number of needs that could
+use it: no assignment pays less. Where there are fewer shared indexes than needs, a second bound charges a rent for each of them
+and gives it back for as many as there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from stator.design.planner.choices import Choices
+from stator.design.planner.path_cost import Facility
+
+ASSIGNMENT_BUDGET: Final = 10_000
+TIE: Final = 1e-8
+FAR: Final = float("inf")
+
+Caps = tuple[int, int]
+"""How many shared indexes there are with KEYS_ONLY and with ALL."""
+UNCAPPED: Final[Caps] = (99, 99)
+
+
+@dataclass(frozen=True)
+class EntityDesign:
+    """What was chosen for one entity; ``assigned`` follows its needs, with None for a Scan."""
+
+    base: Facility
+    opened: tuple[Facility, ...]
+    assigned: tuple[Facility | None, ...]
+    dollars: float
+    proven: bool = True
+
+
+def shared_by(facilities: Iterable[Facility]) -> Caps:
+    shared = [each.projection for each in facilities if each.shares_slot]
+    return shared.count("KEYS_ONLY"), shared.count("ALL")
+
+
+def within(used: Caps, caps: Caps) -> bool:
+    return used[0] <= caps[0] and used[1] <= caps[1]
+
+
+class Assignment:
+    """One entity, its base key chosen, some facilities forced open: the cheapest way to serve every need."""
+
+    def __init__(self, choices: Choices, base: Facility, forced: tuple[Facility, ...], caps: Caps) -> None:
+        self.choices = choices
+        self.base = base
+        self.forced = (*choices.pinned, *(each for each in forced if each not in choices.pinned))
+        self.caps = caps
+        candidates = [each for each in choices.secondary if each not in self.forced and _fits_base(each, base)]
+        self.candidates = candidates
+        self.have = [choices.have[each] for each in candidates]
+        self.use = [choices.use[each] for each in candidates]
+        given = [choices.scans, *(choices.use[each] for each in (base, *self.forced))]
+        self.given = [min(map(_number, column), default=FAR) for column in zip(*given)]
+        self.needs = self._hardest_first()
+        self.floor = [self._floor(at) for at in range(len(choices.needs))]
+        self.room = sum(caps) - sum(shared_by(self.forced))
+        self.rent = self._rent()
+        self.rented = [self._floor(at, self.rent) for at in range(len(choices.needs))]
+        self.nodes = 0
+        self.best = FAR
+        self.chosen: tuple[int, ...] | None = None
+
+    def _hardest_first(self) -> list[int]:
+        options = [sum(use[at] is not None for use in self.use) for at in range(len(self.choices.needs))]
+        return sorted(range(len(options)), key=lambda at: (self.given[at] < FAR, options[at], at))
+
+    def _floor(self, at: int, rent: float = 0.0) -> float:
+        """No assignment serves the need for less than this, sharing the price of what it opens with all that could use it."""
+        lowest = self.given[at]
+        for facility, have, use in zip(self.candidates, self.have, self.use):
+            price = use[at]
+            if price is not None:
+                paid = have + (rent if facility.shares_slot else 0.0)
+                lowest = min(lowest, price + paid / sum(each is not None for each in use))
+        return lowest
+
+    def _rent(self) -> float:
+        """A charge for each shared index, which the bound gives back for as many as there are: it sees that they do not suffice.
+
+        Any charge gives a valid bound. The best is what the first need that finds no room would have saved.
+        """
+        if self.room >= len(self.needs):
+            return 0.0
+        without = [min(self._floor(at, FAR), 1e12) for at in range(len(self.choices.needs))]
+        saved = sorted((high - low for high, low in zip(without, self.floor) if low < FAR), reverse=True)
+        return min(saved[self.room], 1e9) if 0 <= self.room < len(saved) else 0.0
+
+    def solve(self) -> EntityDesign | None:
+        if not within(shared_by(self.forced), self.caps):
+            return None
+        fixed = self.choices.have[self.base] + sum(self.choices.have[each] for each in self.forced)
+        self._descend(0, fixed, frozenset(), list(self.given))
+        if self.chosen is None:
+            return None
+        opened = (*self.forced, *(self.candidates[at] for at in self.chosen))
+        return EntityDesign(self.base, opened, self._assigned(opened), self.best, self.nodes <= ASSIGNMENT_BUDGET)
+
+    def _bound(self, depth: int, opened: frozenset[int], now: list[float]) -> float:
+        rest = sum(min(self.floor[at], now[at]) for at in self.needs[depth:])
+        if not self.rent:
+            return rest
+        left = self.room - sum(self.candidates[at].shares_slot for at in opened)
+        return max(rest, sum(min(self.rented[at], now[at]) for at in self.needs[depth:]) - self.rent * left)
+
+    def _descend(self, depth: int, spent: float, opened: frozenset[int], now: list[float]) -> None:
+        self.nodes += 1
+        if spent + self._bound(depth, opened, now) >= self.best - TIE:
+            return
+        if self.nodes > ASSIGNMENT_BUDGET and self.chosen is not None:
+            return
+        if depth == len(self.needs):
+            self.best, self.chosen = spent, tuple(sorted(opened))
+            return
+        at = self.needs[depth]
+        options: list[tuple[float, int]] = [(now[at], -1)] if now[at] < FAR else []
+        for index, use in enumerate(self.use):
+            price = use[at]
+            # What is open already is in ``now``; opening something dearer than that makes no sense for this need alone, but may
+            # for a later one, which will then open it itself.
+            if price is not None and index not in opened and price + self.have[index] < FAR:
+                options.append((price + self.have[index], index))
+        for extra, index in sorted(options):
+            if index < 0:
+                self._descend(depth + 1, spent + extra, opened, now)
+            elif extra < now[at] + self.have[index] and self._room(opened, index):
+                use = self.use[index]
+                better = [min(old, _number(new)) for old, new in zip(now, use)]
+                self._descend(depth + 1, spent + extra, opened | {index}, better)
+
+    def _room(self, opened: frozenset[int], index: int) -> bool:
+        facilities = [*self.forced, *(self.candidates[at] for at in opened), self.candidates[index]]
+        return within(shared_by(facilities), self.caps)
+
+    def _assigned(self, opened: tuple[Facility, ...]) -> tuple[Facility | None, ...]:
+        found: list[Facility | None] = []
+        for at in range(len(self.choices.needs)):
+            able = [each for each in (self.base, *opened) if self.choices.use[each][at] is not None]
+            best = min(able, key=lambda each: (self._used(each, at), not each.is_base, each.rank), default=None)
+            scan = _number(self.choices.scans[at])
+            found.append(None if best is None or scan < self._used(best, at) - TIE else best)
+        return tuple(found)
+
+    def _used(self, facility: Facility, at: int) -> float:
+        return round(_number(self.choices.use[facility][at]) / TIE) * TIE
+
+
+def _number(price: float | None) -> float:
+    return FAR if price is None else price
+
+
+def _fits_base(facility: Facility, base: Facility) -> bool:
+    """A local index has the partition of the table, and another order."""
+    if facility.holding != "local":
+        return True
+    mine, its = facility.path, base.path
+    if base.is_native and not its.sort:
+        return False  # DynamoDB wants a table with a sort key under a local index
+    return (
+        its.handwritten is None
+        and mine.partition == its.partition
+        and mine.shards == its.shards
+        and mine.sort != its.sort
+    )

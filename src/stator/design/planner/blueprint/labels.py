@@ -1,0 +1,92 @@
+"""The literal words in keys: ``USER`` in ``USER#u1``, ``ORDER`` in ``ORDER#2026-03-01...``.
+
+A partition is labelled by its field (``user_id`` gives USER, ``email`` EMAIL), not by the entity: so ``USER#u1`` is where everything
+about that user lives, whichever entity it is of. Fields that a pattern over several entities compares with one value get one label,
+however they are called. A sort key begins with the label of its entity, which keeps the entities of a partition apart. Labels that a
+lock has fixed stay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain, count
+
+from stator.design.entities.entity import Entity, info
+from stator.design.plan import key_text as keys
+from stator.design.planner.needs import Group
+
+Column = tuple[str, str]
+"""Entity and field, by name."""
+
+
+def upper_words(name: str) -> str:
+    """``OrderLine`` as ``ORDER_LINE``."""
+    return keys.escape(re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).upper())
+
+
+@dataclass(frozen=True)
+class Labels:
+    entities: dict[str, str]
+    columns: dict[Column, str]
+
+    def entity(self, entity: type[Entity]) -> str:
+        return self.entities[info(entity).name]
+
+    def field(self, entity: type[Entity], field: str) -> str:
+        return self.columns.get((info(entity).name, field)) or self._own(entity, field)
+
+    def _own(self, entity: type[Entity], field: str) -> str:
+        if field == "id":
+            return self.entity(entity)
+        return upper_words(field.removesuffix("_id") or field)
+
+
+def labels_of(entities: Iterable[type[Entity]], groups: Iterable[Group], kept: Labels | None = None) -> Labels:
+    """``kept`` are labels that keys have already."""
+    kept = kept or Labels({}, {})
+    names = sorted(info(entity).name for entity in entities)
+    fresh = [name for name in names if name not in kept.entities]
+    words = [upper_words(name) for name in fresh]
+    # Two names may come to the same words; then both stay as they are.
+    chosen = [word if words.count(word) == 1 else keys.escape(name) for word, name in zip(words, fresh)]
+    taken = set(kept.entities.values())
+    labels = Labels(
+        {**kept.entities, **{name: _free(word, taken) for name, word in zip(fresh, chosen)}}, dict(kept.columns)
+    )
+    labels.columns.update(_joined(labels, list(groups), kept))
+    return labels
+
+
+def _free(word: str, taken: set[str]) -> str:
+    """The word, with a number where a lock has given it away."""
+    return next(each for each in chain([word], (f"{word}{at}" for at in count(2))) if each not in taken)
+
+
+def _joined(labels: Labels, groups: list[Group], kept: Labels) -> dict[Column, str]:
+    """One label for all the columns that some pattern compares with the same value."""
+    classes: dict[Column, set[Column]] = {}
+    entities: dict[str, type[Entity]] = {}
+    for group in groups:
+        for fields in group.shared:
+            columns = [(info(member.entity).name, field) for member, field in zip(group.members, fields)]
+            entities |= {info(member.entity).name: member.entity for member in group.members}
+            merged = set(columns).union(*(classes.get(column, set()) for column in columns))
+            classes |= dict.fromkeys(merged, merged)
+    found: dict[Column, str] = {}
+    for column, joined in sorted(classes.items()):
+        # ``columns`` are in the order they were read in: base keys first.
+        fixed = next((label for each, label in kept.columns.items() if each in joined), None)
+        if fixed is not None:
+            found[column] = fixed
+            continue
+        # The entity the value identifies gives its name, of several the one that a field is named after; otherwise the first field does.
+        words = {labels._own(entities[name], field) for name, field in joined if field != "id"}
+        owners = sorted(
+            (name for name, field in joined if info(entities[name]).identity == (field,)),
+            key=lambda name: (labels.entities[name] not in words, name),
+        )
+        name, field = next((each for each in sorted(joined) if owners and each[0] == owners[0]), min(joined))
+        found[column] = labels.entities[owners[0]] if owners else labels._own(entities[name], field)
+    return found

@@ -1,0 +1,116 @@
+"""Which attributes and index each chosen path is written into, by name.
+
+Overloaded indexes are GSI1, GSI2 ... with GSI1PK and GSI1SK; local ones LSI1 ...; those written by hand keep their names, and generated
+names keep out of their way. Paths that a lock has in an index stay in it. ``names=`` of the design renames any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import count
+
+from stator.design.entities.entity import Entity
+from stator.design.planner.assignment import EntityDesign
+from stator.design.planner.blueprint.steps import Slot
+from stator.design.planner.path_cost import Facility, Projection
+from stator.design.planner.search import TableDesign
+from stator.design.planner.slots import colour
+from stator.errors import DesignError
+from stator.model.limits import GLOBAL_INDEXES
+
+
+class SlotNames:
+    """``base`` has a slot for the key of each entity, ``slots`` one for each index path."""
+
+    def __init__(
+        self,
+        found: TableDesign,
+        designs: Mapping[type[Entity], EntityDesign],
+        own_names: Mapping[str, str],
+        held: Mapping[Facility, str],
+        taken: frozenset[str],
+    ) -> None:
+        """``held`` are paths that a lock has in an index, ``taken`` the names of all its indexes."""
+        self.found = found
+        self.own_names = own_names
+        self.base = {entity: self._base_slot(each.base) for entity, each in designs.items()}
+        self.slots: dict[Facility, Slot] = {}
+        generic = {own: name for name, own in own_names.items()}
+        self.held = {facility: generic.get(name, name) for facility, name in held.items()}
+        opened = [facility for each in designs.values() for facility in each.opened]
+        written = {str(each.path.handwritten.index) for each in opened if each.path.handwritten is not None}
+        self.taken = written | {generic.get(name, name) for name in taken}
+        self._name_all(opened)
+
+    def _own(self, generic: str) -> str:
+        return self.own_names.get(generic, generic)
+
+    def _base_slot(self, base: Facility) -> Slot:
+        if base.holding == "native base":
+            return Slot(None, "table", base.path.partition, base.path.sort, native=True)
+        return Slot(None, "table", (self._own("PK"),), (self._own("SK"),), native=False)
+
+    def _name_all(self, opened: list[Facility]) -> None:
+        """GSI1, GSI2 ... for what is shared, then for what is not; LSI1 ... for local indexes; by hand and from the lock as they are."""
+        fresh = {kind: self._free_names(kind) for kind in ("GSI", "LSI")}
+        for projection in ("ALL", "KEYS_ONLY"):
+            self._name_shared(projection, fresh["GSI"])
+        for facility in sorted({each for each in opened if each not in self.slots}, key=lambda each: each.rank):
+            kind = "LSI" if facility.holding == "local" else "GSI"
+            if facility.path.handwritten is not None:
+                name = str(facility.path.handwritten.index)
+            else:
+                name = self.held.get(facility) or next(fresh[kind])
+            self.slots[facility] = self._slot(kind, name, facility)
+        self._check_count()
+
+    def _check_count(self) -> None:
+        """Paths that stay where the lock has them may take more indexes than they would need afresh."""
+        names = {slot.index for slot in self.slots.values() if slot.kind == "GSI"}
+        if len(names) > GLOBAL_INDEXES:
+            raise DesignError(
+                f"{len(names)} global indexes on one table, because paths keep the index that the lock has them in; "
+                f"DynamoDB has {GLOBAL_INDEXES}",
+                hint="drop a pattern that needs an index of its own, or see what stator plan --fresh would do",
+            )
+
+    def _name_shared(self, projection: Projection, fresh: Iterator[str]) -> None:
+        parts = [
+            [each for one in component.entities.values() for each in one.opened if _shares(each, projection)]
+            for component in self.found.components
+        ]
+        present = sorted({self.held[each] for part in parts for each in part if each in self.held}, key=numbered)
+        colours: dict[Facility, int] = {}
+        for component, part in zip(self.found.components, parts):
+            groups = [group.facilities for group in component.groups if not group.in_base]
+            fixed = {each: present.index(self.held[each]) for each in part if each in self.held}
+            colours |= colour(part, groups, fixed, free=len(present))
+        names = present + [next(fresh) for _ in range(len(present), max(colours.values(), default=-1) + 1)]
+        for facility, chosen in colours.items():
+            self.slots[facility] = self._slot("GSI", names[chosen], facility)
+
+    def _free_names(self, kind: str) -> Iterator[str]:
+        """Numbered names that no index has, nor has its attributes, that is written by hand or in the lock."""
+        taken = {own for name in self.taken for own in self._names_of(name)}
+        names = (f"{kind}{at}" for at in count(1))
+        return (name for name in names if name not in self.taken and not taken & self._names_of(name))
+
+    def _names_of(self, index: str) -> set[str]:
+        return {self._own(index), self._own(f"{index}PK"), self._own(f"{index}SK")}
+
+    def _slot(self, kind: str, name: str, facility: Facility) -> Slot:
+        slot = Slot(self._own(name), kind, (self._own(f"{name}PK"),), (self._own(f"{name}SK"),), native=False)
+        path = facility.path
+        if facility.is_native:
+            return replace(slot, partition=path.partition, sort=path.sort, native=True)
+        return replace(slot, partition=self.base[path.entity].partition) if kind == "LSI" else slot
+
+
+def _shares(facility: Facility, projection: Projection) -> bool:
+    return facility.shares_slot and facility.projection == projection
+
+
+def numbered(name: str) -> tuple[int, str]:
+    """GSI2 before GSI10."""
+    return len(name), name

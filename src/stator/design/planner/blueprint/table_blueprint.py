@@ -1,0 +1,448 @@
+"""The drawing of one table: the search's choice turned into names, templates, requests and reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from stator.design.cost.unit_prices import READ_UNIT_DOLLARS, STORAGE_BYTE_DOLLARS, WRITE_UNIT_DOLLARS
+from stator.design.cost.units import MONTH_SECONDS
+from stator.design.entities.conditions import Condition
+from stator.design.entities.entity import Entity, info
+from stator.design.patterns.filters import Filter, FilterWriter
+from stator.design.patterns.pattern import Param, Pattern
+from stator.design.plan import key_text as keys
+from stator.design.plan.plan import EntityPlan, IndexPlan, KeyTest, PatternPlan, Step, TablePlan
+from stator.design.plan.templates import Template, text
+from stator.design.planner.access_paths import Path, Service
+from stator.design.planner.assignment import EntityDesign
+from stator.design.planner.blueprint.example_calls import example_call
+from stator.design.planner.blueprint.labels import Labels
+from stator.design.planner.blueprint.reasons import (
+    base_reasons,
+    entity_warnings,
+    group_reasons,
+    index_reason,
+    latency_of,
+    read_reasons,
+    read_warnings,
+    runner_up,
+)
+from stator.design.planner.blueprint.slot_names import SlotNames, numbered
+from stator.design.planner.blueprint.steps import (
+    Slot,
+    condition_for,
+    group_partition,
+    key_attributes,
+    partition_parts,
+    reaches,
+    same_partition,
+    same_stretch,
+    sort_parts,
+)
+from stator.design.planner.blueprint.ttl_attribute import ttl_attribute
+from stator.design.planner.choices import Choices
+from stator.design.planner.needs import Need, key_encoding
+from stator.design.planner.path_cost import Costing, Facility
+from stator.design.planner.search import GroupDesign, TableDesign
+from stator.errors import DesignError
+from stator.model.limits import READ_UNIT_BYTES
+
+if TYPE_CHECKING:
+    from stator.design.design import Design
+
+
+@dataclass(frozen=True)
+class Drawing:
+    table: TablePlan
+    entities: list[EntityPlan]
+    patterns: list[PatternPlan]
+    opened: dict[str, tuple[Facility, ...]]
+    dollars: float
+    proven: bool
+
+
+def draw_table(
+    name: str,
+    design: Design,
+    choices: list[Choices],
+    found: TableDesign,
+    costing: Costing,
+    labels: Labels,
+    reads: Iterable[Pattern[..., Any]],
+    taken: frozenset[str],
+) -> Drawing:
+    """``taken`` are names of indexes that the lock has in the table."""
+    return _Table(name, design, choices, found, costing, labels, {each.name: each for each in reads}, taken).draw()
+
+
+class _Table:
+    def __init__(
+        self,
+        name: str,
+        design: Design,
+        choices: list[Choices],
+        found: TableDesign,
+        costing: Costing,
+        labels: Labels,
+        reads: dict[str, Pattern[..., Any]],
+        taken: frozenset[str],
+    ) -> None:
+        self.own_names = design.names
+        self.declared_writes = design.declared_writes
+        self.name = self._named(name)
+        self.choices = choices
+        self.found = found
+        self.costing = costing
+        self.labels = labels
+        self.reads = reads
+        self.designs: dict[type[Entity], EntityDesign] = {
+            entity: each for component in found.components for entity, each in component.entities.items()
+        }
+        self.groups = [group for component in found.components for group in component.groups]
+        held = {facility: name for each in choices for name, facility in each.held.items()}
+        names = SlotNames(found, self.designs, self.own_names, held, taken)
+        self.base_slots, self.slots = names.base, names.slots
+        self.discriminator = self._named("_type") if len(choices) > 1 else None
+        self._check_names()
+
+    def _named(self, generic: str) -> str:
+        return self.own_names.get(generic, generic)
+
+    # -- names
+
+    def _check_names(self) -> None:
+        slots = [*self.base_slots.values(), *self.slots.values()]
+        generic = {name for slot in slots if not slot.native for name in slot.sort}
+        generic |= {name for slot in slots if not slot.native and slot.kind != "LSI" for name in slot.partition}
+        generic |= {self.discriminator} if self.discriminator else set()
+        for choices in self.choices:
+            for field in info(choices.entity).fields:
+                if field in generic:
+                    raise DesignError(
+                        f"{choices.name}.{field} has the name of an attribute that keys are written into",
+                        hint=f'choose another: Design(..., names={{"{field}": "_{field}"}})',
+                    )
+
+    # -- the table and its indexes
+
+    def draw(self) -> Drawing:
+        entities = [self._entity(choices) for choices in self.choices]
+        reads = [
+            self._read(choices, at) for choices in self.choices for at in range(len(choices.needs))
+            if not choices.needs[at].only_key
+        ]  # fmt: skip
+        reads += [self._group(group) for group in self.groups]
+        opened = {choices.name: self.designs[choices.entity].opened for choices in self.choices}
+        dollars = self.found.dollars + sum(self.costing.fixed_dollars(choices.entity) for choices in self.choices)
+        return Drawing(self._table(), entities, reads, opened, dollars, self.found.proven)
+
+    def _table(self) -> TablePlan:
+        first = next(iter(self.base_slots.values()))
+        indexes = self._indexes()
+        attributes = self._attributes(first)
+        used = {first.partition[0], *first.sort, *(name for each in indexes for name in (*each.partition, *each.sort))}
+        return TablePlan(
+            self.name,
+            first.partition[0],
+            first.sort[0] if first.sort else None,
+            tuple(sorted((name, kind) for name, kind in attributes.items() if name in used)),
+            tuple(indexes),
+            tuple(choices.name for choices in self.choices),
+            round(sum(map(self._storage_dollars, self.choices)), 4),
+            round(sum(map(self._other_dollars, self.choices)), 4),
+            ttl_attribute(self.name, [each.entity for each in self.choices]),
+        )
+
+    def _storage_dollars(self, choices: Choices) -> float:
+        design = self.designs[choices.entity]
+        kept = sum(map(self.costing.storage_bytes, (design.base, *design.opened)))
+        return self.costing.items_dollars(choices.entity) + kept * STORAGE_BYTE_DOLLARS
+
+    def _other_dollars(self, choices: Choices) -> float:
+        design, costing = self.designs[choices.entity], self.costing
+        units = costing.base_write_units(choices.entity) + sum(map(costing.write_units_of_item, design.opened))
+        writes = self.declared_writes.get(choices.entity, 0.0) * units * MONTH_SECONDS * WRITE_UNIT_DOLLARS
+        lookups = [
+            choices.use[facility][at] or 0.0
+            for at, facility in enumerate(design.assigned)
+            if facility is not None and choices.needs[at].only_key
+        ]
+        return writes + sum(lookups)
+
+    def _attributes(self, base: Slot) -> dict[str, str]:
+        kinds: dict[str, str] = {}
+        slots = [(self.choices[0].entity, base), *((each.path.entity, slot) for each, slot in self.slots.items())]
+        for entity, slot in slots:
+            for name in (*slot.partition, *slot.sort):
+                encoding = key_encoding(info(entity), name) if slot.native else None
+                kinds.setdefault(name, encoding.native if encoding and encoding.native else "S")
+        return kinds
+
+    def _indexes(self) -> list[IndexPlan]:
+        by_name: dict[str, list[Facility]] = {}
+        for facility, slot in self.slots.items():
+            by_name.setdefault(str(slot.index), []).append(facility)
+        found = []
+        generic = {own: name for name, own in self.own_names.items()}
+        for name, facilities in sorted(by_name.items(), key=lambda each: numbered(generic.get(each[0], each[0]))):
+            facilities.sort(key=lambda each: each.rank)
+            slot, first = self.slots[facilities[0]], facilities[0]
+            patterns = tuple(sorted({name for each in facilities for name in self._users(each)}))
+            found.append(
+                IndexPlan(
+                    name,
+                    "LSI" if slot.kind == "LSI" else "GSI",
+                    slot.partition,
+                    slot.sort,
+                    first.projection,
+                    first.included,
+                    tuple(dict.fromkeys(info(each.path.entity).name for each in facilities)),
+                    patterns,
+                    slot.native,
+                    round(sum(map(self.costing.billed_dollars, facilities)), 4),
+                    index_reason(facilities, patterns, self.costing),
+                )
+            )
+        return found
+
+    def _users(self, facility: Facility) -> list[str]:
+        choices, design = self._choices(facility.path.entity), self.designs[facility.path.entity]
+        found = [need.name for need, each in zip(choices.needs, design.assigned) if each == facility]
+        return found + [group.group.name for group in self.groups if facility in group.facilities]
+
+    def _choices(self, entity: type[Entity]) -> Choices:
+        return next(each for each in self.choices if each.entity is entity)
+
+    # -- entities
+
+    def _entity(self, choices: Choices) -> EntityPlan:
+        design = self.designs[choices.entity]
+        attributes = key_attributes(design.base, self.base_slots[choices.entity], self.labels)
+        for facility in design.opened:
+            attributes += key_attributes(facility, self.slots[facility], self.labels)
+        lookup = next(
+            (
+                self.slots[each].index
+                for need, each in zip(choices.needs, design.assigned)
+                if need.only_key and each is not None and not each.is_base
+            ),
+            None,
+        )
+        base = design.base.path
+        return EntityPlan(
+            choices.name,
+            self.name,
+            info(choices.entity).identity,
+            self.discriminator,
+            tuple(attributes),
+            base.shards,
+            round(float(self.costing.estimates.volume(choices.entity)), 2),
+            round(float(self.costing.item_bytes(choices.entity)), 2),
+            tuple(base_reasons(design, self._users(design.base), str(Template(partition_parts(base, self.labels))))),
+            tuple(entity_warnings(choices, design, lookup, self.costing)),
+        )
+
+    # -- reads
+
+    def _read(self, choices: Choices, at: int) -> PatternPlan:
+        need, facility = choices.needs[at], self.designs[choices.entity].assigned[at]
+        if facility is None:
+            return self._scan(choices, at)
+        service = choices.service(facility, need)
+        assert service is not None
+        slot = self.base_slots[choices.entity] if facility.is_base else self.slots[facility]
+        strangers = self._strangers(facility, slot)
+        step = self._step(service, facility, slot, [path for _, path in strangers])
+        return self._pattern(
+            need.name,
+            (step,),
+            read_reasons(service, facility, step, self.costing),
+            read_warnings(service, facility, step, self.costing, [entity for entity, _ in strangers]),
+            runner_up(choices, self.designs[choices.entity], at),
+        )
+
+    def _strangers(self, facility: Facility, slot: Slot) -> list[tuple[type[Entity], Path]]:
+        """Other entities that a query of the facility may find. Labels keep made keys apart; those written by hand may be alike."""
+        if slot.native or slot.kind == "LSI" or facility.projection != "ALL":
+            return []
+        sort = sort_parts(facility.path, self.labels)
+        return [
+            (entity, path)
+            for entity, path in self._in_partition(facility.path, slot.index, {facility.path.entity})
+            if same_stretch(sort, sort_parts(path, self.labels))
+        ]
+
+    def _in_partition(
+        self, path: Path, index: str | None, wanted: set[type[Entity]]
+    ) -> list[tuple[type[Entity], Path]]:
+        """Entities that may have items in the same partition of the table or the index without being asked for."""
+        partition = partition_parts(path, self.labels)
+        found = []
+        for entity, design in self.designs.items():
+            held = [design.base] if index is None else [one for one in design.opened if self.slots[one].index == index]
+            if entity not in wanted:
+                paths = [one.path for one in held]
+                found += [
+                    (entity, each) for each in paths if same_partition(partition, partition_parts(each, self.labels))
+                ]
+        return sorted(found, key=lambda each: info(each[0]).name)
+
+    def _step(self, service: Service, facility: Facility, slot: Slot, strangers: list[Path]) -> Step:
+        need, entity = service.need, service.need.entity
+        units = self.costing.read_units(service, facility) or 0.0
+        base = self.designs[entity].base
+        condition, *others = [condition_for(each, slot, base, self.labels) for each in service.one_by_one()]
+        writer = FilterWriter()
+        left = [need.equal_tests[name] for name in service.left_equal if name in need.equal_tests]
+        left += [test for span in service.left_spans for test in span.tests]
+        for each in (*left, *condition.filters, *need.filters):
+            writer.add(each, info(entity))
+        is_get = facility.is_base and service.whole_key and not others and not writer.done() and not need.is_count
+        if is_get:
+            return Step(
+                "GetItem", self.name, (info(entity).name,), key=condition.tests,
+                consistent=need.consistent, units=round(units, 4),
+            )  # fmt: skip
+        if strangers:
+            assert self.discriminator is not None
+            writer.add_type(self.discriminator, [info(entity).name])
+            units = max(units, self.costing.crowded_units(service, facility, strangers))
+        covered = facility.is_base or facility.projection == "ALL" or need.is_count
+        return Step(
+            "Query",
+            self.name,
+            (info(entity).name,),
+            index=slot.index,
+            key=condition.tests,
+            filter=writer.done(),
+            forward=self._forward(need, facility.path),
+            limit=need.limit if isinstance(need.limit, int) else None,
+            limit_param=need.limit.name if isinstance(need.limit, Param) else None,
+            consistent=need.consistent,
+            is_count=need.is_count,
+            shards=condition.shards,
+            fetch=() if covered else self._fetch_keys(entity),
+            units=round(units, 4),
+            alternatives=tuple(each.tests for each in others),
+            order=need.order,
+        )
+
+    def _forward(self, need: Need, path: Path) -> bool:
+        return need.descending == path.inverted
+
+    def _fetch_keys(self, entity: type[Entity]) -> tuple[str, ...]:
+        slot = self.base_slots[entity]
+        return (*slot.partition, *slot.sort)
+
+    def _scan(self, choices: Choices, at: int) -> PatternPlan:
+        need = choices.needs[at]
+        writer = FilterWriter()
+        tests: list[Condition] = [*need.equal_tests.values(), *(test for span in need.spans for test in span.tests)]
+        for each in (*tests, *need.filters):
+            writer.add(each, info(need.entity))
+        if self.discriminator:
+            writer.add_type(self.discriminator, [choices.name])
+        total = sum(
+            self.costing.estimates.volume(each.entity) * self.costing.item_bytes(each.entity) for each in self.choices
+        )
+        units = total / READ_UNIT_BYTES * (1.0 if need.consistent else 0.5)
+        step = Step(
+            "Scan",
+            self.name,
+            (choices.name,),
+            filter=writer.done(),
+            consistent=need.consistent,
+            is_count=need.is_count,
+            limit=need.limit if isinstance(need.limit, int) else None,
+            limit_param=need.limit.name if isinstance(need.limit, Param) else None,
+            units=round(units, 4),
+        )
+        dollars = units * need.rps * MONTH_SECONDS * READ_UNIT_DOLLARS
+        warning = f"SCAN: every call reads the whole table, {units:,.0f} read units, ${dollars:,.2f} a month"
+        reasons = ["allow_scan=True, and no key serves it, or only at a higher price"]
+        return self._pattern(need.name, (step,), reasons, [warning], "")
+
+    # -- several entities at once
+
+    def _group(self, placed: GroupDesign) -> PatternPlan:
+        group = placed.group
+        paths = tuple(each.path for each in placed.facilities)
+        slot = self.base_slots[paths[0].entity] if placed.in_base else self.slots[placed.facilities[0]]
+        first = group.members[0]
+        partition = group_partition(paths[0], first, self.labels)
+        neighbours = self._in_partition(paths[0], slot.index, {path.entity for path in paths})
+        sort, inside = self._label_range(slot, paths, neighbours)
+        strangers = list(dict.fromkeys(entity for entity, _ in inside))
+        units = self.costing.group_units(group, paths, consistent=first.consistent)
+        if inside:
+            units = max(units, self.costing.crowded_group_units(group, paths, [path for _, path in inside]))
+        ask = group.pattern.trace()
+        step = Step(
+            "Query",
+            self.name,
+            tuple(info(path.entity).name for path in paths),
+            index=slot.index,
+            key=(KeyTest(slot.partition[0], "=", (Template(partition),)), *sort),
+            filter=self._group_filter(placed, paths, bool(strangers)),
+            forward=ask.descending == any(path.inverted for path in paths),
+            limit=ask.limit if isinstance(ask.limit, int) else None,
+            limit_param=ask.limit.name if isinstance(ask.limit, Param) else None,
+            consistent=first.consistent,
+            shards=paths[0].shards,
+            units=round(units, 4),
+            order=next((member.order for member in group.members if member.order is not None), None),
+        )
+        reasons, warnings = group_reasons(placed, step, strangers)
+        return self._pattern(group.name, (step,), reasons, warnings, "")
+
+    def _group_filter(self, placed: GroupDesign, paths: tuple[Path, ...], only_types: bool) -> Filter | None:
+        writer = FilterWriter()
+        assert self.discriminator is not None
+        if only_types:
+            writer.add_type(self.discriminator, [info(path.entity).name for path in paths])
+        for member, path in zip(placed.group.members, paths):
+            left = [test for name, test in member.equal_tests.items() if name not in path.partition]
+            left += [test for span in member.spans for test in span.tests]
+            conditions: list[Condition] = [*left, *member.filters]
+            if conditions:
+                known = info(member.entity)
+                writer.add_unless_other(self.discriminator, known.name, conditions, known)
+        return writer.done()
+
+    def _label_range(
+        self, slot: Slot, wanted: tuple[Path, ...], neighbours: list[tuple[type[Entity], Path]]
+    ) -> tuple[tuple[KeyTest, ...], list[tuple[type[Entity], Path]]]:
+        """The stretch of sort keys from the first to the last wanted label, and who else is inside it."""
+        if not neighbours or any(path.handwritten for path in wanted):
+            return (), neighbours
+        labels = sorted(self.labels.entity(path.entity) for path in wanted)
+        low, high = labels[0], labels[-1] + keys.AFTER
+        inside = [each for each in neighbours if reaches(sort_parts(each[1], self.labels), low, high)]
+        test = KeyTest(slot.sort[0], "BETWEEN", (Template((text(low),)), Template((text(high),))))
+        return (test,), inside
+
+    # -- what they have in common
+
+    def _pattern(
+        self, name: str, steps: tuple[Step, ...], reasons: list[str], warnings: list[str], second: str
+    ) -> PatternPlan:
+        pattern = self.reads[name]
+        units = sum(step.units for step in steps)
+        monthly = units * pattern.traffic.rps * MONTH_SECONDS
+        return PatternPlan(
+            name,
+            "read",
+            steps,
+            tuple(pattern.parameters),
+            pattern.traffic.rps,
+            round(units, 4),
+            round(monthly, 2),
+            round(monthly * READ_UNIT_DOLLARS, 4),
+            latency_of(steps),
+            example_call(pattern, steps),
+            reasons=tuple(reasons),
+            warnings=tuple(warnings),
+            runner_up=second,
+        )

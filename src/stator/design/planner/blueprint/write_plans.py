@@ -1,0 +1,87 @@
+"""Write patterns in the plan: the operation each becomes and the write units it takes, indexes included."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stator.design.cost.unit_prices import WRITE_UNIT_DOLLARS
+from stator.design.cost.units import MONTH_SECONDS
+from stator.design.entities.entity import info
+from stator.design.patterns.pattern import Change, WritePattern
+from stator.design.plan.plan import EntityPlan, Operation, PatternPlan, Step
+from stator.design.planner.needs import is_optional
+from stator.design.planner.path_cost import Costing, Facility
+from stator.model.limits import TRANSACTION_BYTES
+
+if TYPE_CHECKING:
+    from stator.design.design import Design
+
+_OPERATIONS: dict[str, Operation] = {"create": "PutItem", "update": "UpdateItem", "delete": "DeleteItem"}
+_TRANSACTION_ITEMS = 100
+Opened = dict[str, tuple[Facility, ...]]
+
+
+def write_plans(design: Design, costing: Costing, entities: dict[str, EntityPlan], opened: Opened) -> list[PatternPlan]:
+    """``opened`` has the index paths of each entity, by name."""
+    return [_write_plan(pattern, costing, entities, opened) for pattern in design.write_patterns]
+
+
+def _write_plan(
+    pattern: WritePattern, costing: Costing, entities: dict[str, EntityPlan], opened: Opened
+) -> PatternPlan:
+    changes = pattern.trace()
+    items = sum(change.times for change in changes)
+    is_transaction = len(changes) > 1
+    steps, units, reasons = [], 0.0, []
+    for change in changes:
+        plan = entities[info(change.entity).name]
+        table, indexes = _units(change, costing, opened[plan.name])
+        each = table * (2 if is_transaction else 1) + sum(cost for _, cost in indexes)
+        units += each * change.times
+        reasons += [_reason(plan.name, facility, cost) for facility, cost in indexes if cost]
+        steps.append(Step(_OPERATIONS[change.kind], plan.table, (plan.name,), units=round(each, 4)))
+    if is_transaction:
+        reasons.insert(0, "a transaction: the table's write units count twice, those of the indexes once")
+    monthly = units * pattern.rps * MONTH_SECONDS
+    return PatternPlan(
+        pattern.name,
+        "write",
+        tuple(steps),
+        (),
+        pattern.rps,
+        round(units, 4),
+        round(monthly, 2),
+        round(monthly * WRITE_UNIT_DOLLARS, 4),
+        "tens of milliseconds" if is_transaction else "single-digit milliseconds",
+        transaction=is_transaction,
+        reasons=tuple(reasons),
+        warnings=tuple(_warnings(changes, items, costing)) if is_transaction else (),
+    )
+
+
+def _units(
+    change: Change, costing: Costing, opened: tuple[Facility, ...]
+) -> tuple[float, list[tuple[Facility, float]]]:
+    table = costing.base_write_units(change.entity)
+    if change.kind != "update":
+        return table, [(facility, costing.write_units_of_item(facility)) for facility in opened]
+    always = {name for name, each in info(change.entity).fields.items() if each.role in ("version", "updated")}
+    fields = frozenset(change.fields) | always
+    return table, [(facility, costing.write_units_of_update(facility, fields)) for facility in opened]
+
+
+def _reason(entity: str, facility: Facility, units: float) -> str:
+    known = info(facility.path.entity)
+    held = ", ".join(facility.path.fields)
+    sparse = bool(facility.path.constants) or any(is_optional(known, name) for name in facility.path.fields)
+    return f"{units:g} write units for the entry of {entity} by {held}{', which is sparse' if sparse else ''}"
+
+
+def _warnings(changes: tuple[Change, ...], items: float, costing: Costing) -> list[str]:
+    found = []
+    if items > _TRANSACTION_ITEMS:
+        found.append(f"{items:g} items in one transaction: DynamoDB takes {_TRANSACTION_ITEMS}")
+    size = sum(change.times * costing.item_bytes(change.entity) for change in changes)
+    if size > TRANSACTION_BYTES:
+        found.append(f"about {size / 2**20:.1f} MB in one transaction: DynamoDB takes 4")
+    return found

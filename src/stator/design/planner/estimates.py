@@ -1,0 +1,116 @@
+"""What can be guessed from the types and the volumes when nobody said: sizes of items, how many values a field has.
+
+Guesses only rank designs; where a number was declared (``sizes=``, ``returns=``, ``volumes=``) it is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from stator.design.entities.entity import Entity, EntityInfo, info
+from stator.design.entities.shapes import Anything, Choice, Epoch, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
+
+if TYPE_CHECKING:
+    from stator.design.design import Design
+
+KEPT_BY_FILTER: Final = 1 / 3
+"""How much of what was read passes a range or a filter about which nothing is known."""
+
+_BYTES: Final[dict[type, int]] = {
+    str: 24, int: 6, float: 9, Decimal: 8, bool: 1, bytes: 64, datetime: 27, Epoch: 6, date: 10, time: 15, UUID: 36,
+}  # fmt: skip
+_ELEMENTS: Final = 5
+_LARGE_BYTES: Final = 4096
+_YEARS_OF_DAYS: Final = 3 * 365
+
+
+def value_bytes(shape: Shape) -> int:
+    """The usual size of a value, by DynamoDB's rules of counting."""
+    match shape:
+        case Scalar(python):
+            return _BYTES[python]
+        case Choice(values, scalar):
+            return max(len(str(value)) for value in values) if scalar.kind == "S" else _BYTES[scalar.python]
+        case Maybe(inner):
+            return value_bytes(inner)
+        case ListOf(elements, _, fixed):
+            each = [value_bytes(element) + 1 for element in elements]
+            return 3 + (sum(each) if fixed else _ELEMENTS * sum(each))
+        case MapOf(values):
+            return 3 + _ELEMENTS * (value_bytes(values) + 9)
+        case SetOf(element):
+            return _ELEMENTS * value_bytes(element)
+        case Nested(_, fields):
+            return 3 + sum(len(name) + value_bytes(inner) + 1 for name, inner, _ in fields)
+        case Anything():
+            return 32
+    raise AssertionError(shape)
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """The numbers of one design."""
+
+    design: Design
+
+    def volume(self, entity: type[Entity]) -> float:
+        return max(1.0, self.design.volume(entity))
+
+    def item_bytes(self, entity: type[Entity]) -> int:
+        """An item without the key attributes the planner adds."""
+        return self._item_bytes[entity]
+
+    @cached_property
+    def _item_bytes(self) -> dict[type[Entity], int]:
+        estimated = {each: self.fields_bytes(each, tuple(info(each).fields)) for each in self.design.entities}
+        return {**estimated, **self.design.sizes}
+
+    def fields_bytes(self, entity: type[Entity], fields: tuple[str, ...]) -> int:
+        return sum(self.field_bytes(entity, field) for field in fields)
+
+    def field_bytes(self, entity: type[Entity], field: str) -> int:
+        declared = info(entity).fields[field]
+        return len(field) + (_LARGE_BYTES if declared.role == "large" else value_bytes(declared.shape))
+
+    def distinct(self, entity: type[Entity], fields: tuple[str, ...]) -> float:
+        """How many different values (tuples of values) the fields have among the items."""
+        known, volume = info(entity), self.volume(entity)
+        if set(known.identity) <= set(fields):
+            return volume
+        return min(volume, math.prod(self._values(known, field, volume) for field in fields))
+
+    def _values(self, known: EntityInfo, name: str, volume: float) -> float:
+        field = known.fields[name]
+        if known.identity == (name,) or field.role == "unique":
+            return volume
+        shape = field.shape.inner if isinstance(field.shape, Maybe) else field.shape
+        if isinstance(shape, Choice):
+            return min(volume, len(shape.values))
+        if name in self._identities:
+            return min(volume, self._identities[name])
+        python = shape.python if isinstance(shape, Scalar) else str
+        if python is bool:
+            return min(volume, 2)
+        if python is date:
+            return min(volume, _YEARS_OF_DAYS)
+        return volume if python in (datetime, Epoch, UUID) else math.sqrt(volume)
+
+    @cached_property
+    def _identities(self) -> dict[str, float]:
+        """Names that stand for an item of an entity wherever they occur: ``user_id`` for as many users as there are."""
+        found: dict[str, float] = {}
+        for entity in sorted(self.design.entities, key=lambda each: info(each).name):
+            known = info(entity)
+            if len(known.identity) == 1:
+                name = known.identity[0]
+                volume = self.volume(entity)
+                for alias in (name, f"{known.name.lower()}_{name}"):
+                    if alias != "id":
+                        found[alias] = max(found.get(alias, 0.0), volume)
+        return found

@@ -1,0 +1,70 @@
+"""Keys written by hand: ``key=("USER#{user_id}", "ORDER#{placed_at}#{order_id}")``.
+
+Text stands for itself, ``{field}`` for the field's value in its order-preserving form. Between two fields there must be a text that begins
+with the separator, which never occurs in a value: so parts cannot run into each other, and ranges over a part stay ranges of the key.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+
+from stator.design.entities.entity import Entity, info
+from stator.design.plan import key_text as keys
+from stator.errors import DesignError
+
+Piece = tuple[bool, str]
+"""Whether it is a field, and its name or the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Handwritten:
+    """A key as it was written. ``index`` is the name of the index it is for; None for the table's own key."""
+
+    partition: tuple[Piece, ...]
+    sort: tuple[Piece, ...]
+    index: str | None = None
+
+    @property
+    def rank(self) -> tuple[object, ...]:
+        return (self.index or "", self.partition, self.sort)
+
+
+def fields_of(pieces: tuple[Piece, ...]) -> tuple[str, ...]:
+    return tuple(text for is_field, text in pieces if is_field)
+
+
+def parse(entity: type[Entity], written: tuple[str, ...], index: str | None = None) -> Handwritten:
+    where = f"{info(entity).name}, {f'index {index}' if index else 'key'}"
+    if not isinstance(written, tuple) or len(written) not in (1, 2) or not all(isinstance(one, str) for one in written):
+        raise DesignError(f"{where}: {written!r} is not a key", hint='write ("USER#{user_id}", "ORDER#{order_id}")')
+    sides = [_pieces(entity, text, where) for text in written]
+    return Handwritten(sides[0], sides[1] if len(sides) == 2 else (), index)
+
+
+def _pieces(entity: type[Entity], text: str, where: str) -> tuple[Piece, ...]:
+    pieces: list[Piece] = []
+    for part in re.split(r"(\{\w+\})", text):
+        if not part:
+            continue
+        if not part.startswith("{"):
+            pieces.append((False, part))
+            continue
+        name = part[1:-1]
+        declared = info(entity).fields.get(name)
+        if declared is None or keys.encoding_of(declared.shape) is None:
+            raise DesignError(
+                f"{where}: {part} is not a field that can stand in a key",
+                hint=f"fields of {info(entity).name}: {', '.join(info(entity).fields)}",
+            )
+        pieces.append((True, name))
+    for (left, _), (right, following) in pairwise(pieces):
+        if left and (right or not following.startswith(keys.SEPARATOR)):
+            raise DesignError(
+                f"{where}: nothing keeps the parts of {text!r} apart",
+                hint=f"put {keys.SEPARATOR} behind each field: it never occurs in a value",
+            )
+    if not pieces:
+        raise DesignError(f"{where}: an empty key", hint="write at least a word")
+    return tuple(pieces)

@@ -1,0 +1,202 @@
+"""Planning with a lock: what stands in it stays, unless changing it is worth moving the data.
+
+Items lie under the keys that the last plan gave them, so a plan that knows the lock weighs every other key with what it takes to get
+there. The rule:
+
+- *Labels* (the USER in ``USER#u1``) are those of the lock. Only where a pattern now reads two columns together that have different labels
+  must one give way; the label that is in a base key stays.
+- *A base key* other than the one in the lock would orphan the items: each has to be read, written and deleted. This price, and
+  ``MOVE_WORK_DOLLARS`` for somebody's work, must come back within ``PAYBACK_MONTHS``; else the old key is kept, even where a new design
+  would have another.
+- *A path in an index* that the lock does not have must be written on the items that are there: one write of each, and
+  ``BACKFILL_WORK_DOLLARS``, in the same time. Native keys are exempt, for DynamoDB fills such an index by itself.
+- *An index that is still used* keeps its name, its number and its attributes. New paths go into a shared index that has room for them, or
+  into one with a number that the lock does not have; a number that became free is not used again in the same step.
+- What no pattern needs any more is dropped, and what is equally good stays as it is.
+
+A key in the lock is no choice any more when its fields are gone or of another type, when a write now changes one of them, or when it has
+too few shards for the traffic: then the plan changes it, and ``lock.compare`` says what that means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from stator.design.cost.unit_prices import READ_UNIT_DOLLARS, WRITE_UNIT_DOLLARS
+from stator.design.entities.entity import Entity, info
+from stator.design.plan import key_text as keys
+from stator.design.plan.plan import EntityPlan, IndexPlan, KeyAttribute, Plan
+from stator.design.plan.templates import Part
+from stator.design.planner.access_paths import Path
+from stator.design.planner.blueprint.labels import Labels
+from stator.design.planner.blueprint.steps import partition_parts, sort_parts
+from stator.design.planner.needs import Source, key_encoding
+from stator.design.planner.path_cost import Costing, Facility, Holding
+from stator.model.limits import READ_UNIT_BYTES
+
+PAYBACK_MONTHS: Final = 12
+MOVE_WORK_DOLLARS: Final = 600.0
+"""What no bill shows: copying every item to a new key, under traffic, and proving that none was lost."""
+BACKFILL_WORK_DOLLARS: Final = 60.0
+"""Nor this: writing new attributes on every item."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What the lock has of one entity: its base key, and its paths in indexes, each with the name of its index."""
+
+    base: Facility | None
+    indexes: tuple[tuple[str, Facility], ...]
+
+    @property
+    def paths(self) -> set[Path]:
+        facilities = [facility for _, facility in self.indexes] + ([self.base] if self.base is not None else [])
+        return {replace(each.path, shards=1) for each in facilities}
+
+
+def moving_dollars(facility: Facility, kept: Kept | None, costing: Costing) -> float:
+    """What it takes a month, over the time it must pay off in, to get from the lock to this facility."""
+    if kept is None or facility == kept.base or facility.path.handwritten is not None:
+        return 0.0
+    if facility.holding == "native" or any(facility == each for _, each in kept.indexes):
+        return 0.0
+    entity = facility.path.entity
+    items = costing.estimates.volume(entity) * costing.presence(facility.path)
+    writes = items * costing.base_write_units(entity) * WRITE_UNIT_DOLLARS
+    reads = items * costing.item_bytes(entity) / READ_UNIT_BYTES / 2 * READ_UNIT_DOLLARS
+    if facility.is_base:
+        return (reads + 2 * writes + MOVE_WORK_DOLLARS) / PAYBACK_MONTHS
+    return (reads + writes + BACKFILL_WORK_DOLLARS) / PAYBACK_MONTHS
+
+
+# --- labels -------------------------------------------------------------------------------------------------
+
+
+def kept_labels(previous: Plan | None, entities: Iterable[type[Entity]]) -> Labels:
+    """The words in the keys of the lock. Keys written by hand have words of their own."""
+    found = Labels({}, {})
+    if previous is None:
+        return found
+    locked = {each.name: each for each in previous.entities}
+    known = [(locked[info(each).name], each) for each in entities if info(each).name in locked]
+    for of_base in (True, False):  # labels of base keys come before others of the same column
+        for plan, entity in known:
+            for index in dict.fromkeys(key.index for key in plan.keys):
+                own = [key for key in plan.keys if key.index == index]
+                if (index is None) == of_base and not _by_hand(entity, index) and not own[0].template.native:
+                    _read_labels(plan.name, own, found)
+    return found
+
+
+def _by_hand(entity: type[Entity], index: str | None) -> bool:
+    overrides = info(entity).overrides
+    return overrides.key is not None if index is None else index in dict(overrides.indexes)
+
+
+def _read_labels(entity: str, own: list[KeyAttribute], found: Labels) -> None:
+    [*partition, sort] = own
+    first = sort.template.parts[0]
+    if first.kind == "text":
+        found.entities.setdefault(entity, first.value.split(keys.SEPARATOR)[0])
+    for key in partition:
+        for field, label in _labelled(key):
+            found.columns.setdefault((entity, field), label)
+
+
+def _labelled(key: KeyAttribute) -> Iterator[tuple[str, str]]:
+    """Fields and labels of a partition key that is written as label, value, label, value."""
+    pieces: list[Part] = []
+    for part in key.template.parts:
+        if part.kind == "text":
+            pieces += [replace(part, value=word) for word in part.value.split(keys.SEPARATOR) if word]
+        elif part.kind == "field":
+            pieces.append(part)
+    constants = iter([test.parts[0].value for test, _ in key.when])
+    if len(pieces) % 2 or any(label.kind != "text" for label in pieces[::2]):
+        return
+    for label, value in zip(pieces[::2], pieces[1::2]):
+        field = value.value if value.kind == "field" else next(constants, None)
+        if field is not None:
+            yield field, label.value
+
+
+# --- keys ---------------------------------------------------------------------------------------------------
+
+
+def kept_of(entity: type[Entity], previous: Plan, paths: Iterable[Path], labels: Labels) -> Kept | None:
+    """What the lock has of an entity, as far as today's labels and types would write it the same; None where it does not know it."""
+    plan = next((each for each in previous.entities if each.name == info(entity).name), None)
+    if plan is None:
+        return None
+    reader = _Reader(entity, plan, {path.rank: path for path in paths}, labels)
+    base = reader.base()
+    indexes = [each for each in previous.table(plan.table).indexes if not _by_hand(entity, each.name)]
+    found = [(each.name, facility) for each in indexes if (facility := reader.index(each, base)) is not None]
+    return Kept(base, tuple(found))
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """From key attributes back to the paths they were made from."""
+
+    entity: type[Entity]
+    plan: EntityPlan
+    paths: dict[tuple[object, ...], Path]
+    labels: Labels
+
+    def base(self) -> Facility | None:
+        own = self._own(None)
+        if all(key.template.native for key in own):
+            path = self._checked(Path(self.entity, (own[0].name,), tuple(key.name for key in own[1:])))
+            return None if path is None else Facility(path, "native base")
+        path = self._strings(own[0], own[-1])
+        return None if path is None else Facility(path, "base")
+
+    def index(self, index: IndexPlan, base: Facility | None) -> Facility | None:
+        own = self._own(index.name)
+        if not own:
+            return None
+        holding: Holding = "native" if index.native else "local" if index.kind == "LSI" else "concatenated"
+        if holding == "native":
+            path = self._checked(Path(self.entity, index.partition, index.sort))
+        elif holding == "local":
+            path = None if base is None else self._local(base.path, own[0])
+        else:
+            path = self._strings(own[0], own[-1])
+        return None if path is None else Facility(path, holding, index.projection, index.included)
+
+    def _own(self, index: str | None) -> list[KeyAttribute]:
+        return [key for key in self.plan.keys if key.index == index]
+
+    def _strings(self, partition: KeyAttribute, sort: KeyAttribute) -> Path | None:
+        constants = tuple(
+            (test.parts[0].value, Source(constant=keys.decode(test.parts[0].encoding, wanted)))
+            for test, wanted in partition.when
+        )
+        shards = next((part.shards for part in partition.template.parts if part.kind == "shard"), 1)
+        made = Path(self.entity, _fields(partition), _fields(sort), constants, shards, _is_inverted(sort))
+        path = self._checked(made)
+        if path is None or partition_parts(path, self.labels) != partition.template.parts:
+            return None
+        return path if sort_parts(path, self.labels) == sort.template.parts else None
+
+    def _local(self, base: Path, sort: KeyAttribute) -> Path | None:
+        path = self._checked(replace(base, sort=_fields(sort), inverted=_is_inverted(sort)))
+        return path if path is not None and sort_parts(path, self.labels) == sort.template.parts else None
+
+    def _checked(self, path: Path) -> Path | None:
+        """The path, if its fields can still be in keys; as the patterns have it, where they do."""
+        known = info(self.entity)
+        if not all(name in known.fields and key_encoding(known, name) for name in path.fields):
+            return None
+        return replace(self.paths.get(replace(path, shards=1).rank, path), shards=path.shards)
+
+
+def _fields(key: KeyAttribute) -> tuple[str, ...]:
+    return tuple(part.value for part in key.template.parts if part.kind == "field")
+
+
+def _is_inverted(sort: KeyAttribute) -> bool:
+    return any(part.inverted for part in sort.template.parts)

@@ -1,0 +1,392 @@
+"""Patterns brought to one form: what each of them needs of a key.
+
+A ``Need`` is about one entity: fields that equal a value, at most a few ranges, an order, and what is left as a filter. A pattern over
+several entities is a ``Group`` of needs that must be met by one partition. Updates and deletes need the item's key: that is a need, too,
+by identity, free when the base key can be computed from it.
+
+Values are not there yet: a ``Source`` says where one will come from, an argument of the pattern or a constant in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from stator.design.entities.conditions import Comparison, Condition, FieldRef
+from stator.design.entities.entity import Entity, EntityInfo, info
+from stator.design.entities.shapes import Maybe
+from stator.design.patterns.pattern import Ask, Param, Pattern, references
+from stator.design.plan import key_text as keys
+from stator.design.planner.estimates import KEPT_BY_FILTER, Estimates
+from stator.errors import DesignError, PatternRefused
+
+MOST_VALUES: Final = 25
+"""Of so many values one query each may be made; more are a filter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a compared value comes from: the argument ``param``, or ``constant`` when there is none. With ``options``, it is one of
+    several."""
+
+    param: str | None = None
+    constant: Any = None
+    options: tuple[Source, ...] = ()
+
+    @property
+    def is_constant(self) -> bool:
+        return self.param is None and not self.options
+
+    @property
+    def same(self) -> str:
+        """Equal for sources that always have equal values."""
+        if self.options:
+            return f"one of {', '.join(each.same for each in self.options)}"
+        return f":{self.param}" if self.param is not None else repr(keys.plain(self.constant))
+
+
+def source_of(value: Any) -> Source:
+    return Source(param=value.name) if isinstance(value, Param) else Source(constant=value)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A range of one field, its comparisons merged."""
+
+    field: str
+    low: Source | None = None
+    low_inclusive: bool = True
+    high: Source | None = None
+    high_inclusive: bool = True
+    prefix: Source | None = None
+    tests: tuple[Comparison, ...] = ()
+
+
+@dataclass(frozen=True)
+class Need:
+    """What one pattern asks of one entity."""
+
+    name: str
+    entity: type[Entity]
+    equal: dict[str, Source]
+    spans: tuple[Span, ...] = ()
+    order: str | None = None
+    descending: bool = False
+    filters: tuple[Condition, ...] = ()
+    limit: int | Param | None = None
+    consistent: bool = False
+    is_count: bool = False
+    only_key: bool = False
+    """Nobody wants the item itself: an update or delete that looks for its key."""
+    returns: float = 1.0
+    rps: float = 1.0
+    equal_tests: dict[str, Comparison] = field(default_factory=dict)
+
+    @property
+    def filter_fields(self) -> frozenset[str]:
+        return frozenset(reference.name for condition in self.filters for reference in references(condition))
+
+    def options(self, fields: Iterable[str]) -> int:
+        """How many combinations of values some of the equal fields may have."""
+        return math.prod(len(self.equal[name].options) or 1 for name in fields if name in self.equal)
+
+    @property
+    def wanted(self) -> float:
+        """How many items one call is expected to give."""
+        limit = self.limit if isinstance(self.limit, int) else None
+        return self.returns if limit is None else min(self.returns, float(limit))
+
+
+@dataclass(frozen=True)
+class Group:
+    """Needs that one query has to meet. ``shared`` are sources that every member compares a field with: field per member."""
+
+    name: str
+    members: tuple[Need, ...]
+    shared: tuple[tuple[str, ...], ...]
+    rps: float
+    returns: float
+    pattern: Pattern[..., Any]
+
+    @property
+    def is_limited(self) -> bool:
+        return self.members[0].limit is not None
+
+    def partition_of(self, entity: type[Entity], chosen: tuple[int, ...]) -> tuple[str, ...]:
+        at = next(at for at, member in enumerate(self.members) if member.entity is entity)
+        return tuple(self.shared[each][at] for each in chosen)
+
+
+def key_encoding(known: EntityInfo, name: str) -> keys.Encoding | None:
+    """How a field is written in a key; None when it cannot stand in one."""
+    declared = known.fields.get(name)
+    if declared is None or declared.role in ("large", "encrypted"):
+        return None
+    return keys.encoding_of(declared.shape)
+
+
+def is_optional(known: EntityInfo, name: str) -> bool:
+    return isinstance(known.fields[name].shape, Maybe)
+
+
+# --- from traces to needs -----------------------------------------------------------------------------------
+
+
+def need_of(pattern: Pattern[..., Any], target: type[Entity], estimates: Estimates) -> Need:
+    """What a pattern asks of one of its targets."""
+    ask, known = pattern.trace(), info(target)
+    equal, equal_tests, spans, filters = _sorted_tests(ask, target, known)
+    need = Need(
+        name=pattern.name,
+        entity=target,
+        equal=equal,
+        equal_tests=equal_tests,
+        spans=spans,
+        order=_order(pattern, ask, target, known, spans),
+        descending=ask.descending,
+        filters=filters,
+        limit=ask.limit,
+        consistent=pattern.traffic.consistent,
+        is_count=ask.is_count,
+        rps=pattern.traffic.rps,
+    )
+    declared = pattern.traffic.returns
+    return replace(need, returns=declared if declared is not None else _usual(need, estimates))
+
+
+def _sorted_tests(
+    ask: Ask, target: type[Entity], known: EntityInfo
+) -> tuple[dict[str, Source], dict[str, Comparison], tuple[Span, ...], tuple[Condition, ...]]:
+    equal: dict[str, Source] = {}
+    equal_tests: dict[str, Comparison] = {}
+    ranges: dict[str, list[Comparison]] = {}
+    filters: list[Condition] = []
+    for test in ask.tests:
+        if not issubclass(target, test.field.owner):
+            continue
+        name = test.field.name
+        if any(isinstance(value, FieldRef) or value is None for value in test.values) or not key_encoding(known, name):
+            filters.append(test)
+        elif test.operator == "=" and name not in equal:
+            equal[name], equal_tests[name] = source_of(test.values[0]), test
+        elif test.operator == "in" and name not in equal and _may_be_asked_one_by_one(test, ask):
+            equal[name], equal_tests[name] = Source(options=tuple(map(source_of, test.values))), test
+        elif test.operator in ("=", "in"):
+            filters.append(test)
+        else:
+            ranges.setdefault(name, []).append(test)
+    spans: list[Span] = []
+    for name, tests in ranges.items():
+        merged, rest = _merged(name, tests, known)
+        filters += rest
+        spans += [merged] if merged is not None else []
+    filters += [each for each in ask.filters if all(issubclass(target, one.owner) for one in references(each))]
+    return equal, equal_tests, tuple(spans), tuple(filters)
+
+
+def _may_be_asked_one_by_one(test: Comparison, ask: Ask) -> bool:
+    """One query for each value is a way for one entity and a few values."""
+    return len(ask.targets) == 1 and 1 <= len(test.values) <= MOST_VALUES
+
+
+def _merged(name: str, tests: list[Comparison], known: EntityInfo) -> tuple[Span | None, list[Comparison]]:
+    """One span from the comparisons of one field, and those that do not fit into it."""
+    span, rest = Span(name), []
+    encoding = key_encoding(known, name)
+    for test in tests:
+        values = [source_of(value) for value in test.values]
+        match test.operator:
+            case "begins_with" if span == Span(name) and encoding is not None and encoding.name == "str":
+                span = replace(span, prefix=values[0])
+            case ">=" | ">" if span.low is None and span.prefix is None:
+                span = replace(span, low=values[0], low_inclusive=test.operator == ">=")
+            case "<=" | "<" if span.high is None and span.prefix is None:
+                span = replace(span, high=values[0], high_inclusive=test.operator == "<=")
+            case "between" if span.low is None and span.high is None and span.prefix is None:
+                span = replace(span, low=values[0], high=values[1])
+            case _:
+                rest.append(test)
+                continue
+        span = replace(span, tests=(*span.tests, test))
+    return (span if span.tests else None), rest
+
+
+def _order(
+    pattern: Pattern[..., Any], ask: Ask, target: type[Entity], known: EntityInfo, spans: tuple[Span, ...]
+) -> str | None:
+    if ask.order is not None:
+        if not issubclass(target, ask.order.owner):
+            return ask.order.name if len(ask.targets) > 1 and ask.order.name in known.fields else None
+        if len(ask.order.path) > 1 or not key_encoding(known, ask.order.name):
+            raise DesignError(
+                f"{pattern.where}: {pattern.name} orders by {ask.order!r}, which cannot stand in a key",
+                hint="order by a field of the entity itself with one plain value",
+            )
+        return ask.order.name
+    if not ask.by_time:
+        return None
+    candidates = [span.field for span in spans] or [
+        name for name, each in known.fields.items() if each.role == "created"
+    ]
+    if not candidates:
+        candidates = [
+            name
+            for name, each in known.fields.items()
+            if each.role in (None, "ident") and (found := key_encoding(known, name)) and found.name == "datetime"
+        ]
+    if len(candidates) == 1:
+        return candidates[0]
+    if len(ask.targets) > 1:
+        return None
+    which = "newest" if ask.descending else "oldest"
+    raise DesignError(
+        f"{pattern.where}: {pattern.name} wants the {which} first, but {known.name} has no one time to tell by",
+        hint=f"name it: .{which}_first({known.name}.some_time)",
+    )
+
+
+def _usual(need: Need, estimates: Estimates) -> float:
+    """How many items match, by what is known of the fields."""
+    matching = estimates.volume(need.entity) / estimates.distinct(need.entity, tuple(need.equal))
+    matching = min(matching * need.options(need.equal), estimates.volume(need.entity))
+    return max(1.0, matching * KEPT_BY_FILTER ** (len(need.spans) + len(need.filters)))
+
+
+# --- several entities together ------------------------------------------------------------------------------
+
+
+def group_of(pattern: Pattern[..., Any], estimates: Estimates) -> Group:
+    """A pattern over several entities: which compared values each of them has a field for."""
+    ask = pattern.trace()
+    members = [need_of(pattern, target, estimates) for target in ask.targets]
+    if ask.by_time and all(member.order is None for member in members):
+        first, which = info(ask.targets[0]).name, "newest" if ask.descending else "oldest"
+        raise DesignError(
+            f"{pattern.where}: {pattern.name} wants the {which} first, but none of its entities has one time to tell by",
+            hint=f"name it: .{which}_first({first}.some_time)",
+        )
+    shared: list[tuple[str, ...]] = []
+    filled = [dict(member.equal) for member in members]
+    tests = [dict(member.equal_tests) for member in members]
+    for same in dict.fromkeys(source.same for member in members for source in member.equal.values()):
+        columns = [_field_for(same, at, members) for at in range(len(members))]
+        if all(column is not None for column in columns):
+            shared.append(tuple(str(column) for column in columns))
+            _check_link(pattern, [(member.entity, str(column)) for member, column in zip(members, columns)])
+            source, test = next(
+                (each, member.equal_tests[name])
+                for member in members
+                for name, each in member.equal.items()
+                if each.same == same
+            )
+            for at, column in enumerate(columns):
+                field_ref = FieldRef(members[at].entity, (str(column),))
+                filled[at].setdefault(str(column), source)
+                tests[at].setdefault(str(column), Comparison(field_ref, "=", test.values))
+    if not shared:
+        names = " and ".join(info(target).name for target in ask.targets)
+        raise DesignError(
+            f"{pattern.where}: {pattern.name} reads {names} together, but they have no field in common to meet by",
+            hint="compare a field that each of them has, as in .where(User.user_id == user_id, Order.user_id == user_id)",
+        )
+    share = _shares(members, pattern.traffic.returns)
+    needs = tuple(
+        replace(member, equal=equal, equal_tests=compared, returns=returns)
+        for member, equal, compared, returns in zip(members, filled, tests, share)
+    )
+    return Group(pattern.name, needs, tuple(shared), pattern.traffic.rps, sum(share), pattern)
+
+
+def _field_for(same: str, at: int, members: list[Need]) -> str | None:
+    """The field of a member that is compared with a source: its own, or one with the name another member has for it."""
+    own = [name for name, source in members[at].equal.items() if source.same == same]
+    if own:
+        return own[0]
+    known = info(members[at].entity)
+    names = [name for member in members for name, source in member.equal.items() if source.same == same]
+    return next((name for name in names if name not in members[at].equal and key_encoding(known, name)), None)
+
+
+def _check_link(pattern: Pattern[..., Any], columns: list[tuple[type[Entity], str]]) -> None:
+    """Fields that are to have one value are written alike, or one partition never holds both."""
+    shown: dict[str, str] = {}
+    for entity, name in columns:
+        encoding = key_encoding(info(entity), name)
+        assert encoding is not None
+        shown.setdefault(encoding.name, f"{info(entity).name}.{name} ({encoding.name})")
+    if len(shown) > 1:
+        [first, second, *_] = shown.values()
+        raise PatternRefused(
+            pattern.name,
+            f"{pattern.where}: {pattern.name} reads {first} and {second} together by one value, "
+            f"but fields of different types are written differently in keys, and never meet",
+            hint="give both fields the same type, or ask for the entities in two patterns",
+        )
+
+
+def _shares(members: list[Need], declared: float | None) -> list[float]:
+    """How many items of each entity a call gives: one of what it identifies, the rest in equal parts."""
+    if declared is None:
+        return [member.returns for member in members]
+    single = [set(info(member.entity).identity) <= set(member.equal) for member in members]
+    rest = max(1.0, declared - sum(single))
+    many = max(1, len(members) - sum(single))
+    return [1.0 if one else rest / many for one in single]
+
+
+# --- writes -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How often items of an entity are written: creates and deletes a second, and updates with the fields they change."""
+
+    creates: float = 0.0
+    deletes: float = 0.0
+    updates: tuple[tuple[frozenset[str], float], ...] = ()
+
+    @property
+    def by_key(self) -> float:
+        """Writes that have to find their item."""
+        return self.deletes + sum(rate for _, rate in self.updates)
+
+
+def rates_of(entity: type[Entity], changes: Iterable[tuple[Any, float]]) -> Rates:
+    always = {name for name, each in info(entity).fields.items() if each.role in ("version", "updated")}
+    creates = deletes = 0.0
+    updates: dict[frozenset[str], float] = {}
+    for change, rate in changes:
+        if change.entity is not entity:
+            continue
+        if change.kind == "create":
+            creates += rate
+        elif change.kind == "delete":
+            deletes += rate
+        else:
+            fields = frozenset(change.fields) | always
+            updates[fields] = updates.get(fields, 0.0) + rate
+    return Rates(creates, deletes, tuple(sorted(updates.items(), key=lambda each: sorted(each[0]))))
+
+
+def mutable_fields(entity: type[Entity], rates: Rates) -> frozenset[str]:
+    """Fields that some write changes: no base key may hold them."""
+    known = info(entity)
+    changed = {name for fields, _ in rates.updates for name in fields}
+    roles = {name for name, each in known.fields.items() if each.role in ("version", "updated", "counter", "ttl")}
+    for name in known.identity:
+        if name in changed:
+            raise DesignError(
+                f"{known.name}.{name} is part of the identity, and a write pattern changes it",
+                hint="an identity stays: delete the item and create another, or mark another field with ident()",
+            )
+    return frozenset(changed | roles)
+
+
+def identity_need(entity: type[Entity], rates: Rates) -> Need | None:
+    """Updates and deletes know which item they mean, and need its key."""
+    if rates.by_key <= 0:
+        return None
+    equal = {name: Source(param=name) for name in info(entity).identity}
+    return Need(f"writes to {info(entity).name}", entity, equal, only_key=True, rps=rates.by_key)

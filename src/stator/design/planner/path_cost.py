@@ -1,0 +1,279 @@
+"""What a path costs: units and dollars of reads, writes and storage, from sizes, volumes and rates.
+
+The numbers are those of ``search``'s cost function; this module only works them out for one path at a time. Sizes are of the
+item as its entity declares it plus a flat allowance for its keys, so that what one path costs never depends on another one; the bytes of
+each path's own key strings count as storage.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final, Literal
+
+from stator.design.cost.unit_prices import (
+    CONCENTRATED_DOLLARS,
+    FEW_VALUES,
+    INDIRECT_DOLLARS,
+    READ_UNIT_DOLLARS,
+    STORAGE_BYTE_DOLLARS,
+    WRITE_UNIT_DOLLARS,
+)
+from stator.design.cost.units import ITEM_OVERHEAD_BYTES, MONTH_SECONDS, index_write_units, read_units, write_units
+from stator.design.entities.entity import Entity, info
+from stator.design.planner.access_paths import Path, Service
+from stator.design.planner.blueprint.labels import Labels
+from stator.design.planner.estimates import KEPT_BY_FILTER, Estimates, value_bytes
+from stator.design.planner.needs import Group, Need, Rates, is_optional
+from stator.design.planner.shards import READ_LIMIT, WRITE_LIMIT, shards_for
+from stator.model.limits import PAGE_BYTES
+
+Holding = Literal["base", "native base", "concatenated", "native", "local"]
+Projection = Literal["ALL", "INCLUDE", "KEYS_ONLY"]
+
+KEYS_BYTES: Final = 64
+_NAMES_BYTES: Final = 28
+"""Names of two attributes and the labels in them: the same for every path, so that no design wins by a shorter word."""
+_PRESENT_OPTIONAL: Final = 0.5
+
+
+@dataclass(frozen=True)
+class Facility:
+    """A path and how it is held: in the table's own key, as generic strings in an index, or by the attributes themselves."""
+
+    path: Path
+    holding: Holding
+    projection: Projection = "ALL"
+    included: tuple[str, ...] = ()
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.path, self.holding, self.projection, self.included))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def is_base(self) -> bool:
+        return self.holding in ("base", "native base")
+
+    @cached_property
+    def is_native(self) -> bool:
+        return self.holding in ("native base", "native")
+
+    @cached_property
+    def shares_slot(self) -> bool:
+        """Whether other entities may be put into the same index."""
+        return self.holding == "concatenated" and self.projection != "INCLUDE" and self.path.handwritten is None
+
+    @cached_property
+    def rank(self) -> tuple[object, ...]:
+        holding = ("base", "native base", "native", "concatenated", "local").index(self.holding)
+        return (self.path.rank, holding, ("KEYS_ONLY", "INCLUDE", "ALL").index(self.projection), self.included)
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.holding} {self.projection}"
+
+
+@dataclass(frozen=True)
+class Costing:
+    estimates: Estimates
+    rates: dict[type[Entity], Rates]
+    labels: Labels
+
+    # -- sizes
+
+    def item_bytes(self, entity: type[Entity]) -> float:
+        return self.estimates.item_bytes(entity) + KEYS_BYTES
+
+    def key_bytes(self, facility: Facility) -> float:
+        """What the path adds to an item: nothing when its attributes are there anyway."""
+        path = facility.path
+        if facility.is_native:
+            return 0.0
+        known = info(path.entity)
+        values = sum(value_bytes(known.fields[name].shape) + 1 for name in path.fields)
+        return values + _NAMES_BYTES + (3 if path.shards > 1 else 0)
+
+    def entry_bytes(self, facility: Facility) -> float:
+        """One entry of the index, or one item of the table."""
+        entity = facility.path.entity
+        if facility.is_base or facility.projection == "ALL":
+            return self.item_bytes(entity)
+        own = (*facility.path.partition, *facility.path.sort) if facility.is_native else ()
+        fields = self.estimates.fields_bytes(entity, tuple(dict.fromkeys((*own, *facility.included))))
+        return min(KEYS_BYTES + self.key_bytes(facility) + fields, self.item_bytes(entity))
+
+    def presence(self, path: Path) -> float:
+        """The part of the items that the path has an entry for."""
+        known = info(path.entity)
+        constants = math.prod(1 / self.estimates.distinct(path.entity, (name,)) for name, _ in path.constants)
+        optional = sum(is_optional(known, name) for name in dict.fromkeys((*path.partition, *path.sort)))
+        return float(constants * _PRESENT_OPTIONAL**optional)
+
+    # -- writes and storage
+
+    def index_write_units(self, facility: Facility) -> float:
+        """Write units a second that keeping the index costs."""
+        rates = self.rates[facility.path.entity]
+        units = (rates.creates + rates.deletes) * self.write_units_of_item(facility)
+        return units + sum(rate * self.write_units_of_update(facility, fields) for fields, rate in rates.updates)
+
+    def write_units_of_update(self, facility: Facility, fields: frozenset[str]) -> float:
+        size, moved = self.entry_bytes(facility), bool(fields & set(facility.path.fields))
+        seen = facility.projection == "ALL" or bool(fields & set(facility.included))
+        return self.presence(facility.path) * index_write_units(size, size, key_changes=moved, changes=seen)
+
+    def write_units_of_item(self, facility: Facility) -> float:
+        """Those of one that is created or deleted."""
+        return self.presence(facility.path) * index_write_units(None, self.entry_bytes(facility))
+
+    def storage_bytes(self, facility: Facility) -> float:
+        """What the path adds to storage: its key on the items, and its entries."""
+        present = self.estimates.volume(facility.path.entity) * self.presence(facility.path)
+        entries = 0.0 if facility.is_base else self.entry_bytes(facility) + ITEM_OVERHEAD_BYTES
+        return present * (self.key_bytes(facility) + entries)
+
+    def open_dollars(self, facility: Facility) -> float:
+        """Having the path at all, for a month."""
+        return self.billed_dollars(facility) + self._burdens(facility)
+
+    def billed_dollars(self, facility: Facility) -> float:
+        """The part of it that a bill would show."""
+        writes = 0.0 if facility.is_base else self.index_write_units(facility)
+        return writes * MONTH_SECONDS * WRITE_UNIT_DOLLARS + self.storage_bytes(facility) * STORAGE_BYTE_DOLLARS
+
+    def _burdens(self, facility: Facility) -> float:
+        """What no bill shows: a partition key with few values, a base key that the identity alone does not give."""
+        path = facility.path
+        few = CONCENTRATED_DOLLARS if self._partitions(path) * path.shards < FEW_VALUES else 0.0
+        indirect = facility.is_base and not set(path.fields) <= set(info(path.entity).identity)
+        return few + (INDIRECT_DOLLARS if indirect else 0.0)
+
+    def base_write_units(self, entity: type[Entity]) -> float:
+        return float(write_units(self.item_bytes(entity)))
+
+    def fixed_dollars(self, entity: type[Entity]) -> float:
+        """What the entity costs whatever its keys: its items in the table, and writing them."""
+        rates = self.rates[entity]
+        writes = (rates.creates + rates.by_key) * self.base_write_units(entity)
+        return writes * MONTH_SECONDS * WRITE_UNIT_DOLLARS + self.items_dollars(entity)
+
+    def items_dollars(self, entity: type[Entity]) -> float:
+        """Storing the items without their keys."""
+        each = self.estimates.item_bytes(entity) + ITEM_OVERHEAD_BYTES
+        return self.estimates.volume(entity) * each * STORAGE_BYTE_DOLLARS
+
+    # -- reads
+
+    def matched(self, service: Service) -> float:
+        """How many entries the key finds for one call, before any filter."""
+        need = service.need
+        factor = service.amplification / KEPT_BY_FILTER ** len(need.filters)
+        return max(need.wanted, min(need.wanted * factor, self.estimates.volume(need.entity)))
+
+    def read_units(self, service: Service, facility: Facility) -> float | None:
+        """Read units of one call; None when the facility cannot answer it."""
+        need, path = service.need, facility.path
+        if need.consistent and not (facility.is_base or facility.holding == "local"):
+            return None
+        is_get = facility.is_base and service.whole_key and not (service.filter_fields or service.left_spans)
+        if is_get and service.queries == 1:
+            return 0.0 if need.only_key else read_units(self.item_bytes(need.entity), consistent=need.consistent)
+        if facility.is_native and service.filter_fields & {*path.partition, *path.sort}:
+            return None  # DynamoDB refuses filters on the attributes of the key
+        if not self._filterable(service, facility):
+            return None
+        units = self._query_units(service, facility)
+        covered = facility.projection == "ALL" or need.is_count or need.only_key
+        if covered:
+            return units
+        if facility.holding == "local":
+            return units + need.wanted * read_units(self.item_bytes(need.entity), consistent=need.consistent)
+        return units + need.wanted * read_units(self.item_bytes(need.entity), consistent=False)
+
+    def _filterable(self, service: Service, facility: Facility) -> bool:
+        if facility.projection == "ALL":
+            return True
+        seen, path = set(facility.included), facility.path
+        if facility.is_native:
+            return service.filter_fields <= seen | {*path.partition, *path.sort}
+        return service.filter_fields <= seen and not service.is_blunt
+
+    def _query_units(self, service: Service, facility: Facility) -> float:
+        need, queries, matched = service.need, service.queries, self.matched(service)
+        if not service.identifies:
+            queries *= facility.path.shards
+        each = matched if need.limit is not None else matched / queries
+        return queries * read_units(each * self.entry_bytes(facility), consistent=need.consistent)
+
+    def read_dollars(self, service: Service, facility: Facility) -> float | None:
+        units = self.read_units(service, facility)
+        return None if units is None else units * service.need.rps * MONTH_SECONDS * READ_UNIT_DOLLARS
+
+    def group_units(self, group: Group, paths: tuple[Path, ...], *, consistent: bool = False) -> float:
+        """Read units of one call that reads several entities out of one partition."""
+        bytes_read = 0.0
+        shards = paths[0].shards
+        for member, path in zip(group.members, paths):
+            bytes_read += self.group_matched(member, path) * self.item_bytes(member.entity)
+        return shards * read_units(bytes_read / shards, consistent=consistent)
+
+    def partition_bytes(self, path: Path, known: tuple[str, ...] = ()) -> float:
+        """What the items of an entity weigh that have one value of the partition, and of further fields."""
+        fields = (*path.partition, *known)
+        values = self.estimates.distinct(path.entity, fields) if fields else 1.0
+        return self.estimates.volume(path.entity) / values * self.item_bytes(path.entity)
+
+    def crowded_units(self, service: Service, facility: Facility, strangers: list[Path]) -> float:
+        """Read units of one call that gets other entities, too, and filters them out. DynamoDB counts a limit before the filter, so
+        none is sent: what comes back is the stretch of keys, or a page of it."""
+        need, shards = service.need, facility.path.shards
+        others = sum(map(self.partition_bytes, strangers))
+        if need.limit is None or need.is_count:
+            read = self.matched(service) * self.entry_bytes(facility) + others
+        else:
+            own = self.partition_bytes(facility.path, service.prefix) * (KEPT_BY_FILTER if service.span else 1.0)
+            read = min(own + others, float(PAGE_BYTES) * shards)
+        return service.queries * shards * read_units(read / shards, consistent=need.consistent)
+
+    def crowded_group_units(self, group: Group, paths: tuple[Path, ...], strangers: list[Path]) -> float:
+        """The same for a call that reads several entities."""
+        shards, others = paths[0].shards, sum(map(self.partition_bytes, strangers))
+        if group.is_limited:
+            read = min(sum(map(self.partition_bytes, paths)) + others, float(PAGE_BYTES) * shards)
+        else:
+            read = others + sum(
+                self.group_matched(member, path) * self.item_bytes(member.entity)
+                for member, path in zip(group.members, paths)
+            )
+        return shards * read_units(read / shards, consistent=group.members[0].consistent)
+
+    def group_matched(self, member: Need, path: Path) -> float:
+        left = tuple(name for name in member.equal if name not in path.partition)
+        in_partition = self.estimates.volume(member.entity) / self.estimates.distinct(member.entity, path.partition)
+        if isinstance(member.limit, int) and not left and not member.spans:
+            return min(member.returns, float(member.limit), in_partition)
+        values = self.estimates.distinct(member.entity, left) if left else 1.0
+        read = member.returns * values / KEPT_BY_FILTER ** len(member.spans)
+        return max(min(member.returns, in_partition), min(read, in_partition))
+
+    # -- heat
+
+    def write_shards(self, path: Path) -> int:
+        """Shards for the writes to one value of the partition. A changed key is a delete and an insert."""
+        rates, units = self.rates[path.entity], self.base_write_units(path.entity)
+        updates = sum(rate * (2 if fields & set(path.fields) else 1) for fields, rate in rates.updates)
+        rate = (rates.creates + rates.deletes + updates) * units * self.presence(path)
+        return shards_for(rate / self._partitions(path), WRITE_LIMIT)
+
+    def read_shards(self, service: Service, facility: Facility) -> int:
+        """Shards for one need's reads of one value of the partition."""
+        units = self.read_units(service, replace(facility, path=replace(facility.path, shards=1)))
+        if units is None or (facility.is_base and service.whole_key):
+            return 1
+        return shards_for(service.need.rps * units / self._partitions(facility.path), READ_LIMIT)
+
+    def _partitions(self, path: Path) -> float:
+        return self.estimates.distinct(path.entity, path.partition) if path.partition else 1.0

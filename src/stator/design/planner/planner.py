@@ -1,0 +1,280 @@
+"""From a design to its plan: patterns become needs, needs paths, the search chooses, and the choice is written out.
+
+``plan`` is the way in. It splits the design into tables as the layout says (``single-table``: one; ``aggregate``: one for entities that
+are read together; ``table-per-entity``), refuses patterns that no key could serve, lets ``search`` choose for each table, and hands the result
+to ``blueprint``. With the plan of a lock, ``keeping`` says what it would cost to leave what is there. It is a pure function: entities and patterns are sorted by name first, so their order in the design means nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from stator.design.cost.unit_prices import READ_UNIT_DOLLARS
+from stator.design.cost.units import MONTH_SECONDS
+from stator.design.entities.entity import Entity, info
+from stator.design.plan.demand import demand_of
+from stator.design.plan.plan import EntityPlan, PatternPlan, Plan, TablePlan
+from stator.design.planner.access_paths import Path, paths_of
+from stator.design.planner.blueprint.labels import Labels, labels_of, upper_words
+from stator.design.planner.blueprint.table_blueprint import Drawing, draw_table
+from stator.design.planner.blueprint.write_plans import write_plans
+from stator.design.planner.choices import Choices, add_shards, choices_of, drop_worse_bases
+from stator.design.planner.estimates import Estimates
+from stator.design.planner.locked_choices import Kept, kept_labels, kept_of
+from stator.design.planner.needs import (
+    Group,
+    Need,
+    group_of,
+    identity_need,
+    is_optional,
+    key_encoding,
+    need_of,
+    rates_of,
+)
+from stator.design.planner.path_cost import Costing, Facility
+from stator.design.planner.refusals import refuse_component, refuse_indexes, refuse_unserved
+from stator.design.planner.search import Component, components_of, search
+from stator.errors import DesignError
+from stator.model.limits import READ_UNIT_BYTES
+
+if TYPE_CHECKING:
+    from stator.design.design import Design
+
+
+def plan(design: Design, previous: Plan | None = None) -> Plan:
+    """The cheapest design in the planner's model, from ``previous`` on. Raises ScanNeeded or PatternRefused where there is none."""
+    return Planning(design, previous).run()
+
+
+class Planning:
+    """The stages of planning, one at a time."""
+
+    def __init__(self, design: Design, previous: Plan | None = None) -> None:
+        self.design = design
+        self.previous = previous
+        self.weight = 0.0
+        """What the search made as small as it could, set by ``run``: the bill as far as keys change it, and burdens that no bill shows."""
+        self.estimates = Estimates(design)
+        self.entities = sorted(design.entities, key=lambda each: info(each).name)
+        for entity in self.entities:
+            _check_identity(entity)
+        if design.layout != "table-per-entity":
+            _check_distinct_keys(self.entities)
+        self.reads = sorted(design.reads, key=lambda each: each.name)
+        self.needs: dict[type[Entity], list[Need]] = {entity: [] for entity in self.entities}
+        self.groups: list[Group] = []
+        self.allowed_scans = {pattern.name for pattern in self.reads if pattern.traffic.allow_scan}
+        self._sort_reads()
+        self.labels: Labels = labels_of(self.entities, self.groups, kept_labels(previous, self.entities))
+        changes = design.changes()
+        rates = {entity: rates_of(entity, changes) for entity in self.entities}
+        self.costing = Costing(self.estimates, rates, self.labels)
+        for entity in self.entities:
+            lookup = identity_need(entity, rates[entity])
+            if lookup is not None:
+                self.needs[entity].append(lookup)
+
+    def _sort_reads(self) -> None:
+        for pattern in self.reads:
+            targets = pattern.trace().targets
+            [first, *others] = targets
+            if others and self.design.layout != "table-per-entity":
+                self.groups.append(group_of(pattern, self.estimates))
+            elif others:
+                for member in group_of(pattern, self.estimates).members:
+                    self.needs[member.entity].append(member)
+            else:
+                self.needs[first].append(need_of(pattern, first, self.estimates))
+
+    def run(self) -> Plan:
+        tables: list[TablePlan] = []
+        entities: list[EntityPlan] = []
+        patterns: dict[str, PatternPlan] = {}
+        opened: dict[str, tuple[Facility, ...]] = {}
+        proven = True
+        for name, members in self.tables():
+            _check_table_name(self.design.names.get(name, name))
+            drawing = self._draw(name, members)
+            tables.append(drawing.table)
+            entities += drawing.entities
+            opened |= drawing.opened
+            self.weight += drawing.dollars
+            for each in drawing.patterns:
+                before = patterns.get(each.name)
+                patterns[each.name] = each if before is None else before.joined(each)  # entities in several tables
+            proven = proven and drawing.proven
+        by_name = {each.name: each for each in entities}
+        writes = write_plans(self.design, self.costing, by_name, opened)
+        found = sorted([*patterns.values(), *writes], key=lambda each: each.name)
+        dollars = sum(each.dollars_per_month for each in found)
+        dollars += sum(each.storage_dollars_per_month + each.other_dollars_per_month for each in tables)
+        warnings = [f"{each.name}: {warning}" for each in entities for warning in each.warnings]
+        warnings += [f"{each.name}: {warning}" for each in found for warning in each.warnings]
+        return Plan(
+            self.design.name,
+            self.design.layout,
+            tuple(tables),
+            tuple(sorted(entities, key=lambda each: each.name)),
+            tuple(found),
+            round(dollars, 4),
+            proven,
+            tuple(warnings),
+            demand_of(self.design),
+        )
+
+    # -- tables
+
+    def tables(self) -> list[tuple[str, list[type[Entity]]]]:
+        if self.design.layout == "single-table":
+            return [(self.design.name, self.entities)]
+        if self.design.layout == "table-per-entity":
+            return [(self._table_name(entity), [entity]) for entity in self.entities]
+        joined: dict[type[Entity], set[type[Entity]]] = {entity: {entity} for entity in self.entities}
+        for group in self.groups:
+            merged: set[type[Entity]] = set().union(*(joined[member.entity] for member in group.members))
+            joined |= dict.fromkeys(merged, merged)
+        found = []
+        for entity in self.entities:
+            members = [each for each in self.entities if each in joined[entity]]
+            if entity is members[0]:
+                found.append((self._kept_name(members) or self._table_name(self._root(members)), members))
+        return found
+
+    def _kept_name(self, members: list[type[Entity]]) -> str | None:
+        """The name under which the lock has the table of these entities, and of no others."""
+        if self.previous is None or self.previous.layout != self.design.layout:
+            return None
+        names = {info(each).name for each in members}
+        tables = [each for each in self.previous.tables if names & set(each.entities)]
+        present = {info(each).name for each in self.entities}
+        if len(tables) != 1 or not present & set(tables[0].entities) <= names:
+            return None
+        return next((name for name, own in self.design.names.items() if own == tables[0].name), tables[0].name)
+
+    def _kept(self, entity: type[Entity], paths: tuple[Path, ...]) -> Kept | None:
+        """What the lock has of an entity, unless the layout puts it into another table."""
+        if self.previous is None:
+            return None
+        table = next(name for name, members in self.tables() if entity in members)
+        own = self.design.names.get(table, table)
+        there = any(each.name == own and info(entity).name in each.entities for each in self.previous.tables)
+        return kept_of(entity, self.previous, paths, self.labels) if there else None
+
+    def _root(self, members: list[type[Entity]]) -> type[Entity]:
+        """The entity an aggregate is about: the one its partitions are labelled after."""
+        labels = {
+            self.labels.field(member.entity, name)
+            for group in self.groups
+            for member, name in zip(group.members, group.shared[0])
+            if member.entity in members
+        }
+        return next((each for each in members if self.labels.entity(each) in labels), members[0])
+
+    def _table_name(self, entity: type[Entity]) -> str:
+        return f"{self.design.name}-{upper_words(info(entity).name).lower().replace('_', '-')}"
+
+    def components(self, members: list[type[Entity]]) -> list[Component]:
+        """All there is to choose for the entities of one table."""
+        groups = [group for group in self.groups if group.members[0].entity in members]
+        choices = [self._choices(entity, members, groups) for entity in members]
+        for each in choices:
+            refuse_unserved(each, self.reads, self.labels)
+        components = components_of(choices, groups, self.costing, self.labels)
+        for component in components:
+            _even_shards(component)
+            for each in component.choices:
+                ordered = [member.order for group in groups for member in group.members if member.entity is each.entity]
+                drop_worse_bases(each, any(ordered))
+        return components
+
+    def _draw(self, name: str, members: list[type[Entity]]) -> Drawing:
+        components = self.components(members)
+        for component in components:
+            refuse_component(component)
+        found = search(components)
+        refuse_indexes(self.design.name, found)
+        choices = sorted((each for one in components for each in one.choices), key=lambda each: each.name)
+        taken = self._taken_names(self.design.names.get(name, name))
+        return draw_table(name, self.design, choices, found, self.costing, self.labels, self.reads, taken)
+
+    def _taken_names(self, table: str) -> frozenset[str]:
+        """Names of indexes that the lock has in a table."""
+        tables = () if self.previous is None else self.previous.tables
+        return frozenset(index.name for each in tables if each.name == table for index in each.indexes)
+
+    def _choices(self, entity: type[Entity], members: list[type[Entity]], groups: list[Group]) -> Choices:
+        needs = tuple(self.needs[entity])
+        scan = sum(
+            self.estimates.volume(each) * self.costing.item_bytes(each) / READ_UNIT_BYTES / 2 for each in members
+        )
+        scans = tuple(
+            scan * need.rps * MONTH_SECONDS * READ_UNIT_DOLLARS if need.name in self.allowed_scans else None
+            for need in needs
+        )
+        paths = paths_of(entity, needs, groups, self.labels)
+        return choices_of(
+            entity,
+            needs,
+            paths,
+            self.costing,
+            neighbours=tuple(each for each in members if each is not entity),
+            own_table=self.design.layout == "table-per-entity",
+            scans=scans,
+            kept=self._kept(entity, paths),
+        )
+
+
+def _even_shards(component: Component) -> None:
+    """Base keys that could share a partition get the most shards that any of them needs, as a further choice."""
+    if not component.groups:
+        return
+    most: dict[tuple[str, ...], int] = {}
+    for choices in component.choices:
+        for base in choices.bases:
+            head = tuple(component.labels.field(choices.entity, name) for name in base.path.partition)
+            most[head] = max(most.get(head, 1), base.path.shards)
+    for choices in component.choices:
+        for base in choices.bases:
+            head = tuple(component.labels.field(choices.entity, name) for name in base.path.partition)
+            if most[head] > base.path.shards and base.path.handwritten is None:
+                add_shards(choices, base.path, most[head])
+
+
+def _check_distinct_keys(entities: list[type[Entity]]) -> None:
+    """Two entities whose keys read the same would overwrite each other's items."""
+    seen: dict[tuple[str, ...], str] = {}
+    for entity in entities:
+        known = info(entity)
+        if known.overrides.key is None:
+            continue
+        form = tuple(re.sub(r"\{\w+\}", "{}", text) for text in known.overrides.key)
+        if form in seen:
+            raise DesignError(
+                f"{seen[form]} and {known.name} have the same key {known.overrides.key}: one would overwrite the other",
+                hint="put a word of its own into the sort key of each, as in ORDER#{order_id}",
+            )
+        seen[form] = known.name
+
+
+def _check_table_name(name: str) -> None:
+    if not re.fullmatch(r"[a-zA-Z0-9_.-]{3,255}", name):
+        raise DesignError(
+            f"{name!r} cannot be the name of a table",
+            hint="3 to 255 letters, digits, dots, dashes and underscores; the design's name is the table's, "
+            'unless names={"...": "..."} gives another',
+        )
+
+
+def _check_identity(entity: type[Entity]) -> None:
+    known = info(entity)
+    for name in known.identity:
+        if key_encoding(known, name) is None or is_optional(known, name):
+            raise DesignError(
+                f"{known.name}.{name} cannot identify an item",
+                hint=f"an identity is a required field of one of the types {', '.join(sorted(_key_types()))}",
+            )
+
+
+def _key_types() -> set[str]:
+    return {"str", "int", "Decimal", "datetime", "date", "UUID", "bool", "bytes", "float", "time"}

@@ -1,0 +1,423 @@
+"""The search: the cheapest design of one table, over all its entities at once.
+
+The cost of a design, in dollars a month, is the sum of
+
+- *reads*: for each pattern its rate, times the read units of one call: what the key finds (not only what the filter keeps) times the
+  size of an entry, in steps of 4 KB, half when eventually consistent, at least one step; one call for each shard; and, where an index
+  does not hold the whole item, one more read for each item wanted;
+- *writes*: for each path in an index, every create and delete of the entity writes an entry of the projected size in steps of 1 KB; an
+  update writes one if it changes something projected, and two (delete and insert) if it changes the key; sparse paths pay for the
+  part of the items that they hold. What writing the table itself costs is the same for every design and left out;
+- *storage*: the key strings on the items, and each index entry with its 100 bytes of overhead;
+- *burdens*, small charges that no bill shows but ties are decided by: for each index, so that fewer win; for a base key that the identity
+  alone does not give; for a partition key with few values, which cannot spread its traffic; for a filter that a key could replace.
+
+A design has one base key for each entity, a set of further paths, and a facility (a path and how it is held, see ``facilities``) for each
+need. Generic string keys let entities share an index, if they want the same projection: a table needs as many such indexes as
+the entity with the most paths in them. Native keys, INCLUDE projections and local indexes are not shared. A pattern over several
+entities is met when all their base keys have the same partition, or when all are put into one index with the same partition.
+
+How it is found. For given numbers of shared indexes, entities depend on each other only through patterns over several of them, so each
+connected component is solved alone: base keys are chosen entity by entity, and below that each entity's needs are assigned to
+facilities. Both are branch and bound. The bound of an assignment lets each need pay, of each facility it could use, a share of the
+price that is the price divided by the number of needs that could use it: no assignment pays less. All numbers of shared indexes that could
+pay are tried. The result is the optimum of this model, with two exceptions that ``proven`` tells: the search was cut off after
+``NODE_BUDGET`` steps (``ASSIGNMENT_BUDGET`` for one entity), or patterns over several entities, all in indexes, need more of them than any one entity has paths.
+
+Costs that differ by less than a millionth of a cent are ties, which go to what comes first in a fixed order: equal inputs, equal designs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Final
+
+from stator.design.cost.unit_prices import INDEX_DOLLARS, READ_UNIT_DOLLARS
+from stator.design.cost.units import MONTH_SECONDS
+from stator.design.entities.entity import Entity, info
+from stator.design.planner.access_paths import Path, by_label, group_choices, group_inverts, is_ordered
+from stator.design.planner.assignment import (
+    FAR,
+    TIE,
+    UNCAPPED,
+    Assignment,
+    Caps,
+    EntityDesign,
+    shared_by,
+    within,
+)
+from stator.design.planner.blueprint.labels import Labels
+from stator.design.planner.blueprint.steps import partition_parts
+from stator.design.planner.choices import Choices
+from stator.design.planner.needs import Group, Need, is_optional
+from stator.design.planner.path_cost import Costing, Facility
+from stator.design.planner.slots import slots_needed
+
+NODE_BUDGET: Final = 200_000
+
+
+@dataclass(frozen=True)
+class GroupDesign:
+    """Where a pattern over several entities is met: by the base keys, or by one facility of each entity in one index."""
+
+    group: Group
+    facilities: tuple[Facility, ...]
+    dollars: float
+
+    @property
+    def in_base(self) -> bool:
+        return self.facilities[0].is_base
+
+
+@dataclass(frozen=True)
+class ComponentDesign:
+    entities: dict[type[Entity], EntityDesign]
+    groups: tuple[GroupDesign, ...]
+    dollars: float
+    caps: Caps
+    proven: bool = True
+
+
+@dataclass
+class Component:
+    """Entities that patterns bind together, with all there is to choose."""
+
+    choices: list[Choices]
+    groups: list[Group]
+    costing: Costing
+    labels: Labels
+    _memo: dict[tuple[object, ...], EntityDesign | None] = field(default_factory=dict)
+    _solved: dict[Caps, ComponentDesign | None] = field(default_factory=dict)
+    _options: dict[str, list[GroupDesign]] = field(default_factory=dict)
+    _nodes: int = 0
+
+    @property
+    def is_cut_off(self) -> bool:
+        return self._nodes > NODE_BUDGET
+
+    # -- one entity
+
+    def solve_entity(
+        self, choices: Choices, base: Facility, forced: tuple[Facility, ...], caps: Caps
+    ) -> EntityDesign | None:
+        key = (choices.entity, base, forced, caps)
+        if key not in self._memo:
+            free = self.solve_entity(choices, base, forced, UNCAPPED) if caps != UNCAPPED else None
+            if free is not None and within(shared_by(free.opened), caps):
+                self._memo[key] = free
+            elif caps != UNCAPPED and free is None:
+                self._memo[key] = None
+            else:
+                assignment = Assignment(choices, base, forced, caps)
+                self._memo[key] = assignment.solve()
+                self._nodes += assignment.nodes
+        return self._memo[key]
+
+    # -- all of them
+
+    def solve(self, caps: Caps) -> ComponentDesign | None:
+        if caps not in self._solved:
+            self._solved[caps] = self._cached(caps)
+            # Once too much was tried, what is known must do.
+            if self._solved[caps] is None and not (self.is_cut_off and UNCAPPED in self._solved):
+                self._solved[caps] = _BaseSearch(self, caps).solve()
+        return self._solved[caps]
+
+    @property
+    def freest(self) -> ComponentDesign:
+        """The design with as many shared indexes as it likes: none with fewer is cheaper."""
+        found = self.solve(UNCAPPED)
+        assert found is not None, "what cannot be served is refused before the search"
+        return found
+
+    def _cached(self, caps: Caps) -> ComponentDesign | None:
+        free = self._solved.get(UNCAPPED)
+        return free if free is not None and within(free.caps, caps) else None
+
+    # -- patterns over several entities
+
+    def in_base(self, group: Group, bases: dict[type[Entity], Facility]) -> GroupDesign | None:
+        found = tuple(bases[member.entity] for member in group.members)
+        if any(each.is_native for each in found) or not self.aligned(group, tuple(each.path for each in found)):
+            return None
+        return GroupDesign(group, found, self._dollars(group, tuple(each.path for each in found)))
+
+    def in_indexes(self, group: Group) -> list[GroupDesign]:
+        """The ways to put a group into one index of its own, cheapest reads first."""
+        if group.name not in self._options:
+            different = {each.facilities: each for each in self._index_options(group)}
+            self._options[group.name] = sorted(
+                different.values(), key=lambda each: (each.dollars, [one.rank for one in each.facilities])
+            )
+        return self._options[group.name]
+
+    def _index_options(self, group: Group) -> Iterator[GroupDesign]:
+        if any(member.consistent for member in group.members):
+            return
+        by_entity = {choices.entity: choices for choices in self.choices}
+        yield from self._present_options(group, by_entity)
+        for chosen in group_choices(group):
+            alternatives = []
+            for member in group.members:
+                fields = group.partition_of(member.entity, chosen)
+                partition = by_label(member.entity, fields, self.labels)
+                sorts = {path.sort for path in _paths(by_entity[member.entity]) if path.partition == partition}
+                sorts.add((str(member.order),) if is_ordered(member) else ())
+                inverted = is_ordered(member) and group_inverts(group, self.labels) is True
+                alternatives.append([Path(member.entity, partition, sort, inverted=inverted) for sort in sorted(sorts)])
+            for paths in product(*alternatives):
+                shards = max(self.costing.write_shards(path) for path in paths)
+                even = tuple(replace(path, shards=shards) for path in paths)
+                if self.aligned(group, even):
+                    found = tuple(Facility(path, "concatenated") for path in even)
+                    for facility in found:
+                        by_entity[facility.path.entity].price(facility)
+                    yield GroupDesign(group, found, self._dollars(group, even))
+
+    def _present_options(self, group: Group, by_entity: dict[type[Entity], Choices]) -> Iterator[GroupDesign]:
+        """Indexes that hold every member and are there anyway: written by hand, or in the lock."""
+        present = [_present(by_entity[member.entity]) for member in group.members]
+        for name in present[0]:
+            found = tuple(each[name] for each in present if name in each)
+            paths = tuple(each.path for each in found)
+            if len(found) == len(present) and self.aligned(group, paths):
+                for facility in found:
+                    by_entity[facility.path.entity].price(facility)
+                yield GroupDesign(group, found, self._dollars(group, paths))
+
+    def aligned(self, group: Group, paths: tuple[Path, ...]) -> bool:
+        """Whether one query of one partition gives what the group asks, in its order."""
+        heads = set()
+        inverts = group_inverts(group, self.labels) or False
+        for member, path in zip(group.members, paths):
+            if path.constants or not path.partition or not set(path.partition) <= member.equal.keys():
+                return False
+            if is_ordered(member) and (path.sort[:1] != (member.order,) or path.inverted != inverts):
+                return False
+            if any(is_optional(info(path.entity), name) for name in path.sort):
+                return False  # items without the field would be missing
+            heads.add(self._head(member, path))
+        return len(heads) == 1
+
+    def _head(self, member: Need, path: Path) -> tuple[str, ...]:
+        """The partition key as the pattern fills it."""
+        parts = partition_parts(path, self.labels)
+        return tuple(
+            f":{member.equal[part.value].same}" if part.kind == "field" else f"{part.value}{part.shards}"
+            for part in parts
+        )
+
+    def _dollars(self, group: Group, paths: tuple[Path, ...]) -> float:
+        units = self.costing.group_units(group, paths, consistent=group.members[0].consistent)
+        return units * group.rps * MONTH_SECONDS * READ_UNIT_DOLLARS
+
+
+def _present(choices: Choices) -> dict[str, Facility]:
+    held = {
+        name: each for name, each in choices.held.items() if each.holding == "concatenated" and each.projection == "ALL"
+    }
+    return held | {str(each.path.handwritten.index): each for each in choices.pinned if each.path.handwritten}
+
+
+def _paths(choices: Choices) -> Iterable[Path]:
+    return dict.fromkeys(facility.path for facility in choices.secondary if not facility.path.constants)
+
+
+# --- base keys ----------------------------------------------------------------------------------------------
+
+
+class _BaseSearch:
+    """One component: a base key for each entity, and a place for each pattern over several of them."""
+
+    def __init__(self, component: Component, caps: Caps) -> None:
+        self.component = component
+        self.caps = caps
+        self.choices = component.choices
+        self.best: ComponentDesign | None = None
+        self.nodes = 0
+
+    def solve(self) -> ComponentDesign | None:
+        self.ranked: list[list[tuple[float, Facility]]] = []
+        for choices in self.choices:
+            priced = []
+            for base in choices.bases:
+                alone = self.component.solve_entity(choices, base, (), self.caps)
+                if alone is not None:
+                    priced.append((alone.dollars, base))
+            if not priced:
+                return None
+            self.ranked.append(sorted(priced, key=lambda each: (round(each[0] / TIE), each[1].rank)))
+        self.least = [ranked[0][0] for ranked in self.ranked]
+        self._descend({}, 0.0, 0.0, 0.0)
+        if self.best is not None and self.nodes > NODE_BUDGET:
+            return replace(self.best, proven=False)
+        return self.best
+
+    def _descend(self, bases: dict[type[Entity], Facility], spent: float, grouped: float, moved: float) -> None:
+        """``grouped``: what the groups' reads cost. ``moved``: the most that putting one of them into an index adds."""
+        self.nodes += 1
+        at = len(bases)
+        limit = FAR if self.best is None else self.best.dollars
+        if spent + grouped + moved + sum(self.least[at:]) >= limit - TIE or (self.nodes > NODE_BUDGET and self.best):
+            return
+        if at == len(self.choices):
+            self._place_groups(bases)
+            return
+        entity = self.choices[at].entity
+        for dollars, base in self.ranked[at]:
+            if (
+                self.best is not None
+                and spent + dollars + grouped + moved + sum(self.least[at + 1 :]) >= self.best.dollars
+            ):
+                break  # those that follow cost no less
+            extended = {**bases, entity: base}
+            reads, indexed = self._groups_floor(entity, extended)
+            if reads < FAR and indexed < FAR:
+                self._descend(extended, spent + dollars, grouped + reads, max(moved, indexed))
+
+    def _groups_floor(self, entity: type[Entity], bases: dict[type[Entity], Facility]) -> tuple[float, float]:
+        """The least that the groups cost which are settled now that this entity's key is: reading, and having one in an index.
+
+        Two groups may share what they open, so of the second only the largest counts."""
+        total = most = 0.0
+        for group in self.component.groups:
+            entities = {member.entity for member in group.members}
+            if entity not in entities or not entities <= bases.keys():
+                continue
+            met = self.component.in_base(group, bases)
+            if met is not None:
+                total += met.dollars
+            else:
+                options = self.component.in_indexes(group)
+                total += min((each.dollars for each in options), default=FAR)
+                most = max(most, min((self._moving(each, bases) for each in options), default=FAR))
+        return total, most
+
+    def _moving(self, placed: GroupDesign, bases: dict[type[Entity], Facility]) -> float:
+        """What it adds to the entities' own cost to be in this index."""
+        added = 0.0
+        for choices in self.choices:
+            for facility in placed.facilities:
+                if facility.path.entity is choices.entity:
+                    alone = self.component.solve_entity(choices, bases[choices.entity], (), self.caps)
+                    moved = self.component.solve_entity(choices, bases[choices.entity], (facility,), self.caps)
+                    if moved is None or alone is None:
+                        return FAR
+                    added += moved.dollars - alone.dollars
+        return added
+
+    def _place_groups(self, bases: dict[type[Entity], Facility]) -> None:
+        """Each group in the base keys if they allow it, which costs nothing to keep; else every index it could be in is tried."""
+        options = []
+        for group in self.component.groups:
+            met = self.component.in_base(group, bases)
+            options.append([met] if met is not None else self.component.in_indexes(group))
+        for placed in product(*options):
+            self._finish(bases, placed)
+
+    def _finish(self, bases: dict[type[Entity], Facility], placed: Sequence[GroupDesign]) -> None:
+        forced: dict[type[Entity], dict[Facility, None]] = {}
+        for each in placed:
+            if not each.in_base:
+                for facility in each.facilities:
+                    forced.setdefault(facility.path.entity, {})[facility] = None
+        total = sum(each.dollars for each in placed)
+        designs: dict[type[Entity], EntityDesign] = {}
+        for choices in self.choices:
+            wanted = tuple(sorted(forced.get(choices.entity, ()), key=lambda each: each.rank))
+            design = self.component.solve_entity(choices, bases[choices.entity], wanted, self.caps)
+            if design is None:
+                return
+            designs[choices.entity] = design
+            total += design.dollars
+            if self.best is not None and total >= self.best.dollars - TIE:
+                return
+        used = slots_needed([design.opened for design in designs.values()], [each.facilities for each in placed])
+        if within(used, self.caps):
+            proven = all(design.proven for design in designs.values())
+            self.best = ComponentDesign(designs, tuple(placed), total, used, proven)
+
+
+# --- a whole table ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TableDesign:
+    components: tuple[ComponentDesign, ...]
+    dollars: float
+    caps: Caps
+    proven: bool
+
+
+def search(components: list[Component]) -> TableDesign:
+    """The cheapest design of a table. Every component has at least one: refusals come before the search."""
+    floor = sum(component.freest.dollars for component in components)
+    most = _largest(component.freest.caps for component in components)
+    best: TableDesign | None = None
+    # More indexes than the freest design has cannot pay; fewer, or others, may.
+    total = sum(most)
+    sizes: list[Caps] = [(keys_only, all_) for all_ in range(total + 1) for keys_only in range(total + 1 - all_)]
+    for caps in sorted(sizes, key=lambda caps: (-sum(caps), -caps[1])):
+        charge = INDEX_DOLLARS * sum(caps)
+        if best is not None and floor + charge >= best.dollars - TIE:
+            continue
+        found = _all_within(components, caps, floor, FAR if best is None else best.dollars - charge)
+        if found is None:
+            continue
+        used = _largest(design.caps for design in found)
+        dollars = sum(design.dollars for design in found) + INDEX_DOLLARS * sum(used)
+        if best is None or dollars < best.dollars - TIE:
+            best = TableDesign(found, dollars, used, all(design.proven for design in found))
+    assert best is not None
+    return replace(best, proven=best.proven and not any(component.is_cut_off for component in components))
+
+
+def _all_within(
+    components: list[Component], caps: Caps, floor: float, limit: float
+) -> tuple[ComponentDesign, ...] | None:
+    """Every component with so many indexes; None as soon as that is impossible or dearer than the limit."""
+    found: dict[int, ComponentDesign] = {}
+    total = floor
+    # Those that want the most indexes first: they show soonest that there are too few.
+    for at in sorted(range(len(components)), key=lambda at: -sum(components[at].freest.caps)):
+        design = components[at].solve(caps)
+        if design is None:
+            return None
+        found[at] = design
+        total += design.dollars - components[at].freest.dollars
+        if total >= limit + TIE:
+            return None
+    return tuple(found[at] for at in range(len(components)))
+
+
+def _largest(caps: Iterable[Caps]) -> Caps:
+    pairs = list(caps)
+    return max((each[0] for each in pairs), default=0), max((each[1] for each in pairs), default=0)
+
+
+def components_of(choices: list[Choices], groups: list[Group], costing: Costing, labels: Labels) -> list[Component]:
+    """Entities that some pattern reads together belong together."""
+    joined: dict[type[Entity], set[type[Entity]]] = {each.entity: {each.entity} for each in choices}
+    for group in groups:
+        merged: set[type[Entity]] = set().union(*(joined[member.entity] for member in group.members))
+        for entity in merged:
+            joined[entity] = merged
+    ordered = sorted(choices, key=lambda each: info(each.entity).name)
+    found: list[Component] = []
+    seen: set[type[Entity]] = set()
+    for each in ordered:
+        if each.entity not in seen:
+            members = joined[each.entity]
+            seen |= members
+            inside = [group for group in groups if group.members[0].entity in members]
+            found.append(
+                Component(
+                    [one for one in ordered if one.entity in members],
+                    sorted(inside, key=lambda group: group.name),
+                    costing,
+                    labels,
+                )
+            )
+    return found

@@ -1,0 +1,95 @@
+"""Which paths share an index: a colouring.
+
+An overloaded index has generic key attributes (GSI1PK, GSI1SK), into which each entity writes a path of its own; items without the
+attributes are not in it. Two paths of one entity cannot be in the same index, paths of two entities can, as long as both want the same
+projection. Paths that one query reads together must be in the same index. So the paths are vertices (those read together one vertex),
+edges join what must be apart, and colours are indexes. Components of a design have few paths: the colouring is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from stator.design.planner.path_cost import Facility
+
+Vertex = tuple[Facility, ...]
+IMPOSSIBLE: Final = (1000, 1000)
+"""What is read together would put two paths of one entity into one index."""
+
+
+def slots_needed(opened: Iterable[Sequence[Facility]], groups: Iterable[Vertex]) -> tuple[int, int]:
+    """The fewest shared indexes with KEYS_ONLY and with ALL that hold what was opened."""
+    facilities = [each for several in opened for each in several]
+    together = list(groups)
+    if any(len({one.path.entity for one in vertex}) < len(vertex) for vertex in _vertices(facilities, together)):
+        return IMPOSSIBLE
+    keys_only = colour([each for each in facilities if each.shares_slot and each.projection == "KEYS_ONLY"], ())
+    everything = colour([each for each in facilities if each.shares_slot and each.projection == "ALL"], together)
+    return len(set(keys_only.values())), len(set(everything.values()))
+
+
+def colour(
+    facilities: Sequence[Facility], groups: Iterable[Vertex], fixed: Mapping[Facility, int] | None = None, free: int = 0
+) -> dict[Facility, int]:
+    """A number from 0 for each facility, as few as possible, and the smallest numbers for what comes first.
+
+    Numbers below ``free`` are in use, and ``fixed`` says by whom. What is read together follows the first of it that has a number,
+    unless another path of the same entity is there."""
+    vertices = _vertices(facilities, groups)
+    given = _given(vertices, fixed or {})
+    for count in range(free, free + len(vertices) + 1):
+        found = _with(count, vertices, given, free)
+        if found is not None:
+            return {facility: number for vertex, number in zip(vertices, found) for facility in vertex}
+    raise AssertionError("as many colours as vertices are always enough")
+
+
+def _vertices(facilities: Sequence[Facility], groups: Iterable[Vertex]) -> list[Vertex]:
+    wanted = set(facilities)
+    merged: list[set[Facility]] = []
+    for group in groups:
+        members = set(group) & wanted
+        touching = [each for each in merged if each & members]
+        merged = [each for each in merged if each not in touching]
+        if members:
+            merged.append(members.union(*touching))
+    inside = set().union(*merged) if merged else set()
+    merged += [{each} for each in wanted - inside]
+    ordered = [tuple(sorted(each, key=lambda one: one.rank)) for each in merged]
+    return sorted(ordered, key=lambda vertex: (-len(vertex), [one.rank for one in vertex]))
+
+
+def _given(vertices: list[Vertex], fixed: Mapping[Facility, int]) -> dict[int, int]:
+    """The number that a vertex has already."""
+    given: dict[int, int] = {}
+    held: set[tuple[int, object]] = set()
+    # Those that are all there come first: what is new gives way.
+    for at in sorted(range(len(vertices)), key=lambda at: (not all(each in fixed for each in vertices[at]), at)):
+        vertex = vertices[at]
+        number = next((fixed[each] for each in vertex if each in fixed), None)
+        places = {(number, each.path.entity) for each in vertex}
+        if number is not None and not places & held:
+            given[at] = number
+            held |= {(number, entity) for _, entity in places}
+    return given
+
+
+def _with(count: int, vertices: list[Vertex], given: Mapping[int, int], free: int) -> list[int] | None:
+    entities = [{facility.path.entity for facility in vertex} for vertex in vertices]
+    chosen: list[int] = []
+
+    def descend() -> bool:
+        at = len(chosen)
+        if at == len(vertices):
+            return True
+        highest = max(free - 1, max(chosen, default=-1))
+        for number in [given[at]] if at in given else range(min(count, highest + 2)):
+            if not any(chosen[other] == number and entities[other] & entities[at] for other in range(at)):
+                chosen.append(number)
+                if descend():
+                    return True
+                chosen.pop()
+        return False
+
+    return chosen if descend() else None
