@@ -16,7 +16,7 @@ import pytest
 
 from stator.design.design import Design
 from stator.tables.async_db import AsyncDb
-from stator.tables.connecting import connect, connect_async
+from stator.tables.connection import connect, connect_async
 from stator.tables.db import Db
 
 from .dynamodb_local import dynamodb_local

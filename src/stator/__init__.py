@@ -76,13 +76,13 @@ if TYPE_CHECKING:
     from stator.pipeline.workers.change import Remove as Remove
     from stator.pipeline.workers.options import WorkerOptions as WorkerOptions
     from stator.tables.async_db import AsyncDb as AsyncDb
-    from stator.tables.batches import Delete as Delete
-    from stator.tables.connecting import connect as connect
-    from stator.tables.connecting import connect_async as connect_async
+    from stator.tables.connection import connect as connect
+    from stator.tables.connection import connect_async as connect_async
     from stator.tables.db import Db as Db
     from stator.tables.lifecycle import TableSettings as TableSettings
-    from stator.tables.reads import Page as Page
-    from stator.tables.recording import if_not_exists as if_not_exists
+    from stator.tables.reads.reads import Page as Page
+    from stator.tables.writes.batches import Delete as Delete
+    from stator.tables.writes.recorder import if_not_exists as if_not_exists
 
 _HOMES = {
     "stator.design.entities.adapters": ("adapt",),
@@ -127,12 +127,12 @@ _HOMES = {
     "stator.pipeline.workers.change": ("Change", "Insert", "Modify", "Remove"),
     "stator.pipeline.workers.options": ("WorkerOptions",),
     "stator.tables.async_db": ("AsyncDb",),
-    "stator.tables.batches": ("Delete",),
-    "stator.tables.connecting": ("connect", "connect_async"),
+    "stator.tables.writes.batches": ("Delete",),
+    "stator.tables.connection": ("connect", "connect_async"),
     "stator.tables.db": ("Db",),
     "stator.tables.lifecycle": ("TableSettings",),
-    "stator.tables.reads": ("Page",),
-    "stator.tables.recording": ("if_not_exists",),
+    "stator.tables.reads.reads": ("Page",),
+    "stator.tables.writes.recorder": ("if_not_exists",),
 }  # fmt: skip
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 PUBLIC_NAMES = tuple(_HOME_OF)

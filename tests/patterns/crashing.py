@@ -17,7 +17,7 @@ from stator.tables.async_db import AsyncDb
 from stator.tables.async_runner import AsyncRunner
 from stator.tables.db import Db
 from stator.tables.runner import Runner
-from stator.tables.transactions import Transaction
+from stator.tables.writes.transactions import Transaction
 from stator.transport import Transport
 
 Form = Literal["sync", "async"]

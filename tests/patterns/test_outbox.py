@@ -19,7 +19,7 @@ from stator.errors import ConfigurationError, RequestRefused, TransactionFailed
 from stator.patterns.lock import Lock
 from stator.patterns.outbox_items import Message
 from stator.tables.db import Db
-from stator.tables.transactions import Transaction
+from stator.tables.writes.transactions import Transaction
 from tests.patterns.crashing import Crash, Form, crashing, every_crash, every_item, finished, in_threads, transacted
 from tests.tables.shop import Order, User, order, shop, user
 from tests.targets import Target

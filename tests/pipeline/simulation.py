@@ -20,7 +20,7 @@ from stator.pipeline.workers.change import Record
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.subscribers import Failure, Scope, lanes
 from stator.pipeline.workers.worker import Worker
-from stator.tables.connecting import make_context
+from stator.tables.connection import make_context
 from stator.tables.context import Context
 from stator.tables.lifecycle import Ensuring, TableSettings
 from stator.tables.runner import Runner

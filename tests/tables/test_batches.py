@@ -12,7 +12,7 @@ from stator.addresses import EngineTransport
 from stator.clock import VirtualClock
 from stator.engine import Engine
 from stator.errors import ItemMismatch, StatorError, Throttled, UniqueTaken, ValidationFailed
-from stator.tables.connecting import make_context
+from stator.tables.connection import make_context
 from stator.tables.db import Db
 from stator.tables.lifecycle import Ensuring, TableSettings
 from stator.tables.runner import Runner

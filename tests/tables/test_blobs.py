@@ -24,8 +24,8 @@ from stator.errors import (
     UpdateRefused,
 )
 from stator.patterns.blob_audit import BlobAudit
-from stator.tables.blob_stores import BlobStore, FolderStore, S3Store
-from stator.tables.compression import compress, decompress
+from stator.tables.blobs.compression import compress, decompress
+from stator.tables.blobs.stores import BlobStore, FolderStore, S3Store
 from tests.s3_servers import client, seaweedfs
 from tests.targets import Target
 

@@ -55,7 +55,7 @@ from stator.errors import (
     UniqueTaken,
     UpdateRefused,
 )
-from stator.tables.blob_stores import FolderStore
+from stator.tables.blobs.stores import FolderStore
 from stator.tables.db import Db
 from stator.tables.runner import Runner
 from tests.targets import Target
@@ -286,7 +286,7 @@ def test_a_dictionary_that_looks_packed_is_not(tmp_path: Path) -> None:
 
 
 def test_actions_on_list_places_count_as_relative() -> None:
-    from stator.tables.recording import Recorder, Recording
+    from stator.tables.writes.recorder import Recorder, Recording
 
     of = connect(DESIGN).context.schema.of(Account)
     recording = Recording(of)

@@ -26,7 +26,7 @@ from stator.errors import ConditionFailed, ConnectionTrouble, TransactionFailed
 from stator.model.scope import DEFAULT_ACCOUNT, Scope
 from stator.patterns.counter import Counter
 from stator.patterns.once import Once
-from stator.tables.connecting import ConnectOptions
+from stator.tables.connection import ConnectOptions
 from tests.client.scripted import Closed, Connection, scripted
 from tests.ports import free_port
 

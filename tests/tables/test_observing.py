@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from stator import connect
 from stator.errors import ItemExists
-from stator.tables.observing import CallRecord
+from stator.tables.observers import CallRecord
 from stator.tables.telemetry import log_calls, trace_calls
 
 from .shop import Product, order, orders_of_user, shop, user

@@ -17,7 +17,7 @@ from stator.cli.app_file import load_app
 from stator.errors import ConfigurationError
 from stator.pipeline.workers.parking import ParkedKey
 from stator.pipeline.workers.retrying import Retried, Retrying
-from stator.tables.connecting import connect
+from stator.tables.connection import connect
 from stator.tables.db import Db
 
 

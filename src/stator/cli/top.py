@@ -15,7 +15,7 @@ from rich.table import Table
 
 from stator.cli.app_file import load_app
 from stator.pipeline.workers.watching import GroupState, Watching
-from stator.tables.connecting import connect
+from stator.tables.connection import connect
 
 
 def command(

@@ -21,7 +21,7 @@ from stator.pipeline.views.projection import Projection
 from stator.pipeline.views.rebuilding import Rebuild, RebuildOptions, Rebuilt, rebuild_together
 from stator.pipeline.views.view import View
 from stator.pipeline.workers.app import StreamApp
-from stator.tables.connecting import connect
+from stator.tables.connection import connect
 from stator.tables.db import Db
 
 

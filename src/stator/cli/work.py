@@ -18,7 +18,7 @@ from stator.errors import ConfigurationError
 from stator.pipeline.workers.holding import Progress
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.running import Running
-from stator.tables.connecting import connect
+from stator.tables.connection import connect
 from stator.tables.lifecycle import TableSettings
 
 

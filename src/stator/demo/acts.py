@@ -26,7 +26,7 @@ from stator.design.lint.check import check
 from stator.design.plan.plan import Plan
 from stator.pipeline.bulk.loading import LoadOptions, LoadProgress, load
 from stator.pipeline.bulk.targets import Target
-from stator.tables.connecting import connect
+from stator.tables.connection import connect
 from stator.tables.db import Db
 from stator.tables.lifecycle import TableSettings
 

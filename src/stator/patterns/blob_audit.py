@@ -7,7 +7,7 @@ from typing import Any
 
 from stator.errors import ConfigurationError
 from stator.patterns.operation import D, OnDb, operation
-from stator.tables.blobs import blob_keys, blob_prefix
+from stator.tables.blobs.blobs import blob_keys, blob_prefix
 from stator.tables.work import Call, Outside, Work
 
 

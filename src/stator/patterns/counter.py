@@ -25,10 +25,10 @@ from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.moment import read_moment
 from stator.patterns.operation import D, OnDb, operation
-from stator.tables.expressions import Expressions
-from stator.tables.sending import send_all
-from stator.tables.statements import Statement
 from stator.tables.work import Call, Work
+from stator.tables.writes.expressions import Expressions
+from stator.tables.writes.sender import send_all
+from stator.tables.writes.statements import Statement
 
 
 class Counter(OnDb[D]):

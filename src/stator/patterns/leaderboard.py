@@ -35,11 +35,11 @@ from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.leaderboard_items import EXACT, BoardItems, Entry, Score, Standing, exact_score
 from stator.patterns.leaderboard_reads import BoardReads
 from stator.patterns.operation import D, OnDb, operation
-from stator.tables.expressions import Expressions
-from stator.tables.reads import check_limit
-from stator.tables.sending import send_all
-from stator.tables.statements import Statement
+from stator.tables.reads.reads import check_limit
 from stator.tables.work import Call, Pause, Work
+from stator.tables.writes.expressions import Expressions
+from stator.tables.writes.sender import send_all
+from stator.tables.writes.statements import Statement
 
 MAX_SHARDS: Final = 100
 _ATTEMPTS: Final = 40

@@ -17,9 +17,9 @@ from stator.errors import ConditionFailed, RequestRefused
 from stator.model.limits import NUMBER_DIGITS
 from stator.model.values import Item
 from stator.patterns.series_layout import seconds
-from stator.tables.expressions import Expressions
 from stator.tables.schema import Place
-from stator.tables.statements import Kind, Statement
+from stator.tables.writes.expressions import Expressions
+from stator.tables.writes.statements import Kind, Statement
 
 Score = int | float | Decimal
 # DynamoDB's numbers go from 1e-130 to 1e126: wide enough for sums of any two of them to be exact.

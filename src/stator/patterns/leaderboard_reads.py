@@ -7,8 +7,8 @@ from typing import Any
 
 from stator.model.values import Item
 from stator.patterns.leaderboard_items import BoardItems, Standing
-from stator.tables.expressions import Expressions
 from stator.tables.work import Call, Gather, Work, gathered
+from stator.tables.writes.expressions import Expressions
 
 
 class BoardReads:

@@ -35,12 +35,12 @@ from stator.patterns.identities import Identities
 from stator.patterns.listing import Listing, prefix_query, query_count
 from stator.patterns.operation import D, OnDb, iteration, operation
 from stator.patterns.plain_values import decode_plain, encode_plain
-from stator.tables.expressions import Expressions
-from stator.tables.reads import batch_get
+from stator.tables.reads.reads import batch_get
 from stator.tables.schema import EntityMap
-from stator.tables.sending import same_item, send_all
-from stator.tables.statements import Statement, Terms
 from stator.tables.work import Call, Gather, Work
+from stator.tables.writes.expressions import Expressions
+from stator.tables.writes.sender import same_item, send_all
+from stator.tables.writes.statements import Statement, Terms
 
 L = TypeVar("L")
 R = TypeVar("R")

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from stator.model.values import Item
-from stator.tables.expressions import Expressions
 from stator.tables.schema import Place
 from stator.tables.work import Call, Work
+from stator.tables.writes.expressions import Expressions
 
 T = TypeVar("T")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from stator.errors import TransactionCanceled
 from stator.model.values import Item
 from stator.tables.context import Context
-from stator.tables.sending import may_pass
 from stator.tables.work import Call, Pause, Work
+from stator.tables.writes.sender import may_pass
 
 _ATTEMPTS = 12
 

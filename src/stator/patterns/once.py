@@ -32,8 +32,8 @@ from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.operation import D, OnDb, operation
 from stator.tables.async_db import AsyncDb
 from stator.tables.db import Db
-from stator.tables.expressions import Expressions
 from stator.tables.work import Call, Pause, Work
+from stator.tables.writes.expressions import Expressions
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -58,10 +58,10 @@ from stator.patterns.outbox_delivery import RelayResult, Send, delivered, delive
 from stator.patterns.outbox_items import PARKED, SENT, Draft, Head, Message, OutboxItems, json_text
 from stator.tables.async_db import AsyncDb
 from stator.tables.db import Db
-from stator.tables.sending import send_all
-from stator.tables.statements import Statement
-from stator.tables.transactions import Transaction
 from stator.tables.work import Call, Gather, Outside, Work, gathered
+from stator.tables.writes.sender import send_all
+from stator.tables.writes.statements import Statement
+from stator.tables.writes.transactions import Transaction
 
 _PAGE = 100
 

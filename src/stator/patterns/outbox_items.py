@@ -12,10 +12,10 @@ from stator.design.plan import key_text as keys
 from stator.errors import ConditionFailed, RequestRefused
 from stator.model.values import Item
 from stator.patterns.listing import prefix_query
-from stator.tables.expressions import Expressions
 from stator.tables.schema import Place
-from stator.tables.statements import Statement
-from stator.tables.writes import Raced
+from stator.tables.writes.expressions import Expressions
+from stator.tables.writes.statements import Statement
+from stator.tables.writes.writes import Raced
 
 SENT = "#SENT"
 PARKED = "#PARKED"

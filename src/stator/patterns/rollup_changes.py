@@ -36,10 +36,10 @@ from stator.model.wide_numbers import EXACT, wide_attributes, wide_number
 from stator.patterns.rollup import RollupKey, RollupRule, Tally, number
 from stator.patterns.rollup_reads import RollupReader
 from stator.patterns.series_layout import seconds
-from stator.tables.expressions import Expressions
-from stator.tables.sending import send_all
-from stator.tables.statements import Statement
 from stator.tables.work import Call, Pause, Work
+from stator.tables.writes.expressions import Expressions
+from stator.tables.writes.sender import send_all
+from stator.tables.writes.statements import Statement
 
 log = logging.getLogger("stator.series")
 

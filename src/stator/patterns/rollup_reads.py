@@ -21,8 +21,8 @@ from stator.patterns.series_directory import Directory
 from stator.patterns.series_layout import SeriesLayout
 from stator.patterns.series_reads import PARALLEL, Range, SeriesPages
 from stator.tables.context import Context
-from stator.tables.expressions import Expressions
 from stator.tables.work import Call, Gather, Pause, Work, gathered
+from stator.tables.writes.expressions import Expressions
 
 _ATTEMPTS: Final = 25
 _APPLIED_SECONDS: Final = 7 * 86_400.0

@@ -16,9 +16,9 @@ from stator.model.values import Item
 from stator.patterns.rollup import Rollup, RollupKey, RollupRule, Tally, number
 from stator.patterns.series_layout import SeriesLayout
 from stator.tables.context import Context
-from stator.tables.expressions import Expressions, joined
-from stator.tables.statements import Statement
 from stator.tables.work import Call, Work
+from stator.tables.writes.expressions import Expressions, joined
+from stator.tables.writes.statements import Statement
 
 _REMEMBERED: Final = 20_000
 _CLOCKS_SECONDS: Final = 5.0

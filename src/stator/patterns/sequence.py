@@ -33,11 +33,11 @@ from stator.errors import (
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.operation import D, OnDb, operation
-from stator.tables.expressions import Expressions
-from stator.tables.sending import forget_blobs, send_all
-from stator.tables.statements import Statement
 from stator.tables.work import Call, Pause, Work
-from stator.tables.writes import Preparation, Raced
+from stator.tables.writes.expressions import Expressions
+from stator.tables.writes.sender import forget_blobs, send_all
+from stator.tables.writes.statements import Statement
+from stator.tables.writes.writes import Preparation, Raced
 
 E = TypeVar("E")
 _ATTEMPTS: Final = 200

@@ -45,10 +45,10 @@ from stator.patterns.series_layout import SeriesLayout
 from stator.patterns.series_placing import Placing
 from stator.patterns.series_reads import Range, SeriesPages
 from stator.patterns.series_writes import SeriesWriter
-from stator.tables.batches import BatchResult
-from stator.tables.cursors import make_cursor, read_cursor
-from stator.tables.reads import Page, check_limit
+from stator.tables.reads.cursors import make_cursor, read_cursor
+from stator.tables.reads.reads import Page, check_limit
 from stator.tables.work import Call, Work
+from stator.tables.writes.batches import BatchResult
 
 E = TypeVar("E")
 BEGINNING: Final = datetime(1, 1, 1, tzinfo=UTC)

@@ -32,9 +32,9 @@ from stator.model.periods import following, period_start, period_text
 from stator.model.values import Item
 from stator.patterns.series_layout import SeriesLayout
 from stator.tables.context import Context
-from stator.tables.expressions import Expressions
 from stator.tables.lifecycle import Ensuring, TableSettings
 from stator.tables.work import Call, Work
+from stator.tables.writes.expressions import Expressions
 
 REFRESH_SECONDS: Final = 60.0
 MAX_SHARDS: Final = 256

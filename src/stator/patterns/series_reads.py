@@ -23,8 +23,8 @@ from stator.model.values import Item
 from stator.patterns.series_directory import Bucket, Directory
 from stator.patterns.series_layout import SeriesLayout
 from stator.tables.context import Context
-from stator.tables.expressions import Expressions
 from stator.tables.work import Call, Gather, Work
+from stator.tables.writes.expressions import Expressions
 
 T = TypeVar("T")
 PARALLEL: Final = 16

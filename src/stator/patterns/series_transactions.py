@@ -34,11 +34,11 @@ from stator.patterns.series_batches import NO_ROOM
 from stator.patterns.series_directory import Bucket
 from stator.patterns.series_layout import SeriesLayout
 from stator.patterns.series_placing import Placed, Placing
-from stator.tables.batches import BatchResult, Failure
-from stator.tables.expressions import Expressions
-from stator.tables.sending import same_item, send_all
-from stator.tables.statements import Kind, Statement
 from stator.tables.work import Gather, Pause, Work, gathered
+from stator.tables.writes.batches import BatchResult, Failure
+from stator.tables.writes.expressions import Expressions
+from stator.tables.writes.sender import same_item, send_all
+from stator.tables.writes.statements import Kind, Statement
 
 _ATTEMPTS: Final = 25
 _ROOM_BYTES: Final = TRANSACTION_BYTES // 2

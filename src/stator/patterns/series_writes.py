@@ -17,8 +17,8 @@ from stator.model.limits import BATCH_WRITE_ITEMS
 from stator.patterns.series_batches import GROWTHS, NO_ROOM, Batching
 from stator.patterns.series_placing import Placing
 from stator.patterns.series_transactions import Counting
-from stator.tables.batches import WINDOW_REQUESTS, BatchResult, Failure
 from stator.tables.work import Call, Gather, Work
+from stator.tables.writes.batches import WINDOW_REQUESTS, BatchResult, Failure
 
 
 class SeriesWriter:

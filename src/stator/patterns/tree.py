@@ -42,9 +42,9 @@ from stator.patterns.listing import Listing, query_all
 from stator.patterns.operation import D, OnDb, iteration, operation
 from stator.patterns.tree_items import Job, Stored, TreeItems
 from stator.patterns.tree_jobs import TreeJobs
-from stator.tables.sending import write
-from stator.tables.statements import Statement
 from stator.tables.work import Gather, Pause, Work, gathered
+from stator.tables.writes.sender import write
+from stator.tables.writes.statements import Statement
 
 E = TypeVar("E")
 MOST_LEVELS = 90  # a move has a condition for each ancestor, and a transaction takes a hundred items

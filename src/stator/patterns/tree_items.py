@@ -12,10 +12,10 @@ from stator.errors import ConditionFailed, DesignError, ItemExists, UniqueTaken
 from stator.model.values import Item, Value
 from stator.patterns.identities import Identities, encoding_name
 from stator.patterns.listing import prefix_query
-from stator.tables.expressions import Expressions
 from stator.tables.schema import Place
-from stator.tables.statements import Statement
-from stator.tables.writes import Raced
+from stator.tables.writes.expressions import Expressions
+from stator.tables.writes.statements import Statement
+from stator.tables.writes.writes import Raced
 
 NODE = "NODE"
 CHILD = "CHILD#"

@@ -24,10 +24,10 @@ from stator.model.values import Item
 from stator.patterns.listing import Listing, query_all
 from stator.patterns.tree_items import Job, Stored, TreeItems, stored
 from stator.tables.context import Context
-from stator.tables.reads import batch_get
-from stator.tables.sending import send_all
+from stator.tables.reads.reads import batch_get
 from stator.tables.work import Call, Gather, Work, gathered
-from stator.tables.writes import Raced
+from stator.tables.writes.sender import send_all
+from stator.tables.writes.writes import Raced
 
 NODES_IN_A_JOB = 1000
 _PATHS_PAGE = 25

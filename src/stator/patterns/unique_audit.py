@@ -33,13 +33,13 @@ from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.listing import Listing
 from stator.patterns.moment import read_moment
 from stator.patterns.operation import D, OnDb, operation
-from stator.tables.expressions import Expressions
-from stator.tables.reads import batch_get
+from stator.tables.reads.reads import batch_get
 from stator.tables.schema import EntityMap
-from stator.tables.sending import same_item, send_all
-from stator.tables.statements import Statement, Terms
-from stator.tables.uniques import guard_key, guard_put, owner_of, unique_value
 from stator.tables.work import Pause, Work
+from stator.tables.writes.expressions import Expressions
+from stator.tables.writes.sender import same_item, send_all
+from stator.tables.writes.statements import Statement, Terms
+from stator.tables.writes.unique_guards import guard_key, guard_put, owner_of, unique_value
 
 Kind = Literal["orphan", "missing", "foreign", "duplicate", "expiry"]
 _ATTEMPTS = 10

@@ -15,19 +15,19 @@ from typing import Any, Literal, TypeVar, overload
 
 from stator.design.patterns.explanation import Explanation
 from stator.design.patterns.pattern import Bundle2, Bundle3, Bundle4, BundleMany, Count, Query, Question
-from stator.tables import reads
 from stator.tables.async_runner import AsyncRunner
-from stator.tables.batches import Batch, BatchResult, Delete
-from stator.tables.changes import AsyncUpdate
 from stator.tables.context import Context
 from stator.tables.db import as_identity, one_call, upserted
 from stator.tables.lifecycle import Ensuring, TableSettings
-from stator.tables.observing import Meter
-from stator.tables.reads import Page, Reading, ReadOptions, Scanning
-from stator.tables.sending import Returns, write, write_entity
-from stator.tables.transactions import Transaction, target
+from stator.tables.observers import Meter
+from stator.tables.reads import reads
+from stator.tables.reads.reads import Page, Reading, ReadOptions, Scanning
 from stator.tables.work import Work
-from stator.tables.writes import Preparation
+from stator.tables.writes.batches import Batch, BatchResult, Delete
+from stator.tables.writes.open_update import AsyncUpdate
+from stator.tables.writes.sender import Returns, write, write_entity
+from stator.tables.writes.transactions import Transaction, target
+from stator.tables.writes.writes import Preparation
 
 E = TypeVar("E")
 A = TypeVar("A")

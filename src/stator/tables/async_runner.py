@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from stator.clock import Clock, pause
 from stator.errors import StatorError
-from stator.tables.observing import Observer
+from stator.tables.observers import Observer
 from stator.tables.runner import Observed
 from stator.tables.work import Call, Gather, Outside, Pause, Work
 from stator.transport import AsyncTransport

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass, field
 
 from stator.clock import Clock
-from stator.tables.blob_stores import BlobStore
+from stator.tables.blobs.stores import BlobStore
 from stator.tables.schema import Schema
 
 

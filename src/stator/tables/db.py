@@ -15,18 +15,18 @@ from typing import Any, Literal, TypeVar, overload
 
 from stator.design.patterns.explanation import Explanation
 from stator.design.patterns.pattern import Bundle2, Bundle3, Bundle4, BundleMany, Count, Query, Question
-from stator.tables import reads
-from stator.tables.batches import Batch, BatchResult, Delete
-from stator.tables.changes import Update
 from stator.tables.context import Context
 from stator.tables.lifecycle import Ensuring, TableSettings
-from stator.tables.observing import Meter
-from stator.tables.reads import Page, Reading, ReadOptions, Scanning
+from stator.tables.observers import Meter
+from stator.tables.reads import reads
+from stator.tables.reads.reads import Page, Reading, ReadOptions, Scanning
 from stator.tables.runner import Runner
-from stator.tables.sending import Returns, write, write_entity
-from stator.tables.transactions import Transaction, target
 from stator.tables.work import Call, Work
-from stator.tables.writes import Preparation
+from stator.tables.writes.batches import Batch, BatchResult, Delete
+from stator.tables.writes.open_update import Update
+from stator.tables.writes.sender import Returns, write, write_entity
+from stator.tables.writes.transactions import Transaction, target
+from stator.tables.writes.writes import Preparation
 
 E = TypeVar("E")
 A = TypeVar("A")

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from stator.clock import Clock
 from stator.errors import StatorError
-from stator.tables.observing import MEASURED, WRITES, CallRecord, Observer, table_of, units_of
+from stator.tables.observers import MEASURED, WRITES, CallRecord, Observer, table_of, units_of
 from stator.tables.work import Call, Gather, Outside, Pause, Work
 from stator.transport import Transport
 

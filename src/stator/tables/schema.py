@@ -22,8 +22,8 @@ from stator.design.plan.own_table import own_table
 from stator.design.plan.plan import EntityPlan, PatternPlan, Plan, TablePlan
 from stator.errors import DesignError
 from stator.model.values import Item, Value
-from stator.tables.bulk_source import BulkEntry, bulk_writer
-from stator.tables.key_source import base_keys, fields_of, is_the_field, key_writer
+from stator.tables.codegen.item_writer import BulkEntry, bulk_writer
+from stator.tables.codegen.key_writer import base_keys, fields_of, is_the_field, key_writer
 
 
 @dataclass(slots=True)

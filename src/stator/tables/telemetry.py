@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from stator.errors import ConfigurationError
-from stator.tables.observing import CallRecord, Observer
+from stator.tables.observers import CallRecord, Observer
 
 
 def log_calls(

@@ -41,7 +41,7 @@ def stator_engine(stator_clock: VirtualClock) -> Iterator[Engine]:
 
 @pytest.fixture
 def stator_connect(stator_engine: Engine, stator_clock: VirtualClock) -> Callable[..., Db]:
-    from stator.tables.connecting import connect
+    from stator.tables.connection import connect
 
     def make(design: Design, **options: Any) -> Db:
         options.setdefault("clock", stator_clock)
@@ -52,7 +52,7 @@ def stator_connect(stator_engine: Engine, stator_clock: VirtualClock) -> Callabl
 
 @pytest.fixture
 def stator_connect_async(stator_engine: Engine, stator_clock: VirtualClock) -> Callable[..., AsyncDb]:
-    from stator.tables.connecting import connect_async
+    from stator.tables.connection import connect_async
 
     def make(design: Design, **options: Any) -> AsyncDb:
         options.setdefault("clock", stator_clock)

@@ -16,7 +16,7 @@ from stator.clock import VirtualClock
 from stator.errors import ConfigurationError, LeaseLost
 from stator.pipeline.sinks.parquet import ParquetSink, read_changes
 from stator.pipeline.workers.subscribers import Failure, Scope
-from stator.tables.blob_stores import FolderStore, S3Store
+from stator.tables.blobs.stores import FolderStore, S3Store
 from stator.tables.work import Work
 
 from ...s3_servers import seaweedfs

@@ -21,7 +21,7 @@ from stator.pipeline.bulk.columns import Dead
 from stator.pipeline.bulk.entity_rows import EntityEncoder
 from stator.pipeline.bulk.entries import Block, Entry
 from stator.pipeline.bulk.readers import RawRows, pyarrow
-from stator.tables.key_source import is_simple, is_the_field
+from stator.tables.codegen.key_writer import is_simple, is_the_field
 from stator.tables.schema import EntityMap
 
 _KINDS: dict[Any, str] = {str: "S", int: "N", float: "N", bool: "BOOL", datetime: "S", Epoch: "N"}

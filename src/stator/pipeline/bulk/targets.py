@@ -13,7 +13,7 @@ from stator.design.design import Design
 from stator.engine import Engine
 from stator.errors import ConfigurationError, ResourceNotFound
 from stator.pipeline.bulk.calling import patient_call
-from stator.tables.connecting import ConnectOptions, make_context
+from stator.tables.connection import ConnectOptions, make_context
 from stator.tables.db import Db
 from stator.tables.lifecycle import Ensuring, TableSettings
 from stator.tables.runner import Runner

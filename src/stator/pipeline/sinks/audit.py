@@ -43,9 +43,9 @@ from stator.pipeline.workers.change import Change, changed_attributes, key_mark,
 from stator.pipeline.workers.subscribers import Failure, Scope
 from stator.tables.context import Context
 from stator.tables.db import Db
-from stator.tables.expressions import Expressions
 from stator.tables.schema import Place
 from stator.tables.work import Call, Gather, Work
+from stator.tables.writes.expressions import Expressions
 
 SERVICE: Final = "dynamodb.amazonaws.com"
 _LABEL: Final = "audit log"

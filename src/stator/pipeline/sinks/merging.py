@@ -17,10 +17,10 @@ from stator.model.values import Item
 from stator.pipeline.bulk.plain import arrow_table
 from stator.pipeline.bulk.readers import pyarrow
 from stator.pipeline.sinks.events import time_text
-from stator.tables.blob_stores import BlobStore
+from stator.tables.blobs.stores import BlobStore
 from stator.tables.context import Context
-from stator.tables.expressions import Expressions
 from stator.tables.work import Call, Outside, Work
+from stator.tables.writes.expressions import Expressions
 
 log = logging.getLogger("stator.sinks")
 

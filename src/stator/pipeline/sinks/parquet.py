@@ -48,7 +48,7 @@ from stator.pipeline.sinks.merging import DATA, EXTENSION, STAGED, Merging, log,
 from stator.pipeline.sinks.sink import Refusal, Sink
 from stator.pipeline.workers.change import Change
 from stator.pipeline.workers.subscribers import Failure, Scope
-from stator.tables.blob_stores import BlobStore, open_store
+from stator.tables.blobs.stores import BlobStore, open_store
 from stator.tables.context import Context
 from stator.tables.work import Work
 

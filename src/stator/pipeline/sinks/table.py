@@ -49,9 +49,9 @@ from stator.pipeline.workers.change import Change
 from stator.pipeline.workers.subscribers import Failure, Scope
 from stator.tables.context import Context
 from stator.tables.db import Db
-from stator.tables.expressions import Expressions
 from stator.tables.runner import Runner
 from stator.tables.work import Call, Gather, Outside, Work
+from stator.tables.writes.expressions import Expressions
 from stator.transport import Transport
 
 log = logging.getLogger("stator.sinks")

@@ -14,12 +14,12 @@ from stator.model.values import Item
 from stator.pipeline.workers.change import Record
 from stator.pipeline.workers.subscribers import Failure, Scope
 from stator.tables.context import Context
-from stator.tables.expressions import Expressions
 from stator.tables.schema import EntityMap
-from stator.tables.sending import send_all
-from stator.tables.statements import Statement
-from stator.tables.uniques import guard_delete, guard_key, owner_of, unique_value
 from stator.tables.work import Call, Work
+from stator.tables.writes.expressions import Expressions
+from stator.tables.writes.sender import send_all
+from stator.tables.writes.statements import Statement
+from stator.tables.writes.unique_guards import guard_delete, guard_key, owner_of, unique_value
 
 _LABEL = "release guards"
 

@@ -20,8 +20,8 @@ from stator.patterns.listing import prefix_query, query_all
 from stator.pipeline.views.layout import BASE, LABEL, Group, Layout
 from stator.pipeline.workers.leases import LeaseTable
 from stator.tables.context import Context
-from stator.tables.expressions import Expressions
 from stator.tables.work import Call, Work
+from stator.tables.writes.expressions import Expressions
 
 SAFE_SECONDS: Final = 3600.0
 _AT_ONCE: Final = 20

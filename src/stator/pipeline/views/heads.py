@@ -17,8 +17,8 @@ from stator.patterns.listing import prefix_query, query_all
 from stator.pipeline.views.layout import LABEL, Layout
 from stator.pipeline.workers.leases import OLDEST
 from stator.pipeline.workers.subscribers import Scope
-from stator.tables.expressions import Expressions
 from stator.tables.work import Call, Work
+from stator.tables.writes.expressions import Expressions
 
 log = logging.getLogger("stator.views")
 

@@ -17,8 +17,8 @@ from stator.pipeline.views.sources import Counted, Source
 from stator.pipeline.workers.change import Record
 from stator.pipeline.workers.trying import steadily
 from stator.tables.context import Context
-from stator.tables.expressions import Expressions
 from stator.tables.work import Call, Gather, Work, gathered
+from stator.tables.writes.expressions import Expressions
 
 # An expression may have 4 KB and 300 operators (AWS, "Expressions in DynamoDB", limits); each number takes about 14 bytes.
 _MAX_NUMBERS: Final = 120

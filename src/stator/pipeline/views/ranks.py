@@ -15,9 +15,9 @@ from stator.pipeline.views.sources import Counted
 from stator.pipeline.workers.change import Record
 from stator.pipeline.workers.trying import steadily
 from stator.tables.context import Context
-from stator.tables.expressions import Expressions
-from stator.tables.reads import batch_get
+from stator.tables.reads.reads import batch_get
 from stator.tables.work import Call, Gather, Work, gathered
+from stator.tables.writes.expressions import Expressions
 
 # How long a state without rows stays: longer than changes can come again.
 _STATE_SECONDS: Final = 48 * 3600

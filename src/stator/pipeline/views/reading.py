@@ -18,9 +18,9 @@ from stator.pipeline.views.layout import BASE, LABEL, NO_BUCKET, Group, after
 from stator.pipeline.views.metrics import Additive, Ordered
 from stator.pipeline.views.rebuilding import Progress, Rebuild, RebuildOptions, Rebuilt
 from stator.pipeline.views.rows import Row
-from stator.tables.expressions import Expressions
-from stator.tables.reads import decoded
+from stator.tables.reads.reads import decoded
 from stator.tables.work import Call, Gather, Work, gathered
+from stator.tables.writes.expressions import Expressions
 
 _SIDE_BY_SIDE: Final = 100
 

@@ -46,8 +46,8 @@ from stator.pipeline.workers.leases import LeaseTable
 from stator.pipeline.workers.lineage import StreamInfo
 from stator.pipeline.workers.parking import Parking
 from stator.pipeline.workers.trying import steadily
-from stator.tables.expressions import Expressions
 from stator.tables.work import Call, Gather, Pause, Work, gathered
+from stator.tables.writes.expressions import Expressions
 
 log = logging.getLogger("stator.views")
 

@@ -9,8 +9,8 @@ from stator.pipeline.views.batches import write_all
 from stator.pipeline.views.layout import LABEL, Layout
 from stator.pipeline.workers.trying import steadily
 from stator.tables.context import Context
-from stator.tables.expressions import Expressions
 from stator.tables.work import Call, Work
+from stator.tables.writes.expressions import Expressions
 
 
 def retire(context: Context, layout: Layout, generation: int) -> Work[int]:

@@ -14,9 +14,9 @@ from stator.errors import ConditionFailed
 from stator.model.values import Item
 from stator.patterns.listing import prefix_query, query_all
 from stator.tables.context import Context
-from stator.tables.expressions import Expressions
 from stator.tables.schema import Place
 from stator.tables.work import Call, Work
+from stator.tables.writes.expressions import Expressions
 
 OLDEST: Final = "TRIM_HORIZON"
 END: Final = "END"

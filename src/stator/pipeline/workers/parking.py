@@ -26,8 +26,8 @@ from stator.patterns.listing import prefix_query, query_all
 from stator.pipeline.workers.change import Record, key_mark, read_record
 from stator.pipeline.workers.leases import Lease, LeaseTable
 from stator.tables.context import Context
-from stator.tables.expressions import Expressions
 from stator.tables.work import Call, Work
+from stator.tables.writes.expressions import Expressions
 
 _LABEL: Final = "parked changes"
 _PIECE_BYTES: Final = 300_000

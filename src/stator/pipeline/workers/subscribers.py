@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from stator.pipeline.workers.change import CHANGES, Change, Record, changed_attributes
 from stator.tables.context import Context
-from stator.tables.reads import decoded
+from stator.tables.reads.reads import decoded
 from stator.tables.work import Outside, Work
 
 

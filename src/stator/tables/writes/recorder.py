@@ -25,8 +25,8 @@ from stator.design.entities.wire import WrongValue, encode_anything, encoder, om
 from stator.design.patterns.filters import shape_at
 from stator.errors import ItemMismatch, RequestRefused
 from stator.model.values import Value
-from stator.tables.expressions import Expressions
 from stator.tables.schema import EntityMap
+from stator.tables.writes.expressions import Expressions
 
 T = TypeVar("T")
 Path = tuple[str | int, ...]

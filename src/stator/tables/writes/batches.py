@@ -25,10 +25,10 @@ from stator.model.limits import BATCH_WRITE_BYTES, BATCH_WRITE_ITEMS
 from stator.model.values import Item
 from stator.tables.context import Context
 from stator.tables.schema import EntityMap
-from stator.tables.sending import write
-from stator.tables.statements import Statement
 from stator.tables.work import Call, Gather, Pause, Work
-from stator.tables.writes import Preparation
+from stator.tables.writes.sender import write
+from stator.tables.writes.statements import Statement
+from stator.tables.writes.writes import Preparation
 
 WINDOW_REQUESTS = 40
 _LEFT_OUT_ATTEMPTS = 12

@@ -29,12 +29,12 @@ from stator.errors import (
 )
 from stator.model.limits import TRANSACTION_ITEMS
 from stator.model.values import Item
-from stator.tables.blobs import kept, removed, unpacked
+from stator.tables.blobs.blobs import kept, removed, unpacked
 from stator.tables.context import Context
 from stator.tables.schema import EntityMap
-from stator.tables.statements import Statement
 from stator.tables.work import Call, Pause, Work
-from stator.tables.writes import Prepare, Raced
+from stator.tables.writes.statements import Statement
+from stator.tables.writes.writes import Prepare, Raced
 
 Returns = Literal["old", "new"]
 _RACES = 20

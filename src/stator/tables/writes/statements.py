@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from stator.errors import ConditionFailed, ItemExists, ItemNotFound, ValidationFailed, VersionConflict
 from stator.model.values import Item, Value
-from stator.tables.blobs import blob_keys, plain
-from stator.tables.expressions import Expressions, joined
+from stator.tables.blobs.blobs import blob_keys, plain
 from stator.tables.schema import EntityMap
+from stator.tables.writes.expressions import Expressions, joined
 
 Kind = Literal["Put", "Update", "Delete", "ConditionCheck"]
 Meaning = Callable[[Item | None], ConditionFailed]

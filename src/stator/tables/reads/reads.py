@@ -12,12 +12,12 @@ from stator.design.plan.plan import IndexPlan, PatternPlan, Step
 from stator.errors import BlobMissing, CursorRefused, DesignError, RequestRefused
 from stator.model.limits import BATCH_GET_KEYS
 from stator.model.values import Item
-from stator.tables.blobs import unpacked
+from stator.tables.blobs.blobs import unpacked
 from stator.tables.context import Context
-from stator.tables.cursors import Position, make_cursor, read_cursor
-from stator.tables.locating import locate
+from stator.tables.reads.cursors import Position, make_cursor, read_cursor
+from stator.tables.reads.locator import locate
+from stator.tables.reads.page_stream import Stream, comparable
 from stator.tables.schema import EntityMap
-from stator.tables.streams import Stream, comparable
 from stator.tables.work import Call, Gather, Pause, Work, gathered
 
 E = TypeVar("E")

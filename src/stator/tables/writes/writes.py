@@ -9,15 +9,15 @@ from typing import Any
 from stator.design.entities.markers import NOT_YET
 from stator.errors import ConditionFailed, UpdateRefused
 from stator.model.values import Item, Value
-from stator.tables.blobs import blob_keys, packed
+from stator.tables.blobs.blobs import blob_keys, packed
 from stator.tables.context import Context
-from stator.tables.locating import locate
-from stator.tables.recording import Recording
+from stator.tables.reads.locator import locate
 from stator.tables.schema import EntityMap, Stamped
-from stator.tables.statements import Meaning, Statement, Terms, meaning_of
-from stator.tables.uniques import guards, unique_value
-from stator.tables.updates import update_statement
 from stator.tables.work import Call, Work
+from stator.tables.writes.recorder import Recording
+from stator.tables.writes.statements import Meaning, Statement, Terms, meaning_of
+from stator.tables.writes.unique_guards import guards, unique_value
+from stator.tables.writes.update_statement import update_statement
 
 
 class Raced(ConditionFailed):

@@ -14,7 +14,7 @@ from typing import Any
 
 from stator.design.plan.plan import Step
 from stator.model.values import Item, Value
-from stator.tables.cursors import Position
+from stator.tables.reads.cursors import Position
 from stator.tables.schema import Schema
 from stator.tables.work import Call, Work
 

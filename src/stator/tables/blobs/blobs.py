@@ -25,8 +25,8 @@ import orjson
 from stator.design.entities.markers import Marker
 from stator.errors import BlobDamaged, ConfigurationError
 from stator.model.values import Item, Value
-from stator.tables.blob_stores import BlobStore
-from stator.tables.compression import compress, decompress
+from stator.tables.blobs.compression import compress, decompress
+from stator.tables.blobs.stores import BlobStore
 from stator.tables.schema import EntityMap
 from stator.tables.work import Gather, Outside, Work, gathered
 

@@ -18,11 +18,11 @@ from stator.errors import PathMissing, RequestRefused, UpdateRefused, Validation
 from stator.expr.paths import INVALID_PATH
 from stator.expr.update import MISSING
 from stator.model.values import Item, Value
-from stator.tables.expressions import Expressions
-from stator.tables.key_source import fields_of, is_the_field
-from stator.tables.recording import Recording
+from stator.tables.codegen.key_writer import fields_of, is_the_field
 from stator.tables.schema import EntityMap
-from stator.tables.statements import Statement, Terms, meaning_of
+from stator.tables.writes.expressions import Expressions
+from stator.tables.writes.recorder import Recording
+from stator.tables.writes.statements import Statement, Terms, meaning_of
 
 
 def update_statement(

@@ -15,8 +15,8 @@ import hashlib
 from stator.errors import ConditionFailed, IdempotentParameterMismatch, TransactionFailed
 from stator.model.values import Item
 from stator.tables.context import Context
-from stator.tables.expressions import Expressions
-from stator.tables.statements import Statement
+from stator.tables.writes.expressions import Expressions
+from stator.tables.writes.statements import Statement
 
 REMEMBERED_SECONDS = 86_400
 

@@ -8,14 +8,14 @@ from typing import Any, TypeVar, overload
 
 from stator.errors import RequestRefused, TransactionConflict, TransactionFailed
 from stator.tables.context import Context
-from stator.tables.recording import Recorder, Recording
 from stator.tables.schema import EntityMap
-from stator.tables.sending import forget_blobs, send_all, surely_not
-from stator.tables.statements import Statement
-from stator.tables.tokens import is_done_before, token_statement
-from stator.tables.uniques import handed_over
 from stator.tables.work import Pause, Work
-from stator.tables.writes import Preparation, Prepare, Raced
+from stator.tables.writes.recorder import Recorder, Recording
+from stator.tables.writes.sender import forget_blobs, send_all, surely_not
+from stator.tables.writes.statements import Statement
+from stator.tables.writes.transaction_tokens import is_done_before, token_statement
+from stator.tables.writes.unique_guards import handed_over
+from stator.tables.writes.writes import Preparation, Prepare, Raced
 
 E = TypeVar("E")
 _RACES = 20

@@ -36,7 +36,7 @@ from stator.design.entities.entity import EntityInfo
 from stator.design.entities.shapes import Choice, Maybe, Scalar, SetOf, Shape
 from stator.design.entities.wire import WrongValue
 from stator.design.plan.plan import EntityPlan, TablePlan
-from stator.tables.key_source import is_simple, is_the_field, key_text, slow_keys
+from stator.tables.codegen.key_writer import is_simple, is_the_field, key_text, slow_keys
 
 BulkEntry = tuple[Any, bytes]
 

@@ -8,13 +8,13 @@ from typing import Any, Generic, TypeVar, cast
 from stator.model.values import Item
 from stator.tables.async_runner import AsyncRunner
 from stator.tables.context import Context
-from stator.tables.reads import decoded
-from stator.tables.recording import Recorder, Recording
+from stator.tables.reads.reads import decoded
 from stator.tables.runner import Runner
-from stator.tables.sending import Returns, write
-from stator.tables.transactions import target
 from stator.tables.work import Work
-from stator.tables.writes import Preparation
+from stator.tables.writes.recorder import Recorder, Recording
+from stator.tables.writes.sender import Returns, write
+from stator.tables.writes.transactions import target
+from stator.tables.writes.writes import Preparation
 
 E = TypeVar("E")
 

@@ -22,9 +22,9 @@ from stator.design.plan.key_text import encoding_of
 from stator.design.plan.own_table import ENTITY, FIELD, GUARD, OWNER, guard_prefix
 from stator.errors import ConditionFailed, DesignError, UniqueTaken
 from stator.model.values import Item, Value
-from stator.tables.expressions import Expressions
 from stator.tables.schema import EntityMap, Place
-from stator.tables.statements import Guard, Statement
+from stator.tables.writes.expressions import Expressions
+from stator.tables.writes.statements import Guard, Statement
 
 _LONGEST = 1024
 

@@ -22,11 +22,11 @@ from stator.engine import Engine
 from stator.errors import ConfigurationError
 from stator.tables.async_db import AsyncDb
 from stator.tables.async_runner import AsyncRunner
-from stator.tables.blob_stores import BlobStore, open_store
+from stator.tables.blobs.stores import BlobStore, open_store
 from stator.tables.context import Context
 from stator.tables.db import Db
 from stator.tables.lifecycle import Ensuring, TableSettings
-from stator.tables.observing import Meter, Observer
+from stator.tables.observers import Meter, Observer
 from stator.tables.runner import Runner
 from stator.tables.schema import Schema
 from stator.transport import Transport

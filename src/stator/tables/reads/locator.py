@@ -12,10 +12,10 @@ from typing import Any
 from stator.design.plan.plan import IndexPlan, KeyAttribute
 from stator.errors import DesignError
 from stator.model.values import Item
-from stator.tables.expressions import Expressions
-from stator.tables.key_source import base_keys, fields_of
+from stator.tables.codegen.key_writer import base_keys, fields_of
 from stator.tables.schema import EntityMap
 from stator.tables.work import Call, Work
+from stator.tables.writes.expressions import Expressions
 
 
 def locate(of: EntityMap, values: Mapping[str, Any]) -> Work[Item | None]:
