@@ -36,15 +36,15 @@ if TYPE_CHECKING:
     from stator.engine import Engine as Engine
     from stator.patterns.blob_audit import BlobAudit as BlobAudit
     from stator.patterns.counter import Counter as Counter
-    from stator.patterns.leaderboard import Leaderboard as Leaderboard
+    from stator.patterns.leaderboard.leaderboard import Leaderboard as Leaderboard
     from stator.patterns.links import Links as Links
     from stator.patterns.lock import Lock as Lock
     from stator.patterns.once import Once as Once
-    from stator.patterns.outbox import Outbox as Outbox
-    from stator.patterns.rollup import Rollup as Rollup
+    from stator.patterns.outbox.outbox import Outbox as Outbox
+    from stator.patterns.rollups.rollup import Rollup as Rollup
     from stator.patterns.sequence import Sequence as Sequence
-    from stator.patterns.series import Series as Series
-    from stator.patterns.tree import Tree as Tree
+    from stator.patterns.series.series import Series as Series
+    from stator.patterns.tree.tree import Tree as Tree
     from stator.patterns.unique_audit import UniqueAudit as UniqueAudit
     from stator.pipeline.sinks.audit import AuditLog as AuditLog
     from stator.pipeline.sinks.change_sink import Message as Message
@@ -101,13 +101,13 @@ _HOMES = {
     "stator.patterns.counter": ("Counter",),
     "stator.patterns.lock": ("Lock",),
     "stator.patterns.once": ("Once",),
-    "stator.patterns.leaderboard": ("Leaderboard",),
-    "stator.patterns.rollup": ("Rollup",),
+    "stator.patterns.leaderboard.leaderboard": ("Leaderboard",),
+    "stator.patterns.rollups.rollup": ("Rollup",),
     "stator.patterns.sequence": ("Sequence",),
-    "stator.patterns.series": ("Series",),
+    "stator.patterns.series.series": ("Series",),
     "stator.patterns.links": ("Links",),
-    "stator.patterns.outbox": ("Outbox",),
-    "stator.patterns.tree": ("Tree",),
+    "stator.patterns.outbox.outbox": ("Outbox",),
+    "stator.patterns.tree.tree": ("Tree",),
     "stator.patterns.unique_audit": ("UniqueAudit",),
     "stator.pipeline.sinks.audit": ("AuditLog",),
     "stator.pipeline.sinks.change_sink": ("Message",),

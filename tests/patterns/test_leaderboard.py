@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from stator import connect
 from stator.clock import VirtualClock
 from stator.errors import ConfigurationError, ReplyLost, RequestRefused
-from stator.patterns.leaderboard import Leaderboard
+from stator.patterns.leaderboard.leaderboard import Leaderboard
 from stator.tables.db import Db
 from tests.patterns.crashing import Form, crash_everywhere, finished
 from tests.patterns.faults import with_faults

@@ -17,7 +17,7 @@ from stator import Outbox, connect
 from stator.clock import VirtualClock
 from stator.errors import ConfigurationError, RequestRefused, TransactionFailed
 from stator.patterns.lock import Lock
-from stator.patterns.outbox_items import Message
+from stator.patterns.outbox.items import Message
 from stator.tables.db import Db
 from stator.tables.writes.transactions import Transaction
 from tests.patterns.crashing import Crash, Form, crashing, every_crash, every_item, finished, in_threads, transacted

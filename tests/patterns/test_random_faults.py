@@ -11,7 +11,7 @@ import pytest
 
 from stator import connect
 from stator.errors import ConnectionTrouble, ReplyLost, SlowDown, ThroughputExceeded, TransactionConflict, Unreachable
-from stator.patterns.leaderboard import Leaderboard
+from stator.patterns.leaderboard.leaderboard import Leaderboard
 from stator.patterns.sequence import Sequence
 from stator.tables.db import Db
 from tests.patterns.faults import FaultyTransport, with_faults

@@ -17,8 +17,8 @@ from stator import connect
 from stator.clock import VirtualClock
 from stator.errors import ConfigurationError, ItemExists, ReplyLost, RequestRefused, StatorError, ThroughputExceeded
 from stator.model.periods import floor
-from stator.patterns.rollup import Rollup, Summary
-from stator.patterns.series import Series
+from stator.patterns.rollups.rollup import Rollup, Summary
+from stator.patterns.series.series import Series
 from stator.tables.db import Db
 from tests.patterns.crashing import Form, crash_everywhere, finished
 from tests.patterns.faults import with_faults

@@ -25,7 +25,7 @@ from stator.errors import (
     ThroughputExceeded,
     ValidationFailed,
 )
-from stator.patterns.series import Series
+from stator.patterns.series.series import Series
 from stator.tables.db import Db
 from tests.client.scripted import Connection, ok, refuse, scripted
 from tests.patterns.crashing import Form, crash_everywhere

@@ -10,9 +10,9 @@ from stator import Page, connect, connect_async
 from stator.design.entities.conditions import attr
 from stator.design.patterns.pattern import Query, find, read
 from stator.patterns.counter import Counter
-from stator.patterns.rollup import Summary
+from stator.patterns.rollups.rollup import Summary
 from stator.patterns.sequence import Sequence
-from stator.patterns.series import Series
+from stator.patterns.series.series import Series
 from stator.tables.async_db import AsyncDb
 from stator.tables.db import Db
 from tests.design.shop import Order, Status, User, orders_of_user, profile_page, shop

@@ -13,7 +13,7 @@ from typing import Final
 from stator.demo.app import BAD_LATENCY_MS
 from stator.demo.fleet import ISPS, Feed, Test
 from stator.demo.history import isp_of
-from stator.patterns.series import Series
+from stator.patterns.series.series import Series
 from stator.tables.db import Db
 
 BATCH: Final = 50

@@ -22,8 +22,8 @@ from typing import Any
 from stator.errors import ConditionFailed, ConfigurationError, TransactionFailed
 from stator.model.limits import TRANSACTION_ITEMS
 from stator.model.values import Item
+from stator.patterns.consistent_read import read_moment
 from stator.patterns.explanation import OperationCost, PatternExplanation
-from stator.patterns.moment import read_moment
 from stator.patterns.operation import D, OnDb, operation
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions

@@ -32,7 +32,7 @@ from stator.errors import ConditionFailed, DesignError, ItemExists, ItemNotFound
 from stator.model.values import Item, Value
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.identities import Identities
-from stator.patterns.listing import Listing, prefix_query, query_count
+from stator.patterns.item_pages import Listing, prefix_query, query_count
 from stator.patterns.operation import D, OnDb, iteration, operation
 from stator.patterns.plain_values import decode_plain, encode_plain
 from stator.tables.reads.reads import batch_get

@@ -29,9 +29,9 @@ import orjson
 from stator.design.plan.own_table import FIELD, GUARD, OWNER
 from stator.errors import ConditionFailed, DesignError, TransactionFailed
 from stator.model.values import Item
+from stator.patterns.consistent_read import read_moment
 from stator.patterns.explanation import OperationCost, PatternExplanation
-from stator.patterns.listing import Listing
-from stator.patterns.moment import read_moment
+from stator.patterns.item_pages import Listing
 from stator.patterns.operation import D, OnDb, operation
 from stator.tables.reads.reads import batch_get
 from stator.tables.schema import EntityMap

@@ -10,7 +10,7 @@ from typing import Any
 from stator import Design, Entity, Query, Rollup, Series, find, ident, read
 from stator.errors import StatorError
 from stator.model.periods import floor
-from stator.patterns.rollup import Summary
+from stator.patterns.rollups.rollup import Summary
 from stator.pipeline.upkeep.making import PatternDb
 from stator.pipeline.workers.app import StreamApp
 from stator.pipeline.workers.change import Record

@@ -26,7 +26,7 @@ import orjson
 from stator.design.entities.conditions import FieldRef
 from stator.errors import ConfigurationError, LeaseLost, SinkRefused, StatorError, TransactionCanceled, TryLater
 from stator.model.values import Item
-from stator.patterns.listing import Listing, prefix_query, query_all
+from stator.patterns.item_pages import Listing, prefix_query, query_all
 from stator.pipeline.sinks.audit_chain import (
     AuditEntry,
     AuditReport,

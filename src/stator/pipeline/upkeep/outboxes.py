@@ -16,8 +16,8 @@ import orjson
 
 from stator.errors import ConfigurationError, LeaseLost, StatorError
 from stator.model.values import Item
-from stator.patterns.outbox import Outbox
-from stator.patterns.outbox_items import Message
+from stator.patterns.outbox.items import Message
+from stator.patterns.outbox.outbox import Outbox
 from stator.pipeline.sinks.change_sink import Message as SinkMessage
 from stator.pipeline.sinks.events import time_text
 from stator.pipeline.sinks.sink import Sink

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any, Final
 
 from stator.errors import ConfigurationError, ImageNotShown, StatorError
-from stator.patterns.rollup import RollupKey
-from stator.patterns.rollup_changes import Numbered, RollupChanges, RollupUpdates
-from stator.patterns.series import Series
+from stator.patterns.rollups.rollup import RollupKey
+from stator.patterns.rollups.stream_changes import Numbered, RollupChanges, RollupUpdates
+from stator.patterns.series.series import Series
 from stator.pipeline.upkeep.making import Making
 from stator.pipeline.workers.change import Record
 from stator.pipeline.workers.subscribers import Failure, Scope

@@ -16,7 +16,7 @@ from typing import Any, Final
 from stator.errors import ConnectionTrouble, ServiceError
 from stator.model.values import Item
 from stator.model.wide_numbers import EXACT, whole_name, wide_attributes
-from stator.patterns.listing import prefix_query, query_all
+from stator.patterns.item_pages import prefix_query, query_all
 from stator.pipeline.views.layout import BASE, LABEL, Group, Layout
 from stator.pipeline.workers.leases import LeaseTable
 from stator.tables.context import Context

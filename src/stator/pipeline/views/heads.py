@@ -13,7 +13,7 @@ from typing import Any
 
 from stator.errors import ConditionFailed, ConfigurationError, LeaseLost, TransactionCanceled
 from stator.model.values import Item
-from stator.patterns.listing import prefix_query, query_all
+from stator.patterns.item_pages import prefix_query, query_all
 from stator.pipeline.views.layout import LABEL, Layout
 from stator.pipeline.workers.leases import OLDEST
 from stator.pipeline.workers.subscribers import Scope

@@ -10,7 +10,7 @@ from typing import Any, Final
 from stator.design.plan.key_text import SEPARATOR
 from stator.errors import DesignError
 from stator.model.values import Item
-from stator.patterns.listing import prefix_query, query_all
+from stator.patterns.item_pages import prefix_query, query_all
 from stator.patterns.operation import D, OnDb, operation
 from stator.pipeline.views.compacting import added
 from stator.pipeline.views.keeping import Kept

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from stator.errors import ConditionFailed
 from stator.model.values import Item
-from stator.patterns.listing import prefix_query, query_all
+from stator.patterns.item_pages import prefix_query, query_all
 from stator.tables.context import Context
 from stator.tables.schema import Place
 from stator.tables.work import Call, Work

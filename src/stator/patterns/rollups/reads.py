@@ -15,11 +15,11 @@ from stator.errors import ConditionFailed, RequestRefused, TransactionConflict
 from stator.model.periods import check_moment, floor, following, periods_between
 from stator.model.values import Item
 from stator.model.wide_numbers import wide_attributes
-from stator.patterns.rollup import RollupKey, RollupRule, Summary, Tally, number
-from stator.patterns.rollup_writes import RollupBook
-from stator.patterns.series_directory import Directory
-from stator.patterns.series_layout import SeriesLayout
-from stator.patterns.series_reads import PARALLEL, Range, SeriesPages
+from stator.patterns.rollups.rollup import RollupKey, RollupRule, Summary, Tally, number
+from stator.patterns.rollups.writes import RollupBook
+from stator.patterns.series.directory import Directory
+from stator.patterns.series.layout import SeriesLayout
+from stator.patterns.series.reads import PARALLEL, Range, SeriesPages
 from stator.tables.context import Context
 from stator.tables.work import Call, Gather, Pause, Work, gathered
 from stator.tables.writes.expressions import Expressions

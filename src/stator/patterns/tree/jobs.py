@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 
 from stator.errors import ConditionFailed, TransactionFailed
 from stator.model.values import Item
-from stator.patterns.listing import Listing, query_all
-from stator.patterns.tree_items import Job, Stored, TreeItems, stored
+from stator.patterns.item_pages import Listing, query_all
+from stator.patterns.tree.items import Job, Stored, TreeItems, stored
 from stator.tables.context import Context
 from stator.tables.reads.reads import batch_get
 from stator.tables.work import Call, Gather, Work, gathered

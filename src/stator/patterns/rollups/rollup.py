@@ -24,7 +24,7 @@ from stator.model.limits import NUMBER_DIGITS
 from stator.model.periods import Period, check_period, following, period_start, period_text
 from stator.model.values import Item
 from stator.model.wide_numbers import EXACT, wide_number
-from stator.patterns.series_layout import SeriesLayout, seconds
+from stator.patterns.series.layout import SeriesLayout, seconds
 
 _GROUPS: Final[dict[Period, Period | None]] = {
     "minute": "day",

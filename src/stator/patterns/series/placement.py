@@ -11,9 +11,9 @@ from typing import Any
 
 from stator.errors import DeadlineExceeded, RequestRefused, ResourceNotFound, SlowDown, StatorError
 from stator.model.values import Item
-from stator.patterns.rollup_writes import RollupBook
-from stator.patterns.series_directory import MAX_SHARDS, Bucket, Directory
-from stator.patterns.series_layout import SeriesLayout
+from stator.patterns.rollups.writes import RollupBook
+from stator.patterns.series.directory import MAX_SHARDS, Bucket, Directory
+from stator.patterns.series.layout import SeriesLayout
 from stator.tables.context import Context
 from stator.tables.work import Work
 

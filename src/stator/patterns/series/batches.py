@@ -8,7 +8,7 @@ import orjson
 
 from stator.errors import DeadlineExceeded, ResourceNotFound, SlowDown
 from stator.model.values import Item
-from stator.patterns.series_placing import Placed, Placing
+from stator.patterns.series.placement import Placed, Placing
 from stator.tables.work import Gather, Work, gathered
 from stator.tables.writes.batches import BatchResult, Change, Failure, chunks, last_of_its_key, send_changes
 

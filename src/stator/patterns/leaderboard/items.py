@@ -16,7 +16,7 @@ from stator.design.plan.key_text import AFTER, SEPARATOR, encode, escape
 from stator.errors import ConditionFailed, RequestRefused
 from stator.model.limits import NUMBER_DIGITS
 from stator.model.values import Item
-from stator.patterns.series_layout import seconds
+from stator.patterns.series.layout import seconds
 from stator.tables.schema import Place
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.statements import Kind, Statement

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from stator.errors import ConditionFailed
 from stator.model.values import Item
-from stator.patterns.rollup import Rollup, RollupKey, RollupRule, Tally, number
-from stator.patterns.series_layout import SeriesLayout
+from stator.patterns.rollups.rollup import Rollup, RollupKey, RollupRule, Tally, number
+from stator.patterns.series.layout import SeriesLayout
 from stator.tables.context import Context
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions, joined

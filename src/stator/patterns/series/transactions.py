@@ -28,12 +28,12 @@ from stator.errors import (
 )
 from stator.model.limits import TRANSACTION_BYTES, TRANSACTION_ITEMS
 from stator.model.values import Item
-from stator.patterns.rollup import RollupKey, Tally
-from stator.patterns.rollup_writes import RollupBook
-from stator.patterns.series_batches import NO_ROOM
-from stator.patterns.series_directory import Bucket
-from stator.patterns.series_layout import SeriesLayout
-from stator.patterns.series_placing import Placed, Placing
+from stator.patterns.rollups.rollup import RollupKey, Tally
+from stator.patterns.rollups.writes import RollupBook
+from stator.patterns.series.batches import NO_ROOM
+from stator.patterns.series.directory import Bucket
+from stator.patterns.series.layout import SeriesLayout
+from stator.patterns.series.placement import Placed, Placing
 from stator.tables.work import Gather, Pause, Work, gathered
 from stator.tables.writes.batches import BatchResult, Failure
 from stator.tables.writes.expressions import Expressions

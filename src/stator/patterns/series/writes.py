@@ -14,9 +14,9 @@ import orjson
 
 from stator.errors import SerializationFailed, StatorError
 from stator.model.limits import BATCH_WRITE_ITEMS
-from stator.patterns.series_batches import GROWTHS, NO_ROOM, Batching
-from stator.patterns.series_placing import Placing
-from stator.patterns.series_transactions import Counting
+from stator.patterns.series.batches import GROWTHS, NO_ROOM, Batching
+from stator.patterns.series.placement import Placing
+from stator.patterns.series.transactions import Counting
 from stator.tables.work import Call, Gather, Work
 from stator.tables.writes.batches import WINDOW_REQUESTS, BatchResult, Failure
 

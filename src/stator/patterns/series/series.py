@@ -35,16 +35,16 @@ from stator.model.periods import Period, check_moment, following, period_start
 from stator.model.values import Item
 from stator.patterns.explanation import PatternExplanation
 from stator.patterns.operation import D, OnDb, Pages, iteration, operation
-from stator.patterns.rollup import Rollup, RollupRule, Summary
-from stator.patterns.rollup_changes import RollupChanges, RollupUpdates
-from stator.patterns.rollup_reads import RollupReader, check_range
-from stator.patterns.rollup_writes import RollupBook
-from stator.patterns.series_directory import MAX_SHARDS, Directory
-from stator.patterns.series_explanation import explain_series
-from stator.patterns.series_layout import SeriesLayout
-from stator.patterns.series_placing import Placing
-from stator.patterns.series_reads import Range, SeriesPages
-from stator.patterns.series_writes import SeriesWriter
+from stator.patterns.rollups.reads import RollupReader, check_range
+from stator.patterns.rollups.rollup import Rollup, RollupRule, Summary
+from stator.patterns.rollups.stream_changes import RollupChanges, RollupUpdates
+from stator.patterns.rollups.writes import RollupBook
+from stator.patterns.series.directory import MAX_SHARDS, Directory
+from stator.patterns.series.explanation import explain_series
+from stator.patterns.series.layout import SeriesLayout
+from stator.patterns.series.placement import Placing
+from stator.patterns.series.reads import Range, SeriesPages
+from stator.patterns.series.writes import SeriesWriter
 from stator.tables.reads.cursors import make_cursor, read_cursor
 from stator.tables.reads.reads import Page, check_limit
 from stator.tables.work import Call, Work

@@ -30,7 +30,7 @@ from stator.design.plan.key_text import encode
 from stator.errors import ConditionFailed, ResourceNotFound
 from stator.model.periods import following, period_start, period_text
 from stator.model.values import Item
-from stator.patterns.series_layout import SeriesLayout
+from stator.patterns.series.layout import SeriesLayout
 from stator.tables.context import Context
 from stator.tables.lifecycle import Ensuring, TableSettings
 from stator.tables.work import Call, Work

@@ -33,9 +33,9 @@ from stator.model.limits import TRANSACTION_ITEMS
 from stator.model.periods import following, period_start
 from stator.model.values import Item
 from stator.model.wide_numbers import EXACT, wide_attributes, wide_number
-from stator.patterns.rollup import RollupKey, RollupRule, Tally, number
-from stator.patterns.rollup_reads import RollupReader
-from stator.patterns.series_layout import seconds
+from stator.patterns.rollups.reads import RollupReader
+from stator.patterns.rollups.rollup import RollupKey, RollupRule, Tally, number
+from stator.patterns.series.layout import seconds
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.sender import send_all

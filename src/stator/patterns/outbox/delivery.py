@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stator.errors import RequestRefused, TryLater
-from stator.patterns.outbox_items import Message
+from stator.patterns.outbox.items import Message
 
 Send = Callable[[Message], Any]
 _ERROR_LENGTH = 1000

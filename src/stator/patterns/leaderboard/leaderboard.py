@@ -32,8 +32,8 @@ from typing import Any, Final
 from stator.errors import ConditionFailed, ConfigurationError, RequestRefused, TransactionConflict, TransactionFailed
 from stator.model.values import Item, Value
 from stator.patterns.explanation import OperationCost, PatternExplanation
-from stator.patterns.leaderboard_items import EXACT, BoardItems, Entry, Score, Standing, exact_score
-from stator.patterns.leaderboard_reads import BoardReads
+from stator.patterns.leaderboard.items import EXACT, BoardItems, Entry, Score, Standing, exact_score
+from stator.patterns.leaderboard.reads import BoardReads
 from stator.patterns.operation import D, OnDb, operation
 from stator.tables.reads.reads import check_limit
 from stator.tables.work import Call, Pause, Work

@@ -49,13 +49,13 @@ from stator.errors import (
     TryLater,
 )
 from stator.model.values import Item
+from stator.patterns.consistent_read import read_moment
 from stator.patterns.explanation import OperationCost, PatternExplanation
-from stator.patterns.listing import Listing, query_count
+from stator.patterns.item_pages import Listing, query_count
 from stator.patterns.lock import Lease, Lock
-from stator.patterns.moment import read_moment
 from stator.patterns.operation import D, OnDb, iteration, operation
-from stator.patterns.outbox_delivery import RelayResult, Send, delivered, delivered_async
-from stator.patterns.outbox_items import PARKED, SENT, Draft, Head, Message, OutboxItems, json_text
+from stator.patterns.outbox.delivery import RelayResult, Send, delivered, delivered_async
+from stator.patterns.outbox.items import PARKED, SENT, Draft, Head, Message, OutboxItems, json_text
 from stator.tables.async_db import AsyncDb
 from stator.tables.db import Db
 from stator.tables.work import Call, Gather, Outside, Work, gathered

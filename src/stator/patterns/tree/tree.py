@@ -38,10 +38,10 @@ from typing import Any, Generic, TypeVar
 from stator.errors import ItemExists, ItemNotFound, RequestRefused, TransactionConflict, TreeCycle, TreeTooDeep
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
-from stator.patterns.listing import Listing, query_all
+from stator.patterns.item_pages import Listing, query_all
 from stator.patterns.operation import D, OnDb, iteration, operation
-from stator.patterns.tree_items import Job, Stored, TreeItems
-from stator.patterns.tree_jobs import TreeJobs
+from stator.patterns.tree.items import Job, Stored, TreeItems
+from stator.patterns.tree.jobs import TreeJobs
 from stator.tables.work import Gather, Pause, Work, gathered
 from stator.tables.writes.sender import write
 from stator.tables.writes.statements import Statement

@@ -20,8 +20,8 @@ from typing import Any, Final, Generic, TypeVar
 from stator.design.plan.key_text import SEPARATOR
 from stator.errors import ResourceNotFound
 from stator.model.values import Item
-from stator.patterns.series_directory import Bucket, Directory
-from stator.patterns.series_layout import SeriesLayout
+from stator.patterns.series.directory import Bucket, Directory
+from stator.patterns.series.layout import SeriesLayout
 from stator.tables.context import Context
 from stator.tables.work import Call, Gather, Work
 from stator.tables.writes.expressions import Expressions

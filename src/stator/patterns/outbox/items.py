@@ -11,7 +11,7 @@ import orjson
 from stator.design.plan import key_text as keys
 from stator.errors import ConditionFailed, RequestRefused
 from stator.model.values import Item
-from stator.patterns.listing import prefix_query
+from stator.patterns.item_pages import prefix_query
 from stator.tables.schema import Place
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.statements import Statement

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from stator.patterns.explanation import OperationCost, PatternExplanation
-from stator.patterns.rollup import RollupRule
-from stator.patterns.series_directory import Directory
-from stator.patterns.series_layout import SeriesLayout
+from stator.patterns.rollups.rollup import RollupRule
+from stator.patterns.series.directory import Directory
+from stator.patterns.series.layout import SeriesLayout
 
 
 def explain_series(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from stator.model.values import Item
-from stator.patterns.leaderboard_items import BoardItems, Standing
+from stator.patterns.leaderboard.items import BoardItems, Standing
 from stator.tables.work import Call, Gather, Work, gathered
 from stator.tables.writes.expressions import Expressions
 
