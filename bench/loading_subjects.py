@@ -20,7 +20,7 @@ def stator_load(url: str, table: str, file: str) -> Load:
     import pyarrow.parquet  # noqa: F401
 
     from stator.client import factory as _
-    from stator.pipeline.bulk.loading import LoadOptions, load
+    from stator.pipeline.bulk.load.load import LoadOptions, load
     from stator.pipeline.bulk.targets import Target
 
     options: Any = {"region": REGION, "access_key_id": KEY, "secret_access_key": SECRET}

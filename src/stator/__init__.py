@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from stator.pipeline.sinks.change_sink import Message as Message
     from stator.pipeline.sinks.kafka import KafkaSink as KafkaSink
     from stator.pipeline.sinks.kinesis import KinesisSink as KinesisSink
-    from stator.pipeline.sinks.messaging import SnsSink as SnsSink
-    from stator.pipeline.sinks.messaging import SqsSink as SqsSink
     from stator.pipeline.sinks.parquet import ParquetSink as ParquetSink
     from stator.pipeline.sinks.sink import Refusal as Refusal
     from stator.pipeline.sinks.sink import Sink as Sink
+    from stator.pipeline.sinks.sqs_sns import SnsSink as SnsSink
+    from stator.pipeline.sinks.sqs_sns import SqsSink as SqsSink
     from stator.pipeline.sinks.table import TableSink as TableSink
     from stator.pipeline.sinks.webhook import WebhookSink as WebhookSink
     from stator.pipeline.views.metrics import avg as avg
@@ -113,7 +113,7 @@ _HOMES = {
     "stator.pipeline.sinks.change_sink": ("Message",),
     "stator.pipeline.sinks.kafka": ("KafkaSink",),
     "stator.pipeline.sinks.kinesis": ("KinesisSink",),
-    "stator.pipeline.sinks.messaging": ("SnsSink", "SqsSink"),
+    "stator.pipeline.sinks.sqs_sns": ("SnsSink", "SqsSink"),
     "stator.pipeline.sinks.parquet": ("ParquetSink",),
     "stator.pipeline.sinks.sink": ("Refusal", "Sink"),
     "stator.pipeline.sinks.table": ("TableSink",),

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stator import Design, Entity, Query, find, ident, read, ttl, version
-from stator.pipeline.bulk.entity_columns import EntityColumnEncoder, fits_columns
-from stator.pipeline.bulk.entity_rows import EntityEncoder
-from stator.pipeline.bulk.entries import Block, Position
-from stator.pipeline.bulk.readers import RawRows
+from stator.pipeline.bulk.job.entries import Block, Position
+from stator.pipeline.bulk.load.entity_columns import EntityColumnEncoder, fits_columns
+from stator.pipeline.bulk.load.entity_rows import EntityEncoder
+from stator.pipeline.bulk.load.readers import RawRows
 from stator.tables.schema import EntityMap, Schema
 
 pyarrow = pytest.importorskip("pyarrow")

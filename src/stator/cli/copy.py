@@ -10,7 +10,7 @@ import typer
 
 from stator.addresses import TransportOptions
 from stator.cli.bulk_view import Bar, again, lasting, resumable
-from stator.pipeline.bulk.copying import Copy, CopyOptions, CopyProgress, CopyReport, find_transform
+from stator.pipeline.bulk.copy import Copy, CopyOptions, CopyProgress, CopyReport, find_transform
 from stator.pipeline.bulk.targets import Target
 
 

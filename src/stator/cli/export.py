@@ -12,9 +12,9 @@ import typer
 from stator.addresses import TransportOptions
 from stator.cli.bulk_view import Bar, again, lasting, opened_target, resumable, sized
 from stator.cli.design_file import load_design_file
-from stator.pipeline.bulk.exporting import Export, ExportOptions, ExportProgress, ExportReport
-from stator.pipeline.bulk.parts import EXPORT_FORMATS
-from stator.pipeline.bulk.table_export import DEFAULT_SEGMENTS, snapshot_export, table_export
+from stator.pipeline.bulk.export.export import Export, ExportOptions, ExportProgress, ExportReport
+from stator.pipeline.bulk.export.parts import EXPORT_FORMATS
+from stator.pipeline.bulk.export.sources import DEFAULT_SEGMENTS, snapshot_export, table_export
 from stator.pipeline.bulk.targets import Target
 
 

@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 
 from stator.cli.bulk_view import Bar, again, lasting, opened_target, resumable, sized
-from stator.pipeline.bulk.estimate import LoadEstimate, estimate
-from stator.pipeline.bulk.inputs import FORMATS
-from stator.pipeline.bulk.loading import LoadOptions, LoadPlan, LoadProgress, LoadReport
+from stator.pipeline.bulk.load.estimate import LoadEstimate, estimate
+from stator.pipeline.bulk.load.inputs import FORMATS
+from stator.pipeline.bulk.load.load import LoadOptions, LoadPlan, LoadProgress, LoadReport
 
 _FAILED_ROWS = 1
 

@@ -24,7 +24,7 @@ from stator.demo.processes import ServerProcess, WorkerProcess, rebuild_views, w
 from stator.demo.story import Checked, Event, PatternSeen, Sample, Story
 from stator.design.lint.check import check
 from stator.design.plan.plan import Plan
-from stator.pipeline.bulk.loading import LoadOptions, LoadProgress, load
+from stator.pipeline.bulk.load.load import LoadOptions, LoadProgress, load
 from stator.pipeline.bulk.targets import Target
 from stator.tables.connection import connect
 from stator.tables.db import Db

@@ -12,10 +12,10 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stator.pipeline.bulk.columns import Column, ColumnEncoder
-from stator.pipeline.bulk.entries import Block, Entry, Position
-from stator.pipeline.bulk.readers import RawRows
-from stator.pipeline.bulk.window import Window
+from stator.pipeline.bulk.job.entries import Block, Entry, Position
+from stator.pipeline.bulk.job.window import Window
+from stator.pipeline.bulk.load.columns import Column, ColumnEncoder
+from stator.pipeline.bulk.load.readers import RawRows
 
 TEXT = st.text(max_size=8)
 VALUES: dict[str, Any] = {

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from stator.engine import Engine
 from stator.errors import ConfigurationError, DataDiffers
-from stator.pipeline.bulk.copying import Copy, CopyOptions, find_transform
+from stator.pipeline.bulk.copy import Copy, CopyOptions, find_transform
 
 from .stock import ITEMS, Died, Through, create, engine_target, stored, target_through
 
@@ -98,8 +98,8 @@ def test_a_transform_is_found_by_its_name() -> None:
 def test_a_copy_is_taken_up_wherever_it_died(deaths: list[tuple[int, bool]], tmp_path_factory: Any) -> None:
     folder = tmp_path_factory.mktemp("copy")
     with Engine.open() as source, Engine.open() as other, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("stator.pipeline.bulk.jobs._CHECKPOINT_SECONDS", 0.0)
-        patch.setattr("stator.pipeline.bulk.jobs._LOOK_SECONDS", 0.001)
+        patch.setattr("stator.pipeline.bulk.job.write_job._CHECKPOINT_SECONDS", 0.0)
+        patch.setattr("stator.pipeline.bulk.job.write_job._LOOK_SECONDS", 0.001)
         create(source)
         create(other)
         for item in ITEMS.values():

@@ -15,9 +15,9 @@ import pytest
 from stator import connect
 from stator.engine import Engine
 from stator.errors import ConfigurationError
-from stator.pipeline.bulk.exporting import ExportOptions
-from stator.pipeline.bulk.loading import LoadOptions, load
-from stator.pipeline.bulk.table_export import table_export
+from stator.pipeline.bulk.export.export import ExportOptions
+from stator.pipeline.bulk.export.sources import table_export
+from stator.pipeline.bulk.load.load import LoadOptions, load
 from stator.pipeline.bulk.targets import Target
 
 from ...tables.shop import Order, Status, User

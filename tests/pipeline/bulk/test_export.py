@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from stator.engine import Engine
 from stator.errors import BulkError, DataDiffers, JournalDiffers
 from stator.pipeline.bulk.checksum import Digest, digest
-from stator.pipeline.bulk.exporting import ExportOptions
-from stator.pipeline.bulk.loading import load
-from stator.pipeline.bulk.snapshots import Snapshot
-from stator.pipeline.bulk.table_export import snapshot_export, table_export
+from stator.pipeline.bulk.export.export import ExportOptions
+from stator.pipeline.bulk.export.snapshots import Snapshot
+from stator.pipeline.bulk.export.sources import snapshot_export, table_export
+from stator.pipeline.bulk.load.load import load
 
 from ...s3_servers import seaweedfs
 from .stock import Died, Through, create, engine_target, stored, target_through
@@ -158,7 +158,7 @@ def _with(options: ExportOptions, **changes: Any) -> ExportOptions:
 
 
 def test_a_damaged_part_is_found(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from stator.pipeline.bulk import exporting
+    from stator.pipeline.bulk.export import export as exporting
 
     def damaging(folder: Path, name: str, content: bytes, rows: int) -> Any:
         made = keep(folder, name, content, rows)

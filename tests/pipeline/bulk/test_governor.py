@@ -6,7 +6,7 @@ import pytest
 
 from stator.clock import VirtualClock
 from stator.errors import RequestLimitExceeded, Throttled, ThroughputExceeded
-from stator.pipeline.bulk.governor import Governor, throttled_scope
+from stator.pipeline.bulk.job.governor import Governor, throttled_scope
 
 
 def spend(governor: Governor, clock: VirtualClock, seconds: float, units: float = 25.0) -> float:

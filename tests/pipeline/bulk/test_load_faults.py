@@ -25,8 +25,8 @@ from stator.errors import (
     ThroughputExceeded,
     TooManyErrors,
 )
-from stator.pipeline.bulk.journal import Journal, State
-from stator.pipeline.bulk.loading import LoadOptions, LoadPlan, load
+from stator.pipeline.bulk.job.journal import Journal, State
+from stator.pipeline.bulk.load.load import LoadOptions, LoadPlan, load
 
 from .stock import (
     ITEMS,
@@ -286,7 +286,7 @@ def test_no_row_is_lost_or_doubled_whenever_the_process_dies(
     for number in bad:
         rows[number] = {"n": number}
     with tempfile.TemporaryDirectory() as folder, Engine.open() as engine, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("stator.pipeline.bulk.readers.BLOCK_ROWS", 20)
+        patch.setattr("stator.pipeline.bulk.load.readers.BLOCK_ROWS", 20)
         create(engine)
         path = write_lines(Path(folder) / "x.jsonl", rows)
         letters = Path(folder) / "dead.jsonl"
@@ -345,8 +345,8 @@ def _die(engine: Engine, path: Path, options: LoadOptions, at: int, journals: in
     plan = LoadPlan(str(path), target_through(transport), _with(options, resume=resume))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Journal, "write", write)
-        patch.setattr("stator.pipeline.bulk.jobs._CHECKPOINT_SECONDS", 0.0)
-        patch.setattr("stator.pipeline.bulk.jobs._LOOK_SECONDS", 0.0005)
+        patch.setattr("stator.pipeline.bulk.job.write_job._CHECKPOINT_SECONDS", 0.0)
+        patch.setattr("stator.pipeline.bulk.job.write_job._LOOK_SECONDS", 0.0005)
         try:
             plan.run()
         except Died:

@@ -16,9 +16,9 @@ import pytest
 
 from stator.engine import Engine
 from stator.errors import ConfigurationError
-from stator.pipeline.bulk.inputs import find_inputs
-from stator.pipeline.bulk.loading import LoadOptions, LoadPlan, load
-from stator.pipeline.bulk.readers import read
+from stator.pipeline.bulk.load.inputs import find_inputs
+from stator.pipeline.bulk.load.load import LoadOptions, LoadPlan, load
+from stator.pipeline.bulk.load.readers import read
 
 from .stock import ITEMS, ROWS, TABLE, create, engine_target, packed, stored, write_lines
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from stator.engine import Engine
-from stator.pipeline.bulk.copying import Copy, CopyOptions
-from stator.pipeline.bulk.loading import LoadOptions, load
-from stator.pipeline.bulk.table_export import table_export
+from stator.pipeline.bulk.copy import Copy, CopyOptions
+from stator.pipeline.bulk.export.sources import table_export
+from stator.pipeline.bulk.load.load import LoadOptions, load
 from stator.pipeline.bulk.targets import Target
 
 from ...dynamodb_local import dynamodb_local

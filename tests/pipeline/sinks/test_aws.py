@@ -16,8 +16,8 @@ import pytest
 from stator import Db, StreamApp
 from stator.errors import ConfigurationError
 from stator.pipeline.sinks.kinesis import KinesisSink
-from stator.pipeline.sinks.messaging import SnsSink, SqsSink
 from stator.pipeline.sinks.sink import Sink
+from stator.pipeline.sinks.sqs_sns import SnsSink, SqsSink
 
 from ...ports import free_port
 from ..shop import Order

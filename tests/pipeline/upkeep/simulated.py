@@ -11,7 +11,7 @@ from stator import Design, Entity, Query, Rollup, Series, find, ident, read
 from stator.errors import StatorError
 from stator.model.periods import floor
 from stator.patterns.rollups.rollup import Summary
-from stator.pipeline.upkeep.making import PatternDb
+from stator.pipeline.maintenance.making import PatternDb
 from stator.pipeline.workers.app import StreamApp
 from stator.pipeline.workers.change import Record
 from stator.tables.context import Context

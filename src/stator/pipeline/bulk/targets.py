@@ -12,7 +12,7 @@ from stator.clock import Clock, SystemClock
 from stator.design.design import Design
 from stator.engine import Engine
 from stator.errors import ConfigurationError, ResourceNotFound
-from stator.pipeline.bulk.calling import patient_call
+from stator.pipeline.bulk.patient_call import patient_call
 from stator.tables.connection import ConnectOptions, make_context
 from stator.tables.db import Db
 from stator.tables.lifecycle import Ensuring, TableSettings

@@ -40,11 +40,11 @@ import orjson
 from stator.errors import BlobMissing, ConfigurationError, SinkRefused, StatorError
 from stator.model.values import Item
 from stator.patterns.plain_values import encode_plain
-from stator.pipeline.bulk.plain import plain_item
-from stator.pipeline.bulk.readers import pyarrow
+from stator.pipeline.bulk.export.plain import plain_item
+from stator.pipeline.bulk.load.readers import pyarrow
 from stator.pipeline.sinks.change_sink import Message, SinkOptions
 from stator.pipeline.sinks.events import event_id, json_encoded, time_text
-from stator.pipeline.sinks.merging import DATA, EXTENSION, STAGED, Merging, log, staged_rows, stores_trouble
+from stator.pipeline.sinks.parquet_merge import DATA, EXTENSION, STAGED, Merging, log, staged_rows, stores_trouble
 from stator.pipeline.sinks.sink import Refusal, Sink
 from stator.pipeline.workers.change import Change
 from stator.pipeline.workers.subscribers import Failure, Scope

@@ -22,10 +22,10 @@ from stator.design.design import Design
 from stator.design.entities.conditions import FieldRef
 from stator.design.entities.entity import info
 from stator.errors import DesignError
-from stator.pipeline.upkeep.guards import GuardReleaser
-from stator.pipeline.upkeep.links import AnyLinks, LinkRefresher
-from stator.pipeline.upkeep.outboxes import AnyOutbox, OutboxRelay, Receiver
-from stator.pipeline.upkeep.rollups import AnySeries, RollupKeeper
+from stator.pipeline.maintenance.guards import GuardReleaser
+from stator.pipeline.maintenance.links import AnyLinks, LinkRefresher
+from stator.pipeline.maintenance.outboxes import AnyOutbox, OutboxRelay, Receiver
+from stator.pipeline.maintenance.rollups import AnySeries, RollupKeeper
 from stator.pipeline.workers.change import Change, Insert, Modify, Remove
 from stator.pipeline.workers.lambdas import LambdaHandler, lambda_handler
 from stator.pipeline.workers.options import WorkerOptions

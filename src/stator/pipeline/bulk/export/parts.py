@@ -22,9 +22,9 @@ import orjson
 from stator.errors import ConfigurationError, DataDiffers
 from stator.model.values import Item
 from stator.pipeline.bulk.checksum import Digest, digest
-from stator.pipeline.bulk.journal import sync_folder
-from stator.pipeline.bulk.plain import arrow_table, plain_item, text_of
-from stator.pipeline.bulk.readers import pyarrow
+from stator.pipeline.bulk.export.plain import arrow_table, plain_item, text_of
+from stator.pipeline.bulk.job.journal import sync_folder
+from stator.pipeline.bulk.load.readers import pyarrow
 
 EXPORT_FORMATS = ("jsonl", "csv", "parquet", "dynamodb-json")
 _EXTENSIONS = {"jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet", "dynamodb-json": ".json"}

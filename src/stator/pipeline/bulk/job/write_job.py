@@ -19,15 +19,15 @@ from stator.clock import Clock
 from stator.errors import TooManyErrors
 from stator.model.limits import BATCH_WRITE_ITEMS
 from stator.model.values import Item
-from stator.pipeline.bulk.conditions import Condition
-from stator.pipeline.bulk.dead_letters import DeadLetterFile
-from stator.pipeline.bulk.entries import Block, Counts, Entry, Watermark
-from stator.pipeline.bulk.governor import Governor
-from stator.pipeline.bulk.journal import Journal, State
+from stator.pipeline.bulk.job.dead_letters import DeadLetterFile
+from stator.pipeline.bulk.job.entries import Block, Counts, Entry, Watermark
+from stator.pipeline.bulk.job.governor import Governor
+from stator.pipeline.bulk.job.journal import Journal, State
+from stator.pipeline.bulk.job.window import Window
+from stator.pipeline.bulk.job.writers import Writers
+from stator.pipeline.bulk.load.row_condition import Condition
+from stator.pipeline.bulk.load.values import comparable
 from stator.pipeline.bulk.targets import Target
-from stator.pipeline.bulk.values import comparable
-from stator.pipeline.bulk.window import Window
-from stator.pipeline.bulk.writing import Writers
 
 _CHECKPOINT_SECONDS = 1.0
 _LOOK_SECONDS = 0.1

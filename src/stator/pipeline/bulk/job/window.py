@@ -18,7 +18,7 @@ from collections import deque
 from typing import Any
 
 from stator.model.limits import BATCH_WRITE_BYTES, BATCH_WRITE_ITEMS
-from stator.pipeline.bulk.entries import Entry
+from stator.pipeline.bulk.job.entries import Entry
 
 _ROOM_BYTES = BATCH_WRITE_BYTES - 64 * 1024
 # So many rows at least stay in a window while there are more to come, as a share of what fits.

@@ -11,7 +11,7 @@ from stator.errors import ConfigurationError, ImageNotShown, StatorError
 from stator.patterns.rollups.rollup import RollupKey
 from stator.patterns.rollups.stream_changes import Numbered, RollupChanges, RollupUpdates
 from stator.patterns.series.series import Series
-from stator.pipeline.upkeep.making import Making
+from stator.pipeline.maintenance.making import Making
 from stator.pipeline.workers.change import Record
 from stator.pipeline.workers.subscribers import Failure, Scope
 from stator.pipeline.workers.trying import steadily

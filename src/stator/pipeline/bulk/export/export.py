@@ -26,10 +26,9 @@ from stator.clock import Clock, SystemClock
 from stator.errors import BulkError, ConfigurationError, DataDiffers
 from stator.model.values import Item
 from stator.pipeline.bulk.checksum import Digest, digest
-from stator.pipeline.bulk.destinations import SPOOL, Destination
-from stator.pipeline.bulk.journal import Journal, State
-from stator.pipeline.bulk.paging import PagedSource
-from stator.pipeline.bulk.parts import (
+from stator.pipeline.bulk.export.destinations import SPOOL, Destination
+from stator.pipeline.bulk.export.paged_source import PagedSource
+from stator.pipeline.bulk.export.parts import (
     EXPORT_FORMATS,
     PartFile,
     check_part,
@@ -39,6 +38,7 @@ from stator.pipeline.bulk.parts import (
     read_items,
     write_part,
 )
+from stator.pipeline.bulk.job.journal import Journal, State
 
 _PART_PAGES = 16
 _LOOK_SECONDS = 0.1

@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Any, Final
 
 from stator.errors import BulkError, ConfigurationError, StatorError
-from stator.pipeline.bulk.inputs import FORMATS, Input
+from stator.pipeline.bulk.load.inputs import FORMATS, Input
 
 BLOCK_ROWS: Final = 2_000
 _BLOCK_BYTES: Final = 2 << 20

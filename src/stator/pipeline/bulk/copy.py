@@ -21,14 +21,14 @@ import orjson
 from stator.clock import Clock, SystemClock
 from stator.errors import ConfigurationError, DataDiffers
 from stator.model.values import Item
-from stator.pipeline.bulk.attribute_types import table_key
-from stator.pipeline.bulk.calling import patient_call
 from stator.pipeline.bulk.checksum import Digest, digest, hash_of
-from stator.pipeline.bulk.entries import Block, Counts, Entry
-from stator.pipeline.bulk.governor import Governor, Pace
-from stator.pipeline.bulk.jobs import WriteJob, WriteSettings, key_of
-from stator.pipeline.bulk.journal import Journal, State
-from stator.pipeline.bulk.paging import TableScan
+from stator.pipeline.bulk.export.paged_source import TableScan
+from stator.pipeline.bulk.job.entries import Block, Counts, Entry
+from stator.pipeline.bulk.job.governor import Governor, Pace
+from stator.pipeline.bulk.job.journal import Journal, State
+from stator.pipeline.bulk.job.write_job import WriteJob, WriteSettings, key_of
+from stator.pipeline.bulk.load.attribute_types import table_key
+from stator.pipeline.bulk.patient_call import patient_call
 from stator.pipeline.bulk.targets import Target, described
 
 Transform = Callable[[Item], Item | None]

@@ -8,7 +8,7 @@ from typing import Any
 
 from stator.clock import Clock
 from stator.errors import ConnectionTrouble, ServiceError, SlowDown
-from stator.pipeline.bulk.governor import Governor, throttled_scope
+from stator.pipeline.bulk.job.governor import Governor, throttled_scope
 from stator.transport import Transport
 
 _ATTEMPTS = 12

@@ -8,11 +8,11 @@ from typing import Any
 
 from stator.clock import Clock, SystemClock
 from stator.model.values import Item
-from stator.pipeline.bulk.attribute_types import table_key
-from stator.pipeline.bulk.exporting import Export, ExportOptions
-from stator.pipeline.bulk.governor import Governor
-from stator.pipeline.bulk.paging import TableScan
-from stator.pipeline.bulk.snapshots import Snapshot
+from stator.pipeline.bulk.export.export import Export, ExportOptions
+from stator.pipeline.bulk.export.paged_source import TableScan
+from stator.pipeline.bulk.export.snapshots import Snapshot
+from stator.pipeline.bulk.job.governor import Governor
+from stator.pipeline.bulk.load.attribute_types import table_key
 from stator.pipeline.bulk.targets import Target, described
 from stator.tables.schema import Schema
 

@@ -12,11 +12,11 @@ from typing import Any
 import orjson
 
 from stator.errors import RowRefused
-from stator.pipeline.bulk.columns import Dead
-from stator.pipeline.bulk.entries import Block, Entry
 from stator.pipeline.bulk.exact_json import loads_exact
-from stator.pipeline.bulk.readers import RawRows
-from stator.pipeline.bulk.values import ENCODERS, KINDS, comparable, encode_value
+from stator.pipeline.bulk.job.entries import Block, Entry
+from stator.pipeline.bulk.load.columns import Dead
+from stator.pipeline.bulk.load.readers import RawRows
+from stator.pipeline.bulk.load.values import ENCODERS, KINDS, comparable, encode_value
 
 dumps = orjson.dumps
 _FAULTS = (RowRefused, TypeError, ValueError, ArithmeticError, RecursionError)

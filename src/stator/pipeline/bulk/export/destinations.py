@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from stator.errors import BulkError, ConfigurationError
-from stator.pipeline.bulk.journal import sync_folder, write_whole
-from stator.pipeline.bulk.parts import PartFile, extension
-from stator.pipeline.bulk.readers import pyarrow
+from stator.pipeline.bulk.export.parts import PartFile, extension
+from stator.pipeline.bulk.job.journal import sync_folder, write_whole
+from stator.pipeline.bulk.load.readers import pyarrow
 from stator.pipeline.bulk.s3 import s3_client, s3_place, s3_trouble
 
 MANIFEST = "manifest.json"
@@ -152,8 +152,8 @@ def _below(prefix: str, name: str) -> str:
 
 
 def _join_bytes(parts: list[Path], to: Path, *, skip_header: bool) -> None:
-    from stator.pipeline.bulk.inputs import find_inputs
-    from stator.pipeline.bulk.parts import pack
+    from stator.pipeline.bulk.export.parts import pack
+    from stator.pipeline.bulk.load.inputs import find_inputs
 
     with to.open("wb") as out:
         for number, part in enumerate(parts):

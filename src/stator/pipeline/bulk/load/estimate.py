@@ -14,9 +14,9 @@ from stator.design.cost.units import write_units
 from stator.errors import StatorError
 from stator.model.limits import ITEM_SIZE_BYTES
 from stator.model.values import normalise_item
-from stator.pipeline.bulk.entries import Block, DeadLetter
-from stator.pipeline.bulk.governor import START_UNITS
-from stator.pipeline.bulk.loading import LoadPlan
+from stator.pipeline.bulk.job.entries import Block, DeadLetter
+from stator.pipeline.bulk.job.governor import START_UNITS
+from stator.pipeline.bulk.load.load import LoadPlan
 
 _SHOWN_LETTERS = 5
 

@@ -14,11 +14,11 @@ import orjson
 
 from stator.design.entities.shapes import Anything, Choice, Epoch, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
 from stator.errors import ConfigurationError, ItemMismatch, RowRefused, StatorError
-from stator.pipeline.bulk.columns import Dead, shown
-from stator.pipeline.bulk.entries import Block, EntityEntry, Entry
 from stator.pipeline.bulk.exact_json import loads_exact
-from stator.pipeline.bulk.lines import is_value, rename
-from stator.pipeline.bulk.readers import RawRows
+from stator.pipeline.bulk.job.entries import Block, EntityEntry, Entry
+from stator.pipeline.bulk.load.columns import Dead, shown
+from stator.pipeline.bulk.load.lines import is_value, rename
+from stator.pipeline.bulk.load.readers import RawRows
 from stator.tables.schema import EntityMap
 
 Coerce = Callable[[Any], Any]

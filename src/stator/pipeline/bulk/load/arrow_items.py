@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import orjson
 
 from stator.errors import RowRefused
-from stator.pipeline.bulk.readers import listed, pyarrow
-from stator.pipeline.bulk.values import ENCODERS, encode_value
+from stator.pipeline.bulk.load.readers import listed, pyarrow
+from stator.pipeline.bulk.load.values import ENCODERS, encode_value
 
 dumps = orjson.dumps
 # What JSON does not take as it is inside quotes.

@@ -38,10 +38,10 @@ from stator.errors import (
 )
 from stator.model.limits import BATCH_WRITE_ITEMS
 from stator.model.values import Item, normalise_item
-from stator.pipeline.bulk.conditions import Condition
-from stator.pipeline.bulk.entries import EntityEntry, Entry, Watermark
-from stator.pipeline.bulk.governor import Governor, throttled_scope
-from stator.pipeline.bulk.window import Window
+from stator.pipeline.bulk.job.entries import EntityEntry, Entry, Watermark
+from stator.pipeline.bulk.job.governor import Governor, throttled_scope
+from stator.pipeline.bulk.job.window import Window
+from stator.pipeline.bulk.load.row_condition import Condition
 from stator.transport import Transport
 
 _BASE_SECONDS, _CAP_SECONDS = 0.05, 10.0

@@ -16,11 +16,11 @@ from stator.design.plan import key_text as keys
 from stator.design.plan.plan import KeyAttribute
 from stator.design.plan.templates import Part
 from stator.errors import RowRefused
-from stator.pipeline.bulk.arrow_items import arrow_items
-from stator.pipeline.bulk.columns import Dead
-from stator.pipeline.bulk.entity_rows import EntityEncoder
-from stator.pipeline.bulk.entries import Block, Entry
-from stator.pipeline.bulk.readers import RawRows, pyarrow
+from stator.pipeline.bulk.job.entries import Block, Entry
+from stator.pipeline.bulk.load.arrow_items import arrow_items
+from stator.pipeline.bulk.load.columns import Dead
+from stator.pipeline.bulk.load.entity_rows import EntityEncoder
+from stator.pipeline.bulk.load.readers import RawRows, pyarrow
 from stator.tables.codegen.key_writer import is_simple, is_the_field
 from stator.tables.schema import EntityMap
 

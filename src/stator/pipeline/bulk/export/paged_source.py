@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from stator.clock import Clock
 from stator.model.values import Item
-from stator.pipeline.bulk.calling import patient_call
-from stator.pipeline.bulk.governor import Governor
+from stator.pipeline.bulk.job.governor import Governor
+from stator.pipeline.bulk.patient_call import patient_call
 from stator.transport import Transport
 
 _FIRST_PAGE_UNITS = 128.0

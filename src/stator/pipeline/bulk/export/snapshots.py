@@ -29,7 +29,7 @@ import orjson
 
 from stator.errors import BulkError, ConfigurationError, DataDiffers
 from stator.model.values import Item, Value
-from stator.pipeline.bulk.paging import Page
+from stator.pipeline.bulk.export.paged_source import Page
 from stator.pipeline.bulk.s3 import s3_body, s3_keys, s3_place
 
 _PAGE_ITEMS = 1_000

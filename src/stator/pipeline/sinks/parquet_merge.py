@@ -14,8 +14,8 @@ import orjson
 
 from stator.errors import BlobMissing, ConditionFailed, TryLater
 from stator.model.values import Item
-from stator.pipeline.bulk.plain import arrow_table
-from stator.pipeline.bulk.readers import pyarrow
+from stator.pipeline.bulk.export.plain import arrow_table
+from stator.pipeline.bulk.load.readers import pyarrow
 from stator.pipeline.sinks.events import time_text
 from stator.tables.blobs.stores import BlobStore
 from stator.tables.context import Context

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from stator.errors import ConfigurationError
-from stator.pipeline.bulk.columns import Column
-from stator.pipeline.bulk.readers import RawRows
-from stator.pipeline.bulk.values import KINDS, NUMBER
+from stator.pipeline.bulk.load.columns import Column
+from stator.pipeline.bulk.load.readers import RawRows
+from stator.pipeline.bulk.load.values import KINDS, NUMBER
 
 _WORDS = frozenset({"true", "false", "True", "False", "TRUE", "FALSE"})
 

@@ -17,7 +17,11 @@ from typing import Any, Protocol
 
 from stator.clock import Clock, SystemClock
 from stator.errors import BulkError, ConfigurationError
-from stator.pipeline.bulk.attribute_types import (
+from stator.pipeline.bulk.job.entries import Block, Counts, Entry, Position
+from stator.pipeline.bulk.job.governor import Pace
+from stator.pipeline.bulk.job.journal import Journal, State
+from stator.pipeline.bulk.job.write_job import WriteJob, WriteSettings
+from stator.pipeline.bulk.load.attribute_types import (
     AttributeType,
     TableKey,
     column_types,
@@ -26,17 +30,13 @@ from stator.pipeline.bulk.attribute_types import (
     parse_types,
     table_key,
 )
-from stator.pipeline.bulk.columns import ColumnEncoder, Dead
-from stator.pipeline.bulk.conditions import Condition
-from stator.pipeline.bulk.entity_columns import EntityColumnEncoder, fits_columns
-from stator.pipeline.bulk.entity_rows import EntityEncoder, check_columns
-from stator.pipeline.bulk.entries import Block, Counts, Entry, Position
-from stator.pipeline.bulk.governor import Pace
-from stator.pipeline.bulk.inputs import Input, find_inputs
-from stator.pipeline.bulk.jobs import WriteJob, WriteSettings
-from stator.pipeline.bulk.journal import Journal, State
-from stator.pipeline.bulk.lines import DynamoDbLineEncoder, LineEncoder
-from stator.pipeline.bulk.readers import RawRows, read
+from stator.pipeline.bulk.load.columns import ColumnEncoder, Dead
+from stator.pipeline.bulk.load.entity_columns import EntityColumnEncoder, fits_columns
+from stator.pipeline.bulk.load.entity_rows import EntityEncoder, check_columns
+from stator.pipeline.bulk.load.inputs import Input, find_inputs
+from stator.pipeline.bulk.load.lines import DynamoDbLineEncoder, LineEncoder
+from stator.pipeline.bulk.load.readers import RawRows, read
+from stator.pipeline.bulk.load.row_condition import Condition
 from stator.pipeline.bulk.targets import Target, described
 
 
