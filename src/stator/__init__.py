@@ -66,14 +66,14 @@ if TYPE_CHECKING:
     from stator.pipeline.views.metrics import sum_of as sum_of
     from stator.pipeline.views.metrics import top as top
     from stator.pipeline.views.projection import Projection as Projection
-    from stator.pipeline.views.rebuilding import RebuildOptions as RebuildOptions
+    from stator.pipeline.views.rebuild.rebuild import RebuildOptions as RebuildOptions
     from stator.pipeline.views.rows import Row as Row
     from stator.pipeline.views.view import View as View
     from stator.pipeline.workers.app import StreamApp as StreamApp
-    from stator.pipeline.workers.change import Change as Change
-    from stator.pipeline.workers.change import Insert as Insert
-    from stator.pipeline.workers.change import Modify as Modify
-    from stator.pipeline.workers.change import Remove as Remove
+    from stator.pipeline.workers.handlers.change import Change as Change
+    from stator.pipeline.workers.handlers.change import Insert as Insert
+    from stator.pipeline.workers.handlers.change import Modify as Modify
+    from stator.pipeline.workers.handlers.change import Remove as Remove
     from stator.pipeline.workers.options import WorkerOptions as WorkerOptions
     from stator.tables.async_db import AsyncDb as AsyncDb
     from stator.tables.connection import connect as connect
@@ -120,11 +120,11 @@ _HOMES = {
     "stator.pipeline.sinks.webhook": ("WebhookSink",),
     "stator.pipeline.views.metrics": ("avg", "count", "latest", "maximum", "minimum", "percentiles", "sum_of", "top",),
     "stator.pipeline.views.projection": ("Projection",),
-    "stator.pipeline.views.rebuilding": ("RebuildOptions",),
+    "stator.pipeline.views.rebuild.rebuild": ("RebuildOptions",),
     "stator.pipeline.views.rows": ("Row",),
     "stator.pipeline.views.view": ("View",),
     "stator.pipeline.workers.app": ("StreamApp",),
-    "stator.pipeline.workers.change": ("Change", "Insert", "Modify", "Remove"),
+    "stator.pipeline.workers.handlers.change": ("Change", "Insert", "Modify", "Remove"),
     "stator.pipeline.workers.options": ("WorkerOptions",),
     "stator.tables.async_db": ("AsyncDb",),
     "stator.tables.writes.batches": ("Delete",),

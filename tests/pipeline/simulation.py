@@ -16,9 +16,9 @@ from stator.addresses import EngineTransport
 from stator.clock import VirtualClock
 from stator.errors import ConditionFailed, OutcomeUnknown, StatorError, Throttled
 from stator.pipeline.workers.app import StreamApp
-from stator.pipeline.workers.change import Record
+from stator.pipeline.workers.handlers.change import Record
+from stator.pipeline.workers.handlers.subscribers import Failure, Scope, lanes
 from stator.pipeline.workers.options import WorkerOptions
-from stator.pipeline.workers.subscribers import Failure, Scope, lanes
 from stator.pipeline.workers.worker import Worker
 from stator.tables.connection import make_context
 from stator.tables.context import Context

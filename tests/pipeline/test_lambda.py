@@ -6,7 +6,7 @@ from typing import Any
 
 from stator import Db, Engine, TableSettings, connect
 from stator.pipeline.workers.app import StreamApp
-from stator.pipeline.workers.change import Change, Remove
+from stator.pipeline.workers.handlers.change import Change, Remove
 from tests.engine.streams.reading import read_all
 
 from .shop import Customer, Order, shop

@@ -12,10 +12,10 @@ import pytest
 from stator import Db, Design, Engine, Entity, TableSettings, connect, ident
 from stator.errors import DesignError, StreamError, StreamMissing, TryLater
 from stator.pipeline.workers.app import StreamApp
-from stator.pipeline.workers.change import Change, Insert, Modify, Remove
-from stator.pipeline.workers.leases import LeaseTable
+from stator.pipeline.workers.handlers.change import Change, Insert, Modify, Remove
+from stator.pipeline.workers.handlers.parked_retry import Retrying
 from stator.pipeline.workers.options import WorkerOptions
-from stator.pipeline.workers.retrying import Retrying
+from stator.pipeline.workers.shards.leases import LeaseTable
 
 from .shop import Customer, Order, order, shop
 

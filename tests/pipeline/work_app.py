@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from stator.pipeline.workers.app import StreamApp
-from stator.pipeline.workers.change import Change
+from stator.pipeline.workers.handlers.change import Change
 from tests.pipeline.shop import Order, shop
 
 app = StreamApp(shop, "audit")

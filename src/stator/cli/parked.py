@@ -15,8 +15,8 @@ from rich.table import Table
 
 from stator.cli.app_file import load_app
 from stator.errors import ConfigurationError
-from stator.pipeline.workers.parking import ParkedKey
-from stator.pipeline.workers.retrying import Retried, Retrying
+from stator.pipeline.workers.handlers.parked_retry import Retried, Retrying
+from stator.pipeline.workers.handlers.parking import ParkedKey
 from stator.tables.connection import connect
 from stator.tables.db import Db
 

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.table import Table
 
 from stator.cli.app_file import load_app
-from stator.pipeline.workers.watching import GroupState, Watching
+from stator.pipeline.workers.group_state import GroupState, Watching
 from stator.tables.connection import connect
 
 

@@ -16,9 +16,9 @@ from rich.table import Table
 
 from stator.cli.app_file import load_app
 from stator.errors import ConfigurationError
-from stator.pipeline.views.keeping import Keeper
+from stator.pipeline.views.keeper import Keeper
 from stator.pipeline.views.projection import Projection
-from stator.pipeline.views.rebuilding import Rebuild, RebuildOptions, Rebuilt, rebuild_together
+from stator.pipeline.views.rebuild.rebuild import Rebuild, RebuildOptions, Rebuilt, rebuild_together
 from stator.pipeline.views.view import View
 from stator.pipeline.workers.app import StreamApp
 from stator.tables.connection import connect

@@ -15,9 +15,9 @@ from stator.cli.app_file import load_app
 from stator.cli.told import Told
 from stator.cli.worker_processes import WorkerProcesses
 from stator.errors import ConfigurationError
-from stator.pipeline.workers.holding import Progress
 from stator.pipeline.workers.options import WorkerOptions
-from stator.pipeline.workers.running import Running
+from stator.pipeline.workers.shards.lease_holder import Progress
+from stator.pipeline.workers.worker_threads import Running
 from stator.tables.connection import connect
 from stator.tables.lifecycle import TableSettings
 

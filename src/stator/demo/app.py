@@ -16,7 +16,7 @@ from stator.demo.fleet import Test, fleet
 from stator.pipeline.views.metrics import avg, count, percentiles
 from stator.pipeline.views.view import View
 from stator.pipeline.workers.app import StreamApp
-from stator.pipeline.workers.change import Insert, Remove
+from stator.pipeline.workers.handlers.change import Insert, Remove
 
 BAD_LATENCY_MS: Final = 250.0
 ALERTS: Final = "alerts.jsonl"

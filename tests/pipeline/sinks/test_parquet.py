@@ -15,7 +15,7 @@ from stator import Change, Db, StreamApp, WorkerOptions
 from stator.clock import VirtualClock
 from stator.errors import ConfigurationError, LeaseLost
 from stator.pipeline.sinks.parquet import ParquetSink, read_changes
-from stator.pipeline.workers.subscribers import Failure, Scope
+from stator.pipeline.workers.handlers.subscribers import Failure, Scope
 from stator.tables.blobs.stores import FolderStore, S3Store
 from stator.tables.work import Work
 

@@ -16,8 +16,8 @@ from stator.pipeline.sinks.aws import AwsSink
 from stator.pipeline.sinks.change_sink import ChangeSink
 from stator.pipeline.sinks.kafka import KafkaSink
 from stator.pipeline.sinks.waves import WaveSink
-from stator.pipeline.workers.change import Record
-from stator.pipeline.workers.subscribers import Scope
+from stator.pipeline.workers.handlers.change import Record
+from stator.pipeline.workers.handlers.subscribers import Scope
 
 from ..shop import Order, shop
 

@@ -13,8 +13,8 @@ from stator import Change, Db, Engine, StreamApp, TableSettings, connect
 from stator.addresses import EngineTransport, TransportOptions
 from stator.errors import ConfigurationError, StatorError, ThroughputExceeded, Unreachable
 from stator.pipeline.sinks.table import TableSink
-from stator.pipeline.workers.change import Record
-from stator.pipeline.workers.subscribers import Scope
+from stator.pipeline.workers.handlers.change import Record
+from stator.pipeline.workers.handlers.subscribers import Scope
 
 from ...dynamodb_local import dynamodb_local
 from ..shop import Customer, Order, shop

@@ -9,9 +9,9 @@ from typing import Any
 from stator import Db, StreamApp, WorkerOptions
 from stator.errors import LeaseLost
 from stator.pipeline.sinks.change_sink import ChangeSink
-from stator.pipeline.workers.parking import ParkedKey
-from stator.pipeline.workers.retrying import Retrying
-from stator.pipeline.workers.subscribers import Failure, Scope
+from stator.pipeline.workers.handlers.parked_retry import Retrying
+from stator.pipeline.workers.handlers.parking import ParkedKey
+from stator.pipeline.workers.handlers.subscribers import Failure, Scope
 from stator.tables.work import Work
 
 from ..shop import Order

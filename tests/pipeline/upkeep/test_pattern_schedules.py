@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from stator import Db, Links, Outbox, StreamApp, connect
-from stator.pipeline.workers.change import Record
-from stator.pipeline.workers.subscribers import Scope
+from stator.pipeline.workers.handlers.change import Record
+from stator.pipeline.workers.handlers.subscribers import Scope
 
 from ..simulation import Faults, Simulation
 from .greenhouse import Bed, Plant, greenhouse

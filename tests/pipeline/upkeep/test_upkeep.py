@@ -13,8 +13,8 @@ import pytest
 from stator import Change, Db, Engine, Message, Rollup, Series, Sink, StreamApp, TableSettings, WorkerOptions, connect
 from stator.errors import ConfigurationError, DesignError, ItemExists, StreamMissing, TryLater, UniqueTaken
 from stator.model.values import Item
-from stator.pipeline.workers.retrying import Retrying
-from stator.pipeline.workers.watching import Watching
+from stator.pipeline.workers.group_state import Watching
+from stator.pipeline.workers.handlers.parked_retry import Retrying
 
 from ..test_workers import eventually
 from .greenhouse import START, Bed, Plant, Reading, greenhouse, orders, plantings, readings

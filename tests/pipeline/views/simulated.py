@@ -25,8 +25,8 @@ from stator import (
 )
 from stator.errors import StatorError
 from stator.model.values import Item
-from stator.pipeline.views.reading import ViewReader
-from stator.pipeline.views.rebuilding import Rebuild, RebuildOptions, rebuild_together
+from stator.pipeline.views.reader import ViewReader
+from stator.pipeline.views.rebuild.rebuild import Rebuild, RebuildOptions, rebuild_together
 from stator.pipeline.views.sketch import bucket_of
 from stator.pipeline.workers.app import StreamApp
 from stator.tables.runner import Runner

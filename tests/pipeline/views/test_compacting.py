@@ -69,7 +69,7 @@ def test_a_generation_in_the_making_is_left_alone() -> None:
 
 def test_a_reader_that_sees_half_a_merge_reads_again_or_leaves_out() -> None:
     """BASE as it was after, a partial as it was before: it counts once."""
-    from stator.pipeline.views.reading import _is_whole, _to_sum
+    from stator.pipeline.views.reader import _is_whole, _to_sum
 
     base = {"merged": {"SS": ["a"]}, "merges": {"N": "1"}, "n": {"N": "5"}}
     before = {"n": {"N": "5"}, "applied": {"S": "1"}}

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from stator import Engine, View, avg, connect, count, percentiles, sum_of
 from stator.errors import DesignError
 from stator.model.periods import PERIODS, Period, period_text
+from stator.pipeline.views.rebuild.tally import Tally, digests
 from stator.pipeline.views.sources import Counted, Source
-from stator.pipeline.views.tally import Tally, digests
 
 from .fleet import Test, fleet
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stator.errors import StatorError
-from stator.pipeline.views.rebuilding import Rebuilt
+from stator.pipeline.views.rebuild.rebuild import Rebuilt
 
 from .simulated import finish, run_schedule
 

@@ -29,9 +29,9 @@ from stator import (
     top,
 )
 from stator.errors import ConfigurationError, DesignError, StreamMissing, ValidationFailed
-from stator.pipeline.views.rebuilding import Rebuild, RebuildOptions, rebuild_together
+from stator.pipeline.views.rebuild.rebuild import Rebuild, RebuildOptions, rebuild_together
+from stator.pipeline.workers.handlers.parked_retry import Retrying
 from stator.pipeline.workers.options import WorkerOptions
-from stator.pipeline.workers.retrying import Retrying
 
 from .fleet import START, Router, Test, a_test, at, fleet, make_hours
 

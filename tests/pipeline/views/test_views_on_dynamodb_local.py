@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from stator import StreamApp, TableSettings, connect
-from stator.pipeline.views.rebuilding import RebuildOptions
+from stator.pipeline.views.rebuild.rebuild import RebuildOptions
 
 from ...dynamodb_local import dynamodb_local
 from .fleet import Test, a_test, fleet

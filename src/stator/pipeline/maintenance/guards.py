@@ -11,8 +11,8 @@ from typing import Any
 from stator.design.plan.own_table import OWNER
 from stator.errors import ConditionFailed, ImageNotShown, ItemExists, LeaseLost, StatorError, TransactionFailed
 from stator.model.values import Item
-from stator.pipeline.workers.change import Record
-from stator.pipeline.workers.subscribers import Failure, Scope
+from stator.pipeline.workers.handlers.change import Record
+from stator.pipeline.workers.handlers.subscribers import Failure, Scope
 from stator.tables.context import Context
 from stator.tables.schema import EntityMap
 from stator.tables.work import Call, Work

@@ -7,9 +7,9 @@ from typing import Any
 
 from stator.errors import LeaseLost, StatorError
 from stator.patterns.links import Links
-from stator.pipeline.maintenance.making import Making
-from stator.pipeline.workers.change import Change, Record
-from stator.pipeline.workers.subscribers import Failure, Scope, lanes, typed_all
+from stator.pipeline.maintenance.pattern_db import Making
+from stator.pipeline.workers.handlers.change import Change, Record
+from stator.pipeline.workers.handlers.subscribers import Failure, Scope, lanes, typed_all
 from stator.tables.context import Context
 from stator.tables.work import Work
 

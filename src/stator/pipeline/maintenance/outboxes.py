@@ -18,12 +18,12 @@ from stator.errors import ConfigurationError, LeaseLost, StatorError
 from stator.model.values import Item
 from stator.patterns.outbox.items import Message
 from stator.patterns.outbox.outbox import Outbox
-from stator.pipeline.maintenance.making import Making
+from stator.pipeline.maintenance.pattern_db import Making
 from stator.pipeline.sinks.change_sink import Message as SinkMessage
 from stator.pipeline.sinks.events import time_text
 from stator.pipeline.sinks.sink import Sink
-from stator.pipeline.workers.change import Change, Record
-from stator.pipeline.workers.subscribers import Failure, Scope, finished
+from stator.pipeline.workers.handlers.change import Change, Record
+from stator.pipeline.workers.handlers.subscribers import Failure, Scope, finished
 from stator.tables.context import Context
 from stator.tables.work import Work
 

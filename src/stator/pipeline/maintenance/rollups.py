@@ -11,10 +11,10 @@ from stator.errors import ConfigurationError, ImageNotShown, StatorError
 from stator.patterns.rollups.rollup import RollupKey
 from stator.patterns.rollups.stream_changes import Numbered, RollupChanges, RollupUpdates
 from stator.patterns.series.series import Series
-from stator.pipeline.maintenance.making import Making
-from stator.pipeline.workers.change import Record
-from stator.pipeline.workers.subscribers import Failure, Scope
-from stator.pipeline.workers.trying import steadily
+from stator.pipeline.maintenance.pattern_db import Making
+from stator.pipeline.workers.handlers.change import Record
+from stator.pipeline.workers.handlers.subscribers import Failure, Scope
+from stator.pipeline.workers.steady_call import steadily
 from stator.tables.context import Context
 from stator.tables.work import Gather, Work, gathered
 

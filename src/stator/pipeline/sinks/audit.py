@@ -39,8 +39,8 @@ from stator.pipeline.sinks.audit_chain import (
 )
 from stator.pipeline.sinks.change_sink import ChangeSink, Message, SinkOptions
 from stator.pipeline.sinks.events import event_id, time_text
-from stator.pipeline.workers.change import Change, changed_attributes, key_mark, key_text
-from stator.pipeline.workers.subscribers import Failure, Scope
+from stator.pipeline.workers.handlers.change import Change, changed_attributes, key_mark, key_text
+from stator.pipeline.workers.handlers.subscribers import Failure, Scope
 from stator.tables.context import Context
 from stator.tables.db import Db
 from stator.tables.schema import Place

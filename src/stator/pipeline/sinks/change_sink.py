@@ -12,8 +12,8 @@ from typing import Any, TypedDict
 
 from stator.errors import ConfigurationError, ConnectionTrouble, SlowDown, TryLater
 from stator.pipeline.sinks.events import Images, encoded, event_id, event_of, json_encoded
-from stator.pipeline.workers.change import Change, Record
-from stator.pipeline.workers.subscribers import Failure, Filter, Scope, lanes, typed_all
+from stator.pipeline.workers.handlers.change import Change, Record
+from stator.pipeline.workers.handlers.subscribers import Failure, Filter, Scope, lanes, typed_all
 from stator.tables.context import Context
 from stator.tables.work import Work
 

@@ -28,7 +28,7 @@ import orjson
 
 from stator.model.values import Item
 from stator.pipeline.bulk.export.plain import plain_item, plain_value
-from stator.pipeline.workers.change import Change, Record
+from stator.pipeline.workers.handlers.change import Change, Record
 from stator.tables.context import Context
 from stator.tables.schema import EntityMap
 

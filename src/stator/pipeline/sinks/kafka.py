@@ -20,7 +20,7 @@ from stator.errors import ConfigurationError, SinkRefused, TryLater
 from stator.pipeline.sinks.change_sink import Message, SinkOptions
 from stator.pipeline.sinks.sink import Made, Refusal
 from stator.pipeline.sinks.waves import WaveSink
-from stator.pipeline.workers.change import Change
+from stator.pipeline.workers.handlers.change import Change
 
 log = logging.getLogger("stator.sinks.kafka")
 

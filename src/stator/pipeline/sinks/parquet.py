@@ -46,8 +46,8 @@ from stator.pipeline.sinks.change_sink import Message, SinkOptions
 from stator.pipeline.sinks.events import event_id, json_encoded, time_text
 from stator.pipeline.sinks.parquet_merge import DATA, EXTENSION, STAGED, Merging, log, staged_rows, stores_trouble
 from stator.pipeline.sinks.sink import Refusal, Sink
-from stator.pipeline.workers.change import Change
-from stator.pipeline.workers.subscribers import Failure, Scope
+from stator.pipeline.workers.handlers.change import Change
+from stator.pipeline.workers.handlers.subscribers import Failure, Scope
 from stator.tables.blobs.stores import BlobStore, open_store
 from stator.tables.context import Context
 from stator.tables.work import Work

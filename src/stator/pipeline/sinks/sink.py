@@ -22,8 +22,8 @@ from typing import Any, Generic, TypeVar
 
 from stator.errors import LeaseLost, SinkRefused
 from stator.pipeline.sinks.change_sink import OUTAGES, ChangeSink, Lane, Message, lane_of
-from stator.pipeline.workers.change import Record
-from stator.pipeline.workers.subscribers import Failure, Scope, halved, lanes
+from stator.pipeline.workers.handlers.change import Record
+from stator.pipeline.workers.handlers.subscribers import Failure, Scope, halved, lanes
 from stator.tables.work import Outside, Work
 
 T = TypeVar("T")

@@ -45,8 +45,8 @@ from stator.model.values import Item
 from stator.patterns.plain_values import encode_plain
 from stator.pipeline.sinks.change_sink import OUTAGES, ChangeSink, Lane, Message, SinkOptions
 from stator.pipeline.sinks.sink import Made
-from stator.pipeline.workers.change import Change
-from stator.pipeline.workers.subscribers import Failure, Scope
+from stator.pipeline.workers.handlers.change import Change
+from stator.pipeline.workers.handlers.subscribers import Failure, Scope
 from stator.tables.context import Context
 from stator.tables.db import Db
 from stator.tables.runner import Runner

@@ -8,7 +8,7 @@ from typing import Any
 
 from stator.model.limits import BATCH_WRITE_ITEMS
 from stator.pipeline.views.layout import LABEL
-from stator.pipeline.workers.trying import steadily
+from stator.pipeline.workers.steady_call import steadily
 from stator.tables.context import Context
 from stator.tables.work import Call, Gather, Pause, Work, gathered
 

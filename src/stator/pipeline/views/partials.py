@@ -14,8 +14,8 @@ from stator.model.wide_numbers import EXACT, is_wide, whole_name, wide_attribute
 from stator.pipeline.views.layout import LABEL, Group, Layout
 from stator.pipeline.views.metrics import Number, Parts, add
 from stator.pipeline.views.sources import Counted, Source
-from stator.pipeline.workers.change import Record
-from stator.pipeline.workers.trying import steadily
+from stator.pipeline.workers.handlers.change import Record
+from stator.pipeline.workers.steady_call import steadily
 from stator.tables.context import Context
 from stator.tables.work import Call, Gather, Work, gathered
 from stator.tables.writes.expressions import Expressions

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from stator.patterns.operation import D, operation
-from stator.pipeline.views.keeping import Keeper, Kept, as_fields
+from stator.pipeline.views.keeper import Keeper, Kept, as_fields
 from stator.pipeline.views.metrics import Ordered, field_of
-from stator.pipeline.views.reading import KeptReader, check_groupable, ranked
+from stator.pipeline.views.reader import KeptReader, check_groupable, ranked
 from stator.pipeline.views.sources import Declaration
 from stator.tables.work import Work
 

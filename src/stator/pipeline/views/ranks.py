@@ -12,8 +12,8 @@ from stator.model.values import Item
 from stator.pipeline.views.layout import LABEL, Group, Layout
 from stator.pipeline.views.partials import Measured, padded
 from stator.pipeline.views.sources import Counted
-from stator.pipeline.workers.change import Record
-from stator.pipeline.workers.trying import steadily
+from stator.pipeline.workers.handlers.change import Record
+from stator.pipeline.workers.steady_call import steadily
 from stator.tables.context import Context
 from stator.tables.reads.reads import batch_get
 from stator.tables.work import Call, Gather, Work, gathered

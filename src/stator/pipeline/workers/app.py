@@ -26,11 +26,11 @@ from stator.pipeline.maintenance.guards import GuardReleaser
 from stator.pipeline.maintenance.links import AnyLinks, LinkRefresher
 from stator.pipeline.maintenance.outboxes import AnyOutbox, OutboxRelay, Receiver
 from stator.pipeline.maintenance.rollups import AnySeries, RollupKeeper
-from stator.pipeline.workers.change import Change, Insert, Modify, Remove
-from stator.pipeline.workers.lambdas import LambdaHandler, lambda_handler
+from stator.pipeline.workers.aws_lambda import LambdaHandler, lambda_handler
+from stator.pipeline.workers.handlers.change import Change, Insert, Modify, Remove
+from stator.pipeline.workers.handlers.subscribers import Batches, EachChange, Filter, Subscriber
 from stator.pipeline.workers.options import WorkerOptions
-from stator.pipeline.workers.running import Running
-from stator.pipeline.workers.subscribers import Batches, EachChange, Filter, Subscriber
+from stator.pipeline.workers.worker_threads import Running
 from stator.tables.db import Db
 
 E = TypeVar("E")

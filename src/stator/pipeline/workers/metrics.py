@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from stator.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from stator.pipeline.workers.running import Running
+    from stator.pipeline.workers.worker_threads import Running
 
 _COUNTERS = {
     "records": "Changes read from the stream",

@@ -18,16 +18,16 @@ from stator.errors import (
     ServiceError,
     StreamMissing,
 )
-from stator.pipeline.workers.balance import moves
-from stator.pipeline.workers.consumer import Consumer
-from stator.pipeline.workers.holding import Holder, Progress, Tools
-from stator.pipeline.workers.iterators import list_shards
-from stator.pipeline.workers.leases import SNAPSHOT, Beginning, Group, Lease, LeaseTable
-from stator.pipeline.workers.lineage import StreamInfo, first_beginning, forgettable, is_ready, new_leases
+from stator.pipeline.workers.handlers.parking import Parking
+from stator.pipeline.workers.handlers.subscribers import exact_ones, tables_of
 from stator.pipeline.workers.options import WorkerOptions
-from stator.pipeline.workers.parking import Parking
-from stator.pipeline.workers.snapshot import SnapshotConsumer
-from stator.pipeline.workers.subscribers import exact_ones, tables_of
+from stator.pipeline.workers.shards.balance import moves
+from stator.pipeline.workers.shards.consumer import Consumer
+from stator.pipeline.workers.shards.iterators import list_shards
+from stator.pipeline.workers.shards.lease_holder import Holder, Progress, Tools
+from stator.pipeline.workers.shards.leases import SNAPSHOT, Beginning, Group, Lease, LeaseTable
+from stator.pipeline.workers.shards.lineage import StreamInfo, first_beginning, forgettable, is_ready, new_leases
+from stator.pipeline.workers.shards.snapshot import SnapshotConsumer
 from stator.tables.context import Context
 from stator.tables.work import Call, Gather, Pause, Work
 

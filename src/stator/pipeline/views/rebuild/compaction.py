@@ -18,7 +18,7 @@ from stator.model.values import Item
 from stator.model.wide_numbers import EXACT, whole_name, wide_attributes
 from stator.patterns.item_pages import prefix_query, query_all
 from stator.pipeline.views.layout import BASE, LABEL, Group, Layout
-from stator.pipeline.workers.leases import LeaseTable
+from stator.pipeline.workers.shards.leases import LeaseTable
 from stator.tables.context import Context
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions

@@ -14,9 +14,9 @@ from typing import Any
 
 import orjson
 
-from stator.pipeline.workers.change import snapshot_record
-from stator.pipeline.workers.holding import Holder
-from stator.pipeline.workers.leases import FIRST
+from stator.pipeline.workers.handlers.change import snapshot_record
+from stator.pipeline.workers.shards.lease_holder import Holder
+from stator.pipeline.workers.shards.leases import FIRST
 from stator.tables.work import Call, Work
 
 

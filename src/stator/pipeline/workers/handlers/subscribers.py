@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
-from stator.pipeline.workers.change import CHANGES, Change, Record, changed_attributes
+from stator.pipeline.workers.handlers.change import CHANGES, Change, Record, changed_attributes
 from stator.tables.context import Context
 from stator.tables.reads.reads import decoded
 from stator.tables.work import Outside, Work

@@ -12,11 +12,11 @@ from stator.errors import DesignError
 from stator.model.values import Item
 from stator.patterns.item_pages import prefix_query, query_all
 from stator.patterns.operation import D, OnDb, operation
-from stator.pipeline.views.compacting import added
-from stator.pipeline.views.keeping import Kept
+from stator.pipeline.views.keeper import Kept
 from stator.pipeline.views.layout import BASE, LABEL, NO_BUCKET, Group, after
 from stator.pipeline.views.metrics import Additive, Ordered
-from stator.pipeline.views.rebuilding import Progress, Rebuild, RebuildOptions, Rebuilt
+from stator.pipeline.views.rebuild.compaction import added
+from stator.pipeline.views.rebuild.rebuild import Progress, Rebuild, RebuildOptions, Rebuilt
 from stator.pipeline.views.rows import Row
 from stator.tables.reads.reads import decoded
 from stator.tables.work import Call, Gather, Work, gathered

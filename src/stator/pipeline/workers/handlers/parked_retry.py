@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stator.pipeline.workers.app import StreamApp
-from stator.pipeline.workers.leases import LeaseTable
+from stator.pipeline.workers.handlers.parking import ParkedKey, ParkedRecord, Parking
+from stator.pipeline.workers.handlers.subscribers import Failure, Scope, of_table
 from stator.pipeline.workers.options import WorkerOptions
-from stator.pipeline.workers.parking import ParkedKey, ParkedRecord, Parking
-from stator.pipeline.workers.subscribers import Failure, Scope, of_table
+from stator.pipeline.workers.shards.leases import LeaseTable
 from stator.tables.context import Context
 from stator.tables.work import Work
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from stator.errors import ConfigurationError
-from stator.pipeline.workers.change import Record, read_record
-from stator.pipeline.workers.subscribers import Scope, exact_ones, tables_of
+from stator.pipeline.workers.handlers.change import Record, read_record
+from stator.pipeline.workers.handlers.subscribers import Scope, exact_ones, tables_of
 from stator.tables.context import Context
 from stator.tables.db import Db
 from stator.tables.work import Work

@@ -7,14 +7,14 @@ from decimal import DecimalException
 from typing import Any
 
 from stator.errors import ConfigurationError, DesignError, ImageNotShown
-from stator.pipeline.views.compacting import Compacting
-from stator.pipeline.views.heads import Heads
+from stator.pipeline.views.generations import Heads
 from stator.pipeline.views.layout import Layout
 from stator.pipeline.views.partials import Measured, Partials
 from stator.pipeline.views.ranks import Ranks
+from stator.pipeline.views.rebuild.compaction import Compacting
 from stator.pipeline.views.sources import Declaration, Source
-from stator.pipeline.workers.change import Record, key_mark
-from stator.pipeline.workers.subscribers import Failure, Scope
+from stator.pipeline.workers.handlers.change import Record, key_mark
+from stator.pipeline.workers.handlers.subscribers import Failure, Scope
 from stator.tables.context import Context
 from stator.tables.work import Work
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from stator.errors import LeaseLost
-from stator.pipeline.workers.handling import Handled, Handling
-from stator.pipeline.workers.leases import Lease, LeaseTable
+from stator.pipeline.workers.handlers.batch_delivery import Handled, Handling
+from stator.pipeline.workers.handlers.parking import Parking
+from stator.pipeline.workers.handlers.subscribers import Scope, Subscriber, of_table
 from stator.pipeline.workers.options import RETENTION_SECONDS, WorkerOptions
-from stator.pipeline.workers.parking import Parking
-from stator.pipeline.workers.subscribers import Scope, Subscriber, of_table
+from stator.pipeline.workers.shards.leases import Lease, LeaseTable
 from stator.tables.context import Context
 from stator.tables.work import Pause, Work
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from stator.errors import ResourceNotFound, ServiceError, SlowDown
-from stator.pipeline.workers.leases import OLDEST
-from stator.pipeline.workers.lineage import ShardInfo, read_shards
+from stator.pipeline.workers.shards.leases import OLDEST
+from stator.pipeline.workers.shards.lineage import ShardInfo, read_shards
 from stator.tables.work import Call, Work
 
 _AT = "AT:"

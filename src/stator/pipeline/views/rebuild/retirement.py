@@ -7,7 +7,7 @@ from typing import Any
 
 from stator.pipeline.views.batches import write_all
 from stator.pipeline.views.layout import LABEL, Layout
-from stator.pipeline.workers.trying import steadily
+from stator.pipeline.workers.steady_call import steadily
 from stator.tables.context import Context
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions

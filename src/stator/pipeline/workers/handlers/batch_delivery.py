@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from stator.errors import ConnectionTrouble, LeaseLost, SlowDown, StatorError, TryLater
-from stator.pipeline.workers.change import Record, key_mark
-from stator.pipeline.workers.leases import Lease
+from stator.pipeline.workers.handlers.change import Record, key_mark
+from stator.pipeline.workers.handlers.parking import ParkedRecord, Parking
+from stator.pipeline.workers.handlers.subscribers import Attending, Failure, Scope, Subscriber, exact_ones
 from stator.pipeline.workers.options import WorkerOptions
-from stator.pipeline.workers.parking import ParkedRecord, Parking
-from stator.pipeline.workers.subscribers import Attending, Failure, Scope, Subscriber, exact_ones
+from stator.pipeline.workers.shards.leases import Lease
 from stator.tables.work import Pause, Work
 
 log = logging.getLogger("stator.workers")

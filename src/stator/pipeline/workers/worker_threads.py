@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from stator.clock import SystemClock
 from stator.errors import StatorError, StreamError
-from stator.pipeline.workers.holding import Progress
+from stator.pipeline.workers.group_state import Watching
+from stator.pipeline.workers.handlers.subscribers import Closing
 from stator.pipeline.workers.options import WorkerOptions
-from stator.pipeline.workers.subscribers import Closing
-from stator.pipeline.workers.watching import Watching
+from stator.pipeline.workers.shards.lease_holder import Progress
 from stator.pipeline.workers.worker import Worker
 from stator.tables.db import Db
 from stator.tables.runner import Runner

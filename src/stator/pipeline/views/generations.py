@@ -15,8 +15,8 @@ from stator.errors import ConditionFailed, ConfigurationError, LeaseLost, Transa
 from stator.model.values import Item
 from stator.patterns.item_pages import prefix_query, query_all
 from stator.pipeline.views.layout import LABEL, Layout
-from stator.pipeline.workers.leases import OLDEST
-from stator.pipeline.workers.subscribers import Scope
+from stator.pipeline.workers.handlers.subscribers import Scope
+from stator.pipeline.workers.shards.leases import OLDEST
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions
 

@@ -13,11 +13,11 @@ from stator.errors import (
     StreamError,
     TrimmedDataAccess,
 )
-from stator.pipeline.workers.change import Record, read_record
-from stator.pipeline.workers.iterators import iterator_at, list_shards
-from stator.pipeline.workers.leases import OLDEST
-from stator.pipeline.workers.lineage import StreamInfo
-from stator.pipeline.workers.trying import steadily
+from stator.pipeline.workers.handlers.change import Record, read_record
+from stator.pipeline.workers.shards.iterators import iterator_at, list_shards
+from stator.pipeline.workers.shards.leases import OLDEST
+from stator.pipeline.workers.shards.lineage import StreamInfo
+from stator.pipeline.workers.steady_call import steadily
 from stator.tables.context import Context
 from stator.tables.work import Call, Work
 

@@ -23,8 +23,8 @@ import orjson
 from stator.errors import ConditionFailed, LeaseLost, TransactionCanceled
 from stator.model.values import Item
 from stator.patterns.item_pages import prefix_query, query_all
-from stator.pipeline.workers.change import Record, key_mark, read_record
-from stator.pipeline.workers.leases import Lease, LeaseTable
+from stator.pipeline.workers.handlers.change import Record, key_mark, read_record
+from stator.pipeline.workers.shards.leases import Lease, LeaseTable
 from stator.tables.context import Context
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions

@@ -32,20 +32,20 @@ from stator.errors import ConditionFailed, LeaseLost, StreamError
 from stator.model.values import Item
 from stator.model.wide_numbers import wide_attributes
 from stator.pipeline.views.batches import write_all
-from stator.pipeline.views.keeping import Kept
+from stator.pipeline.views.keeper import Kept
 from stator.pipeline.views.layout import LABEL, Group
 from stator.pipeline.views.metrics import Number
 from stator.pipeline.views.partials import padded
 from stator.pipeline.views.ranks import Wanted
-from stator.pipeline.views.retiring import retire
-from stator.pipeline.views.tailing import Tail, uncovered
-from stator.pipeline.views.tally import Tally, digests
-from stator.pipeline.workers.change import Record, key_mark, key_text
-from stator.pipeline.workers.iterators import list_shards
-from stator.pipeline.workers.leases import LeaseTable
-from stator.pipeline.workers.lineage import StreamInfo
-from stator.pipeline.workers.parking import Parking
-from stator.pipeline.workers.trying import steadily
+from stator.pipeline.views.rebuild.retirement import retire
+from stator.pipeline.views.rebuild.stream_tail import Tail, uncovered
+from stator.pipeline.views.rebuild.tally import Tally, digests
+from stator.pipeline.workers.handlers.change import Record, key_mark, key_text
+from stator.pipeline.workers.handlers.parking import Parking
+from stator.pipeline.workers.shards.iterators import list_shards
+from stator.pipeline.workers.shards.leases import LeaseTable
+from stator.pipeline.workers.shards.lineage import StreamInfo
+from stator.pipeline.workers.steady_call import steadily
 from stator.tables.work import Call, Gather, Pause, Work, gathered
 from stator.tables.writes.expressions import Expressions
 

@@ -13,10 +13,10 @@ from stator.errors import (
     SlowDown,
     TrimmedDataAccess,
 )
-from stator.pipeline.workers.change import Record, read_record
-from stator.pipeline.workers.holding import Holder
-from stator.pipeline.workers.iterators import iterator_at
-from stator.pipeline.workers.leases import OLDEST, is_bookkeeping
+from stator.pipeline.workers.handlers.change import Record, read_record
+from stator.pipeline.workers.shards.iterators import iterator_at
+from stator.pipeline.workers.shards.lease_holder import Holder
+from stator.pipeline.workers.shards.leases import OLDEST, is_bookkeeping
 from stator.tables.work import Call, Pause, Work
 
 log = logging.getLogger("stator.workers")

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stator.pipeline.workers.leases import FIRST, OLDEST, SNAPSHOT, Beginning, Group, Lease
 from stator.pipeline.workers.options import RETENTION_SECONDS
+from stator.pipeline.workers.shards.leases import FIRST, OLDEST, SNAPSHOT, Beginning, Group, Lease
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from stator.pipeline.workers.leases import Group, Lease
-from stator.pipeline.workers.lineage import StreamInfo, is_ready
 from stator.pipeline.workers.options import WorkerOptions
+from stator.pipeline.workers.shards.leases import Group, Lease
+from stator.pipeline.workers.shards.lineage import StreamInfo, is_ready
 
 
 @dataclass(slots=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from stator.errors import ResourceNotFound, ServiceError, TrimmedDataAccess
-from stator.pipeline.workers.iterators import Iterator, iterator_at
-from stator.pipeline.workers.leases import SNAPSHOT, Group, Lease, LeaseTable, is_bookkeeping
-from stator.pipeline.workers.lineage import is_ready
+from stator.pipeline.workers.handlers.parking import Parking
 from stator.pipeline.workers.options import RETENTION_SECONDS, WorkerOptions
-from stator.pipeline.workers.parking import Parking
+from stator.pipeline.workers.shards.iterators import Iterator, iterator_at
+from stator.pipeline.workers.shards.leases import SNAPSHOT, Group, Lease, LeaseTable, is_bookkeeping
+from stator.pipeline.workers.shards.lineage import is_ready
 from stator.tables.context import Context
 from stator.tables.work import Call, Gather, Work, gathered
 
