@@ -8,8 +8,8 @@ from types import ModuleType
 import pytest
 
 from stator.cli import main as main_module
-from stator.cli.commands import COMMANDS, CommandEntry
 from stator.cli.main import main
+from stator.cli.register import COMMANDS, CommandEntry
 from stator.errors import ConfigurationError, StatorError
 
 from .serving import run

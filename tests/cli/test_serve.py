@@ -199,7 +199,7 @@ def test_help_has_an_example() -> None:
 def test_the_way_to_the_first_answer_imports_nothing_heavy() -> None:
     script = """
 import sys
-from stator.cli import serve
+from stator.cli.commands import serve
 serve.serve = lambda plan, as_json: print(sorted({name.partition(".")[0] for name in sys.modules}))
 from stator.cli.main import main
 main(["serve", "--port", "0"])

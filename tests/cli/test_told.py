@@ -12,7 +12,7 @@ import pytest
 # A signal at every step of waiting for one, and of handling one: what an Event, whose lock is held at some of them, does not survive.
 WAITING = """
 import signal, sys
-from stator.cli.told import Told
+from stator.cli.stop_signal import Told
 
 told, left = Told(), 50
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from stator.cli.commands import COMMANDS
+from stator.cli.register import COMMANDS
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]

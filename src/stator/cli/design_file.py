@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from stator.cli.design_trouble import explain, located
+from stator.cli.design_errors import explain, located
 from stator.design.design import Design
 from stator.design.plan.lock import lock_path, read_lock
 from stator.design.plan.plan import Plan

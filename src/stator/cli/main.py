@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from stator.cli.commands import COMMANDS, CommandEntry
+from stator.cli.register import COMMANDS, CommandEntry
 from stator.cli.report import show_error
 from stator.errors import StatorError
 

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from stator.cli.told import Told
+from stator.cli.stop_signal import Told
 
 log = logging.getLogger("stator.workers")
 

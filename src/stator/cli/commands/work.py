@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from stator.cli.app_file import load_app
-from stator.cli.told import Told
+from stator.cli.stop_signal import Told
 from stator.cli.worker_processes import WorkerProcesses
 from stator.errors import ConfigurationError
 from stator.pipeline.workers.options import WorkerOptions
