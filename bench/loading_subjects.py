@@ -19,7 +19,6 @@ REGION, KEY, SECRET = "us-east-1", "bench", "bench"
 def stator_load(url: str, table: str, file: str) -> Load:
     import pyarrow.parquet  # noqa: F401
 
-    from stator.client import factory as _
     from stator.pipeline.bulk.load.load import LoadOptions, load
     from stator.pipeline.bulk.targets import Target
 
