@@ -26,11 +26,15 @@ def main() -> None:
     console.print(
         f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; load average {os.getloadavg()[0]:.1f}"
     )
-    chosen_targets = [t for t in targets.available() if any(word in t.name for word in options.only.split(","))]
+    chosen_targets = [
+        t for t in targets.available() if any(word in t.name for word in options.only.split(","))
+    ]
     results: dict[str, dict[str, Any]] = {}
     # Those in memory together, then those on disk: a peer is compared with what ran in the same minute.
     for on_disk in (False, True):
-        results |= measure([target for target in chosen_targets if target.on_disk == on_disk], options)
+        results |= measure(
+            [target for target in chosen_targets if target.on_disk == on_disk], options
+        )
     show(results, options.connections)
     figures = {} if options.skip_ourselves else measure_ourselves(options)
     if options.json:
@@ -39,14 +43,26 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--items", type=int, default=200_000, help="items in the table (default 200,000)")
+    parser.add_argument(
+        "--items", type=int, default=200_000, help="items in the table (default 200,000)"
+    )
     parser.add_argument("--seconds", type=int, default=3, help="how long each workload runs")
-    parser.add_argument("--rounds", type=int, default=2, help="how often each is run; the best round counts")
+    parser.add_argument(
+        "--rounds", type=int, default=2, help="how often each is run; the best round counts"
+    )
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 16])
-    parser.add_argument("--only", default="", help="targets whose name has one of these words, comma between")
-    parser.add_argument("--workloads", default="", help="workloads whose name has one of these words, comma between")
-    parser.add_argument("--large", type=int, default=2_000_000, help="the larger table of the size comparison")
-    parser.add_argument("--skip-ourselves", action="store_true", help="only the comparison with peers")
+    parser.add_argument(
+        "--only", default="", help="targets whose name has one of these words, comma between"
+    )
+    parser.add_argument(
+        "--workloads", default="", help="workloads whose name has one of these words, comma between"
+    )
+    parser.add_argument(
+        "--large", type=int, default=2_000_000, help="the larger table of the size comparison"
+    )
+    parser.add_argument(
+        "--skip-ourselves", action="store_true", help="only the comparison with peers"
+    )
     parser.add_argument("--json", help="write the figures to this file, too")
     return parser.parse_args()
 
@@ -104,7 +120,11 @@ def prepare(server: targets.Running, options: argparse.Namespace) -> dict[str, A
 
 
 def _drive(
-    server: targets.Running, workload: Workload, connections: int, options: argparse.Namespace, rates: dict[str, Any]
+    server: targets.Running,
+    workload: Workload,
+    connections: int,
+    options: argparse.Namespace,
+    rates: dict[str, Any],
 ) -> None:
     rate = load.drive(server.port, workload, options.items, connections, options.seconds)
     row = f"{workload.name} @{connections}"
@@ -141,7 +161,10 @@ def _ratios(title: str, group: dict[str, dict[str, Any]]) -> Table:
 
 def measure_ourselves(options: argparse.Namespace) -> dict[str, Any]:
     console.rule("stator in process, in memory: p50 of engine.call")
-    figures: dict[str, Any] = {"p50 us": ourselves.in_process(), "import ms": ourselves.import_milliseconds()}
+    figures: dict[str, Any] = {
+        "p50 us": ourselves.in_process(),
+        "import ms": ourselves.import_milliseconds(),
+    }
     for name, micros in figures["p50 us"].items():
         console.print(f"  {name:<22} {micros:>8,.1f} us")
     console.print(f"  import stator          {figures['import ms']:>8,.1f} ms")

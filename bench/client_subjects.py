@@ -91,7 +91,9 @@ def stator(url: str, items: int, gets: int, watch: Watch) -> None:
     from bench.client_entity import Item, design, make
     from stator import connect
 
-    with connect(design, url, access_key_id=KEY, secret_access_key=SECRET, region=REGION, threads=1) as db:
+    with connect(
+        design, url, access_key_id=KEY, secret_access_key=SECRET, region=REGION, threads=1
+    ) as db:
         db.write_many(make(n) for n in range(100))
         watch.put(items, lambda: db.write_many(make(n) for n in range(items)))
         db.get(Item, item_id="1")
@@ -121,7 +123,9 @@ def stator_async(url: str, items: int, gets: int, watch: Watch) -> None:
 def boto3(url: str, items: int, gets: int, watch: Watch) -> None:
     import boto3 as library
 
-    session = library.Session(aws_access_key_id=KEY, aws_secret_access_key=SECRET, region_name=REGION)
+    session = library.Session(
+        aws_access_key_id=KEY, aws_secret_access_key=SECRET, region_name=REGION
+    )
     table = session.resource("dynamodb", endpoint_url=url).Table("bench")
 
     def put(count: int) -> None:
@@ -137,16 +141,25 @@ def boto3(url: str, items: int, gets: int, watch: Watch) -> None:
 def boto3_client(url: str, items: int, gets: int, watch: Watch) -> None:
     import boto3 as library
 
-    session = library.Session(aws_access_key_id=KEY, aws_secret_access_key=SECRET, region_name=REGION)
+    session = library.Session(
+        aws_access_key_id=KEY, aws_secret_access_key=SECRET, region_name=REGION
+    )
     client = session.client("dynamodb", endpoint_url=url)
 
     def put(count: int) -> None:
         for chunk in chunks(count):
-            client.batch_write_item(RequestItems={"bench": [{"PutRequest": {"Item": wire(n)}} for n in chunk]})
+            client.batch_write_item(
+                RequestItems={"bench": [{"PutRequest": {"Item": wire(n)}} for n in chunk]}
+            )
 
     put(100)
     watch.put(items, lambda: put(items))
-    watch.get(gets, lambda: laps(gets, lambda: client.get_item(TableName="bench", Key={"pk": {"S": "ITEM#1"}})["Item"]))
+    watch.get(
+        gets,
+        lambda: laps(
+            gets, lambda: client.get_item(TableName="bench", Key={"pk": {"S": "ITEM#1"}})["Item"]
+        ),
+    )
 
 
 def pynamodb(url: str, items: int, gets: int, watch: Watch) -> None:
@@ -197,7 +210,11 @@ def aiobotocore(url: str, items: int, gets: int, watch: Watch) -> None:
     async def main() -> None:
         session = get_session()
         async with session.create_client(
-            "dynamodb", region_name=REGION, aws_access_key_id=KEY, aws_secret_access_key=SECRET, endpoint_url=url
+            "dynamodb",
+            region_name=REGION,
+            aws_access_key_id=KEY,
+            aws_secret_access_key=SECRET,
+            endpoint_url=url,
         ) as client:
 
             async def put(count: int) -> None:
@@ -225,7 +242,12 @@ def aiodynamo(url: str, items: int, gets: int, watch: Watch) -> None:
 
     async def main() -> None:
         async with aiohttp.ClientSession() as session:
-            client = Client(AIOHTTP(session), StaticCredentials(Key(KEY, SECRET)), REGION, endpoint=yarl.URL(url))
+            client = Client(
+                AIOHTTP(session),
+                StaticCredentials(Key(KEY, SECRET)),
+                REGION,
+                endpoint=yarl.URL(url),
+            )
 
             async def put(count: int) -> None:
                 for chunk in chunks(count):
@@ -234,7 +256,12 @@ def aiodynamo(url: str, items: int, gets: int, watch: Watch) -> None:
 
             await put(100)
             await timed(watch, "put", items, put(items))
-            await timed(watch, "get", gets, laps_async(gets, lambda: client.get_item("bench", {"pk": "ITEM#1"})))
+            await timed(
+                watch,
+                "get",
+                gets,
+                laps_async(gets, lambda: client.get_item("bench", {"pk": "ITEM#1"})),
+            )
 
     def _aiodynamo(number: int) -> dict[str, Any]:
         return plain(number) | {"total": 129.95}
@@ -263,7 +290,10 @@ async def timed(watch: Watch, name: str, count: int, work: Any) -> None:
     started, used = time.perf_counter(), cpu()
     result = await work
     spent, passed = cpu() - used, time.perf_counter() - started
-    watch.figures[f"{name}_per_cpu_second"], watch.figures[f"{name}_per_second"] = count / spent, count / passed
+    watch.figures[f"{name}_per_cpu_second"], watch.figures[f"{name}_per_second"] = (
+        count / spent,
+        count / passed,
+    )
     if name == "get":
         watch.figures["p50_us"] = sorted(result)[len(result) // 2] * 1e6
 

@@ -50,7 +50,12 @@ def run(name: str, url: str, items: int, gets: int) -> dict[str, float] | None:
     python = sys.executable if name in OURS else str(PEERS)
     command = [python, str(ROOT / "bench" / "client_subjects.py"), name, url, str(items), str(gets)]
     ran = subprocess.run(
-        command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+        command,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if ran.returncode:
         console.print(f"[red]{name} failed:[/] {ran.stderr.strip().splitlines()[-1]}")
@@ -67,7 +72,9 @@ def main() -> None:
     parser.add_argument("--json", help="write the figures to this file, too")
     options = parser.parse_args()
     if not PEERS.exists():
-        console.print("the peers are not installed: `make bench-clients` does that; showing Stator alone")
+        console.print(
+            "the peers are not installed: `make bench-clients` does that; showing Stator alone"
+        )
     names = [name for name in SUBJECTS if name in OURS or PEERS.exists()]
     console.print(
         f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; load average {os.getloadavg()[0]:.1f}"
@@ -91,7 +98,9 @@ def _better(left: dict[str, float] | None, right: dict[str, float]) -> dict[str,
 
 
 def show(best: dict[str, dict[str, float]]) -> None:
-    table = Table(title="per second of the client's CPU; x is against boto3's batch_writer and get_item")
+    table = Table(
+        title="per second of the client's CPU; x is against boto3's batch_writer and get_item"
+    )
     for heading in ("client", "1 KB puts", "x", "gets", "x", "p50 of a get"):
         table.add_column(heading, justify="left" if heading == "client" else "right")
     base: Any = best.get("boto3 batch_writer")

@@ -80,7 +80,10 @@ class Order(Entity):
 
 # --- the same as pydantic has it ----------------------------------------------------------------------------
 
-Time = Annotated[datetime, PlainSerializer(lambda moment: moment.isoformat(timespec="microseconds"), return_type=str)]
+Time = Annotated[
+    datetime,
+    PlainSerializer(lambda moment: moment.isoformat(timespec="microseconds"), return_type=str),
+]
 Identifier = Annotated[UUID, PlainSerializer(str, return_type=str)]
 Choice = Annotated[Status, PlainSerializer(lambda status: status.value, return_type=str)]
 
@@ -121,7 +124,12 @@ Adapted = adapt(OrderModel, ident="order_id")
 
 def example() -> Order:
     placed = datetime(2026, 11, 15, 9, 30, 12, 345678, tzinfo=UTC)
-    names = ("Walnut desk organiser", "Brass reading lamp", "Linen notebook, ruled", "Fountain pen, fine nib")
+    names = (
+        "Walnut desk organiser",
+        "Brass reading lamp",
+        "Linen notebook, ruled",
+        "Fountain pen, fine nib",
+    )
     return Order(
         order_id=UUID("6f2c1f0e-8f0a-4c51-9d0f-0f6f3f1f2a11"),
         customer="customer-000182736",
@@ -129,7 +137,10 @@ def example() -> Order:
         status=Status.SHIPPED,
         total=Decimal("248.35"),
         address=Address("12 Harbour Street, flat 4", "Rotterdam", "3011 AA", "NL", 2),
-        lines=[Line(f"SKU-{4400 + at}", name, at + 1, Decimal("19.95") * (at + 1)) for at, name in enumerate(names)],
+        lines=[
+            Line(f"SKU-{4400 + at}", name, at + 1, Decimal("19.95") * (at + 1))
+            for at, name in enumerate(names)
+        ],
         tags={"gift", "priority", "newsletter"},
         note="Leave with the neighbour if nobody answers the bell.",
         paid=True,
@@ -162,14 +173,18 @@ def ways() -> list[Way]:
     stored, theirs, wire = ours.encode(order), boto_encode(), adapted.encode(model)
 
     def boto_decode() -> OrderModel:
-        return OrderModel.model_validate({name: deserializer.deserialize(value) for name, value in theirs.items()})
+        return OrderModel.model_validate(
+            {name: deserializer.deserialize(value) for name, value in theirs.items()}
+        )
 
     assert ours.decode(stored) == order
     assert boto_decode() == model == adapted.decode(wire)
     return [
         Way("stator", lambda: ours.encode(order), lambda: ours.decode(stored)),
         Way("boto3 + pydantic", boto_encode, boto_decode),
-        Way("stator, pydantic adapted", lambda: adapted.encode(model), lambda: adapted.decode(wire)),
+        Way(
+            "stator, pydantic adapted", lambda: adapted.encode(model), lambda: adapted.decode(wire)
+        ),
     ]
 
 
@@ -192,7 +207,9 @@ def best_of(rounds: int, calls: int, functions: list[Callable[[], Any]]) -> list
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.codecs", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=40, help="rounds in turns; the best counts (default 40)")
+    parser.add_argument(
+        "--rounds", type=int, default=40, help="rounds in turns; the best counts (default 40)"
+    )
     parser.add_argument("--calls", type=int, default=1_000, help="calls a round (default 1,000)")
     options = parser.parse_args()
     measured = ways()
@@ -207,7 +224,9 @@ def main() -> None:
 
 
 def show(measured: list[Way], encode: list[float], decode: list[float]) -> Table:
-    table = Table(title="microseconds an item, best round; and how many times as long as Stator's codec")
+    table = Table(
+        title="microseconds an item, best round; and how many times as long as Stator's codec"
+    )
     for column in ("way", "encode us", "ratio", "decode us", "ratio", "both us", "ratio"):
         table.add_column(column, justify="left" if column == "way" else "right")
     for at, way in enumerate(measured):

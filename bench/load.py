@@ -38,7 +38,9 @@ class Rate:
 def drive(port: int, workload: Workload, items: int, connections: int, seconds: int) -> Rate:
     """Replay a workload with wrk, which runs as a process of its own and is far from its limit here."""
     if shutil.which("wrk") is None:
-        raise SystemExit("wrk is missing: install the package `wrk` (Debian, Ubuntu, Homebrew have it)")
+        raise SystemExit(
+            "wrk is missing: install the package `wrk` (Debian, Ubuntu, Homebrew have it)"
+        )
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
         file.writelines(f"{body}\n" for body in bodies(workload, items))
         file.flush()
@@ -84,13 +86,18 @@ class Connection:
 def create_table(port: int) -> None:
     connection = Connection(port)
     connection.send("CreateTable", CREATE)
-    while json.loads(connection.send("DescribeTable", {"TableName": TABLE}))["Table"]["TableStatus"] != "ACTIVE":
+    while (
+        json.loads(connection.send("DescribeTable", {"TableName": TABLE}))["Table"]["TableStatus"]
+        != "ACTIVE"
+    ):
         time.sleep(0.05)
 
 
 def bulk_load(port: int, items: int, connections: int = 8) -> float:
     """Fill the table with BatchWriteItem; items a second."""
-    batches = iter([json.dumps(batch_write(number, items)).encode() for number in range(items // 25)])
+    batches = iter(
+        [json.dumps(batch_write(number, items)).encode() for number in range(items // 25)]
+    )
     lock = threading.Lock()
 
     def work() -> None:
@@ -140,4 +147,6 @@ def _last_key(page: bytes) -> Any:
     at = page.rfind(b'"LastEvaluatedKey":')
     if at < 0:
         return None
-    return json.JSONDecoder().raw_decode(page[at + len(b'"LastEvaluatedKey":') :].decode().lstrip())[0]
+    return json.JSONDecoder().raw_decode(
+        page[at + len(b'"LastEvaluatedKey":') :].decode().lstrip()
+    )[0]

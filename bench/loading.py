@@ -43,12 +43,17 @@ def write_items(path: Path, count: int, group: int = 50_000) -> None:
                 "pk": [f"ROUTER#{number // 50:08d}#{number % 50:02d}" for number in numbers],
                 "router_id": [f"{number // 50:08d}" for number in numbers],
                 "isp": [f"isp-{number % 37}" for number in numbers],
-                "tested_at": [f"2026-10-{number % 28 + 1:02d}T10:00:00.{number:06d}"[:26] + "Z" for number in numbers],
+                "tested_at": [
+                    f"2026-10-{number % 28 + 1:02d}T10:00:00.{number:06d}"[:26] + "Z"
+                    for number in numbers
+                ],
                 "latency_us": [number * 7919 % 90_000 for number in numbers],
                 "loss_ppm": [number * 104_729 % 1_000 for number in numbers],
                 "passed": [number % 9 != 0 for number in numbers],
                 "firmware": ["7.29.1-stable"] * len(numbers),
-                "trace": [f"{number:x}".ljust(830, "abcdefghij"[number % 10]) for number in numbers],
+                "trace": [
+                    f"{number:x}".ljust(830, "abcdefghij"[number % 10]) for number in numbers
+                ],
             }
         )
         writer = writer or pq.ParquetWriter(path, table.schema)
@@ -97,7 +102,12 @@ def run(subject: str, port: int, path: Path, count: int) -> dict[str, float] | N
         str(path),
     ]
     ran = subprocess.run(
-        command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False
+        command,
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     found = count_and_drop(port, table)
     if ran.returncode or found != count:
@@ -116,9 +126,13 @@ def run(subject: str, port: int, path: Path, count: int) -> dict[str, float] | N
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.loading", description=__doc__)
     parser.add_argument("--items", type=int, default=1_000_000)
-    parser.add_argument("--peer-items", type=int, help="for the peers; as many as --items by default")
+    parser.add_argument(
+        "--peer-items", type=int, help="for the peers; as many as --items by default"
+    )
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--only", default="", help="subjects whose name has one of these words, comma between")
+    parser.add_argument(
+        "--only", default="", help="subjects whose name has one of these words, comma between"
+    )
     parser.add_argument("--json", help="write the figures to this file, too")
     options = parser.parse_args()
     peer_items = options.peer_items or options.items
@@ -136,20 +150,30 @@ def main() -> None:
         files = {size: Path(folder) / f"{size}.parquet" for size in sizes}
         for size, path in files.items():
             write_items(path, size)
-        target = next(each for each in targets.available() if each.name.startswith("stator") and not each.on_disk)
+        target = next(
+            each
+            for each in targets.available()
+            if each.name.startswith("stator") and not each.on_disk
+        )
         with targets.running(target) as server:
             for _ in range(options.rounds):
                 for name in names:
                     count = options.items if name == "stator load" else peer_items
                     if name == "stator load":
                         small = (
-                            run(name, server.port, files[max(1, options.items // 10)], max(1, options.items // 10))
+                            run(
+                                name,
+                                server.port,
+                                files[max(1, options.items // 10)],
+                                max(1, options.items // 10),
+                            )
                             or small
                         )
                     figures = run(name, server.port, files[count], count)
                     if (
                         figures
-                        and figures["items_per_second"] > best.get(name, {"items_per_second": 0.0})["items_per_second"]
+                        and figures["items_per_second"]
+                        > best.get(name, {"items_per_second": 0.0})["items_per_second"]
                     ):
                         best[name] = figures
     show(best, small, options.items)
@@ -164,11 +188,17 @@ def show(best: dict[str, dict[str, float]], small: dict[str, float] | None, item
         table.add_column(heading, justify="left" if not heading else "right")
     for name, figures in sorted(best.items(), key=lambda pair: -pair[1]["items_per_second"]):
         ratio = (
-            "" if ours is None or figures is ours else f"{ours['items_per_second'] / figures['items_per_second']:.1f}x"
+            ""
+            if ours is None or figures is ours
+            else f"{ours['items_per_second'] / figures['items_per_second']:.1f}x"
         )
         per_item = 1e6 * figures["cpu_seconds"] / (figures["items_per_second"] * figures["seconds"])
         table.add_row(
-            name, f"{figures['items_per_second']:,.0f}", f"{per_item:.1f}", f"{figures['peak_mib']:,.0f}", ratio
+            name,
+            f"{figures['items_per_second']:,.0f}",
+            f"{per_item:.1f}",
+            f"{figures['peak_mib']:,.0f}",
+            ratio,
         )
     console.print(table)
     if ours is not None and small is not None:

@@ -67,7 +67,9 @@ def awswrangler(url: str, table: str, file: str) -> Load:
 
     def run() -> None:
         for batch in pq.ParquetFile(file).iter_batches(batch_size=20_000):
-            wr.dynamodb.put_df(df=batch.to_pandas(), table_name=table, boto3_session=session, use_threads=True)
+            wr.dynamodb.put_df(
+                df=batch.to_pandas(), table_name=table, boto3_session=session, use_threads=True
+            )
 
     return run
 

@@ -70,7 +70,9 @@ class Null(asyncio.Protocol):
             lower = head.lower()
             at = lower.find(b"x-amz-target:")
             target = (
-                head[at : head.find(b"\r\n", at) if head.find(b"\r\n", at) > 0 else None].rpartition(b".")[2].strip()
+                head[at : head.find(b"\r\n", at) if head.find(b"\r\n", at) > 0 else None]
+                .rpartition(b".")[2]
+                .strip()
             )
             self.reply = REPLIES.get(target, OTHER)
             at = lower.find(b"content-length:")

@@ -61,7 +61,9 @@ class QueryTimes:
     again: float
 
 
-def query_against_size(sizes: tuple[int, ...], path: str, partitions: int = 500) -> dict[int, QueryTimes]:
+def query_against_size(
+    sizes: tuple[int, ...], path: str, partitions: int = 500
+) -> dict[int, QueryTimes]:
     """The same number of partitions, spread over the whole of each table: what is in RocksDB's cache is then the same at every size. Each
     table is closed and opened again before, so that even a small one is read from its files."""
     found = {}
@@ -71,9 +73,13 @@ def query_against_size(sizes: tuple[int, ...], path: str, partitions: int = 500)
             engine.call("CreateTable", CREATE)
             for number in range(size // 25):
                 engine.call("BatchWriteItem", batch_write(number, size))
-        requests = [query_partition(number * (size // GROUP) // partitions) for number in range(partitions)]
+        requests = [
+            query_partition(number * (size // GROUP) // partitions) for number in range(partitions)
+        ]
         with Engine.open(folder, durability="process") as engine:
-            engine.call("Query", query_partition(size // GROUP + 1))  # imports and compiles, and finds nothing
+            engine.call(
+                "Query", query_partition(size // GROUP + 1)
+            )  # imports and compiles, and finds nothing
             first = _p50(lambda request, engine=engine: engine.call("Query", request), requests)
             again = _p50(lambda request, engine=engine: engine.call("Query", request), requests * 8)
         found[size] = QueryTimes(first, again)

@@ -33,15 +33,25 @@ def make_entity(number: int) -> type[Any]:
 
 def make_read(chance: random.Random, entity: type[Any], number: int) -> Any:
     fields = chance.sample(
-        ["owner", "mail", "state", "flag", next(iter(entity.__annotations__))], chance.choice([1, 1, 2, 3])
+        ["owner", "mail", "state", "flag", next(iter(entity.__annotations__))],
+        chance.choice([1, 1, 2, 3]),
     )
     order = chance.choice([None, "at", "amount"])
     constant = chance.random() < 0.3
 
     def ask(p0: Any, p1: Any, p2: Any, p3: Any) -> Any:
-        values = [("open" if constant and name == "state" else value) for name, value in zip(fields, (p0, p1, p2))]
-        query = find(entity).where(*(getattr(entity, name) == value for name, value in zip(fields, values)))
-        return query.order_by(getattr(entity, order)).where(getattr(entity, order) >= p3) if order else query
+        values = [
+            ("open" if constant and name == "state" else value)
+            for name, value in zip(fields, (p0, p1, p2))
+        ]
+        query = find(entity).where(
+            *(getattr(entity, name) == value for name, value in zip(fields, values))
+        )
+        return (
+            query.order_by(getattr(entity, order)).where(getattr(entity, order) >= p3)
+            if order
+            else query
+        )
 
     ask.__name__ = f"read{number}"
     return read(rps=chance.choice([1, 20, 300]), returns=chance.choice([1, 20, 200]))(ask)
@@ -68,7 +78,9 @@ def make_write(chance: random.Random, entity: type[Any], number: int) -> Any:
 def make_design(layout: Layout, entities: int = 60, patterns: int = 200) -> Design:
     chance = random.Random(1)
     made = [make_entity(number) for number in range(entities)]
-    asked: list[Any] = [make_group(made[at : at + 3], f"e{at}_id", at) for at in range(0, entities, 3)]
+    asked: list[Any] = [
+        make_group(made[at : at + 3], f"e{at}_id", at) for at in range(0, entities, 3)
+    ]
     asked += [make_write(chance, entity, at) for at, entity in enumerate(made)]
     while len(asked) < patterns:
         asked.append(make_read(chance, chance.choice(made), len(asked)))
@@ -83,10 +95,14 @@ def main() -> None:
         plan = design.plan()
         seconds = time.perf_counter() - start
         indexes = sum(len(table.indexes) for table in plan.tables)
-        print(f"{layout}: {seconds:.2f} s, {len(plan.tables)} tables, {indexes} indexes, proven {plan.proven}")
+        print(
+            f"{layout}: {seconds:.2f} s, {len(plan.tables)} tables, {indexes} indexes, proven {plan.proven}"
+        )
         start = time.perf_counter()
         kept = design.plan(previous=plan)
-        print(f"{layout}, from its lock on: {time.perf_counter() - start:.2f} s, the same: {kept == plan}")
+        print(
+            f"{layout}, from its lock on: {time.perf_counter() - start:.2f} s, the same: {kept == plan}"
+        )
 
 
 if __name__ == "__main__":

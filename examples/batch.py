@@ -28,7 +28,9 @@ log = Design("events", [Event], [events_of])
 def events() -> Iterator[Event]:
     """A thousand, of which one is larger than DynamoDB takes."""
     for number in range(1000):
-        yield Event(device=f"d{number % 7}", number=number, text="x" * (500_000 if number == 500 else 200))
+        yield Event(
+            device=f"d{number % 7}", number=number, text="x" * (500_000 if number == 500 else 200)
+        )
 
 
 def main(address: str | None = None) -> None:

@@ -111,7 +111,13 @@ shop = Design(
     "shop",
     [User, Product, Review, Order, Line],
     [user_by_email, product, orders_of_user, order_with_lines, reviews_of, place_order],
-    volumes={User: 100_000, Product: 5_000, Review: per(Product, 20), Order: per(User, 8), Line: per(Order, 3)},
+    volumes={
+        User: 100_000,
+        Product: 5_000,
+        Review: per(Product, 20),
+        Order: per(User, 8),
+        Line: per(Order, 3),
+    },
 )
 
 
@@ -125,7 +131,13 @@ def buy(db: Db, order_id: str, user_id: str, basket: dict[str, int]) -> Order:
         for each in products:
             wanted = basket[each.product_id]
             tx.create(
-                Line(order_id=order_id, product_id=each.product_id, name=each.name, price=each.price, quantity=wanted)
+                Line(
+                    order_id=order_id,
+                    product_id=each.product_id,
+                    name=each.name,
+                    price=each.price,
+                    quantity=wanted,
+                )
             )
             with tx.update(Product, product_id=each.product_id) as bought:
                 bought.stock -= wanted

@@ -43,7 +43,11 @@ def main(address: str | None = None) -> None:
         print(" > ".join(node.entity.name for node in categories.path("desk")))
         categories.move("lamps", "garden")
         print(" > ".join(node.entity.name for node in categories.path("desk")))
-        assert [node.entity.name for node in categories.ancestors("desk")] == ["Everything", "Garden", "Lamps"]
+        assert [node.entity.name for node in categories.ancestors("desk")] == [
+            "Everything",
+            "Garden",
+            "Lamps",
+        ]
         print(
             f"{categories.delete('garden')} deleted, {categories.count()} left; {db.count(products_in('desk'))} product of the deleted category"
         )

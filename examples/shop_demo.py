@@ -52,7 +52,15 @@ USERS, ORDERS = 200, 2_000
 @contextmanager
 def stator_server(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A server on ``folder``, and its address."""
-    command = [str(Path(sys.executable).with_name("stator")), "serve", "--port", "0", "--data", str(folder), "--json"]
+    command = [
+        str(Path(sys.executable).with_name("stator")),
+        "serve",
+        "--port",
+        "0",
+        "--data",
+        str(folder),
+        "--json",
+    ]
     started = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -78,24 +86,36 @@ def show_plan() -> None:
             table.add_row(each.name, where, each.key_condition, f"${each.dollars_per_month:,.2f}")
     console.print(table)
     [made] = plan.tables
-    console.print(f"one table, {len(made.indexes)} index, [bold]${plan.dollars_per_month:,.2f}[/] a month on demand\n")
+    console.print(
+        f"one table, {len(made.indexes)} index, [bold]${plan.dollars_per_month:,.2f}[/] a month on demand\n"
+    )
 
 
 def fill(db: Db) -> None:
     chance = random.Random(7)
     products = [
-        Product(product_id=f"p{n}", name=f"Thing {n}", price=Decimal(chance.randint(5, 200)), stock=10)
+        Product(
+            product_id=f"p{n}", name=f"Thing {n}", price=Decimal(chance.randint(5, 200)), stock=10
+        )
         for n in range(50)
     ]
-    reviews = [Review(product_id=f"p{n % 50}", user_id=f"u{n}", stars=chance.randint(1, 5)) for n in range(USERS)]
+    reviews = [
+        Review(product_id=f"p{n % 50}", user_id=f"u{n}", stars=chance.randint(1, 5))
+        for n in range(USERS)
+    ]
     orders, lines = [], []
     for n in range(ORDERS):
         bought = chance.sample(products, 3)
         orders.append(
-            Order(order_id=f"o{n}", user_id=f"u{n % USERS}", total=sum((p.price for p in bought), Decimal(0)))
+            Order(
+                order_id=f"o{n}",
+                user_id=f"u{n % USERS}",
+                total=sum((p.price for p in bought), Decimal(0)),
+            )
         )
         lines += [
-            Line(order_id=f"o{n}", product_id=p.product_id, name=p.name, price=p.price, quantity=1) for p in bought
+            Line(order_id=f"o{n}", product_id=p.product_id, name=p.name, price=p.price, quantity=1)
+            for p in bought
         ]
     started = time.perf_counter()
     result = db.write_many([*products, *reviews, *orders, *lines])
@@ -109,11 +129,15 @@ def fill(db: Db) -> None:
 
 
 def ask(db: Db) -> None:
-    answers = Table(title="asked through the typed data layer", title_justify="left", show_header=False)
+    answers = Table(
+        title="asked through the typed data layer", title_justify="left", show_header=False
+    )
     answers.add_row("user_by_email", str(db.first(user_by_email("u7@example.com"))))
     answers.add_row(
         "orders_of_user, 2 a page",
-        "\n".join(f"{each.order_id} {each.total}" for each in db.page(orders_of_user("u7"), limit=2)),
+        "\n".join(
+            f"{each.order_id} {each.total}" for each in db.page(orders_of_user("u7"), limit=2)
+        ),
     )
     answers.add_row(
         "order_with_lines",
@@ -144,21 +168,32 @@ def sell_out(db: Db) -> None:
 
 def state(db: Db) -> tuple[int, int | None, int]:
     left = db.get(Product, product_id="p1", consistent=True)
-    return sum(1 for _ in db.scan(Order, allow=True, segments=4)), left and left.stock, Counter(db, "sales").value()
+    return (
+        sum(1 for _ in db.scan(Order, allow=True, segments=4)),
+        left and left.stock,
+        Counter(db, "sales").value(),
+    )
 
 
 def boto3_count(address: str) -> int:
-    session = boto3.Session(aws_access_key_id="demo", aws_secret_access_key="demo", region_name="us-east-1")
+    session = boto3.Session(
+        aws_access_key_id="demo", aws_secret_access_key="demo", region_name="us-east-1"
+    )
     table: Any = session.resource("dynamodb", endpoint_url=address).Table("shop")
     return int(table.item_count)
 
 
 def main() -> None:
-    console.print(Panel("A shop on DynamoDB, from its access patterns, with no AWS account", style="bold"))
+    console.print(
+        Panel("A shop on DynamoDB, from its access patterns, with no AWS account", style="bold")
+    )
     show_plan()
     folder = Path(tempfile.mkdtemp(prefix="stator-demo-"))
     try:
-        with stator_server(folder / "data") as (process, address), connect(shop, address, **CREDENTIALS) as db:  # type: ignore[arg-type]
+        with (
+            stator_server(folder / "data") as (process, address),
+            connect(shop, address, **CREDENTIALS) as db,
+        ):  # type: ignore[arg-type]
             console.print(", ".join(db.ensure()))
             fill(db)
             ask(db)
@@ -167,8 +202,13 @@ def main() -> None:
             before = state(db)
             process.send_signal(signal.SIGKILL)
             process.wait()
-            console.print(f"[bold red]kill -9[/] on process {process.pid}, which held {before[0]:,} orders")
-        with stator_server(folder / "data") as (_, address), connect(shop, address, **CREDENTIALS) as db:  # type: ignore[arg-type]
+            console.print(
+                f"[bold red]kill -9[/] on process {process.pid}, which held {before[0]:,} orders"
+            )
+        with (
+            stator_server(folder / "data") as (_, address),
+            connect(shop, address, **CREDENTIALS) as db,
+        ):  # type: ignore[arg-type]
             if state(db) != before:
                 console.print("[bold red]the data changed across the restart[/]")
                 sys.exit(1)

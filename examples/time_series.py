@@ -44,16 +44,24 @@ def main(address: str | None = None) -> None:
         )
         start = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=3)
         result = readings.add_many(
-            Reading(sensor_id="s1", at=start + timedelta(seconds=30 * n), celsius=20 + (n % 40) / 10)
+            Reading(
+                sensor_id="s1", at=start + timedelta(seconds=30 * n), celsius=20 + (n % 40) / 10
+            )
             for n in range(360)
         )
         print(f"{result.written} readings written")
-        hour = list(readings.range("s1", start + timedelta(hours=1), start + timedelta(hours=2), newest_first=False))
+        hour = list(
+            readings.range(
+                "s1", start + timedelta(hours=1), start + timedelta(hours=2), newest_first=False
+            )
+        )
         print(f"{len(hour)} in the second hour, from {hour[0].celsius} to {hour[-1].celsius}")
         page = readings.page("s1", limit=100)
         following = readings.page("s1", limit=100, cursor=page.cursor)
         assert page.items[-1].at > following.items[0].at
-        for summary in readings.rollup("hour", of=Reading.celsius).range("s1", start, start + timedelta(hours=3)):
+        for summary in readings.rollup("hour", of=Reading.celsius).range(
+            "s1", start, start + timedelta(hours=3)
+        ):
             print(
                 f"{summary.start:%H:%M}: {summary.count} readings, {summary.min} to {summary.max}, mean {summary.mean:.2f}"
             )

@@ -62,7 +62,11 @@ def main(address: str | None = None) -> None:
             except TransactionFailed as failed:
                 for _, statement, reason in failed.failures:
                     print(f"{number} refused, {statement}: {type(reason).__name__}")
-        balances = {each.number: each.balance for each in db.get_many(Account, ["a", "b"], consistent=True) if each}
+        balances = {
+            each.number: each.balance
+            for each in db.get_many(Account, ["a", "b"], consistent=True)
+            if each
+        }
         print(balances, [each.transfer_id for each in db.fetch(transfers_from("a"))])
         assert balances == {"a": Decimal(70), "b": Decimal(30)}
 

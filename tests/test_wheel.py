@@ -26,7 +26,17 @@ with Engine.open() as opened:
 
 
 def build_wheel(folder: Path, compiled: str) -> zipfile.ZipFile:
-    command = [sys.executable, "-m", "uv", "build", "--quiet", "--wheel", "--out-dir", str(folder), str(ROOT)]
+    command = [
+        sys.executable,
+        "-m",
+        "uv",
+        "build",
+        "--quiet",
+        "--wheel",
+        "--out-dir",
+        str(folder),
+        str(ROOT),
+    ]
     subprocess.run(command, env={**os.environ, "STATOR_COMPILE": compiled}, check=True, timeout=900)
     return zipfile.ZipFile(next(folder.glob("*.whl")))
 
@@ -41,7 +51,12 @@ def test_a_wheel_puts_and_gets(tmp_path: Path, compiled: str, suffix: str) -> No
         wheel.extractall(tmp_path / "installed")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
     done = subprocess.run(
-        [sys.executable, "-c", PUT_AND_GET], env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+        [sys.executable, "-c", PUT_AND_GET],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     path, _, answer = done.stdout.partition(" ")
     assert path.startswith(str(tmp_path)) and path.endswith(suffix)

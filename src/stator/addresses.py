@@ -151,7 +151,8 @@ class Address:
         if scheme == "file":
             return cls("folder", rest)
         raise ConfigurationError(
-            f"{text!r} is not an address", hint="memory, a folder, http://host:port, https://... or aws://region"
+            f"{text!r} is not an address",
+            hint="memory, a folder, http://host:port, https://... or aws://region",
         )
 
     @property
@@ -163,15 +164,21 @@ def open_transport(address: Address, clock: Clock | None, options: TransportOpti
     if address.is_embedded:
         engine, owned = _engine(address, clock, options)
         return EngineTransport(engine, owned=owned, region=options.get("region", DEFAULT_REGION))
-    from stator.client.factory import open_client  # botocore, for credentials, is not needed in process
+    from stator.client.factory import (
+        open_client,
+    )  # botocore, for credentials, is not needed in process
 
     return open_client(cast("Kind", address.kind), address.where, clock, dict(options))
 
 
-def open_async_transport(address: Address, clock: Clock | None, options: TransportOptions) -> AsyncTransport:
+def open_async_transport(
+    address: Address, clock: Clock | None, options: TransportOptions
+) -> AsyncTransport:
     if address.is_embedded:
         engine, owned = _engine(address, clock, options)
-        return AsyncEngineTransport(engine, owned=owned, region=options.get("region", DEFAULT_REGION))
+        return AsyncEngineTransport(
+            engine, owned=owned, region=options.get("region", DEFAULT_REGION)
+        )
     from stator.client.factory import open_async_client
 
     return open_async_client(cast("Kind", address.kind), address.where, clock, dict(options))
@@ -180,11 +187,14 @@ def open_async_transport(address: Address, clock: Clock | None, options: Transpo
 _EMBEDDED_OPTIONS = frozenset({"durability", "region"})
 
 
-def _engine(address: Address, clock: Clock | None, options: TransportOptions) -> tuple[Engine, bool]:
+def _engine(
+    address: Address, clock: Clock | None, options: TransportOptions
+) -> tuple[Engine, bool]:
     strange = sorted(options.keys() - _EMBEDDED_OPTIONS)
     if strange:
         raise ConfigurationError(
-            f"the embedded engine does not know {strange[0]}", hint="it is for http(s):// and aws:// addresses"
+            f"the embedded engine does not know {strange[0]}",
+            hint="it is for http(s):// and aws:// addresses",
         )
     if address.engine is not None:
         return address.engine, False

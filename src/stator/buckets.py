@@ -31,7 +31,13 @@ class S3Buckets:
         self._client = client or _make_client(endpoint)
 
     def put(
-        self, bucket: str, key: str, content: bytes, *, owner: str | None = None, encryption: Encryption | None = None
+        self,
+        bucket: str,
+        key: str,
+        content: bytes,
+        *,
+        owner: str | None = None,
+        encryption: Encryption | None = None,
     ) -> str:
         request: dict[str, Any] = {"Bucket": bucket, "Key": key, "Body": content, **_owned(owner)}
         if encryption is not None and encryption.algorithm is not None:
@@ -47,8 +53,12 @@ class S3Buckets:
             body = self._client.get_object(Bucket=bucket, Key=key, **_owned(owner))["Body"]
         return cast("BinaryIO", body)
 
-    def keys(self, bucket: str, prefix: str, *, owner: str | None = None) -> Iterator[tuple[str, int]]:
-        pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix, **_owned(owner))
+    def keys(
+        self, bucket: str, prefix: str, *, owner: str | None = None
+    ) -> Iterator[tuple[str, int]]:
+        pages = self._client.get_paginator("list_objects_v2").paginate(
+            Bucket=bucket, Prefix=prefix, **_owned(owner)
+        )
         with _told():
             for page in pages:
                 for each in page.get("Contents", ()):
@@ -80,13 +90,18 @@ def _make_client(endpoint: str | None) -> Any:
     from botocore.config import Config
 
     if endpoint is not None and urlsplit(endpoint).scheme not in ("http", "https"):
-        raise ConfigurationError(f"{endpoint!r} is no address of S3", hint="as in http://127.0.0.1:8333")
+        raise ConfigurationError(
+            f"{endpoint!r} is no address of S3", hint="as in http://127.0.0.1:8333"
+        )
     session = botocore.session.get_session()
     region = session.get_config_variable("region") or DEFAULT_REGION
     # Servers other than AWS's have one name for all buckets.
     style = "auto" if endpoint is None or "amazonaws.com" in endpoint else "path"
     return session.create_client(
-        "s3", endpoint_url=endpoint, region_name=region, config=Config(s3={"addressing_style": style})
+        "s3",
+        endpoint_url=endpoint,
+        region_name=region,
+        config=Config(s3={"addressing_style": style}),
     )
 
 

@@ -52,11 +52,15 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", DESIGNS)
 class TestPage:
-    def test_the_browser_has_nothing_to_complain_about(self, seen: dict[str, Any], name: str, width: int) -> None:
+    def test_the_browser_has_nothing_to_complain_about(
+        self, seen: dict[str, Any], name: str, width: int
+    ) -> None:
         """No error on the console, nothing that does not load, no request to the network."""
         assert seen[name][str(width)]["complaints"] == []
 
-    def test_tables_and_drawing_can_be_seen(self, seen: dict[str, Any], name: str, width: int) -> None:
+    def test_tables_and_drawing_can_be_seen(
+        self, seen: dict[str, Any], name: str, width: int
+    ) -> None:
         page, document = seen[name][str(width)], document_of(DESIGNS[name])
         assert page["title"] == f"{document.name}: the design"
         assert page["headings"] == ["Access patterns", "Entities", "Tables", "Example items"]
@@ -66,7 +70,9 @@ class TestPage:
         assert drawing["shown"] and drawing["height"] > 50
         assert page["drawn"] > sum(len(info.fields) for info in document.diagram.boxes)
 
-    def test_nothing_runs_out_of_the_window(self, seen: dict[str, Any], name: str, width: int) -> None:
+    def test_nothing_runs_out_of_the_window(
+        self, seen: dict[str, Any], name: str, width: int
+    ) -> None:
         """Wide tables and the drawing scroll by themselves; the page does not."""
         page = seen[name][str(width)]
         assert page["pageWidth"] <= page["windowWidth"]

@@ -65,11 +65,16 @@ def with_email(text: str = DESIGN) -> str:
     """The design with one pattern more, which takes an index."""
     head, tail = text.split("\n\n@write", 1)
     return (
-        head + BY_EMAIL + "\n\n@write" + tail.replace("orders_of_user, place", "orders_of_user, user_by_email, place")
+        head
+        + BY_EMAIL
+        + "\n\n@write"
+        + tail.replace("orders_of_user, place", "orders_of_user, user_by_email, place")
     )
 
 
-def stator_in(folder: Path, *arguments: str, columns: int = 100) -> subprocess.CompletedProcess[str]:
+def stator_in(
+    folder: Path, *arguments: str, columns: int = 100
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "stator", *arguments],
         check=False,

@@ -44,7 +44,11 @@ def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
 @pytest.fixture(scope="module")
 def url() -> Any:
     with Serving() as serving:
-        address = serving.facts["url"] if "url" in serving.facts else f"http://127.0.0.1:{serving.facts['port']}"
+        address = (
+            serving.facts["url"]
+            if "url" in serving.facts
+            else f"http://127.0.0.1:{serving.facts['port']}"
+        )
         yield address
 
 
@@ -52,7 +56,9 @@ def url() -> Any:
 def table(url: str) -> Any:
     """A transport to an empty table."""
     transport = open_transport(
-        Address.parse(url), None, {"region": "us-east-1", "access_key_id": "x", "secret_access_key": "x"}
+        Address.parse(url),
+        None,
+        {"region": "us-east-1", "access_key_id": "x", "secret_access_key": "x"},
     )
     transport.call("CreateTable", TABLE)
     yield transport
@@ -72,7 +78,9 @@ def keys(transport: Any, name: str = "orders") -> list[str]:
 
 
 def lines(path: Path, count: int) -> Path:
-    path.write_text("".join(json.dumps({"pk": f"k{number:06d}", "n": number}) + "\n" for number in range(count)))
+    path.write_text(
+        "".join(json.dumps({"pk": f"k{number:06d}", "n": number}) + "\n" for number in range(count))
+    )
     return path
 
 
@@ -92,14 +100,34 @@ def test_files_go_in_come_out_and_are_copied(url: str, table: Any, tmp_path: Pat
         "bad.jsonl",
     )
     assert ran.returncode == 1
-    assert "pk     S         key  from id" in ran.stderr and "total  N         inferred" in ran.stderr
+    assert (
+        "pk     S         key  from id" in ran.stderr and "total  N         inferred" in ran.stderr
+    )
     assert "2 of 3 rows are in orders" in ran.stdout
-    assert json.loads((tmp_path / "bad.jsonl").read_text())["reason"] == "the key attribute pk is missing"
+    assert (
+        json.loads((tmp_path / "bad.jsonl").read_text())["reason"]
+        == "the key attribute pk is missing"
+    )
     ran = stator(tmp_path, "export", url, "--table", "orders", "--out", "out.csv", "--json")
     report = json.loads(ran.stdout)
     assert (report["items"], report["verified"]) == (2, True)
-    assert sorted((tmp_path / "out.csv").read_text().splitlines()) == ["a,x,1.5", "b,,2", "pk,note,total"]
-    ran = stator(tmp_path, "copy", url, "./here.db", "--table", "orders", "--to-table", "again", "--create", "--json")
+    assert sorted((tmp_path / "out.csv").read_text().splitlines()) == [
+        "a,x,1.5",
+        "b,,2",
+        "pk,note,total",
+    ]
+    ran = stator(
+        tmp_path,
+        "copy",
+        url,
+        "./here.db",
+        "--table",
+        "orders",
+        "--to-table",
+        "again",
+        "--create",
+        "--json",
+    )
     assert json.loads(ran.stdout) | {"seconds": 0} == {
         "read": 2, "written": 2, "dropped": 0, "failed": 0, "checksum": report["checksum"], "verified": True,
         "write_units": 2.0, "seconds": 0,
@@ -111,16 +139,36 @@ def test_an_entity_of_a_design_file(tmp_path: Path) -> None:
     (tmp_path / "users.csv").write_text("user_id,email\nu1,a@b\nu2,c@d\n")
     ran = stator(tmp_path, "load", "users.csv", "--to", "shop.db", "--entity", "design.py:User")
     assert (ran.returncode, "2 of 2 rows" in ran.stdout) == (0, True), ran.stderr
-    ran = stator(tmp_path, "export", "shop.db", "--entity", "design.py:User", "--out", "users.jsonl")
+    ran = stator(
+        tmp_path, "export", "shop.db", "--entity", "design.py:User", "--out", "users.jsonl"
+    )
     rows = [json.loads(line) for line in (tmp_path / "users.jsonl").read_text().splitlines()]
     assert sorted(row["email"] for row in rows) == ["a@b", "c@d"]
     ran = stator(tmp_path, "load", "users.csv", "--to", "shop.db", "--entity", "design.py:Customer")
-    assert ran.returncode == 1 and "has no entity Customer" in ran.stderr and "it has User, Order" in ran.stderr
+    assert (
+        ran.returncode == 1
+        and "has no entity Customer" in ran.stderr
+        and "it has User, Order" in ran.stderr
+    )
 
 
-def test_a_dry_run_says_what_it_takes_and_writes_nothing(url: str, table: Any, tmp_path: Path) -> None:
+def test_a_dry_run_says_what_it_takes_and_writes_nothing(
+    url: str, table: Any, tmp_path: Path
+) -> None:
     lines(tmp_path / "x.jsonl", 3000)
-    ran = stator(tmp_path, "load", "x.jsonl", "--to", url, "--table", "orders", "--dry-run", "--rate", "100", "--json")
+    ran = stator(
+        tmp_path,
+        "load",
+        "x.jsonl",
+        "--to",
+        url,
+        "--table",
+        "orders",
+        "--dry-run",
+        "--rate",
+        "100",
+        "--json",
+    )
     told = json.loads(ran.stdout)
     assert (told["items"], told["write_units"], told["seconds"]) == (3000, 3000, 30.0)
     assert told["dollars"] == pytest.approx(3000 * 0.625 / 1e6)
@@ -130,7 +178,18 @@ def test_a_dry_run_says_what_it_takes_and_writes_nothing(url: str, table: Any, t
 def test_a_load_that_is_killed_is_taken_up(url: str, table: Any, tmp_path: Path) -> None:
     """kill -9 in the middle, twice; then everything is there once, and nothing is left behind."""
     lines(tmp_path / "x.jsonl", 12_000)
-    arguments = ["load", "x.jsonl", "--to", url, "--table", "orders", "--shuffle", "1000", "--rate", "3000"]
+    arguments = [
+        "load",
+        "x.jsonl",
+        "--to",
+        url,
+        "--table",
+        "orders",
+        "--shuffle",
+        "1000",
+        "--rate",
+        "3000",
+    ]
     for turn in range(2):
         process = started(tmp_path, *arguments, *(["--resume"] if turn else []))
         _wait_for_position(process, tmp_path / "x.jsonl.orders.journal", 1000 * (turn + 1))
@@ -162,14 +221,37 @@ def _wait_for_position(process: subprocess.Popen[str], journal: Path, row: int) 
 def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(url: str, table: Any, tmp_path: Path) -> None:
     lines(tmp_path / "x.jsonl", 8_000)
     process = started(
-        tmp_path, "load", "x.jsonl", "--to", url, "--table", "orders", "--rate", "1000", "--shuffle", "500"
+        tmp_path,
+        "load",
+        "x.jsonl",
+        "--to",
+        url,
+        "--table",
+        "orders",
+        "--rate",
+        "1000",
+        "--shuffle",
+        "500",
     )
     _wait_for_position(process, tmp_path / "x.jsonl.orders.journal", 1)
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert "Go on with: stator load x.jsonl" in told and "--resume" in told and "Traceback" not in told
-    ran = stator(tmp_path, "load", "x.jsonl", "--to", url, "--table", "orders", "--resume", "--shuffle", "500")
+    assert (
+        "Go on with: stator load x.jsonl" in told and "--resume" in told and "Traceback" not in told
+    )
+    ran = stator(
+        tmp_path,
+        "load",
+        "x.jsonl",
+        "--to",
+        url,
+        "--table",
+        "orders",
+        "--resume",
+        "--shuffle",
+        "500",
+    )
     assert ran.returncode == 0, ran.stderr
     assert len(keys(table)) == 8_000
 
@@ -180,17 +262,35 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(url: str, table: Any, tmp_pa
         (["load", "x.jsonl", "--to", "{url}"], "--table NAME"),
         (["load", "x.jsonl", "--to", "{url}", "--table", "nothing"], "there is no table nothing"),
         (["load", "y.jsonl", "--to", "{url}", "--table", "orders"], "y.jsonl is not there"),
-        (["load", "x.jsonl", "--to", "{url}", "--table", "orders", "--format", "xml"], "--format is one of"),
-        (["load", "x.jsonl", "--to", "http://127.0.0.1:9", "--table", "orders"], "no connection to 127.0.0.1:9"),
-        (["load", "x.jsonl", "--to", "{url}", "--table", "orders", "--resume"], "there is no journal"),
-        (["load", "x.jsonl", "--to", "{url}", "--table", "orders", "--map", "n"], "is not understood"),
+        (
+            ["load", "x.jsonl", "--to", "{url}", "--table", "orders", "--format", "xml"],
+            "--format is one of",
+        ),
+        (
+            ["load", "x.jsonl", "--to", "http://127.0.0.1:9", "--table", "orders"],
+            "no connection to 127.0.0.1:9",
+        ),
+        (
+            ["load", "x.jsonl", "--to", "{url}", "--table", "orders", "--resume"],
+            "there is no journal",
+        ),
+        (
+            ["load", "x.jsonl", "--to", "{url}", "--table", "orders", "--map", "n"],
+            "is not understood",
+        ),
         (["export", "{url}", "--table", "orders"], "--out says where to"),
         (["export", "--out", "x"], "name the ADDRESS"),
         (["export", "--from-snapshot", ".", "--out", "x"], "there is no export at"),
-        (["export", "{url}", "--table", "orders", "--out", "x.csv", "--format", "parquet"], "its name says csv"),
+        (
+            ["export", "{url}", "--table", "orders", "--out", "x.csv", "--format", "parquet"],
+            "its name says csv",
+        ),
         (["copy", "{url}", "{url}", "--table", "orders"], "into itself"),
         (["copy", "{url}", "x.db", "--table", "orders"], "there is no table orders at x.db"),
-        (["copy", "{url}", "x.db", "--table", "orders", "--transform", "nowhere:x"], "there is no module nowhere"),
+        (
+            ["copy", "{url}", "x.db", "--table", "orders", "--transform", "nowhere:x"],
+            "there is no module nowhere",
+        ),
     ],
 )
 def test_mistakes_are_answered_with_what_to_do(

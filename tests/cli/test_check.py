@@ -20,8 +20,12 @@ def project(tmp_path: Path) -> Project:
 
 def hot(project: Project) -> None:
     """Something to warn of: a counter that one item may not be able to take."""
-    project.edit("shop.py", "    email: str = unique()\n", "    email: str = unique()\n    views: int = 0\n")
-    project.edit("shop.py", "import Bundle2, Query, creates,", "import Bundle2, Query, creates, updates,")
+    project.edit(
+        "shop.py", "    email: str = unique()\n", "    email: str = unique()\n    views: int = 0\n"
+    )
+    project.edit(
+        "shop.py", "import Bundle2, Query, creates,", "import Bundle2, Query, creates, updates,"
+    )
     project.edit(
         "shop.py",
         "shop = Design(",
@@ -34,7 +38,10 @@ def test_a_good_design_passes_quietly(project: Project) -> None:
     done = project.run("check")
     assert done.returncode == 0
     assert done.stdout == ""
-    assert done.stderr == "ok: shop: no findings; no shop.design.json yet, stator plan --write makes it\n"
+    assert (
+        done.stderr
+        == "ok: shop: no findings; no shop.design.json yet, stator plan --write makes it\n"
+    )
 
 
 def test_a_finding_is_one_line_with_file_line_and_code(project: Project) -> None:
@@ -99,7 +106,10 @@ def test_github_gets_annotations(project: Project) -> None:
     done = project.run("check", "--github")
     assert done.returncode == 1
     line = project.line_of("shop.py", "views: int = 0")
-    assert f"::warning file=shop.py,line={line},title=ST502 User.views::User.views is counted" in done.stdout
+    assert (
+        f"::warning file=shop.py,line={line},title=ST502 User.views::User.views is counted"
+        in done.stdout
+    )
 
 
 def test_github_and_json_exclude_each_other(project: Project) -> None:
@@ -119,7 +129,9 @@ def test_a_file_that_breaks_cannot_be_checked(project: Project) -> None:
     assert "hint: did you mean Order?" in done.stderr
     annotated = project.run("check", "--github")
     assert annotated.returncode == 2
-    assert annotated.stdout.startswith(f"::error file=shop.py,line={line},title=no design to check::NameError")
+    assert annotated.stdout.startswith(
+        f"::error file=shop.py,line={line},title=no design to check::NameError"
+    )
     assert json.loads(project.run("check", "--json").stderr)["error"]["type"] == "DesignFileWrong"
 
 
@@ -144,7 +156,10 @@ def test_a_lock_that_disagrees_fails_and_says_what_is_safe(project: Project) -> 
     done = project.run("check")
     assert done.returncode == 1
     lines = done.stdout.splitlines()
-    assert any(line.startswith("shop.design.json:1: LOCK safe: pattern order_by_id: is new") for line in lines)
+    assert any(
+        line.startswith("shop.design.json:1: LOCK safe: pattern order_by_id: is new")
+        for line in lines
+    )
     assert "says otherwise" in done.stderr
 
 
@@ -159,7 +174,9 @@ def order_by_id(order_id: str) -> Query[Order]:
 
 def test_a_change_that_orphans_data_is_named(project: Project) -> None:
     project.run("plan", "--write")
-    project.edit("shop.py", "class User(Entity)", 'class User(Entity, key=("PERSON#{user_id}", "USER"))')
+    project.edit(
+        "shop.py", "class User(Entity)", 'class User(Entity, key=("PERSON#{user_id}", "USER"))'
+    )
     done = project.run("check")
     assert done.returncode == 1
     assert "LOCK orphans: entity User: its key was PK = USER#{user_id}" in done.stdout

@@ -44,19 +44,30 @@ def test_the_design_in_the_folder_is_priced(folder: Path) -> None:
     first, second, *_ = done.stdout.splitlines()
     assert first.startswith("shop  $") and first.endswith(" a month")
     assert second == "on-demand, us-east-1 (US East (N. Virginia)), prices of 2026-09-11"
-    for name in ("user_by_id", "orders_of_user", "place_order", "User", "Order", "(storage)", "provisioned at 70%"):
+    for name in (
+        "user_by_id",
+        "orders_of_user",
+        "place_order",
+        "User",
+        "Order",
+        "(storage)",
+        "provisioned at 70%",
+    ):
         assert name in done.stdout
 
 
 def test_other_prices_can_be_given(folder: Path) -> None:
-    document = json.loads(resources.files("stator.design.cost.prices").joinpath("2026-09-11.json").read_text())
+    document = json.loads(
+        resources.files("stator.design.cost.prices").joinpath("2026-09-11.json").read_text()
+    )
     document["as_of"] = "2027-01-01"
     virginia = document["regions"]["us-east-1"]["prices"]
     for price in virginia.values():
         price["usd"] = str(2 * Decimal(price["usd"]))
     (folder / "prices.json").write_text(json.dumps(document))
     usual, doubled = (
-        json.loads(stator_in(folder, "cost", "--json", *more).stdout) for more in ([], ["--prices", "prices.json"])
+        json.loads(stator_in(folder, "cost", "--json", *more).stdout)
+        for more in ([], ["--prices", "prices.json"])
     )
     assert doubled["dollars_per_month"] == pytest.approx(2 * usual["dollars_per_month"])
     assert "prices of 2027-01-01" in stator_in(folder, "cost", "--prices", "prices.json").stdout
@@ -74,7 +85,17 @@ def test_it_fits_the_terminal(folder: Path, columns: int) -> None:
 
 
 def test_json_has_the_lines_and_their_sums(folder: Path) -> None:
-    done = stator_in(folder, "cost", "shop.py:shop", "--json", "--mode", "provisioned", "--pitr", "--streams", "1")
+    done = stator_in(
+        folder,
+        "cost",
+        "shop.py:shop",
+        "--json",
+        "--mode",
+        "provisioned",
+        "--pitr",
+        "--streams",
+        "1",
+    )
     data = json.loads(done.stdout)
     assert data["mode"] == "provisioned" and data["utilisation"] == 0.7
     assert set(data["kinds"]) == {"reads", "writes", "storage", "streams", "backups"}
@@ -104,7 +125,9 @@ def test_workload_and_keys_are_told_apart(committed: Path) -> None:
     assert second.startswith("Of this, +$")
     assert "from the workload (orders_of_user 480 times a second instead of 120)" in second
     assert "new or gone" in second
-    origin = json.loads(stator_in(committed, "cost", "--diff", "main", "--json").stdout)["diff"]["origin"]
+    origin = json.loads(stator_in(committed, "cost", "--diff", "main", "--json").stdout)["diff"][
+        "origin"
+    ]
     assert origin["sentence"] == second
     assert origin["workload_dollars_per_month"] > 0
 
@@ -127,7 +150,9 @@ def test_a_change_is_found_from_another_folder_too(committed: Path, tmp_path: Pa
 
 def test_no_change_costs_nothing(committed: Path) -> None:
     (committed / "shop.py").write_text(DESIGN)
-    assert stator_in(committed, "cost", "--diff", "main").stdout.startswith("This change costs nothing")
+    assert stator_in(committed, "cost", "--diff", "main").stdout.startswith(
+        "This change costs nothing"
+    )
 
 
 def fails(folder: Path, *arguments: str) -> str:
@@ -153,7 +178,9 @@ def test_a_revision_without_a_lock_file_is_told(committed: Path) -> None:
     assert "there is no shop.design.json in HEAD" in fails(committed, "--diff", "HEAD")
 
 
-@pytest.mark.parametrize("text", ["not json", "{}", "[]", '{"format": 1, "name": "shop"}', '{"format": 99}'])
+@pytest.mark.parametrize(
+    "text", ["not json", "{}", "[]", '{"format": 1, "name": "shop"}', '{"format": 99}']
+)
 def test_a_broken_lock_file_is_told(committed: Path, text: str) -> None:
     good = (committed / "shop.design.json").read_text()
     (committed / "shop.design.json").write_text(text)
@@ -177,7 +204,13 @@ def test_a_mistake_is_explained(folder: Path, arguments: list[str], message: str
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--mode", "free"], ["--utilisation", "0"], ["--utilisation", "2"], ["--years", "2"], ["--streams", "-1"]],
+    [
+        ["--mode", "free"],
+        ["--utilisation", "0"],
+        ["--utilisation", "2"],
+        ["--years", "2"],
+        ["--streams", "-1"],
+    ],
 )
 def test_wrong_usage_exits_with_2(folder: Path, arguments: list[str]) -> None:
     done = stator_in(folder, "cost", *arguments)

@@ -35,13 +35,19 @@ def test_the_name_of_the_file_says_the_format(folder: Path) -> None:
 
 def test_json_says_what_was_written(folder: Path) -> None:
     done = stator_in(folder, "docs", "--format", "html", "--out", "page", "--json")
-    assert json.loads(done.stdout) == {"file": "page", "format": "html", "bytes": (folder / "page").stat().st_size}
+    assert json.loads(done.stdout) == {
+        "file": "page",
+        "format": "html",
+        "bytes": (folder / "page").stat().st_size,
+    }
 
 
 def test_what_cannot_be_written_is_explained(folder: Path) -> None:
     done = stator_in(folder, "docs", "--out", "no/such/folder/x.md")
     assert done.returncode == 1
-    assert done.stderr.startswith("error: no/such/folder/x.md cannot be written: No such file or directory\nhint: ")
+    assert done.stderr.startswith(
+        "error: no/such/folder/x.md cannot be written: No such file or directory\nhint: "
+    )
 
 
 @pytest.mark.parametrize("arguments", [["--format", "pdf"], ["--json"], ["--out", "."]])

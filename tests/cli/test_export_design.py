@@ -36,7 +36,9 @@ def test_the_export_goes_to_stdout_or_into_a_file(folder: Path, tool: str) -> No
     [([], ["shop"]), (["--with-patterns"], ["shop", "shop-stator"])],
     ids=["plain", "with-patterns"],
 )
-def test_the_boto3_script_makes_the_tables_on_a_server(folder: Path, options: list[str], made: list[str]) -> None:
+def test_the_boto3_script_makes_the_tables_on_a_server(
+    folder: Path, options: list[str], made: list[str]
+) -> None:
     stator_in(folder, "export-design", "boto3", "--out", "create_tables.py", *options)
     with Serving() as server:
         environment = ENVIRONMENT | {
@@ -53,12 +55,24 @@ def test_the_boto3_script_makes_the_tables_on_a_server(folder: Path, options: li
             text=True,
             timeout=60,
         )
-    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "".join(f"{name} is made\n" for name in made), "")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (
+        0,
+        "".join(f"{name} is made\n" for name in made),
+        "",
+    )
 
 
 def test_a_policy_can_be_of_some_patterns_in_one_account(folder: Path) -> None:
     done = stator_in(
-        folder, "export-design", "iam", "--pattern", "user_by_id", "--region", "eu-west-1", "--account", "111122223333"
+        folder,
+        "export-design",
+        "iam",
+        "--pattern",
+        "user_by_id",
+        "--region",
+        "eu-west-1",
+        "--account",
+        "111122223333",
     )
     [statement] = json.loads(done.stdout)["Statement"]
     assert statement["Sid"] == "UserById"
@@ -84,7 +98,13 @@ def test_no_design_in_the_folder_is_explained(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["pulumi"], ["terraform", "--pattern", "x"], ["cdk", "--region", "eu-west-1"], ["cdk", "--json"]],
+    [
+        [],
+        ["pulumi"],
+        ["terraform", "--pattern", "x"],
+        ["cdk", "--region", "eu-west-1"],
+        ["cdk", "--json"],
+    ],
 )
 def test_wrong_usage_exits_with_2(tmp_path: Path, arguments: list[str]) -> None:
     (tmp_path / "shop.py").write_text(DESIGN)

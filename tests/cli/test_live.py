@@ -19,7 +19,9 @@ STATOR = Path(sys.executable).parent / "stator"
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([STATOR, *arguments], cwd=folder, capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        [STATOR, *arguments], cwd=folder, capture_output=True, text=True, timeout=60
+    )
 
 
 def items() -> Iterator[dict[str, Any]]:
@@ -57,7 +59,8 @@ def address() -> Iterator[str]:
                     {"AttributeName": "SK", "KeyType": "RANGE"},
                 ],
                 "AttributeDefinitions": [
-                    {"AttributeName": name, "AttributeType": "S"} for name in ("PK", "SK", "GSI1PK", "GSI1SK")
+                    {"AttributeName": name, "AttributeType": "S"}
+                    for name in ("PK", "SK", "GSI1PK", "GSI1SK")
                 ],
                 "BillingMode": "PAY_PER_REQUEST",
                 "GlobalSecondaryIndexes": [
@@ -115,7 +118,11 @@ def test_the_table_of_guards_and_patterns_is_compared_where_it_is_needed_or_aske
     assert run(tmp_path, "diff", "--live", address).returncode == 0
     asked = run(tmp_path, "diff", "--live", address, "--with-patterns", "--json")
     [missing] = json.loads(asked.stdout)["differences"]
-    assert (asked.returncode, missing["severity"], missing["where"]) == (1, "missing", "prod-shop-stator")
+    assert (asked.returncode, missing["severity"], missing["where"]) == (
+        1,
+        "missing",
+        "prod-shop-stator",
+    )
     design = tmp_path / "design.py"
     text = design.read_text()
     assert "    email: str\n" in text
@@ -126,8 +133,12 @@ def test_the_table_of_guards_and_patterns_is_compared_where_it_is_needed_or_aske
     assert needed.returncode == 1, needed.stderr
     assert "prod-shop-stator: there is no such table" in needed.stdout
     name = next(line.partition(" = ")[0] for line in text.splitlines() if " = Design(" in line)
-    script = f"from stator import connect; import design; connect(design.{name}, {address!r}).ensure()"
-    made = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    script = (
+        f"from stator import connect; import design; connect(design.{name}, {address!r}).ensure()"
+    )
+    made = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60
+    )
     assert made.returncode == 0, made.stderr
     same = run(tmp_path, "diff", "--live", address)
     assert same.returncode == 0, same.stdout

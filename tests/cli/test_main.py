@@ -15,7 +15,9 @@ from stator.errors import ConfigurationError, StatorError
 from .serving import run
 
 
-def end_of(failure: BaseException | None, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str | int | None:
+def end_of(
+    failure: BaseException | None, monkeypatch: pytest.MonkeyPatch, *arguments: str
+) -> str | int | None:
     """The exit code of a command that ends in ``failure``."""
 
     def command() -> None:
@@ -25,7 +27,9 @@ def end_of(failure: BaseException | None, monkeypatch: pytest.MonkeyPatch, *argu
     module = ModuleType("a_command_for_the_test")
     module.command = command  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(main_module, "COMMANDS", (CommandEntry("try", module.__name__, "Try."), *COMMANDS))
+    monkeypatch.setattr(
+        main_module, "COMMANDS", (CommandEntry("try", module.__name__, "Try."), *COMMANDS)
+    )
     with pytest.raises(SystemExit) as ended:
         main(["try", *arguments])
     return ended.value.code
@@ -35,7 +39,9 @@ def test_a_command_that_is_done_exits_with_0(monkeypatch: pytest.MonkeyPatch) ->
     assert end_of(None, monkeypatch) == 0
 
 
-def test_an_error_is_shown_with_its_hint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_is_shown_with_its_hint(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert end_of(ConfigurationError("it is wrong", hint="put it right"), monkeypatch) == 1
     assert capsys.readouterr().err == "error: it is wrong\nhint: put it right\n"
 

@@ -13,7 +13,9 @@ STATOR = Path(sys.executable).parent / "stator"
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([STATOR, *arguments], cwd=folder, capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        [STATOR, *arguments], cwd=folder, capture_output=True, text=True, timeout=60
+    )
 
 
 @pytest.mark.parametrize("example", ["shop", "routers", "blank"])
@@ -21,10 +23,17 @@ def test_a_new_project_plans_and_passes_its_own_tests(tmp_path: Path, example: s
     made = run(tmp_path, "new", "my-thing", "--example", example)
     assert made.returncode == 0, made.stderr
     project = tmp_path / "my-thing"
-    assert sorted(file.name for file in project.iterdir()) == ["README.md", "design.py", "test_design.py"]
+    assert sorted(file.name for file in project.iterdir()) == [
+        "README.md",
+        "design.py",
+        "test_design.py",
+    ]
     assert "NAME" not in "".join(file.read_text() for file in project.iterdir())
     tests = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=project, capture_output=True, text=True
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        cwd=project,
+        capture_output=True,
+        text=True,
     )
     assert tests.returncode == 0, tests.stdout
 
@@ -48,4 +57,7 @@ def test_a_name_must_be_one_a_design_can_have(tmp_path: Path, name: str) -> None
 
 def test_json(tmp_path: Path) -> None:
     made = run(tmp_path, "new", "notes", "--example", "blank", "--json")
-    assert json.loads(made.stdout) == {"folder": "notes", "files": ["README.md", "design.py", "test_design.py"]}
+    assert json.loads(made.stdout) == {
+        "folder": "notes",
+        "files": ["README.md", "design.py", "test_design.py"],
+    }

@@ -214,10 +214,14 @@ def test_write_freezes_the_plan_beside_the_design(project: Project) -> None:
     assert "says the same" in project.run("plan").stderr
 
 
-def test_writing_over_a_lock_says_what_it_means_and_orphans_nothing_unasked(project: Project) -> None:
+def test_writing_over_a_lock_says_what_it_means_and_orphans_nothing_unasked(
+    project: Project,
+) -> None:
     project.run("plan", "--write")
     frozen = (project.folder / "shop.design.json").read_text()
-    project.edit("shop.py", "class User(Entity)", 'class User(Entity, key=("PERSON#{user_id}", "USER"))')
+    project.edit(
+        "shop.py", "class User(Entity)", 'class User(Entity, key=("PERSON#{user_id}", "USER"))'
+    )
     assert "says otherwise" in project.run("plan").stderr
     done = project.run("plan", "--write")
     assert done.returncode == 1
@@ -239,9 +243,16 @@ def test_force_without_write_is_a_mistake(project: Project) -> None:
 def test_a_plan_keeps_to_the_lock_until_it_is_asked_not_to(project: Project) -> None:
     """Without user_page nothing needs orders and users in one partition; with the lock they stay there."""
     project.run("plan", "--write")
-    text = (project.folder / "shop.py").read_text().replace("user_page, ", "").replace("orders_of_user, ", "")
+    text = (
+        (project.folder / "shop.py")
+        .read_text()
+        .replace("user_page, ", "")
+        .replace("orders_of_user, ", "")
+    )
     (project.folder / "shop.py").write_text(text)
-    kept, fresh = (json.loads(project.run("plan", "--json", *more).stdout) for more in ((), ("--fresh",)))
+    kept, fresh = (
+        json.loads(project.run("plan", "--json", *more).stdout) for more in ((), ("--fresh",))
+    )
 
     def base(plan: dict[str, Any]) -> str:
         order = next(each for each in plan["entities"] if each["name"] == "Order")

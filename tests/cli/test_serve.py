@@ -24,7 +24,9 @@ def test_the_line_to_paste_works_as_it_stands() -> None:
 def test_the_aws_cli_creates_writes_and_reads(tmp_path: Path) -> None:
     def aws(server: Serving, command: str) -> dict[str, object]:
         keys = "AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local"
-        line = f"{keys} aws dynamodb {command} --region us-east-1 --endpoint-url {server.facts['url']}"
+        line = (
+            f"{keys} aws dynamodb {command} --region us-east-1 --endpoint-url {server.facts['url']}"
+        )
         done = run_shell(line)
         assert done.returncode == 0, done.stderr
         answer: dict[str, object] = json.loads(done.stdout or "{}")
@@ -85,9 +87,13 @@ def test_exports_go_to_the_folder_of_buckets(tmp_path: Path) -> None:
         )
         dynamodb.put_item(TableName="orders", Item={"pk": {"S": "a"}})
         recovery = {"PointInTimeRecoveryEnabled": True}
-        dynamodb.update_continuous_backups(TableName="orders", PointInTimeRecoverySpecification=recovery)
+        dynamodb.update_continuous_backups(
+            TableName="orders", PointInTimeRecoverySpecification=recovery
+        )
         arn = dynamodb.describe_table(TableName="orders")["Table"]["TableArn"]
-        export = dynamodb.export_table_to_point_in_time(TableArn=arn, S3Bucket="lake")["ExportDescription"]
+        export = dynamodb.export_table_to_point_in_time(TableArn=arn, S3Bucket="lake")[
+            "ExportDescription"
+        ]
         while export["ExportStatus"] == "IN_PROGRESS":
             export = dynamodb.describe_export(ExportArn=export["ExportArn"])["ExportDescription"]
         dynamodb.close()
@@ -133,7 +139,9 @@ def test_a_folder_in_use_is_explained(tmp_path: Path) -> None:
     with Serving("--data", str(tmp_path / "data")):
         second = run("serve", "--port", "0", "--data", str(tmp_path / "data"))
     assert second.returncode == 1
-    assert second.stderr.startswith(f"error: the data folder {tmp_path / 'data'} is already open in ")
+    assert second.stderr.startswith(
+        f"error: the data folder {tmp_path / 'data'} is already open in "
+    )
     assert "\nhint: " in second.stderr
 
 
@@ -143,7 +151,10 @@ def test_a_folder_in_use_is_explained(tmp_path: Path) -> None:
         (["--credentials", "missing.ini"], "there is no credentials file at missing.ini"),
         (["--tls-cert", "missing.pem"], "there is no file missing.pem"),
         (["--host", "203.0.113.1"], "203.0.113.1 is not an address of this machine"),
-        (["--host", "no-such-host.invalid"], "no-such-host.invalid is not an address of this machine"),
+        (
+            ["--host", "no-such-host.invalid"],
+            "no-such-host.invalid is not an address of this machine",
+        ),
         (["--data", "README.txt/data"], "README.txt/data"),
         (["--buckets", "missing"], "there is no folder missing for buckets"),
         (["--s3-endpoint", "localhost:8333"], "'localhost:8333' is no address of S3"),

@@ -33,5 +33,10 @@ print(left, answers[0], told.within(0.0))
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_process_is_told_wherever_it_is(number: signal.Signals) -> None:
-    ran = subprocess.run([sys.executable, "-c", WAITING, str(number.value)], capture_output=True, text=True, timeout=60)
+    ran = subprocess.run(
+        [sys.executable, "-c", WAITING, str(number.value)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert (ran.stdout, ran.stderr) == ("0 True False\n", "")

@@ -69,7 +69,13 @@ class Issuer:
             raise Refused
         with self._lock:
             number = len(self.issued)
-            made = Credential("issued", f"ASIA{number:016}", "123456789012", f"secret/{number}+", f"token=={number}")
+            made = Credential(
+                "issued",
+                f"ASIA{number:016}",
+                "123456789012",
+                f"secret/{number}+",
+                f"token=={number}",
+            )
             self.known[made.access_key_id] = made
             self.issued.append(made.access_key_id)
         return made, self.now() + timedelta(seconds=self.lifetime_seconds)
@@ -110,7 +116,9 @@ class Issuer:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.authority = f"127.0.0.1:{self._server.server_address[1]}"
         self.url = f"http://{self.authority}"
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(0.01,), daemon=True
+        )
         self._thread.start()
         return self
 

@@ -49,7 +49,13 @@ def test_streams_have_a_target_of_their_own(ask: Asking) -> None:
 
 
 @pytest.mark.parametrize(
-    "first", [refuse(THROTTLED), refuse("InternalServerError", status=500), drop, refuse("ThrottlingException")]
+    "first",
+    [
+        refuse(THROTTLED),
+        refuse("InternalServerError", status=500),
+        drop,
+        refuse("ThrottlingException"),
+    ],
 )
 def test_what_may_pass_is_tried_again(ask: Asking, first: Any) -> None:
     with scripted(first, first, ok({"Count": 1})) as server:
@@ -58,7 +64,10 @@ def test_what_may_pass_is_tried_again(ask: Asking, first: Any) -> None:
 
 
 def test_what_cannot_pass_is_not(ask: Asking) -> None:
-    with scripted(refuse("ValidationException", "bad")) as server, pytest.raises(ValidationFailed, match="bad"):
+    with (
+        scripted(refuse("ValidationException", "bad")) as server,
+        pytest.raises(ValidationFailed, match="bad"),
+    ):
         ask(server.url).call("Query", {})
     assert len(server.requests) == 1
 
@@ -98,7 +107,8 @@ def test_a_failed_condition_after_a_lost_answer_says_so(ask: Asking) -> None:
 def test_a_damaged_answer_is_not_believed(ask: Asking) -> None:
     body = b'{"Count": 7}'
     damaged = (
-        f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nx-amz-crc32: {zlib.crc32(body) ^ 1}\r\n\r\n".encode() + body
+        f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nx-amz-crc32: {zlib.crc32(body) ^ 1}\r\n\r\n".encode()
+        + body
     )
     with scripted(raw(damaged), ok({"Count": 8})) as server:
         assert ask(server.url).call("Query", {}) == {"Count": 8}
@@ -111,7 +121,9 @@ def test_an_answer_in_pieces(ask: Asking, pieces: int) -> None:
     body = json.dumps({"Items": [{"n": {"N": str(n)}} for n in range(20)]}).encode()
     plain = b"HTTP/1.1 200 OK\r\ncontent-LENGTH:%d\r\n\r\n%b" % (len(body), body)
     chunks = b"".join(
-        b"%x;note=1\r\n%b\r\n" % (len(part), part) for part in (body[:10], body[10:300], body[300:]) if part
+        b"%x;note=1\r\n%b\r\n" % (len(part), part)
+        for part in (body[:10], body[10:300], body[300:])
+        if part
     )
     chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"
     interim = b"HTTP/1.1 100 Continue\r\n\r\n" + plain
@@ -143,13 +155,24 @@ def test_a_connection_that_died_while_idle_is_replaced(ask: Asking) -> None:
 
 def test_answers_that_are_not_dynamodbs(ask: Asking) -> None:
     forbidden = raw(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\n<html/>\r\n")
-    with scripted(forbidden) as server, pytest.raises(ServiceError, match="status 403 and no error of DynamoDB's"):
+    with (
+        scripted(forbidden) as server,
+        pytest.raises(ServiceError, match="status 403 and no error of DynamoDB's"),
+    ):
         ask(server.url).call("Query", {})
-    with scripted(raw(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"), ok({"n": 1})) as server:
+    with scripted(
+        raw(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"), ok({"n": 1})
+    ) as server:
         assert ask(server.url).call("Query", {}) == {"n": 1}
-    with scripted(raw(b"SSH-2.0-OpenSSH_9.6\r\n\r\n", close=True)) as server, pytest.raises((ReplyDamaged, ReplyLost)):
+    with (
+        scripted(raw(b"SSH-2.0-OpenSSH_9.6\r\n\r\n", close=True)) as server,
+        pytest.raises((ReplyDamaged, ReplyLost)),
+    ):
         ask(server.url, max_attempts=1).call("Query", {})
-    with scripted(refuse("AccessDeniedException", "not you")) as server, pytest.raises(AccessDenied):
+    with (
+        scripted(refuse("AccessDeniedException", "not you")) as server,
+        pytest.raises(AccessDenied),
+    ):
         ask(server.url).call("Query", {})
 
 
@@ -166,7 +189,10 @@ def test_an_answer_that_does_not_come(ask: Asking) -> None:
         assert ask(server.url, read_timeout_seconds=0.1).call("Query", {}) == {"n": 1}
     with scripted(stall(0.5)) as server, pytest.raises(DeadlineExceeded):
         ask(server.url).call("Query", {}, deadline_seconds=0.15)
-    with scripted(refuse(THROTTLED)) as server, pytest.raises((DeadlineExceeded, ThroughputExceeded)):
+    with (
+        scripted(refuse(THROTTLED)) as server,
+        pytest.raises((DeadlineExceeded, ThroughputExceeded)),
+    ):
         ask(server.url, max_attempts=50).call("Query", {}, deadline_seconds=0.3)
 
 
@@ -183,7 +209,12 @@ def test_a_wrong_clock_is_corrected(ask: Asking) -> None:
         client = ask(server.url, clock=VirtualClock(1_700_000_000.0))
         assert client.call("Query", {}) == {"n": 1}
         assert client.call("Query", {}) == {"n": 1}
-    dates = [line for head, _ in server.requests for line in head.split("\r\n") if line.startswith("X-Amz-Date")]
+    dates = [
+        line
+        for head, _ in server.requests
+        for line in head.split("\r\n")
+        if line.startswith("X-Amz-Date")
+    ]
     assert [date[12:20] for date in dates] == ["20231114", "20261116", "20261116"]
 
 

@@ -35,9 +35,24 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     """A certificate for localhost that nobody but its holder trusts."""
     folder = tmp_path_factory.mktemp("tls")
     key, made = str(folder / "key.pem"), str(folder / "cert.pem")
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", made, "-days", "2"]
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-keyout",
+        key,
+        "-out",
+        made,
+        "-days",
+        "2",
+    ]
     subprocess.run(
-        [*command, "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"], check=True, capture_output=True
+        [*command, "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"],
+        check=True,
+        capture_output=True,
     )
     return made, key
 
@@ -63,7 +78,9 @@ def secure(certificate: tuple[str, str]) -> Iterator[str]:
             process.kill()
 
 
-def test_tls_is_checked(ask: Asking, certificate: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tls_is_checked(
+    ask: Asking, certificate: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     with secure(certificate) as url:
         assert url.startswith("https://localhost:")
         assert ask(url, ca_bundle=certificate[0]).call("ListTables", {}) == {"TableNames": []}
@@ -107,7 +124,9 @@ class Proxy:
             head = data.partition(b"\r\n\r\n")[0].decode()
             self.asked.append(head)
             if self._refuse:
-                here.sendall(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+                here.sendall(
+                    b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"
+                )
                 return
             method, url, _ = head.split("\r\n")[0].split(" ")
             place = url if method == "CONNECT" else url.removeprefix("http://").partition("/")[0]
@@ -167,7 +186,9 @@ def test_a_proxy_that_refuses_is_told(ask: Asking, certificate: tuple[str, str])
         ask("https://localhost:1", proxy="socks5://localhost:1")
 
 
-def test_the_environments_proxy_is_used_unless_it_says_no(monkeypatch: pytest.MonkeyPatch, proxy: Proxy) -> None:
+def test_the_environments_proxy_is_used_unless_it_says_no(
+    monkeypatch: pytest.MonkeyPatch, proxy: Proxy
+) -> None:
     monkeypatch.setenv("http_proxy", proxy.url)
     with scripted(ok({"n": 1})) as server:
         client = open_client("http", server.url, None, dict(KEYS))
@@ -188,7 +209,9 @@ def credential(head: str) -> str:
     return head.partition("Credential=")[2].partition("/")[0]
 
 
-def test_credentials_are_found_where_boto3_finds_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_credentials_are_found_where_boto3_finds_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (tmp_path / "credentials").write_text(
         "[default]\naws_access_key_id = FILE\naws_secret_access_key = s\n"
         "[other]\naws_access_key_id = OTHER\naws_secret_access_key = s\naws_session_token = token\n"
@@ -280,7 +303,9 @@ def test_credentials_that_expire_are_refreshed(tmp_path: Path) -> None:
         client.close()
 
         async def main() -> None:
-            other = open_async_client("http", server.url, None, {"region": "eu-west-1", "proxy": None})
+            other = open_async_client(
+                "http", server.url, None, {"region": "eu-west-1", "proxy": None}
+            )
             await other.call("ListTables", {})
             await other.close()
 
@@ -296,7 +321,9 @@ def test_no_more_connections_than_allowed() -> None:
     with scripted(ok({"n": 1})) as server:
 
         async def main() -> None:
-            client = open_async_client("http", server.url, None, KEYS | {"max_connections": 3, "proxy": None})
+            client = open_async_client(
+                "http", server.url, None, KEYS | {"max_connections": 3, "proxy": None}
+            )
             answers = await asyncio.gather(*(client.call("Query", {}) for _ in range(40)))
             assert answers == [{"n": 1}] * 40
             await client.close()
@@ -339,7 +366,9 @@ def test_a_cancelled_call_leaves_no_answer_to_others() -> None:
     with scripted(late, ok({"for": "the next"})) as server:
 
         async def main() -> None:
-            client = open_async_client("http", server.url, None, KEYS | {"max_connections": 1, "proxy": None})
+            client = open_async_client(
+                "http", server.url, None, KEYS | {"max_connections": 1, "proxy": None}
+            )
             first = asyncio.create_task(client.call("Query", {}))
             await asyncio.sleep(0.03)
             first.cancel()
@@ -353,7 +382,13 @@ def test_a_cancelled_call_leaves_no_answer_to_others() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"max_attempts": 0}, {"read_timeout_seconds": 0}, {"max_connections": -1}, {"durability": "disk"}]
+    "options",
+    [
+        {"max_attempts": 0},
+        {"read_timeout_seconds": 0},
+        {"max_connections": -1},
+        {"durability": "disk"},
+    ],
 )
 def test_options_that_make_no_sense(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):

@@ -44,11 +44,17 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Credential]]:
 
 
 @pytest.fixture
-def start(known: dict[str, Credential], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Starting]:
+def start(
+    known: dict[str, Credential], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[Starting]:
     with ExitStack() as stack:
 
         def begin(way: str, **how: Any) -> Issuer:
-            answer = {"container": issuers.container, "instance": issuers.instance, "sso": issuers.sso}
+            answer = {
+                "container": issuers.container,
+                "instance": issuers.instance,
+                "sso": issuers.sso,
+            }
             kind = way.partition("-")[0]
             issuer = stack.enter_context(Issuer(answer.get(kind, issuers.sts), known, **how))
             WAYS[way](issuer, monkeypatch, tmp_path)
@@ -110,7 +116,9 @@ def web_identity(issuer: Issuer, monkeypatch: pytest.MonkeyPatch, folder: Path) 
 
 
 def source_profile(issuer: Issuer, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    (folder / "credentials").write_text("[me]\naws_access_key_id = AKIASOURCE\naws_secret_access_key = s\n")
+    (folder / "credentials").write_text(
+        "[me]\naws_access_key_id = AKIASOURCE\naws_secret_access_key = s\n"
+    )
     (folder / "config").write_text(f"[profile reader]\nrole_arn = {ROLE}\nsource_profile = me\n")
     monkeypatch.setenv("AWS_PROFILE", "reader")
     monkeypatch.setenv("AWS_ENDPOINT_URL_STS", issuer.url)
@@ -119,8 +127,14 @@ def source_profile(issuer: Issuer, monkeypatch: pytest.MonkeyPatch, folder: Path
 def _sso(issuer: Issuer, monkeypatch: pytest.MonkeyPatch, folder: Path, name: str) -> None:
     for provider in ("botocore.credentials.SSOProvider", "botocore.tokens.SSOTokenProvider"):
         monkeypatch.setattr(f"{provider}._SSO_TOKEN_CACHE_DIR", str(folder))
-    token = {"accessToken": issuer.secret, "startUrl": "https://corp.awsapps.com/start", "region": "eu-west-1"}
-    token["expiresAt"] = (datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=8)).isoformat()
+    token = {
+        "accessToken": issuer.secret,
+        "startUrl": "https://corp.awsapps.com/start",
+        "region": "eu-west-1",
+    }
+    token["expiresAt"] = (
+        datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=8)
+    ).isoformat()
     (folder / f"{hashlib.sha1(name.encode()).hexdigest()}.json").write_text(json.dumps(token))
     monkeypatch.setenv("AWS_PROFILE", "reader")
     monkeypatch.setenv("AWS_ENDPOINT_URL_SSO", issuer.url)
@@ -212,7 +226,9 @@ def test_the_session_token_is_verified(start: Starting, known: dict[str, Credent
     with Program("sync") as program:
         program.call()
         (held,) = known.values()
-        known[held.access_key_id] = Credential("x", held.access_key_id, held.account, held.secret_access_key, "other")
+        known[held.access_key_id] = Credential(
+            "x", held.access_key_id, held.account, held.secret_access_key, "other"
+        )
         with pytest.raises(UnrecognizedClient, match="security token"):
             program.call()
     assert len(issuer.issued) == 1
@@ -220,7 +236,9 @@ def test_the_session_token_is_verified(start: Starting, known: dict[str, Credent
 
 @both
 @each_way
-def test_new_credentials_come_before_the_old_ones_expire(way: str, form: str, start: Starting) -> None:
+def test_new_credentials_come_before_the_old_ones_expire(
+    way: str, form: str, start: Starting
+) -> None:
     issuer = start(way)
     with Program(form) as program:
         program.call(8)
@@ -235,7 +253,9 @@ def test_new_credentials_come_before_the_old_ones_expire(way: str, form: str, st
 
 
 @both
-def test_a_token_in_a_file_is_read_at_each_refresh(form: str, start: Starting, tmp_path: Path) -> None:
+def test_a_token_in_a_file_is_read_at_each_refresh(
+    form: str, start: Starting, tmp_path: Path
+) -> None:
     for way in ("container-file", "web-identity"):
         issuer = start(way)
         with Program(form) as program:
@@ -250,7 +270,9 @@ def test_a_token_in_a_file_is_read_at_each_refresh(form: str, start: Starting, t
 
 @both
 @pytest.mark.parametrize("way", ["container-full", "source-profile"])
-def test_short_sessions_are_not_asked_for_at_each_call(way: str, form: str, start: Starting) -> None:
+def test_short_sessions_are_not_asked_for_at_each_call(
+    way: str, form: str, start: Starting
+) -> None:
     """A session of 14 minutes is due for a refresh from its beginning."""
     issuer = start(way, lifetime_seconds=14 * 60)
     with Program(form) as program:
@@ -361,7 +383,9 @@ def test_a_refresh_that_fails_in_good_time_is_nobodys_trouble(form: str, start: 
         issuer.refuses = True
         for _ in range(5):
             program.call()
-    assert sum(asked.method == "POST" for asked in issuer.asked) == 2, "the one who refused is left alone for a while"
+    assert sum(asked.method == "POST" for asked in issuer.asked) == 2, (
+        "the one who refused is left alone for a while"
+    )
 
 
 @both
@@ -369,7 +393,9 @@ def test_a_refresh_that_fails_in_good_time_is_nobodys_trouble(form: str, start: 
 def test_an_sso_session_that_is_over(way: str, form: str, start: Starting, tmp_path: Path) -> None:
     start(way)
     (cache,) = tmp_path.glob("*.json")
-    cache.write_text(json.dumps(json.loads(cache.read_text()) | {"expiresAt": "2020-01-01T00:00:00Z"}))
+    cache.write_text(
+        json.dumps(json.loads(cache.read_text()) | {"expiresAt": "2020-01-01T00:00:00Z"})
+    )
     with Program(form) as program, pytest.raises(CredentialsMissing) as caught:
         program.call()
     assert "aws sso login" in str(caught.value.hint)
@@ -396,9 +422,13 @@ def test_none_are_found(form: str, known: dict[str, Credential]) -> None:
 
 
 @pytest.mark.parametrize("way", ["web-identity", "source-profile", "sso"])
-def test_a_role_that_is_configured_is_taken_at_an_endpoint_of_ones_own(way: str, start: Starting) -> None:
+def test_a_role_that_is_configured_is_taken_at_an_endpoint_of_ones_own(
+    way: str, start: Starting
+) -> None:
     issuer = start(way)
-    client = open_client("http", os.environ["AWS_ENDPOINT_URL_DYNAMODB"], None, {"region": "eu-west-1"})
+    client = open_client(
+        "http", os.environ["AWS_ENDPOINT_URL_DYNAMODB"], None, {"region": "eu-west-1"}
+    )
     client.call("ListTables", {})
     client.close()
     assert len(issuer.issued) == 1

@@ -53,7 +53,10 @@ def comparable(operation: str, answer: Answer) -> Answer:
     """What must be equal: the outcome, and the data in it, whatever order sets and scans come in."""
     kind, body = answer
     if kind == "TransactionCanceledException":
-        return kind, [_plain({k: v for k, v in r.items() if k != "Message"}) for r in body["CancellationReasons"]]
+        return kind, [
+            _plain({k: v for k, v in r.items() if k != "Message"})
+            for r in body["CancellationReasons"]
+        ]
     if kind != "ok":
         return kind, None
     data = {name: _plain(value) for name, value in body.items() if name != "ConsumedCapacity"}

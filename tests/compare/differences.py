@@ -22,12 +22,19 @@ def known(operation: str, request: dict[str, Any], ours: Answer, theirs: Answer)
             return "AWS refuses a transaction with an item twice before it evaluates conditions; Local evaluates first"
         if theirs[0] == "ValidationException" and ours[0] == "TransactionCanceledException":
             faults = [str(reason.get("Message")) for reason in ours[1]["CancellationReasons"]]
-            if any(known_fault in fault for fault in (*faults, _message(theirs)) for known_fault in _RUN_TIME_FAULTS):
+            if any(
+                known_fault in fault
+                for fault in (*faults, _message(theirs))
+                for known_fault in _RUN_TIME_FAULTS
+            ):
                 # API reference, TransactWriteItems, "Cancellation reason codes ... ValidationError".
                 return "AWS cancels the transaction for an update that fails on the item; Local refuses the request"
     if "secondary index key to unsupported type" in _message(ours) and theirs[0] == "ok":
         return "AWS refuses an index key of a wrong type also where a function or path gives it; Local stores it"
-    if "Type mismatch for Index Key" in _message(ours) and theirs[0] == "ConditionalCheckFailedException":
+    if (
+        "Type mismatch for Index Key" in _message(ours)
+        and theirs[0] == "ConditionalCheckFailedException"
+    ):
         # dynalite's tests, which run on AWS: the types of an update's literals are checked before the condition.
         return "AWS checks what an update would write to an index key before the condition; Local after"
     if (
@@ -39,7 +46,11 @@ def known(operation: str, request: dict[str, Any], ours: Answer, theirs: Answer)
         # Scylla's tests, which run on AWS, test_returnvalues.py: the part at the path is returned. They say so of SET;
         # REMOVE is taken to be the same.
         return "Local returns the whole attribute where a part of it was removed"
-    if operation == "Scan" and {"IndexName", "FilterExpression"} <= request.keys() and ours[0] == theirs[0] == "ok":
+    if (
+        operation == "Scan"
+        and {"IndexName", "FilterExpression"} <= request.keys()
+        and ours[0] == theirs[0] == "ok"
+    ):
         # The public paritysuite captures: a filter on what the index does not hold is accepted and matches nothing.
         return "Local filters the scan of an index by attributes that the index does not hold"
     if (
@@ -78,4 +89,6 @@ def _reordered(request: dict[str, Any], ours: Answer, theirs: Answer) -> bool:
 
 
 def _message(answer: Answer) -> str:
-    return str(answer[1].get("message") or answer[1].get("Message") or "") if answer[0] != "ok" else ""
+    return (
+        str(answer[1].get("message") or answer[1].get("Message") or "") if answer[0] != "ok" else ""
+    )

@@ -10,7 +10,10 @@ TABLE = "compare"
 
 CREATE: dict[str, Any] = {
     "TableName": TABLE,
-    "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+    "KeySchema": [
+        {"AttributeName": "pk", "KeyType": "HASH"},
+        {"AttributeName": "sk", "KeyType": "RANGE"},
+    ],
     "AttributeDefinitions": [
         {"AttributeName": "pk", "AttributeType": "S"},
         {"AttributeName": "sk", "AttributeType": "N"},
@@ -21,14 +24,20 @@ CREATE: dict[str, Any] = {
     "LocalSecondaryIndexes": [
         {
             "IndexName": "local",
-            "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "l", "KeyType": "RANGE"}],
+            "KeySchema": [
+                {"AttributeName": "pk", "KeyType": "HASH"},
+                {"AttributeName": "l", "KeyType": "RANGE"},
+            ],
             "Projection": {"ProjectionType": "KEYS_ONLY"},
         }
     ],
     "GlobalSecondaryIndexes": [
         {
             "IndexName": "global",
-            "KeySchema": [{"AttributeName": "g", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+            "KeySchema": [
+                {"AttributeName": "g", "KeyType": "HASH"},
+                {"AttributeName": "sk", "KeyType": "RANGE"},
+            ],
             "Projection": {"ProjectionType": "ALL"},
         },
         {
@@ -41,7 +50,18 @@ CREATE: dict[str, Any] = {
 
 texts = st.sampled_from(["", "a", "b", "ab", "abc", "é", "\U0001d11e", "z" * 20])
 numbers = st.sampled_from(
-    ["0", "1", "-1", "2", "10", "1.5", "-0.25", "100", "12345678901234567890", "100000000000000000000"]
+    [
+        "0",
+        "1",
+        "-1",
+        "2",
+        "10",
+        "1.5",
+        "-0.25",
+        "100",
+        "12345678901234567890",
+        "100000000000000000000",
+    ]
 )
 binaries = st.sampled_from(["", "AA==", "AAE=", "/w=="])
 scalars = st.one_of(
@@ -53,7 +73,9 @@ scalars = st.one_of(
 )
 sets = st.one_of(
     st.lists(texts, min_size=1, max_size=3, unique=True).map(lambda v: {"SS": v}),
-    st.lists(st.sampled_from(["1", "2", "-3", "10.5"]), min_size=1, max_size=3, unique=True).map(lambda v: {"NS": v}),
+    st.lists(st.sampled_from(["1", "2", "-3", "10.5"]), min_size=1, max_size=3, unique=True).map(
+        lambda v: {"NS": v}
+    ),
     st.lists(binaries, min_size=1, max_size=2, unique=True).map(lambda v: {"BS": v}),
 )
 map_keys = st.sampled_from(["x", "y", "z"])
@@ -97,8 +119,14 @@ conditions = st.recursive(
             st.sampled_from(["=", "<>", "<", "<=", ">", ">="]),
             st.sampled_from([":v", ":w"]),
         ),
-        st.builds(lambda f, p: f"{f}({p})", st.sampled_from(["attribute_exists", "attribute_not_exists"]), paths),
-        st.builds(lambda f, p: f"{f}({p}, :v)", st.sampled_from(["begins_with", "contains"]), paths),
+        st.builds(
+            lambda f, p: f"{f}({p})",
+            st.sampled_from(["attribute_exists", "attribute_not_exists"]),
+            paths,
+        ),
+        st.builds(
+            lambda f, p: f"{f}({p}, :v)", st.sampled_from(["begins_with", "contains"]), paths
+        ),
         st.builds(lambda p, op: f"size({p}) {op} :n", paths, st.sampled_from(["=", "<", ">"])),
         st.builds(lambda p: f"{p} BETWEEN :v AND :w", paths),
         st.builds(lambda p: f"{p} IN (:v, :w)", paths),
@@ -180,7 +208,9 @@ def updates(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     if condition:
         request["ConditionExpression"] = condition
     request |= draw(used_values(update, condition))
-    request["ReturnValues"] = draw(st.sampled_from(["NONE", "ALL_OLD", "ALL_NEW", "UPDATED_OLD", "UPDATED_NEW"]))
+    request["ReturnValues"] = draw(
+        st.sampled_from(["NONE", "ALL_OLD", "ALL_NEW", "UPDATED_OLD", "UPDATED_NEW"])
+    )
     return "UpdateItem", request
 
 
@@ -188,12 +218,22 @@ def updates(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
 def gets(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     request: dict[str, Any] = {"TableName": TABLE, "Key": draw(keys)}
     if draw(st.booleans()):
-        request["ProjectionExpression"] = ", ".join(draw(st.lists(paths, min_size=1, max_size=3, unique=True)))
+        request["ProjectionExpression"] = ", ".join(
+            draw(st.lists(paths, min_size=1, max_size=3, unique=True))
+        )
     return "GetItem", request
 
 
 sort_tests = st.sampled_from(
-    ["", " AND sk = :k", " AND sk < :k", " AND sk <= :k", " AND sk > :k", " AND sk >= :k", " AND sk BETWEEN :k AND :m"]
+    [
+        "",
+        " AND sk = :k",
+        " AND sk < :k",
+        " AND sk <= :k",
+        " AND sk > :k",
+        " AND sk >= :k",
+        " AND sk BETWEEN :k AND :m",
+    ]
 )
 
 
@@ -201,7 +241,9 @@ sort_tests = st.sampled_from(
 def queries(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     index = draw(st.sampled_from([None, "global", "local", "include"]))
     request: dict[str, Any] = {"TableName": TABLE, "ScanIndexForward": draw(st.booleans())}
-    given: dict[str, Any] = {":p": draw(partition_keys if index in (None, "local") else index_texts)}
+    given: dict[str, Any] = {
+        ":p": draw(partition_keys if index in (None, "local") else index_texts)
+    }
     text = "pk = :p" if index in (None, "local") else "g = :p"
     if index in (None, "global"):
         test = draw(sort_tests)
@@ -219,7 +261,9 @@ def queries(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     if draw(st.booleans()):
         request["Limit"] = draw(st.integers(1, 3))
     if draw(st.integers(0, 3)) == 0:
-        filter_text = draw(st.sampled_from(["a = :v", "attribute_exists(a)", "size(a) > :n", "a <> :v"]))
+        filter_text = draw(
+            st.sampled_from(["a = :v", "attribute_exists(a)", "size(a) > :n", "a <> :v"])
+        )
         request["FilterExpression"] = filter_text
         given |= draw(used_values(filter_text)).get("ExpressionAttributeValues", {})
     if draw(st.integers(0, 3)) == 0:
@@ -270,7 +314,16 @@ def batches(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
 
 
 requests = st.one_of(
-    puts(), puts(), updates(), updates(), deletes(), gets(), queries(), scans(), transactions(), batches()
+    puts(),
+    puts(),
+    updates(),
+    updates(),
+    deletes(),
+    gets(),
+    queries(),
+    scans(),
+    transactions(),
+    batches(),
 )
 Program = list[tuple[str, dict[str, Any]]]
 programs: st.SearchStrategy[Program] = st.lists(requests, min_size=1, max_size=25)

@@ -24,7 +24,9 @@ NUMBERS = st.sampled_from(["0", "1", "-2.5", "12345678901234567890"])
 VALUES = st.one_of(
     NUMBERS.map(lambda number: {"N": number}),
     st.text("xyzé", max_size=4).map(lambda text: {"S": text}),
-    st.sets(st.sampled_from(["p", "q", "r"]), min_size=1).map(lambda members: {"SS": sorted(members, reverse=True)}),
+    st.sets(st.sampled_from(["p", "q", "r"]), min_size=1).map(
+        lambda members: {"SS": sorted(members, reverse=True)}
+    ),
     st.lists(st.just({"BOOL": True}), max_size=2).map(lambda members: {"L": members}),
     st.just({"M": {"k": {"NULL": True}}}),
 )
@@ -55,7 +57,10 @@ def request_of(table: str, step: tuple[str, str, Any]) -> tuple[str, dict[str, A
         case "put":
             return "PutItem", {"TableName": table, "Item": item}
         case "update":
-            update = {"UpdateExpression": "SET v = :v", "ExpressionAttributeValues": {":v": content}}
+            update = {
+                "UpdateExpression": "SET v = :v",
+                "ExpressionAttributeValues": {":v": content},
+            }
             return "UpdateItem", {"TableName": table, "Key": keys, **update}
         case "delete":
             return "DeleteItem", {"TableName": table, "Key": keys}
@@ -64,7 +69,9 @@ def request_of(table: str, step: tuple[str, str, Any]) -> tuple[str, dict[str, A
     return "TransactWriteItems", {"TransactItems": [{"Put": {"TableName": table, "Item": item}}]}
 
 
-def records_of(transport: Transport, table: str, view: str, steps: list[Any]) -> list[dict[str, Any]]:
+def records_of(
+    transport: Transport, table: str, view: str, steps: list[Any]
+) -> list[dict[str, Any]]:
     request = {
         "TableName": table,
         "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
@@ -76,10 +83,14 @@ def records_of(transport: Transport, table: str, view: str, steps: list[Any]) ->
     try:
         for step in steps:
             transport.call(*request_of(table, step))
-        [shard] = transport.call("DescribeStream", {"StreamArn": arn})["StreamDescription"]["Shards"]
+        [shard] = transport.call("DescribeStream", {"StreamArn": arn})["StreamDescription"][
+            "Shards"
+        ]
         ask = {"StreamArn": arn, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
         iterator = transport.call("GetShardIterator", ask)["ShardIterator"]
-        found: list[dict[str, Any]] = transport.call("GetRecords", {"ShardIterator": iterator})["Records"]
+        found: list[dict[str, Any]] = transport.call("GetRecords", {"ShardIterator": iterator})[
+            "Records"
+        ]
     finally:
         transport.call("DeleteTable", {"TableName": table})
     return [told(record) for record in found]

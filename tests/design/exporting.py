@@ -30,7 +30,11 @@ def match(match_id: int) -> Query[Match]:
 
 @read(rps=5, returns=20)
 def matches(tournament: str, region: str) -> Query[Match]:
-    return find(Match).where(Match.tournament == tournament, Match.region == region).newest_first(Match.played_at)
+    return (
+        find(Match)
+        .where(Match.tournament == tournament, Match.region == region)
+        .newest_first(Match.played_at)
+    )
 
 
 @write(rps=5)

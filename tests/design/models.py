@@ -85,12 +85,16 @@ def customer_by_email(email: str) -> Query[Customer]:
 
 @read(rps=100, returns=10)
 def purchases_of(user_id: str) -> Query[Purchase]:
-    return find(Purchase).where(Purchase.user_id == user_id).newest_first(Purchase.placed_at).limit(10)
+    return (
+        find(Purchase).where(Purchase.user_id == user_id).newest_first(Purchase.placed_at).limit(10)
+    )
 
 
 @read(rps=10, returns=5)
 def purchases_between(user_id: str, start: datetime, end: datetime) -> Query[Purchase]:
-    return find(Purchase).where(Purchase.user_id == user_id, Purchase.placed_at >= start, Purchase.placed_at < end)
+    return find(Purchase).where(
+        Purchase.user_id == user_id, Purchase.placed_at >= start, Purchase.placed_at < end
+    )
 
 
 @read(rps=50)
@@ -100,7 +104,11 @@ def purchase_by_id(order_id: str) -> Query[Purchase]:
 
 @read(rps=5, returns=100)
 def purchases_in_state(state: State, since: datetime) -> Query[Purchase]:
-    return find(Purchase).where(Purchase.state == state, Purchase.placed_at > since).oldest_first(Purchase.placed_at)
+    return (
+        find(Purchase)
+        .where(Purchase.state == state, Purchase.placed_at > since)
+        .oldest_first(Purchase.placed_at)
+    )
 
 
 @read(rps=60, returns=4)
@@ -120,7 +128,11 @@ def product_page(sku: str) -> Bundle2[Product, Review]:
 
 @read(rps=30, returns=30)
 def cheap_products(category: str, below: Decimal) -> Query[Product]:
-    return find(Product).where(Product.category == category, Product.price < below).order_by(Product.price)
+    return (
+        find(Product)
+        .where(Product.category == category, Product.price < below)
+        .order_by(Product.price)
+    )
 
 
 @read(rps=2, returns=3)
@@ -171,11 +183,16 @@ def shop(layout: Layout = "single-table", **options: Any) -> Design:
 
 def shop_objects(chance: random.Random) -> list[Any]:
     users, skus = [f"u#{at}" for at in range(6)], [f"sku {at}" for at in range(5)]
-    found: list[Any] = [Customer(user_id=user, email=f"{user}@x.org", name=user.upper()) for user in users]
+    found: list[Any] = [
+        Customer(user_id=user, email=f"{user}@x.org", name=user.upper()) for user in users
+    ]
     for sku in skus:
         price = Decimal(chance.randrange(1, 3000)) / 100
         found.append(Product(sku=sku, category=chance.choice(["tea", "tea#pots"]), price=price))
-        found += [Review(sku=sku, user_id=user, stars=chance.randrange(1, 6)) for user in chance.sample(users, 3)]
+        found += [
+            Review(sku=sku, user_id=user, stars=chance.randrange(1, 6))
+            for user in chance.sample(users, 3)
+        ]
     for at in range(40):
         placed = START + timedelta(hours=chance.randrange(200))
         order = Purchase(
@@ -201,14 +218,27 @@ SHOP_CALLS: list[tuple[str, dict[str, Any]]] = [
     ("purchases_between", {"user_id": "u#1", "start": START, "end": START + timedelta(hours=100)}),
     (
         "purchases_between",
-        {"user_id": "u#3", "start": START + timedelta(hours=50), "end": START + timedelta(hours=150)},
+        {
+            "user_id": "u#3",
+            "start": START + timedelta(hours=50),
+            "end": START + timedelta(hours=150),
+        },
     ),
     ("purchase_by_id", {"order_id": "o7"}),
-    *(("purchases_in_state", {"state": state, "since": START + timedelta(hours=20)}) for state in State),
+    *(
+        ("purchases_in_state", {"state": state, "since": START + timedelta(hours=20)})
+        for state in State
+    ),
     *(("order_page", {"order_id": f"o{at}"}) for at in range(5)),
-    *(("sales_of", {"sku": f"sku {at}", "start": START, "end": START + timedelta(hours=99)}) for at in range(3)),
+    *(
+        ("sales_of", {"sku": f"sku {at}", "start": START, "end": START + timedelta(hours=99)})
+        for at in range(3)
+    ),
     *(("product_page", {"sku": f"sku {at}"}) for at in range(5)),
-    *(("cheap_products", {"category": name, "below": Decimal("15.5")}) for name in ("tea", "tea#pots")),
+    *(
+        ("cheap_products", {"category": name, "below": Decimal("15.5")})
+        for name in ("tea", "tea#pots")
+    ),
     *(("good_reviews", {"sku": f"sku {at}"}) for at in range(5)),
     ("count_open", {}),
 ]
@@ -262,7 +292,11 @@ def home(handle: str) -> Bundle2[Member, Post]:
 
 @read(rps=30, returns=10)
 def popular(hashtag: str, over: int) -> Query[Post]:
-    return find(Post).where(Post.hashtag == hashtag, Post.likes > over).order_by(Post.likes, descending=True)
+    return (
+        find(Post)
+        .where(Post.hashtag == hashtag, Post.likes > over)
+        .order_by(Post.likes, descending=True)
+    )
 
 
 @read(rps=100, returns=15, consistent=True)
@@ -287,7 +321,9 @@ def followers(followed: str) -> Query[Follow]:
 
 @read(rps=20, returns=50)
 def following(follower: str, prefix: str) -> Query[Follow]:
-    return find(Follow).where(Follow.follower == follower, attr(Follow.followed).begins_with(prefix))
+    return find(Follow).where(
+        Follow.follower == follower, attr(Follow.followed).begins_with(prefix)
+    )
 
 
 @read(rps=50)
@@ -317,7 +353,14 @@ def social(layout: Layout = "single-table", **options: Any) -> Design:
     volumes: dict[type[Entity], Any] = {
         Member: 100_000, Post: per(Member, 30), Comment: per(Post, 4), Follow: per(Member, 50),
     }  # fmt: skip
-    return Design("social", [Member, Post, Comment, Follow], patterns, volumes=volumes, layout=layout, **options)
+    return Design(
+        "social",
+        [Member, Post, Comment, Follow],
+        patterns,
+        volumes=volumes,
+        layout=layout,
+        **options,
+    )
 
 
 def social_objects(chance: random.Random) -> list[Any]:
@@ -355,7 +398,11 @@ SOCIAL_CALLS: list[tuple[str, dict[str, Any]]] = [
     *(("timeline", {"handle": each, "count": 3}) for each in ("ann", "bo", "bob", "c d")),
     *(("home", {"handle": each}) for each in ("ann", "bo", "bob", "éva")),
     *(("popular", {"hashtag": tag, "over": over}) for tag in ("aws", "db") for over in (0, 9, 10)),
-    *(("comments_of", {"post_id": UUID(int=at), "after": after}) for at in (1, 2) for after in (-7, 0, 50)),
+    *(
+        ("comments_of", {"post_id": UUID(int=at), "after": after})
+        for at in (1, 2)
+        for after in (-7, 0, 50)
+    ),
     *(("latest_comments", {"post_id": UUID(int=at)}) for at in range(4)),
     *(("hidden_by", {"author": each}) for each in ("ann", "bob")),
     *(("followers", {"followed": each}) for each in ("ann", "bo")),
@@ -398,7 +445,9 @@ def failures_since(start: datetime) -> Query[Probe]:
 
 @read(rps=5, returns=10)
 def slow_probes(router_id: int, over: float) -> Query[Probe]:
-    return find(Probe).where(Probe.router_id == router_id, Probe.kind == "latency", Probe.latency_ms > over)
+    return find(Probe).where(
+        Probe.router_id == router_id, Probe.kind == "latency", Probe.latency_ms > over
+    )
 
 
 @read(rps=5, returns=1000)
@@ -417,14 +466,24 @@ def probe() -> object:
 
 
 def routers(layout: Layout = "single-table", **options: Any) -> Design:
-    patterns: list[Any] = [probes_between, last_probe, failures_since, slow_probes, routers_of, router, probe]
+    patterns: list[Any] = [
+        probes_between,
+        last_probe,
+        failures_since,
+        slow_probes,
+        routers_of,
+        router,
+        probe,
+    ]
     volumes: dict[type[Entity], Any] = {Router: 1_000_000, Probe: per(Router, 240)}
     return Design("routers", [Router, Probe], patterns, volumes=volumes, layout=layout, **options)
 
 
 def router_objects(chance: random.Random) -> list[Any]:
     found: list[Any] = [
-        Router(router_id=each, isp=chance.choice(["a", "b"]), region=chance.choice(["US-WEST", "EU"]))
+        Router(
+            router_id=each, isp=chance.choice(["a", "b"]), region=chance.choice(["US-WEST", "EU"])
+        )
         for each in (-3, 0, 7, 10, 1234567)
     ]
     for each in (-3, 0, 7, 10, 1234567):
@@ -443,7 +502,10 @@ def router_objects(chance: random.Random) -> list[Any]:
 
 ROUTER_CALLS: list[tuple[str, dict[str, Any]]] = [
     *(
-        ("probes_between", {"router_id": each, "start": START, "end": START + timedelta(hours=hours)})
+        (
+            "probes_between",
+            {"router_id": each, "start": START, "end": START + timedelta(hours=hours)},
+        )
         for each in (-3, 7, 10)
         for hours in (50, 51, 52, 53)
     ),

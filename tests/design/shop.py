@@ -12,7 +12,17 @@ from uuid import UUID
 from stator.design.design import Design, per
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import created, ident, ttl, unique, updated, version
-from stator.design.patterns.pattern import Bundle2, Count, Query, creates, find, read, together, updates, write
+from stator.design.patterns.pattern import (
+    Bundle2,
+    Count,
+    Query,
+    creates,
+    find,
+    read,
+    together,
+    updates,
+    write,
+)
 
 
 class Status(Enum):
@@ -59,7 +69,12 @@ def user_by_id(user_id: str) -> Query[User]:
 
 @read(rps=120, returns=25)
 def orders_of_user(user_id: str, since: datetime) -> Query[Order]:
-    return find(Order).where(Order.user_id == user_id, Order.placed_at >= since).newest_first(Order.placed_at).limit(25)
+    return (
+        find(Order)
+        .where(Order.user_id == user_id, Order.placed_at >= since)
+        .newest_first(Order.placed_at)
+        .limit(25)
+    )
 
 
 @read(rps=40, returns=30)

@@ -131,7 +131,9 @@ def test_straight_to_the_wire_and_back(order: Any) -> None:
 @both
 def test_what_is_absent_takes_the_model_s_default(order: Any) -> None:
     codec = info(order).codec
-    item = {name: value for name, value in codec.encode(order(**REQUIRED)).items() if name in REQUIRED}
+    item = {
+        name: value for name, value in codec.encode(order(**REQUIRED)).items() if name in REQUIRED
+    }
     first, second = codec.decode(item), codec.decode(item)
     assert first == order(**REQUIRED)
     assert first.tags == set()
@@ -188,7 +190,11 @@ def test_a_wrong_value_is_named_when_it_is_written(order: Any) -> None:
     made.total = "nine"
     with pytest.raises(ItemMismatch) as caught:
         info(order).codec.encode(made)
-    assert (caught.value.entity, caught.value.field, caught.value.value) == (order.__name__, "total", "nine")
+    assert (caught.value.entity, caught.value.field, caught.value.value) == (
+        order.__name__,
+        "total",
+        "nine",
+    )
     made = order(**REQUIRED)
     made.stops = [ADDRESS[order](street="a")]
     made.stops[0].street = 5
@@ -201,7 +207,11 @@ def test_what_pydantic_refuses_is_named() -> None:
     codec = info(POrder).codec
     with pytest.raises(ItemMismatch) as caught:
         codec.decode({**codec.encode(POrder(**REQUIRED)), "total": {"N": "-3"}})
-    assert (caught.value.entity, caught.value.field, caught.value.value) == ("PydanticOrder", "total", Decimal(-3))
+    assert (caught.value.entity, caught.value.field, caught.value.value) == (
+        "PydanticOrder",
+        "total",
+        Decimal(-3),
+    )
     assert "greater than or equal to 0" in str(caught.value)
 
 
@@ -275,7 +285,9 @@ def test_markers_and_overrides() -> None:
     with pytest.raises(DesignError, match="is not a marker"):
         adapt(User, ident="user_id", markers={"email": "unique"})
     with pytest.raises(DesignError, match=r"version\(\) on user_id and rev"):
-        _ = info(adapt(User, ident="email", markers={"user_id": version(), "rev": version()})).fields
+        _ = info(
+            adapt(User, ident="email", markers={"user_id": version(), "rev": version()})
+        ).fields
 
 
 def test_adapted_models_and_entities_in_one_design() -> None:
@@ -286,7 +298,12 @@ def test_adapted_models_and_entities_in_one_design() -> None:
     def orders_of(customer: str) -> Query[Any]:
         return find(POrder).where(POrder.customer == customer).newest_first(POrder.placed_at)
 
-    design = Design("shop", [Customer, POrder, MOrder], [orders_of], volumes={POrder: per(Customer, 3), Customer: 10})
+    design = Design(
+        "shop",
+        [Customer, POrder, MOrder],
+        [orders_of],
+        volumes={POrder: per(Customer, 3), Customer: 10},
+    )
     assert design.volume(POrder) == 30
     assert orders_of.trace().targets == (POrder,)
     assert updates(POrder.status).entity is POrder
@@ -330,8 +347,12 @@ def test_what_cannot_be_adapted_is_refused() -> None:
         _ = info(adapt(MsgspecAddress, ident=())).identity
 
 
-@pytest.mark.parametrize(("model", "library"), [(PydanticAddress, "pydantic"), (MsgspecAddress, "msgspec")])
-def test_a_missing_library_says_what_to_install(model: Any, library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("model", "library"), [(PydanticAddress, "pydantic"), (MsgspecAddress, "msgspec")]
+)
+def test_a_missing_library_says_what_to_install(
+    model: Any, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(DesignError, match=f"{library} is not installed") as caught:
         adapt(model, ident="street")

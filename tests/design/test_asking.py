@@ -14,7 +14,17 @@ from stator.design.entities.conditions import attr
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident
 from stator.design.export.iam import policy
-from stator.design.patterns.pattern import BundleMany, Count, Query, creates, find, read, together, updates, write
+from stator.design.patterns.pattern import (
+    BundleMany,
+    Count,
+    Query,
+    creates,
+    find,
+    read,
+    together,
+    updates,
+    write,
+)
 from stator.design.plan.plan import Plan
 from stator.errors import DesignError
 
@@ -56,7 +66,9 @@ def test_a_type_that_is_nowhere_is_named_with_what_to_do() -> None:
         return colour
 
     pattern = read()(nowhere)
-    with pytest.raises(DesignError, match="nowhere has an argument whose type cannot be found: name 'Paint'") as raised:
+    with pytest.raises(
+        DesignError, match="nowhere has an argument whose type cannot be found: name 'Paint'"
+    ) as raised:
         pattern.trace()
     assert "top level" in str(raised.value.hint)
 
@@ -100,7 +112,9 @@ def test_two_times_must_be_told_apart(which: str) -> None:
         query = find(Trip).where(Trip.site == site)
         return query.newest_first() if which == "newest" else query.oldest_first()
 
-    with pytest.raises(DesignError, match=f"wants the {which} first, but Trip has no one time") as raised:
+    with pytest.raises(
+        DesignError, match=f"wants the {which} first, but Trip has no one time"
+    ) as raised:
         Design("sites", [Trip], [trips]).plan()
     assert f".{which}_first(Trip." in str(raised.value.hint)
 
@@ -145,7 +159,9 @@ def test_more_than_four_entities_are_read_together() -> None:
     plan = design.plan()
     [step] = plan.pattern("whole").steps
     assert (step.operation, len(step.entities)) == ("Query", 6)
-    objects = [part(house=house, number=at) for part in parts for at in range(2) for house in ("a", "b")]
+    objects = [
+        part(house=house, number=at) for part in parts for at in range(2) for house in ("a", "b")
+    ]
     with filled(plan, objects) as engine:
         found = answer(engine, plan, design, "whole", {"house": "a"})
     assert sorted(map(repr, found)) == sorted(repr(each) for each in objects if each.house == "a")
@@ -198,7 +214,11 @@ def these(one: str, other: str) -> Query[Ticket]:
 
 @read(rps=5, returns=500)
 def counted(owner: str) -> Count[Ticket]:
-    return find(Ticket).where(Ticket.owner == owner, attr(Ticket.state).is_in(["held", "lost"])).count()
+    return (
+        find(Ticket)
+        .where(Ticket.owner == owner, attr(Ticket.state).is_in(["held", "lost"]))
+        .count()
+    )
 
 
 @read(rps=5, returns=300)
@@ -246,7 +266,10 @@ def test_one_of_several_values_is_a_query_for_each(layout: Any) -> None:
     with filled(plan, objects) as engine:
         for name, arguments in calls:
             ask = patterns[name](**arguments).ask
-            found, wanted = answer(engine, plan, design, name, arguments), expected(replace(ask, limit=None), objects)
+            found, wanted = (
+                answer(engine, plan, design, name, arguments),
+                expected(replace(ask, limit=None), objects),
+            )
             if ask.is_count:
                 assert sum(found) == len(wanted)
                 continue
@@ -254,7 +277,8 @@ def test_one_of_several_values_is_a_query_for_each(layout: Any) -> None:
             assert step.order == (ask.order.name if ask.order is not None else None)
             if ask.order is not None:
                 found, wanted = (
-                    sorted(each, key=lambda one: one.at, reverse=True)[: ask.limit] for each in (found, wanted)
+                    sorted(each, key=lambda one: one.at, reverse=True)[: ask.limit]
+                    for each in (found, wanted)
                 )
             assert sorted(map(repr, found)) == sorted(map(repr, wanted)), name
             assert wanted
@@ -273,7 +297,9 @@ def test_queries_for_each_value_are_priced_as_such() -> None:
 
 
 def test_a_filter_is_taken_where_it_is_cheaper_than_a_key_of_its_own() -> None:
-    plan = tracker(ticket, history, nearly_all, write(rps=900)(lambda: creates(Ticket)), write(rps=1)(_held)).plan()
+    plan = tracker(
+        ticket, history, nearly_all, write(rps=900)(lambda: creates(Ticket)), write(rps=1)(_held)
+    ).plan()
     [step] = plan.pattern("nearly_all").steps
     assert not step.alternatives
     assert step.filter is not None and " IN (" in step.filter.expression
@@ -286,7 +312,9 @@ def _held() -> object:
 def test_more_values_than_anybody_asks_one_by_one_are_a_filter() -> None:
     @read(returns=5)
     def many_of(owner: str) -> Query[Ticket]:
-        return find(Ticket).where(Ticket.owner == owner, attr(Ticket.text).is_in([str(at) for at in range(40)]))
+        return find(Ticket).where(
+            Ticket.owner == owner, attr(Ticket.text).is_in([str(at) for at in range(40)])
+        )
 
     [step] = tracker(ticket, many_of).plan().pattern("many_of").steps
     assert not step.alternatives and step.filter is not None

@@ -18,7 +18,16 @@ from stator.design.cost.workload import workload_of
 from stator.design.design import Design
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident
-from stator.design.patterns.pattern import Pattern, Query, WritePattern, creates, find, read, updates, write
+from stator.design.patterns.pattern import (
+    Pattern,
+    Query,
+    WritePattern,
+    creates,
+    find,
+    read,
+    updates,
+    write,
+)
 from stator.design.plan.plan import Plan
 from stator.errors import DesignError
 
@@ -59,7 +68,9 @@ def weigh() -> object:
 
 
 def post(*patterns: Any, **options: Any) -> Design:
-    return Design("post", [Parcel], patterns, volumes={Parcel: 1_000_000}, sizes={Parcel: 500}, **options)
+    return Design(
+        "post", [Parcel], patterns, volumes={Parcel: 1_000_000}, sizes={Parcel: 500}, **options
+    )
 
 
 @cache
@@ -90,18 +101,38 @@ def designs() -> tuple[tuple[Design, Plan], ...]:
     alone=st.booleans(),
 )
 def test_the_parts_make_up_the_whole_to_the_last_digit(
-    at: int, mode: Any, utilisation: float, years: Any, pitr: bool, backups: float, consumers: int, alone: bool
+    at: int,
+    mode: Any,
+    utilisation: float,
+    years: Any,
+    pitr: bool,
+    backups: float,
+    consumers: int,
+    alone: bool,
 ) -> None:
     _, plan = designs()[at]
     options = CostOptions(
-        mode=mode, utilisation=utilisation, years=years, pitr=pitr, backups=backups, stream_consumers=consumers
+        mode=mode,
+        utilisation=utilisation,
+        years=years,
+        pitr=pitr,
+        backups=backups,
+        stream_consumers=consumers,
     )
     found = cost(replace(plan, demand=None) if alone else plan, **options)
     assert all(line.dollars >= 0 for line in found.lines)
-    for group in (found.by_kind(), found.by_pattern(), found.by_entity(), found.by_place(), found.by(cause_of)):
+    for group in (
+        found.by_kind(),
+        found.by_pattern(),
+        found.by_entity(),
+        found.by_place(),
+        found.by(cause_of),
+    ):
         assert sum(group.values()) == found.total
     data = found.to_data()
-    assert sum(line["dollars_per_month"] for line in data["lines"]) == pytest.approx(data["dollars_per_month"])
+    assert sum(line["dollars_per_month"] for line in data["lines"]) == pytest.approx(
+        data["dollars_per_month"]
+    )
 
 
 @pytest.mark.parametrize("at", range(6))
@@ -110,9 +141,9 @@ def test_the_units_of_every_pattern_are_those_of_the_plan(at: int) -> None:
     uses = workload_of(plan, design).uses
     for pattern in plan.patterns:
         counted = sum(use.units for use in uses if use.pattern == pattern.name)
-        assert float(counted) == pytest.approx(pattern.units_per_call * pattern.requests_per_second, rel=1e-3), (
-            pattern.name
-        )
+        assert float(counted) == pytest.approx(
+            pattern.units_per_call * pattern.requests_per_second, rel=1e-3
+        ), pattern.name
 
 
 @pytest.mark.parametrize("at", range(6))
@@ -125,9 +156,13 @@ def test_a_frozen_plan_has_the_whole_workload(at: int) -> None:
 @pytest.mark.parametrize("at", range(6))
 def test_a_plan_without_its_demand_has_the_same_requests_but_for_declared_writes(at: int) -> None:
     design, plan = designs()[at]
-    whole = [use for use in workload_of(plan, design).uses if not use.pattern.startswith("writes of")]
+    whole = [
+        use for use in workload_of(plan, design).uses if not use.pattern.startswith("writes of")
+    ]
     alone = workload_of(replace(plan, demand=None)).uses
-    assert float(sum(use.units for use in alone)) == pytest.approx(float(sum(use.units for use in whole)), rel=1e-3)
+    assert float(sum(use.units for use in alone)) == pytest.approx(
+        float(sum(use.units for use in whole)), rel=1e-3
+    )
 
 
 # --- by hand ------------------------------------------------------------------------------------------------
@@ -137,14 +172,22 @@ def test_reads_and_storage_of_one_table_can_be_worked_out_by_hand() -> None:
     found = post(parcel).cost()
     # 100 eventually consistent reads a second of less than 4 KB at $0.125 a million; a million items of 564 + 100 bytes at $0.25 a GB.
     assert found.by_kind()["reads"] == Decimal("16.425000000")
-    assert float(found.by_kind()["storage"]) == pytest.approx(1_000_000 * (500 + 64 + 100) / 2**30 * 0.25)
+    assert float(found.by_kind()["storage"]) == pytest.approx(
+        1_000_000 * (500 + 64 + 100) / 2**30 * 0.25
+    )
     assert float(found.total) == pytest.approx(100 * 0.5 * MONTH * 0.125e-6 + 664e6 / 2**30 * 0.25)
 
 
 def test_a_change_of_an_index_key_pays_for_taking_out_and_putting_in() -> None:
     uses = workload_of(*reversed_pair(post(parcels_in, accept, move, weigh))).uses
-    in_index = {use.pattern: float(use.units) for use in uses if use.index is not None and use.kind == "write"}
-    in_table = {use.pattern: float(use.units) for use in uses if use.index is None and use.kind == "write"}
+    in_index = {
+        use.pattern: float(use.units)
+        for use in uses
+        if use.index is not None and use.kind == "write"
+    }
+    in_table = {
+        use.pattern: float(use.units) for use in uses if use.index is None and use.kind == "write"
+    }
     assert in_table == {"accept": 8, "move": 5, "weigh": 3}
     assert in_index["accept"] == 8
     assert in_index["move"] == 10
@@ -229,7 +272,9 @@ def both(before: Design, after: Design, **options: Any) -> tuple[CostReport, Cos
 
 def test_a_difference_is_the_sum_of_its_causes() -> None:
     for mode in MODES:
-        found = compare(*both(post(parcel, accept), post(parcel, parcels_in, accept, move), mode=mode))
+        found = compare(
+            *both(post(parcel, accept), post(parcel, parcels_in, accept, move), mode=mode)
+        )
         assert sum(each.dollars for each in found.changes) == found.dollars
         assert found.dollars > 0
 
@@ -246,7 +291,10 @@ def test_a_difference_says_what_it_adds_and_because_of_what() -> None:
 
 def test_no_difference_is_said_as_such() -> None:
     found = compare(*both(post(parcel), post(parcel)))
-    assert found.sentence == f"This change costs nothing: it stays at ${found.after.total:,.2f} a month."
+    assert (
+        found.sentence
+        == f"This change costs nothing: it stays at ${found.after.total:,.2f} a month."
+    )
     assert found.changes == ()
 
 
@@ -287,7 +335,11 @@ def test_each_side_is_priced_by_its_own_workload() -> None:
 def test_a_new_pattern_is_told_from_the_index_it_needs_and_from_the_workload() -> None:
     _, origin = apart(post(parcel, accept), post(at_rate(parcel, 300), parcels_in, accept))
     assert origin.workload > 0 and origin.keys > 0 and origin.new_or_gone > 0
-    for words in ("from the workload (parcel 300 times", "from the keys and indexes", "new or gone"):
+    for words in (
+        "from the workload (parcel 300 times",
+        "from the keys and indexes",
+        "new or gone",
+    ):
         assert words in origin.sentence
 
 
@@ -318,9 +370,16 @@ def test_without_a_frozen_workload_nothing_is_told_apart() -> None:
 
 
 def test_what_is_asked_otherwise_is_said() -> None:
-    old = Design("post", [Parcel], [parcel, accept, move], volumes={Parcel: 1000}, writes={Parcel: 1})
+    old = Design(
+        "post", [Parcel], [parcel, accept, move], volumes={Parcel: 1000}, writes={Parcel: 1}
+    )
     new = Design(
-        "post", [Parcel], [parcel, accept, move], volumes={Parcel: 2000}, writes={Parcel: 3}, sizes={Parcel: 700}
+        "post",
+        [Parcel],
+        [parcel, accept, move],
+        volumes={Parcel: 2000},
+        writes={Parcel: 3},
+        sizes={Parcel: 700},
     )
     _, origin = apart(old, new)
     assert "2,000 items of Parcel instead of 1,000" in origin.sentence

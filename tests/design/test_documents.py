@@ -95,19 +95,25 @@ def test_models_of_other_libraries_have_examples_too() -> None:
         ticket_id: int
         person_id: str
 
-    design = Design("guests", [adapt(Person, ident="person_id"), adapt(Ticket, ident="ticket_id")], [])
+    design = Design(
+        "guests", [adapt(Person, ident="person_id"), adapt(Ticket, ident="ticket_id")], []
+    )
     document = document_of(design)
     assert [[each.value for each in entity.attributes][-2:] for entity in document.entities] == [
         ["2026-03-14", "nickname-1"],
         ["42", "person-1"],
     ]
-    assert [(each.parent, each.child) for each in document.diagram.relations] == [("Person", "Ticket")]
+    assert [(each.parent, each.child) for each in document.diagram.relations] == [
+        ("Person", "Ticket")
+    ]
 
 
 def test_an_example_is_in_the_sparse_indexes_of_its_entity() -> None:
     @read(rps=5, returns=10)
     def shipped(since: datetime) -> Query[shop.Order]:
-        return find(shop.Order).where(shop.Order.status == shop.Status.SHIPPED, shop.Order.placed_at > since)
+        return find(shop.Order).where(
+            shop.Order.status == shop.Status.SHIPPED, shop.Order.placed_at > since
+        )
 
     @write(rps=1)
     def ship() -> object:
@@ -161,7 +167,8 @@ def test_the_drawing_has_every_field_and_no_overlapping_boxes(design: Design) ->
         assert info(entity).name in texts
         assert all(name in texts for name in info(entity).fields)
     boxes = [
-        tuple(float(each.get(name, "")) for name in ("x", "y", "width", "height")) for each in drawing.iter("rect")
+        tuple(float(each.get(name, "")) for name in ("x", "y", "width", "height"))
+        for each in drawing.iter("rect")
     ]
     assert len(boxes) == len(design.entities)
     for at, (x, y, width, height) in enumerate(boxes):
@@ -251,9 +258,16 @@ def test_the_page_is_well_formed_and_needs_nothing_from_outside(document: Docume
 
 
 def test_declared_writes_stand_beside_the_write_patterns() -> None:
-    document = document_of(Design("few", [Everything], [], writes={Everything: 2}, sizes={Everything: 500}))
+    document = document_of(
+        Design("few", [Everything], [], writes={Everything: 2}, sizes={Everything: 500})
+    )
     [entry] = document.writes
-    assert (entry.name, entry.operation, entry.per_second, entry.units) == ("writes of Everything", "PutItem", 2, 1)
+    assert (entry.name, entry.operation, entry.per_second, entry.units) == (
+        "writes of Everything",
+        "PutItem",
+        2,
+        1,
+    )
     assert "**writes of Everything**" in markdown(document)
 
 

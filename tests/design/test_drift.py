@@ -25,7 +25,10 @@ def described(plan: Plan) -> dict[str, Any]:
     with Engine.open() as engine:
         for request in plan.create_table_requests():
             engine.call("CreateTable", request)
-        return {table.name: engine.call("DescribeTable", {"TableName": table.name})["Table"] for table in plan.tables}
+        return {
+            table.name: engine.call("DescribeTable", {"TableName": table.name})["Table"]
+            for table in plan.tables
+        }
 
 
 def test_a_table_made_from_the_plan_has_no_drift(plan: Plan, described: dict[str, Any]) -> None:
@@ -50,7 +53,9 @@ def test_a_missing_index_can_be_added(plan: Plan, described: dict[str, Any]) -> 
 def test_an_index_nobody_planned_is_extra(plan: Plan, described: dict[str, Any]) -> None:
     changed = copy.deepcopy(described)
     [table] = changed.values()
-    table["GlobalSecondaryIndexes"].append({**table["GlobalSecondaryIndexes"][0], "IndexName": "Old"})
+    table["GlobalSecondaryIndexes"].append(
+        {**table["GlobalSecondaryIndexes"][0], "IndexName": "Old"}
+    )
     assert [(each.severity, each.where) for each in drift(plan, changed)] == [("extra", "shop/Old")]
 
 

@@ -80,7 +80,9 @@ def test_and_or_and_not_are_refused_with_what_to_write() -> None:
 
 scalars = {
     "order_id": st.text(),
-    "placed_at": st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=-5, minutes=-30))])),
+    "placed_at": st.datetimes(
+        timezones=st.sampled_from([UTC, timezone(timedelta(hours=-5, minutes=-30))])
+    ),
     "status": st.sampled_from(Status),
     "total": st.decimals(allow_nan=False, allow_infinity=False),
     "tags": st.sets(st.text(), max_size=3),
@@ -101,7 +103,9 @@ def test_what_is_encoded_decodes_to_the_same(changes: dict[str, Any]) -> None:
 @given(st.lists(st.datetimes(timezones=st.just(UTC)), min_size=2))
 def test_times_sort_as_text(times: list[datetime]) -> None:
     encode = info(Order).codec.encode_field["placed_at"]
-    assert [encode(moment)["S"] for moment in sorted(times)] == sorted(encode(moment)["S"] for moment in times)
+    assert [encode(moment)["S"] for moment in sorted(times)] == sorted(
+        encode(moment)["S"] for moment in times
+    )
 
 
 class Level(IntEnum):

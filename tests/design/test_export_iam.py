@@ -49,7 +49,9 @@ def file_letter() -> object:
 
 
 def statements(name: str, *patterns: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(policy(sources()[name].plan, patterns or None).text)["Statement"]
+    found: list[dict[str, Any]] = json.loads(policy(sources()[name].plan, patterns or None).text)[
+        "Statement"
+    ]
     return found
 
 
@@ -88,7 +90,9 @@ def test_a_key_that_is_the_attribute_itself_has_no_prefix_to_keep_to() -> None:
 def test_a_transaction_is_its_writes_and_they_are_not_refused_for_want_of_a_leading_key() -> None:
     [found] = statements("shop", "place_order")
     assert found["Action"] == ["dynamodb:PutItem"]
-    assert found["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["PURCHASE#*"]}}
+    assert found["Condition"] == {
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["PURCHASE#*"]}
+    }
 
 
 def test_items_behind_an_index_of_keys_may_be_fetched() -> None:
@@ -106,14 +110,22 @@ def test_items_behind_an_index_of_keys_may_be_fetched() -> None:
 def test_every_request_of_every_pattern_is_allowed_by_its_own_statements_only(name: str) -> None:
     plan = sources()[name].plan
     for pattern in plan.patterns:
-        allowed = {(action, each["Resource"]) for each in statements(name, pattern.name) for action in each["Action"]}
+        allowed = {
+            (action, each["Resource"])
+            for each in statements(name, pattern.name)
+            for action in each["Action"]
+        }
         for step in pattern.steps:
             place = step.table if step.index is None else f"{step.table}/index/{step.index}"
             assert (f"dynamodb:{step.operation}", f"arn:aws:dynamodb:*:*:table/{place}") in allowed
         assert len(allowed) <= 2 * len(pattern.steps)
         assert not any("*" in resource.rpartition("table/")[2] for _, resource in allowed)
         if pattern.kind == "read":
-            assert {action for action, _ in allowed} <= {"dynamodb:GetItem", "dynamodb:Query", "dynamodb:BatchGetItem"}
+            assert {action for action, _ in allowed} <= {
+                "dynamodb:GetItem",
+                "dynamodb:Query",
+                "dynamodb:BatchGetItem",
+            }
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -130,7 +142,9 @@ def test_the_leading_keys_of_example_items_pass_the_test(name: str) -> None:
                 continue
             key = item_of(entity, own)[source.plan.table(own.table).partition]
             tests = [
-                each.get("Condition") for each in statements(name, pattern.name) if "Query" not in str(each["Action"])
+                each.get("Condition")
+                for each in statements(name, pattern.name)
+                if "Query" not in str(each["Action"])
             ]
             assert any(test is None or _passes(test, str(key.get("S"))) for test in tests)
 
@@ -149,11 +163,15 @@ def test_sids_are_letters_and_digits_and_differ(name: str) -> None:
 
 def test_wildcards_in_a_constant_stand_for_themselves() -> None:
     [found] = json.loads(policy(Design("odd", [Odd], [odd]).plan()).text)["Statement"]
-    assert found["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"] == ["A${*}B${?}C${$}#*"]
+    assert found["Condition"]["ForAllValues:StringLike"]["dynamodb:LeadingKeys"] == [
+        "A${*}B${?}C${$}#*"
+    ]
 
 
 def test_region_and_account_narrow_the_arns() -> None:
-    text = policy(sources()["shop"].plan, region="eu-west-1", account="111122223333", partition="aws-cn").text
+    text = policy(
+        sources()["shop"].plan, region="eu-west-1", account="111122223333", partition="aws-cn"
+    ).text
     assert "arn:aws-cn:dynamodb:eu-west-1:111122223333:table/shop" in text
     assert ":*:*:" not in text
 

@@ -28,7 +28,9 @@ from stator.errors import DesignError
 from .exporting import NAMES, sources
 
 TERRAFORM = shutil.which("terraform")
-PLUGINS = os.environ.get("TERRAFORM_PLUGIN_DIR")  # a folder of providers, where there is no registry to ask
+PLUGINS = os.environ.get(
+    "TERRAFORM_PLUGIN_DIR"
+)  # a folder of providers, where there is no registry to ask
 
 
 @pytest.fixture(params=NAMES)
@@ -44,7 +46,9 @@ def text_of(source: Source, target: str) -> str:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_the_same_design_gives_the_same_text_and_names_every_table_and_index(target: str, source: Source) -> None:
+def test_the_same_design_gives_the_same_text_and_names_every_table_and_index(
+    target: str, source: Source
+) -> None:
     text = text_of(source, target)
     assert text == text_of(source, target)
     assert text.endswith("\n") and not text.endswith("\n\n")
@@ -75,7 +79,10 @@ def test_a_table_expires_items_by_one_attribute() -> None:
         Design("two", [Session, Token], []).plan()
     apart = Design("two", [Session, Token], [], layout="table-per-entity")
     assert [table.ttl for table in apart.plan().tables] == ["gone", "ends"]
-    assert json.loads(export(apart, "cloudformation").text)["Resources"].keys() == {"TwoSessionTable", "TwoTokenTable"}
+    assert json.loads(export(apart, "cloudformation").text)["Resources"].keys() == {
+        "TwoSessionTable",
+        "TwoTokenTable",
+    }
 
 
 def test_a_number_with_the_name_of_a_time_to_live_would_be_one() -> None:
@@ -91,14 +98,20 @@ def test_a_number_with_the_name_of_a_time_to_live_would_be_one() -> None:
         film_id: str = ident()
         ends: str
 
-    with pytest.raises(DesignError, match=r"Course\.ends is a number by which DynamoDB would expire"):
+    with pytest.raises(
+        DesignError, match=r"Course\.ends is a number by which DynamoDB would expire"
+    ):
         Design("two", [Session, Course], []).plan()
     assert Design("two", [Session, Film], []).plan().tables[0].ttl == "ends"
 
 
 @pytest.mark.parametrize(
     ("name", "as_camel", "as_snake"),
-    [("shop", "Shop", "shop"), ("shop-order", "ShopOrder", "shop_order"), ("2.a_b", "Table2AB", "table_2_a_b")],
+    [
+        ("shop", "Shop", "shop"),
+        ("shop-order", "ShopOrder", "shop_order"),
+        ("2.a_b", "Table2AB", "table_2_a_b"),
+    ],
 )
 def test_names_fit_the_languages(name: str, as_camel: str, as_snake: str) -> None:
     assert (camel(name), snake(name)) == (as_camel, as_snake)
@@ -108,7 +121,9 @@ def test_names_fit_the_languages(name: str, as_camel: str, as_snake: str) -> Non
 
 
 @pytest.mark.parametrize("target", [each for each in TARGETS if each != "iam"])
-def test_the_table_of_guards_and_patterns_is_there_where_it_is_needed_or_asked_for(target: str) -> None:
+def test_the_table_of_guards_and_patterns_is_there_where_it_is_needed_or_asked_for(
+    target: str,
+) -> None:
     social, shop = sources()["social"].design, sources()["shop"].design
     assert "social-stator" not in export(social, target).text
     assert "social-stator" in export(social, target, with_patterns=True).text
@@ -123,7 +138,9 @@ def test_it_is_the_table_that_the_data_layer_makes() -> None:
     with Engine.open() as engine:
         connect(design, engine).close()
         made = engine.call("DescribeTable", {"TableName": "shop-stator"})["Table"]
-        expiry = engine.call("DescribeTimeToLive", {"TableName": "shop-stator"})["TimeToLiveDescription"]
+        expiry = engine.call("DescribeTimeToLive", {"TableName": "shop-stator"})[
+            "TimeToLiveDescription"
+        ]
         assert table_drift(own_table("shop"), made) == []
         assert expiry["AttributeName"] == own_table("shop").ttl
 
@@ -138,7 +155,9 @@ def test_cfn_lint_finds_nothing(tmp_path: Path) -> None:
         files.append(tmp_path / f"{name}.json")
         files[-1].write_text(text_of(source, "cloudformation"))
         files.append(tmp_path / f"{name}-with-patterns.json")
-        files[-1].write_text(export(source.design, "cloudformation", source.plan, with_patterns=True).text)
+        files[-1].write_text(
+            export(source.design, "cloudformation", source.plan, with_patterns=True).text
+        )
     ran = subprocess.run(
         [Path(sys.executable).parent / "cfn-lint", "--include-checks", "I", "--", *files],
         capture_output=True,
@@ -165,7 +184,10 @@ def test_the_template_makes_the_tables_of_the_plan(source: Source) -> None:
 def test_terraform_reads_it_and_has_nothing_to_format(source: Source, tmp_path: Path) -> None:
     (tmp_path / "main.tf").write_text(text_of(source, "terraform"))
     ran = subprocess.run(
-        [str(TERRAFORM), "fmt", "-check", "-diff", "-no-color"], cwd=tmp_path, capture_output=True, text=True
+        [str(TERRAFORM), "fmt", "-check", "-diff", "-no-color"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
     )
     assert (ran.returncode, ran.stdout) == (0, ""), ran.stdout + ran.stderr
 
@@ -179,14 +201,18 @@ def test_terraform_validates_it_against_the_provider(tmp_path: Path) -> None:
             folder = tmp_path / name.replace("-", "_")
             folder.mkdir()
             (folder / "main.tf").write_text(exported.text)
-    calls = "".join(f'module "{each.name}" {{\n  source = "./{each.name}"\n}}\n' for each in tmp_path.iterdir())
+    calls = "".join(
+        f'module "{each.name}" {{\n  source = "./{each.name}"\n}}\n' for each in tmp_path.iterdir()
+    )
     (tmp_path / "main.tf").write_text(calls)
     environment = {**os.environ, "CHECKPOINT_DISABLE": "1", "TF_IN_AUTOMATION": "1"}
     plugins = [f"-plugin-dir={PLUGINS}"] if PLUGINS else []
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(TERRAFORM), *arguments, "-no-color"]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=environment, timeout=120)
+        return subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, env=environment, timeout=120
+        )
 
     begun = run("init", "-input=false", *plugins)
     if begun.returncode != 0:
@@ -227,8 +253,14 @@ class _Recorder:
         )
         stack = type("Stack", (), {"__init__": lambda self, scope, name, **options: None})
         app = type("App", (), {"synth": lambda self: None})
-        cdk = names(App=app, Stack=stack, RemovalPolicy=names(RETAIN="retain"), aws_dynamodb=dynamodb)
-        return {"aws_cdk": cdk, "aws_cdk.aws_dynamodb": dynamodb, "constructs": names(Construct=object)}
+        cdk = names(
+            App=app, Stack=stack, RemovalPolicy=names(RETAIN="retain"), aws_dynamodb=dynamodb
+        )
+        return {
+            "aws_cdk": cdk,
+            "aws_cdk.aws_dynamodb": dynamodb,
+            "constructs": names(Construct=object),
+        }
 
 
 def test_the_cdk_app_compiles_and_declares_the_tables_of_the_plan(
@@ -239,11 +271,19 @@ def test_the_cdk_app_compiles_and_declares_the_tables_of_the_plan(
         monkeypatch.setitem(sys.modules, name, module)
     text = text_of(source, "cdk")
     exec(compile(ast.parse(text), "app.py", "exec"), {"__name__": "app"})
-    assert [table["table_name"] for table in recorder.tables] == [table.name for table in source.tables]
+    assert [table["table_name"] for table in recorder.tables] == [
+        table.name for table in source.tables
+    ]
     for made, table in zip(recorder.tables, source.tables):
         kinds = dict(table.attributes)
-        assert (made["partition_key"].name, made["partition_key"].type) == (table.partition, kinds[table.partition])
-        declared = [*made.get("global_secondary_indexes", []), *made.get("local_secondary_indexes", [])]
+        assert (made["partition_key"].name, made["partition_key"].type) == (
+            table.partition,
+            kinds[table.partition],
+        )
+        declared = [
+            *made.get("global_secondary_indexes", []),
+            *made.get("local_secondary_indexes", []),
+        ]
         for index in table.indexes:
             found = vars(next(each for each in declared if each.index_name == index.name))
             assert _names(found, "sort") == index.sort
@@ -254,7 +294,9 @@ def test_the_cdk_app_compiles_and_declares_the_tables_of_the_plan(
 
 def _names(index: dict[str, Any], kind: str) -> tuple[str, ...]:
     several = (
-        index.get(f"{kind}_keys") or [index[f"{kind}_key"]] if f"{kind}_key" in index or f"{kind}_keys" in index else []
+        index.get(f"{kind}_keys") or [index[f"{kind}_key"]]
+        if f"{kind}_key" in index or f"{kind}_keys" in index
+        else []
     )
     return tuple(each.name for each in several)
 
@@ -271,7 +313,9 @@ def test_the_boto3_script_makes_the_tables_and_does_no_harm_the_second_time(
     module["create_tables"](dynamodb_client)
     lines = capsys.readouterr().out.splitlines()
     tables = [table.name for table in source.tables]
-    assert lines == [f"{name} is made" for name in tables] + [f"{name} is there already" for name in tables]
+    assert lines == [f"{name} is made" for name in tables] + [
+        f"{name} is there already" for name in tables
+    ]
     for table in source.tables:
         described = dynamodb_client.describe_table(TableName=table.name)["Table"]
         request = table.create_request()
@@ -280,7 +324,9 @@ def test_the_boto3_script_makes_the_tables_and_does_no_harm_the_second_time(
         for index in request.get("GlobalSecondaryIndexes", []):
             assert made[index["IndexName"]]["KeySchema"] == index["KeySchema"]
             assert made[index["IndexName"]]["Projection"] == index["Projection"]
-        expiry = dynamodb_client.describe_time_to_live(TableName=table.name)["TimeToLiveDescription"]
+        expiry = dynamodb_client.describe_time_to_live(TableName=table.name)[
+            "TimeToLiveDescription"
+        ]
         assert expiry.get("AttributeName") == table.ttl
 
 
@@ -293,9 +339,13 @@ def test_the_workbench_model_has_its_members_and_items_that_fit_the_tables(sourc
         "Author", "DateCreated", "DateLastModified", "Description", "AWSService", "Version",
     }  # fmt: skip
     assert model["ModelMetadata"]["AWSService"] == "Amazon DynamoDB"
-    assert [table["TableName"] for table in model["DataModel"]] == [table.name for table in source.tables]
+    assert [table["TableName"] for table in model["DataModel"]] == [
+        table.name for table in source.tables
+    ]
     own = {} if source.own_table is None else model["DataModel"].pop()
-    assert [facet["KeyAttributeAlias"]["PartitionKeyAlias"] for facet in own.get("TableFacets", ())] == [
+    assert [
+        facet["KeyAttributeAlias"]["PartitionKeyAlias"] for facet in own.get("TableFacets", ())
+    ] == [
         f"UNIQUE#{info(entity).name}#{field}#{{{field}}}"
         for entity in source.design.entities
         for field in unique_fields(entity)
@@ -304,7 +354,9 @@ def test_the_workbench_model_has_its_members_and_items_that_fit_the_tables(sourc
         for request in source.plan.create_table_requests():
             engine.call("CreateTable", request)
         for table in model["DataModel"]:
-            declared = {each["AttributeName"]: each["AttributeType"] for each in table["NonKeyAttributes"]}
+            declared = {
+                each["AttributeName"]: each["AttributeType"] for each in table["NonKeyAttributes"]
+            }
             keys = {each["AttributeName"] for each in table["KeyAttributes"].values()}
             assert "TableData" not in table
             for item in [item for facet in table["TableFacets"] for item in facet["TableData"]]:

@@ -33,12 +33,18 @@ def of_genre(genre: str) -> Query[Track]:
 
 @read(rps=20, returns=30)
 def of_genre_in_albums(genre: str, first: str, last: str) -> Query[Track]:
-    return find(Track).where(Track.genre == genre, Track.album >= first, Track.album < last).order_by(Track.album)
+    return (
+        find(Track)
+        .where(Track.genre == genre, Track.album >= first, Track.album < last)
+        .order_by(Track.album)
+    )
 
 
 @read(rps=20, returns=30)
 def of_genre_by_mood(genre: str, before: str) -> Query[Track]:
-    return find(Track).where(Track.genre == genre, Track.mood < before).order_by(Track.mood).limit(3)
+    return (
+        find(Track).where(Track.genre == genre, Track.mood < before).order_by(Track.mood).limit(3)
+    )
 
 
 def planned(*patterns: Any) -> Plan:
@@ -58,7 +64,9 @@ def test_an_index_key_that_nobody_reads_further_has_no_identity() -> None:
 
 def test_a_read_by_the_identity_puts_it_into_the_index_key() -> None:
     fields = {
-        name for name in ("album", "number") if any(name in each for each in index_key(planned(of_genre_in_albums)))
+        name
+        for name in ("album", "number")
+        if any(name in each for each in index_key(planned(of_genre_in_albums)))
     }
     assert "album" in fields
 
@@ -69,10 +77,13 @@ def test_an_excluded_end_of_a_string_range_is_not_left_to_a_filter() -> None:
     step = plan.pattern("of_genre_by_mood").steps[0]
     assert step.filter is None
     tracks = [
-        Track(album="a", number=str(at), genre="jazz", mood=mood) for at, mood in enumerate(["b", "c", "bb", "c"])
+        Track(album="a", number=str(at), genre="jazz", mood=mood)
+        for at, mood in enumerate(["b", "c", "bb", "c"])
     ]
     with filled(plan, tracks) as engine:
-        found = engine.call("Query", plan.pattern("of_genre_by_mood").request(genre="jazz", before="c"))
+        found = engine.call(
+            "Query", plan.pattern("of_genre_by_mood").request(genre="jazz", before="c")
+        )
     assert [item["mood"]["S"] for item in found["Items"]] == ["b", "bb"]
 
 

@@ -98,7 +98,11 @@ def test_a_time_to_live_is_told_by_name_and_value() -> None:
 
 def test_kinds_are_told_by_a_type_attribute_when_there_is_one() -> None:
     items = [
-        {"PK": {"S": f"x{number}"}, "SK": {"S": f"y{number}"}, "_type": {"S": "cat" if number % 2 else "dog"}}
+        {
+            "PK": {"S": f"x{number}"},
+            "SK": {"S": f"y{number}"},
+            "_type": {"S": "cat" if number % 2 else "dog"},
+        }
         for number in range(10)
     ]
     assert sorted(each.name for each in infer(items, table="pets").entities) == ["Cat", "Dog"]

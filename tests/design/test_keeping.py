@@ -171,7 +171,9 @@ def test_an_added_pattern_shifts_no_key_and_no_number(added: Pattern[..., Any]) 
             assert mine[index] == theirs[index]
 
 
-def test_indexes_keep_their_numbers_when_another_is_dropped_and_a_new_one_gets_a_new_number() -> None:
+def test_indexes_keep_their_numbers_when_another_is_dropped_and_a_new_one_gets_a_new_number() -> (
+    None
+):
     old = office(person, by_email, in_city, jobs_of, open_jobs, all_open, hire, finish).plan()
     numbers = {index.name: index.patterns for index in old.tables[0].indexes}
     assert len(numbers) > 1
@@ -222,9 +224,9 @@ def test_a_new_entity_gets_a_label_that_no_key_has() -> None:
     class Job2(Entity, name="JOB"):
         key: str = ident()
 
-    new = Design("office", [Person, Job, Job2], [person, job], volumes={Person: 10_000, Job: 200_000}).plan(
-        previous=old
-    )
+    new = Design(
+        "office", [Person, Job, Job2], [person, job], volumes={Person: 10_000, Job: 200_000}
+    ).plan(previous=old)
     assert not grave(old, new)
     words = {keys_by_index(new, name)[None][-1] for name in ("Job", "JOB")}
     assert len(words) == 2
@@ -237,7 +239,9 @@ def test_an_aggregate_keeps_the_name_of_its_table() -> None:
     def about_job(job_id: str) -> Bundle2[Job, Note]:
         return together(Job, Note).where(Job.job_id == job_id)
 
-    new = office(person, home, about_job, entities=(Person, Job, Note), layout="aggregate").plan(previous=old)
+    new = office(person, home, about_job, entities=(Person, Job, Note), layout="aggregate").plan(
+        previous=old
+    )
     assert [table.name for table in new.tables] == [table.name for table in old.tables]
 
 
@@ -251,7 +255,10 @@ def test_shards_stay_when_the_traffic_falls() -> None:
     volumes = {entity: design.volume(entity) for entity in design.entities}
     new = Design(design.name, design.entities, calm, volumes=volumes).plan(previous=old)
     assert not [each for each in grave(old, new) if each.startswith("orphans")]
-    assert new.pattern("failures_since").steps[0].shards == old.pattern("failures_since").steps[0].shards
+    assert (
+        new.pattern("failures_since").steps[0].shards
+        == old.pattern("failures_since").steps[0].shards
+    )
 
 
 # --- what changes
@@ -264,9 +271,15 @@ def test_a_base_key_changes_only_when_that_saves_more_than_moving_the_items() ->
     assert keys_by_index(old, "Job")[None][0] == "PK=JOB#{job_id}"
     for rate, moves in ((2, False), (900, True)):
         often = WritePattern(hire.function, rate)
-        assert keys_by_index(office(person, jobs_of, often).plan(), "Job")[None][0] == "PK=PERSON#{person_id}"
+        assert (
+            keys_by_index(office(person, jobs_of, often).plan(), "Job")[None][0]
+            == "PK=PERSON#{person_id}"
+        )
         kept = office(person, jobs_of, often).plan(previous=old)
-        assert (keys_by_index(kept, "Job") != keys_by_index(old, "Job") and not kept.pattern("jobs_of").index) == moves
+        assert (
+            keys_by_index(kept, "Job") != keys_by_index(old, "Job")
+            and not kept.pattern("jobs_of").index
+        ) == moves
         assert any("orphans" in each for each in grave(old, kept)) == moves
 
 
@@ -335,7 +348,9 @@ def test_columns_that_are_now_read_together_take_the_label_of_a_base_key() -> No
 
     volumes = {Person: 10_000, Sale: 100_000}
     old = Design("sales", [Person, Sale], [person, sale, sales_to], volumes=volumes).plan()
-    new = Design("sales", [Person, Sale], [person, sale, sales_to, customer], volumes=volumes).plan(previous=old)
+    new = Design("sales", [Person, Sale], [person, sale, sales_to, customer], volumes=volumes).plan(
+        previous=old
+    )
     assert keys_by_index(new, "Person")[None] == keys_by_index(old, "Person")[None]
     assert keys_by_index(new, "Sale")[None] == keys_by_index(old, "Sale")[None]
     [step] = new.pattern("customer").steps

@@ -66,9 +66,13 @@ PLAN = Design("web", [Page, Sized], [pages, about]).plan()
         ({"site": "s", "path": "p", "topic": "t" * 3000}, "topic", 2048),
     ],
 )
-def test_an_item_with_a_key_too_long_is_refused_by_name(values: dict[str, str], field: str, limit: int) -> None:
+def test_an_item_with_a_key_too_long_is_refused_by_name(
+    values: dict[str, str], field: str, limit: int
+) -> None:
     page = Page(**values)
-    with pytest.raises(DesignError, match=rf"Page\.{field} is too long for a key: .* DynamoDB takes {limit}") as raised:
+    with pytest.raises(
+        DesignError, match=rf"Page\.{field} is too long for a key: .* DynamoDB takes {limit}"
+    ) as raised:
         PLAN.entity(Page).item(page)
     assert field in str(raised.value.hint)
 
@@ -99,7 +103,9 @@ def test_the_longest_that_is_let_through_is_the_longest_that_is_stored() -> None
     st.builds(
         Sized,
         number=st.integers(-(10**37), 10**37),
-        amount=st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**30), max_value=10**30, places=6),
+        amount=st.decimals(
+            allow_nan=False, allow_infinity=False, min_value=-(10**30), max_value=10**30, places=6
+        ),
         share=st.floats(allow_nan=False, allow_infinity=False, width=32),
         at=st.datetimes(timezones=st.just(keys.UTC)),
         mark=st.uuids(),

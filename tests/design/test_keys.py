@@ -16,7 +16,9 @@ from stator.design.entities.shapes import shape_of
 from stator.design.plan import key_text as keys
 from stator.errors import DesignError
 
-_ZONES = st.sampled_from([UTC, timezone(timedelta(hours=9)), timezone(-timedelta(hours=5, minutes=30))])
+_ZONES = st.sampled_from(
+    [UTC, timezone(timedelta(hours=9)), timezone(-timedelta(hours=5, minutes=30))]
+)
 _TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]))
 _DECIMALS = st.decimals(allow_nan=False, allow_infinity=False)
 VALUES: dict[str, st.SearchStrategy[Any]] = {
@@ -67,7 +69,9 @@ def test_inverted_text_sorts_the_other_way_round(data: st.DataObject, name: str)
 @given(st.data(), st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=4))
 def test_joined_values_sort_as_tuples(data: st.DataObject, names: list[str]) -> None:
     first = tuple(data.draw(VALUES[name]) for name in names)
-    second = tuple(data.draw(st.one_of(VALUES[name], st.just(value))) for name, value in zip(names, first))
+    second = tuple(
+        data.draw(st.one_of(VALUES[name], st.just(value))) for name, value in zip(names, first)
+    )
     left, right = keys.join(names, first), keys.join(names, second)
     assert (left.encode() < right.encode(), left == right) == (first < second, first == second)
     assert keys.split(names, left) == first
@@ -75,7 +79,9 @@ def test_joined_values_sort_as_tuples(data: st.DataObject, names: list[str]) -> 
 
 @given(VALUES["str"], VALUES["str"])
 def test_a_prefix_of_the_value_is_a_prefix_of_the_text(value: str, prefix: str) -> None:
-    assert keys.encode("str", value).startswith(keys.encode("str", prefix)) == value.startswith(prefix)
+    assert keys.encode("str", value).startswith(keys.encode("str", prefix)) == value.startswith(
+        prefix
+    )
     assert keys.encode("str", prefix + value).startswith(keys.encode("str", prefix))
 
 
@@ -83,7 +89,10 @@ def test_a_prefix_of_the_value_is_a_prefix_of_the_text(value: str, prefix: str) 
 def test_bounds_hold_exactly_the_keys_with_that_part(pair: tuple[str, Any, Any], tail: str) -> None:
     name, bound, value = pair
     low = keys.encode(name, bound)
-    for key in (keys.encode(name, value), keys.encode(name, value) + keys.SEPARATOR + keys.escape(tail)):
+    for key in (
+        keys.encode(name, value),
+        keys.encode(name, value) + keys.SEPARATOR + keys.escape(tail),
+    ):
         assert (low.encode() <= key.encode() <= (low + keys.AFTER).encode()) == (value == bound)
         assert (key.encode() > (low + keys.AFTER).encode()) == (value > bound)
 
@@ -95,7 +104,12 @@ class Level(Enum):
 
 def test_examples_from_the_module() -> None:
     assert keys.encode("str", "a b#") == "a$20b$23"
-    assert [keys.encode("int", n) for n in (0, 42, -42, 10**10)] == ["a10", "a242", "Z757", "b1110000000000"]
+    assert [keys.encode("int", n) for n in (0, 42, -42, 10**10)] == [
+        "a10",
+        "a242",
+        "Z757",
+        "b1110000000000",
+    ]
     assert keys.encode("decimal", Decimal("1.50")) == keys.encode("float", 1.5) == "pa1115"
     moment = datetime(2026, 3, 1, 12, tzinfo=timezone(timedelta(hours=2)))
     assert keys.encode("datetime", moment) == "2026-03-01T10:00:00.000000Z"
@@ -125,7 +139,11 @@ def test_every_scalar_has_an_encoding_and_containers_have_none() -> None:
         )
         if (found := keys.encoding_of(shape_of(shape, "x")))
     }
-    assert named[Level] == ("int", "N") and named[Literal["a"]] == ("str", "S") and named[str | None] == ("str", "S")  # type: ignore[index]
+    assert (
+        named[Level] == ("int", "N")
+        and named[Literal["a"]] == ("str", "S")
+        and named[str | None] == ("str", "S")
+    )  # type: ignore[index]
     assert named[bool] == ("bool", None) and named[time] == ("time", None)
     assert len(named) == 13
     assert keys.encoding_of(shape_of(list[str], "x")) is None

@@ -21,7 +21,9 @@ _IMPORTS = re.search(r"```python\n(.*?)```", (PAGES / "README.md").read_text(), 
 
 def example(code: str, heading: str = "Found in", changes: dict[str, str] | None = None) -> Design:
     """The design under a heading of a code's page, some of its words replaced."""
-    block = re.search(rf"## {heading}\n```py\n(.*?)```", (PAGES / f"{code}.md").read_text(), re.DOTALL)
+    block = re.search(
+        rf"## {heading}\n```py\n(.*?)```", (PAGES / f"{code}.md").read_text(), re.DOTALL
+    )
     assert block is not None and _IMPORTS is not None
     source = block[1]
     for old, new in (changes or {}).items():
@@ -60,7 +62,9 @@ def test_every_code_has_its_page_and_every_page_its_code() -> None:
 def test_pages_have_the_titles_of_the_catalogue() -> None:
     index = (PAGES / "README.md").read_text()
     for entry in CATALOGUE:
-        assert (PAGES / f"{entry.code}.md").read_text().startswith(f"# {entry.code}: {entry.title}\n")
+        assert (
+            (PAGES / f"{entry.code}.md").read_text().startswith(f"# {entry.code}: {entry.title}\n")
+        )
         assert f"[{entry.code}]({entry.code}.md) | {entry.title} |" in index
 
 
@@ -114,7 +118,12 @@ def test_a_counter_that_one_item_cannot_take_is_an_error() -> None:
 
 def test_an_index_written_by_hand_that_holds_large_items_is_a_warning() -> None:
     assert severity("ST303") == "note"
-    assert severity("ST303", {"(Entity)": '(Entity, index={"by_team": ("TEAM#{team}", "{report_id}")})'}) == "warning"
+    assert (
+        severity(
+            "ST303", {"(Entity)": '(Entity, index={"by_team": ("TEAM#{team}", "{report_id}")})'}
+        )
+        == "warning"
+    )
 
 
 def test_more_indexes_than_dynamodb_allows_are_an_error() -> None:
@@ -200,4 +209,6 @@ def test_equal_designs_have_equal_reports() -> None:
 def test_a_lock_of_another_design_is_compared() -> None:
     design = models.shop()
     assert design.check(design.plan()).changes == ()
-    assert {change.risk for change in design.check(models.shop("table-per-entity").plan()).changes} >= {"orphans"}
+    assert {
+        change.risk for change in design.check(models.shop("table-per-entity").plan()).changes
+    } >= {"orphans"}

@@ -48,7 +48,9 @@ def test_everybody_may_read_a_lock_and_its_mode_is_kept(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o640
 
 
-def test_a_write_that_fails_leaves_the_old_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_fails_leaves_the_old_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = lock_path("shop", tmp_path)
     write_lock(path, models.shop().plan())
 
@@ -69,7 +71,16 @@ def test_no_file_is_no_lock(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", "{}", '{"format": 99}', '{"format": 1}', '{"format": 1, "nonsense": 2}', "<<<<<<< HEAD\n{}\n"],
+    [
+        "",
+        "{",
+        "[]",
+        "{}",
+        '{"format": 99}',
+        '{"format": 1}',
+        '{"format": 1, "nonsense": 2}',
+        "<<<<<<< HEAD\n{}\n",
+    ],
 )
 def test_what_is_not_a_plan_is_an_error_with_a_hint(tmp_path: Path, text: str) -> None:
     path = tmp_path / "shop.design.json"
@@ -143,7 +154,10 @@ def change_status(entity: Any) -> Any:
 
 
 def designed(
-    *patterns: Any, entities: tuple[Any, ...] = (), options: dict[str, Any] | None = None, **rest: Any
+    *patterns: Any,
+    entities: tuple[Any, ...] = (),
+    options: dict[str, Any] | None = None,
+    **rest: Any,
 ) -> Design:
     made = order(**(options or {}))
     return Design("shop", [made, *entities], [pattern(made) for pattern in patterns], **rest)
@@ -238,7 +252,9 @@ def test_a_pattern_that_is_gone_and_its_index_are_safe() -> None:
 
 
 def test_other_names_of_key_attributes_orphan_data() -> None:
-    found = changes(designed(by_id, entities=(Coupon,)), designed(by_id, entities=(Coupon,), names={"PK": "pk"}))
+    found = changes(
+        designed(by_id, entities=(Coupon,)), designed(by_id, entities=(Coupon,), names={"PK": "pk"})
+    )
     assert ("orphans", "table shop") in found
     assert ("orphans", "entity Order") in found
 
@@ -257,7 +273,9 @@ def test_a_new_local_index_needs_a_new_table() -> None:
     plain = models.social()
     plain.reads = tuple(each for each in plain.reads if each.name != "latest_comments")
     found = compare(plain.plan(), with_local)
-    assert [each.subject for each in found if "local index" in each.what] == ["index LSI1 of social"]
+    assert [each.subject for each in found if "local index" in each.what] == [
+        "index LSI1 of social"
+    ]
     assert found[0].risk == "orphans"
 
 
@@ -289,7 +307,9 @@ def test_words_are_no_difference() -> None:
 
     plan = models.shop().plan()
     other = replace(
-        plan, warnings=("beware",), patterns=tuple(replace(each, reasons=("because",)) for each in plan.patterns)
+        plan,
+        warnings=("beware",),
+        patterns=tuple(replace(each, reasons=("because",)) for each in plan.patterns),
     )
     assert compare(plan, other) == []
 

@@ -8,16 +8,40 @@ from typing import Any
 import pytest
 
 from stator.design.design import Design, per
-from stator.design.patterns.pattern import Count, Param, Query, creates, deletes, find, read, together, updates, write
+from stator.design.patterns.pattern import (
+    Count,
+    Param,
+    Query,
+    creates,
+    deletes,
+    find,
+    read,
+    together,
+    updates,
+    write,
+)
 from stator.errors import DesignError
 
-from .shop import Order, Status, User, orders_of_user, pending_count, place_order, profile_page, shop, user_by_id
+from .shop import (
+    Order,
+    Status,
+    User,
+    orders_of_user,
+    pending_count,
+    place_order,
+    profile_page,
+    shop,
+    user_by_id,
+)
 
 
 def test_a_trace_has_parameters_in_place_of_values() -> None:
     ask = orders_of_user.trace()
     assert ask.targets == (Order,)
-    assert [(test.field.name, test.operator) for test in ask.tests] == [("user_id", "="), ("placed_at", ">=")]
+    assert [(test.field.name, test.operator) for test in ask.tests] == [
+        ("user_id", "="),
+        ("placed_at", ">="),
+    ]
     assert all(isinstance(test.values[0], Param) for test in ask.tests)
     assert (ask.descending, ask.limit, ask.order is not None) == (True, 25, True)
     assert orders_of_user.trace() is ask
@@ -60,7 +84,10 @@ def test_what_keys_cannot_serve_becomes_a_filter() -> None:
             lambda flag: find(Order).where(Order.user_id == ("a" if flag else "b")),
             "cannot depend on the value of 'flag'",
         ),
-        (lambda name: find(Order).where(Order.user_id == name.upper()), "more with its arguments than compare them"),
+        (
+            lambda name: find(Order).where(Order.user_id == name.upper()),
+            "more with its arguments than compare them",
+        ),
         (lambda name: find(Order).where(User.name == name), "User.name is not a field of Order"),
         (lambda name: name, "not a query"),
         (lambda name: find(Order).where(name == "x"), "is not a condition"),
@@ -117,7 +144,11 @@ def test_a_design_refuses_what_does_not_belong_together() -> None:
 
 def test_what_a_pattern_asks_is_not_changed_by_its_caller() -> None:
     asked = user_by_id("u1")
-    for change in (lambda: asked.limit(5), lambda: asked.newest_first(User.name), lambda: asked.count()):
+    for change in (
+        lambda: asked.limit(5),
+        lambda: asked.newest_first(User.name),
+        lambda: asked.count(),
+    ):
         with pytest.raises(DesignError, match="cannot be changed by its caller") as caught:
             change()
         assert "limit=5" in str(caught.value.hint)

@@ -62,7 +62,12 @@ def events(account_id: str) -> Query[Event]:
 
 @read(rps=10, returns=21)
 def account_page(account_id: str) -> Bundle2[Account, Event]:
-    return together(Account, Event).where(Account.account_id == account_id).newest_first(Event.at).limit(21)
+    return (
+        together(Account, Event)
+        .where(Account.account_id == account_id)
+        .newest_first(Event.at)
+        .limit(21)
+    )
 
 
 def design_of(*patterns: Any, **options: Any) -> Design:
@@ -155,7 +160,12 @@ def test_the_order_of_declaration_does_not_matter(layout: Any) -> None:
 
 
 def test_a_plan_survives_the_lock_file() -> None:
-    for design in (models.shop(), models.social("aggregate"), models.routers("table-per-entity"), shop.shop):
+    for design in (
+        models.shop(),
+        models.social("aggregate"),
+        models.routers("table-per-entity"),
+        shop.shop,
+    ):
         plan = design.plan()
         again = Plan.from_json(plan.to_json())
         assert again == plan
@@ -182,7 +192,10 @@ def test_a_table_per_entity_is_keyed_by_the_attributes_themselves() -> None:
     assert (line.partition, line.sort) == ("order_id", "sku")
     assert plan.entity("Line").discriminator is None
     steps = plan.pattern("order_page").steps
-    assert [(step.operation, step.table) for step in steps] == [("Query", "shop-line"), ("Query", "shop-purchase")]
+    assert [(step.operation, step.table) for step in steps] == [
+        ("Query", "shop-line"),
+        ("Query", "shop-purchase"),
+    ]
     page = plan.pattern("product_page").requests(sku="s")
     assert [request["TableName"] for request in page] == ["shop-product", "shop-review"]
     request = plan.pattern("customer_by_id").request(user_id="u1")
@@ -198,7 +211,9 @@ def test_a_parent_comes_before_its_newest_children() -> None:
     @read(rps=5, returns=5)
     def events_between(account_id: str, start: datetime, end: datetime) -> Query[Event]:
         return (
-            find(Event).where(Event.account_id == account_id, Event.at > start, Event.at <= end).oldest_first(Event.at)
+            find(Event)
+            .where(Event.account_id == account_id, Event.at > start, Event.at <= end)
+            .oldest_first(Event.at)
         )
 
     design = design_of(account, events, account_page, events_between)
@@ -214,10 +229,15 @@ def test_a_parent_comes_before_its_newest_children() -> None:
     with filled(plan, objects) as engine:
         page = engine.call("Query", plan.pattern("account_page").request(account_id="a"))["Items"]
         assert [item["_type"]["S"] for item in page] == ["Account"] + ["Event"] * 20
-        assert [item["event_id"]["S"] for item in page[1:]] == [f"a{at}" for at in range(39, 19, -1)]
+        assert [item["event_id"]["S"] for item in page[1:]] == [
+            f"a{at}" for at in range(39, 19, -1)
+        ]
         for pattern, arguments in (
             (events, {"account_id": "b"}),
-            (events_between, {"account_id": "b", "start": START, "end": START + timedelta(hours=9)}),
+            (
+                events_between,
+                {"account_id": "b", "start": START, "end": START + timedelta(hours=9)},
+            ),
         ):
             check(engine, plan, design, pattern.name, arguments, pattern(**arguments).ask, objects)
 
@@ -225,7 +245,9 @@ def test_a_parent_comes_before_its_newest_children() -> None:
 def test_entities_that_cannot_share_the_base_share_an_index() -> None:
     @read(rps=10, returns=20)
     def page(account_id: str) -> Bundle2[Account, Event]:
-        return together(Account, Event).where(Account.account_id == account_id, Event.level == "error")
+        return together(Account, Event).where(
+            Account.account_id == account_id, Event.level == "error"
+        )
 
     @write(rps=1)
     def move() -> object:
@@ -239,7 +261,9 @@ def test_entities_that_cannot_share_the_base_share_an_index() -> None:
     objects: list[Any] = [Account(account_id=name, owner="o") for name in "ab"]
     levels: list[Any] = ["info", "error"]
     objects += [
-        Event(event_id=f"{at}", account_id="ab"[at % 2], at=START, kind="k", level=levels[at // 2 % 2])
+        Event(
+            event_id=f"{at}", account_id="ab"[at % 2], at=START, kind="k", level=levels[at // 2 % 2]
+        )
         for at in range(9)
     ]
     with filled(plan, objects) as engine:
@@ -320,7 +344,9 @@ def test_an_index_that_is_written_much_and_read_little_holds_keys_only() -> None
     def rewrite() -> object:
         return updates(Blob.body)
 
-    design = Design("blobs", [Blob], [of_owner, blob, rewrite], volumes={Blob: 100_000}, sizes={Blob: 9000})
+    design = Design(
+        "blobs", [Blob], [of_owner, blob, rewrite], volumes={Blob: 100_000}, sizes={Blob: 9000}
+    )
     plan = design.plan()
     [index] = plan.tables[0].indexes
     assert index.projection == "KEYS_ONLY"
@@ -340,7 +366,9 @@ def test_an_index_that_is_written_much_and_read_little_holds_keys_only() -> None
 def test_filters_can_be_answered_by_what_an_index_includes() -> None:
     @read(rps=50, returns=1)
     def big(owner: str) -> Query[Any]:
-        return find(Doc).where(Doc.owner == owner).filter(attr(Doc.tags).contains("x"), Doc.size > 5)
+        return (
+            find(Doc).where(Doc.owner == owner).filter(attr(Doc.tags).contains("x"), Doc.size > 5)
+        )
 
     class Doc(Entity):
         doc_id: str = ident()
@@ -357,7 +385,9 @@ def test_filters_can_be_answered_by_what_an_index_includes() -> None:
     def rewrite() -> object:
         return updates(Doc.body)
 
-    plan = Design("docs", [Doc], [big, doc, rewrite], volumes={Doc: 100_000}, sizes={Doc: 20_000}).plan()
+    plan = Design(
+        "docs", [Doc], [big, doc, rewrite], volumes={Doc: 100_000}, sizes={Doc: 20_000}
+    ).plan()
     [index] = plan.tables[0].indexes
     assert (index.projection, index.included) == ("INCLUDE", ("size", "tags"))
     request = plan.pattern("big").request(owner="o")
@@ -377,10 +407,14 @@ def test_an_optional_field_in_an_index_never_hides_items_from_others() -> None:
     design = design_of(by_size, all_of)
     plan = design.plan()
     objects: list[Any] = [
-        Event(event_id=f"{at}", account_id="a", at=START, kind="k", size=at if at % 3 else None) for at in range(12)
+        Event(event_id=f"{at}", account_id="a", at=START, kind="k", size=at if at % 3 else None)
+        for at in range(12)
     ]
     with filled(plan, objects) as engine:
-        for pattern, arguments in ((by_size, {"account_id": "a", "over": 4}), (all_of, {"account_id": "a"})):
+        for pattern, arguments in (
+            (by_size, {"account_id": "a", "over": 4}),
+            (all_of, {"account_id": "a"}),
+        ):
             check(engine, plan, design, pattern.name, arguments, pattern(**arguments).ask, objects)
 
 
@@ -396,7 +430,9 @@ def test_native_keys_are_not_used_where_another_entity_would_fall_in() -> None:
     alone = Design("things", [Account], [account, of_owner]).plan()
     assert alone.tables[0].indexes[0].native
     beside = Design("things", [Account, Other], [account, of_owner]).plan()
-    assert not beside.tables[0].indexes[0].native  # Other.owner is a number: its items would be refused
+    assert (
+        not beside.tables[0].indexes[0].native
+    )  # Other.owner is a number: its items would be refused
 
 
 def test_shards_follow_the_peak_on_one_key() -> None:
@@ -431,7 +467,10 @@ def test_hot_base_keys_are_sharded_by_identity_so_that_gets_stay_gets() -> None:
     assert plan.pattern("votes").steps[0].shards == 6
     assert plan.pattern("vote").operation == "GetItem"
     with filled(plan, objects) as engine:
-        for pattern, arguments in ((votes, {"poll": "one"}), (vote, {"poll": "two", "voter": "v3"})):
+        for pattern, arguments in (
+            (votes, {"poll": "one"}),
+            (vote, {"poll": "two", "voter": "v3"}),
+        ):
             check(engine, plan, design, pattern.name, arguments, pattern(**arguments).ask, objects)
 
 
@@ -442,7 +481,9 @@ def test_updates_that_know_only_the_identity_are_warned_about_a_lookup() -> None
 
     plan = design_of(read(rps=5000, returns=20)(events.function), relabel).plan()
     assert keys_of(plan.entity("Event"))[0] == "ACCOUNT#{account_id}"
-    assert any("first look for the key in GSI1" in warning for warning in plan.entity("Event").warnings)
+    assert any(
+        "first look for the key in GSI1" in warning for warning in plan.entity("Event").warnings
+    )
 
 
 def test_writes_are_priced_with_their_indexes() -> None:
@@ -494,7 +535,9 @@ def test_a_pattern_that_needs_a_scan_is_refused_with_the_price_of_what_would_ser
     def recent_listed(since: datetime) -> Query[Any]:
         return find(Listed).where(Listed.at >= since)
 
-    assert Design("things", [Listed], [recent_listed]).plan().pattern("recent_listed").index == "by_at"
+    assert (
+        Design("things", [Listed], [recent_listed]).plan().pattern("recent_listed").index == "by_at"
+    )
 
 
 def test_a_scan_that_is_allowed_is_loud_and_priced() -> None:
@@ -509,7 +552,9 @@ def test_a_scan_that_is_allowed_is_loud_and_priced() -> None:
     assert scanned.warnings[0].startswith("SCAN: every call reads the whole table")
     assert scanned.dollars_per_month > 0
     objects: list[Any] = [Account(account_id="a", owner="o")]
-    objects += [Event(event_id=f"{at}", account_id="a", at=START, kind="xy"[at % 2]) for at in range(6)]
+    objects += [
+        Event(event_id=f"{at}", account_id="a", at=START, kind="xy"[at % 2]) for at in range(6)
+    ]
     with filled(plan, objects) as engine:
         check(engine, plan, design, "everything", {"kind": "x"}, everything(kind="x").ask, objects)
 
@@ -583,13 +628,21 @@ def test_too_many_indexes_are_refused() -> None:
         return read()(ask)
 
     with pytest.raises(DesignError, match=r"needs 2[0-9] global"):
-        Design("things", [Wide], [pattern(at) for at in range(23)] + [write(rps=1)(lambda: deletes(Wide))]).plan()
+        Design(
+            "things",
+            [Wide],
+            [pattern(at) for at in range(23)] + [write(rps=1)(lambda: deletes(Wide))],
+        ).plan()
 
 
 # --- overrides ----------------------------------------------------------------------------------------------
 
 
-class Note(Entity, key=("USER#{user_id}", "NOTE#{written}#{note_id}"), index={"ByTag": ("TAG#{tag}", "{written}")}):
+class Note(
+    Entity,
+    key=("USER#{user_id}", "NOTE#{written}#{note_id}"),
+    index={"ByTag": ("TAG#{tag}", "{written}")},
+):
     note_id: int = ident()
     user_id: str
     written: datetime
@@ -604,7 +657,9 @@ class Person(Entity, key=("USER#{user_id}", "PROFILE")):
 
 @read(rps=5, returns=10)
 def notes(user_id: str, since: datetime) -> Query[Note]:
-    return find(Note).where(Note.user_id == user_id, Note.written >= since).newest_first(Note.written)
+    return (
+        find(Note).where(Note.user_id == user_id, Note.written >= since).newest_first(Note.written)
+    )
 
 
 @read(rps=5, returns=10)
@@ -683,7 +738,12 @@ def test_names_of_your_own() -> None:
     }
     plan = models.shop(names=names).plan()
     [table] = plan.tables
-    assert (table.name, table.partition, table.sort, table.indexes[0].name) == ("Shop", "pk", "sk", "by_mail")
+    assert (table.name, table.partition, table.sort, table.indexes[0].name) == (
+        "Shop",
+        "pk",
+        "sk",
+        "by_mail",
+    )
     customer = models.Customer(user_id="u", email="e", name="n")
     item = plan.entity(models.Customer).item(customer)
     assert item["mail_pk"] == {"S": "EMAIL#e"} and item["kind"] == {"S": "Customer"}
@@ -701,7 +761,9 @@ def test_names_of_your_own() -> None:
 def test_requests_are_ready_to_be_sent() -> None:
     plan = models.shop().plan()
     start = datetime(2026, 3, 1, tzinfo=UTC)
-    request = plan.pattern("purchases_between").request(user_id="u1", start=start, end=start + timedelta(days=1))
+    request = plan.pattern("purchases_between").request(
+        user_id="u1", start=start, end=start + timedelta(days=1)
+    )
     assert request == {
         "TableName": "shop",
         "IndexName": "GSI2",
@@ -725,6 +787,9 @@ def test_a_base_key_is_made_from_its_fields() -> None:
     plan = models.shop().plan()
     line = plan.entity("Line")
     assert line.base_fields == ("order_id", "sku")
-    assert line.base_key(order_id="o", sku="a#b") == {"PK": {"S": "PURCHASE#o"}, "SK": {"S": "LINE#a$23b"}}
+    assert line.base_key(order_id="o", sku="a#b") == {
+        "PK": {"S": "PURCHASE#o"},
+        "SK": {"S": "LINE#a$23b"},
+    }
     with pytest.raises(DesignError, match="the key of Line needs sku"):
         line.base_key(order_id="o")

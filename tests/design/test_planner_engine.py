@@ -18,7 +18,12 @@ from stator.engine.engine import Engine
 from . import models
 
 WORLDS: dict[
-    str, tuple[Callable[..., Design], Callable[[random.Random], list[Any]], list[tuple[str, dict[str, Any]]]]
+    str,
+    tuple[
+        Callable[..., Design],
+        Callable[[random.Random], list[Any]],
+        list[tuple[str, dict[str, Any]]],
+    ],
 ] = {
     "shop": (models.shop, models.shop_objects, models.SHOP_CALLS),
     "social": (models.social, models.social_objects, models.SOCIAL_CALLS),
@@ -35,7 +40,9 @@ def filled(plan: Plan, objects: list[Any]) -> Engine:
     return engine
 
 
-def answer(engine: Engine, plan: Plan, design: Design, name: str, arguments: dict[str, Any]) -> list[Any]:
+def answer(
+    engine: Engine, plan: Plan, design: Design, name: str, arguments: dict[str, Any]
+) -> list[Any]:
     """What the requests of a pattern give, in the order they give it; of a count, the number."""
     found: list[Any] = []
     for step in plan.pattern(name).steps:
@@ -64,10 +71,15 @@ def run_step(engine: Engine, design: Design, step: Step, arguments: dict[str, An
         for batch in step.fetch_requests(items):
             fetched += engine.call("BatchGetItem", batch)["Responses"][step.table]
         order = [tuple(sorted(str(item[name]) for name in step.fetch)) for item in items]
-        fetched.sort(key=lambda item: order.index(tuple(sorted(str(item[name]) for name in step.fetch))))
+        fetched.sort(
+            key=lambda item: order.index(tuple(sorted(str(item[name]) for name in step.fetch)))
+        )
         items = fetched
     classes = {info(entity).name: entity for entity in design.entities}
-    return [info(classes[item.get("_type", {"S": step.entities[0]})["S"]]).codec.decode(item) for item in items]
+    return [
+        info(classes[item.get("_type", {"S": step.entities[0]})["S"]]).codec.decode(item)
+        for item in items
+    ]
 
 
 def holds(condition: Condition, of: Any) -> bool:
@@ -130,7 +142,13 @@ def test_every_pattern_answers_as_a_loop_over_the_objects_would(world: str, layo
 
 
 def check(
-    engine: Engine, plan: Plan, design: Design, name: str, arguments: dict[str, Any], ask: Ask, objects: list[Any]
+    engine: Engine,
+    plan: Plan,
+    design: Design,
+    name: str,
+    arguments: dict[str, Any],
+    ask: Ask,
+    objects: list[Any],
 ) -> None:
     got, wanted = answer(engine, plan, design, name, arguments), expected(ask, objects)
     if ask.is_count:
@@ -143,14 +161,18 @@ def check(
     if step.filter or step.shards > 1:
         got = got[: ask.limit]  # the reader's part, where DynamoDB's Limit counts something else
     if need_order is None and ask.limit is not None:
-        assert len(got) == min(ask.limit, len(wanted)) and set(map(repr, got)) <= set(map(repr, wanted)), name
+        assert len(got) == min(ask.limit, len(wanted)) and set(map(repr, got)) <= set(
+            map(repr, wanted)
+        ), name
         return
     if need_order is None:
         assert sorted(map(repr, got)) == sorted(map(repr, wanted)), name
         return
     wanted.sort(key=lambda each: getattr(each, need_order), reverse=ask.descending)
     wanted = wanted[: ask.limit] if ask.limit is not None else wanted
-    assert [getattr(each, need_order) for each in got] == [getattr(each, need_order) for each in wanted], name
+    assert [getattr(each, need_order) for each in got] == [
+        getattr(each, need_order) for each in wanted
+    ], name
     if ask.limit is None:
         assert sorted(map(repr, got)) == sorted(map(repr, wanted)), name
 

@@ -12,7 +12,16 @@ import pytest
 from stator.design.design import Design, Per, per
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident
-from stator.design.patterns.pattern import Bundle2, Query, creates, find, read, together, updates, write
+from stator.design.patterns.pattern import (
+    Bundle2,
+    Query,
+    creates,
+    find,
+    read,
+    together,
+    updates,
+    write,
+)
 from stator.design.plan.plan import Plan
 from stator.errors import DesignError, PatternRefused
 
@@ -73,13 +82,17 @@ def test_a_generated_index_never_has_the_name_of_one_written_by_hand(names: dict
     assert plan.pattern("by_owner").index == names.get("GSI1", "GSI1")
     assert plan.pattern("by_queue").index != plan.pattern("by_owner").index
     assert plan.pattern("jobs").index == plan.pattern("by_queue").index
-    tickets = [Ticket(ticket_id=f"t{at}", owner=f"o{at % 2}", queue=f"q{at % 3}") for at in range(6)]
+    tickets = [
+        Ticket(ticket_id=f"t{at}", owner=f"o{at % 2}", queue=f"q{at % 3}") for at in range(6)
+    ]
     with filled(plan, [*tickets, Job(job_id="j", queue="q1")]) as engine:
         for name, arguments, wanted in (
             ("by_owner", {"owner": "o1"}, {"t1", "t3", "t5"}),
             ("by_queue", {"queue": "q1"}, {"t1", "t4"}),
         ):
-            assert {each.ticket_id for each in answer(engine, plan, design, name, arguments)} == wanted
+            assert {
+                each.ticket_id for each in answer(engine, plan, design, name, arguments)
+            } == wanted
 
 
 # --- links of different types -------------------------------------------------------------------------------
@@ -141,7 +154,9 @@ def last_bare(rid: str) -> Query[Bare]:
 
 
 def test_no_type_filter_where_the_words_in_the_keys_tell_entities_apart() -> None:
-    plan = Design("rides", [Ride, Reading], [last], volumes={Ride: 1000, Reading: per(Ride, 100_000)}).plan()
+    plan = Design(
+        "rides", [Ride, Reading], [last], volumes={Ride: 1000, Reading: per(Ride, 100_000)}
+    ).plan()
     request = plan.pattern("last").request(rid="1")
     assert "FilterExpression" not in request
     assert request["Limit"] == 1
@@ -150,7 +165,9 @@ def test_no_type_filter_where_the_words_in_the_keys_tell_entities_apart() -> Non
 
 
 def test_a_type_filter_is_priced_and_warned_of() -> None:
-    design = Design("rides", [Ride, Bare], [last_bare], volumes={Ride: 1000, Bare: per(Ride, 100_000)})
+    design = Design(
+        "rides", [Ride, Bare], [last_bare], volumes={Ride: 1000, Bare: per(Ride, 100_000)}
+    )
     plan = design.plan()
     found = plan.pattern("last_bare")
     request = found.request(rid="1")
@@ -158,14 +175,19 @@ def test_a_type_filter_is_priced_and_warned_of() -> None:
     assert "Limit" not in request
     assert found.units_per_call == 128  # a page of 1 MB, eventually consistent
     assert any("Ride" in warning and "filter" in warning for warning in found.warnings)
-    rides: list[Any] = [Ride(rid="1"), *(Bare(rid="1", at=START + timedelta(days=day)) for day in range(3))]
+    rides: list[Any] = [
+        Ride(rid="1"),
+        *(Bare(rid="1", at=START + timedelta(days=day)) for day in range(3)),
+    ]
     with filled(plan, rides) as engine:
         [first, *_] = answer(engine, plan, design, "last_bare", {"rid": "1"})
     assert first == rides[-1]
 
 
 def test_a_type_filter_over_a_small_partition_costs_what_is_in_it() -> None:
-    plan = Design("rides", [Ride, Bare], [last_bare], volumes={Ride: 1000, Bare: per(Ride, 3)}).plan()
+    plan = Design(
+        "rides", [Ride, Bare], [last_bare], volumes={Ride: 1000, Bare: per(Ride, 3)}
+    ).plan()
     assert plan.pattern("last_bare").units_per_call == 0.5
 
 
@@ -221,7 +243,9 @@ def page(uid: str) -> Bundle2[Card, Tally]:
 
 def test_together_does_not_pay_for_entities_in_other_partitions() -> None:
     volumes = {Card: 1000, Tally: 1000, Elsewhere: 10_000_000}
-    found = Design("cards", [Card, Tally, Elsewhere], [page], volumes=volumes).plan().pattern("page")
+    found = (
+        Design("cards", [Card, Tally, Elsewhere], [page], volumes=volumes).plan().pattern("page")
+    )
     assert found.units_per_call == 0.5
     assert not found.warnings
     assert found.steps[0].filter is None
@@ -239,7 +263,11 @@ class Ship(Entity, key=("o#{order_id}", "sh#{ship_id}"), index={"Inv": ("sh#{shi
     ship_id: str = ident()
 
 
-class ShipItem(Entity, key=("o#{order_id}", "si#{ship_id}#{sku}"), index={"Inv": ("sh#{ship_id}", "item#{sku}")}):
+class ShipItem(
+    Entity,
+    key=("o#{order_id}", "si#{ship_id}#{sku}"),
+    index={"Inv": ("sh#{ship_id}", "item#{sku}")},
+):
     order_id: str = ident()
     ship_id: str = ident()
     sku: str = ident()
@@ -253,7 +281,9 @@ def ship(ship_id: str) -> Bundle2[Ship, ShipItem]:
 def test_together_takes_an_index_written_by_hand() -> None:
     design = Design("ships", [Ship, ShipItem], [ship])
     plan = design.plan()
-    assert [(index.name, index.patterns) for index in plan.tables[0].indexes] == [("Inv", ("ship",))]
+    assert [(index.name, index.patterns) for index in plan.tables[0].indexes] == [
+        ("Inv", ("ship",))
+    ]
     assert plan.pattern("ship").index == "Inv"
     assert plan.pattern("ship").key_condition == 'InvPK = "sh#{ship_id}"'
     objects: list[Any] = [Ship(order_id="o", ship_id="1"), Ship(order_id="o", ship_id="2")]
@@ -273,7 +303,9 @@ def take_card() -> object:
 
 def _total(plan: Plan) -> float:
     patterns = sum(pattern.dollars_per_month for pattern in plan.patterns)
-    tables = sum(table.storage_dollars_per_month + table.other_dollars_per_month for table in plan.tables)
+    tables = sum(
+        table.storage_dollars_per_month + table.other_dollars_per_month for table in plan.tables
+    )
     return patterns + tables
 
 
@@ -281,15 +313,21 @@ def _total(plan: Plan) -> float:
 def test_the_total_is_the_sum_of_its_parts(layout: Any) -> None:
     volumes = {Card: 1000, Tally: 1000, Ticket: 1_000_000, Job: 5_000_000}
     patterns: list[Any] = [*TICKETS, page, take_card]
-    plan = Design("cards", [Card, Tally, Ticket, Job], patterns, volumes=volumes, layout=layout).plan()
+    plan = Design(
+        "cards", [Card, Tally, Ticket, Job], patterns, volumes=volumes, layout=layout
+    ).plan()
     assert plan.dollars_per_month == pytest.approx(_total(plan), abs=1e-6)
     assert sum(table.storage_dollars_per_month for table in plan.tables) > 0.1
     assert Plan.from_json(plan.to_json()) == plan
 
 
 def test_the_total_counts_the_writes_of_transactions_twice() -> None:
-    once = Design("cards", [Card, Tally], [page, take_one], volumes={Card: 1000, Tally: 1000}).plan()
-    twice = Design("cards", [Card, Tally], [page, take_both], volumes={Card: 1000, Tally: 1000}).plan()
+    once = Design(
+        "cards", [Card, Tally], [page, take_one], volumes={Card: 1000, Tally: 1000}
+    ).plan()
+    twice = Design(
+        "cards", [Card, Tally], [page, take_both], volumes={Card: 1000, Tally: 1000}
+    ).plan()
     writes = once.pattern("take_one").dollars_per_month
     assert twice.pattern("take_both").dollars_per_month == pytest.approx(4 * writes)
     assert twice.dollars_per_month - once.dollars_per_month == pytest.approx(3 * writes)
@@ -399,7 +437,10 @@ def test_a_longer_partition_key_is_another_partition() -> None:
 def test_an_index_that_several_entities_are_written_into_counts_once() -> None:
     written = {f"I{at}": ("A#{a}", "{n}") for at in range(11)}
     body = {"__annotations__": {"n": str, "a": str}, "n": ident(), "__module__": __name__}
-    entities = [types.new_class(name, (Entity,), {"index": written}, lambda found: found.update(body)) for name in "XY"]
+    entities = [
+        types.new_class(name, (Entity,), {"index": written}, lambda found: found.update(body))
+        for name in "XY"
+    ]
     plan = Design("many", entities, []).plan()
     assert len(plan.tables[0].indexes) == 11
 

@@ -73,7 +73,8 @@ def a_read(chance: random.Random, entity: type[Any], name: str) -> Any:
 
     def ask(p0: Any, p1: Any, p2: Any) -> Any:
         tests = [
-            getattr(entity, field) == (_CONSTANTS[field] if constant and field in _CONSTANTS else value)
+            getattr(entity, field)
+            == (_CONSTANTS[field] if constant and field in _CONSTANTS else value)
             for field, value in zip(fields, (p0, p1))
         ]
         if bounded and order:
@@ -83,7 +84,9 @@ def a_read(chance: random.Random, entity: type[Any], name: str) -> Any:
         return query.limit(limit) if limit else query
 
     ask.__name__ = name
-    return read(rps=chance.choice([0.1, 5, 200]), returns=chance.choice([1, 20, 500]), consistent=consistent)(ask)
+    return read(
+        rps=chance.choice([0.1, 5, 200]), returns=chance.choice([1, 20, 500]), consistent=consistent
+    )(ask)
 
 
 def a_group(chance: random.Random, entities: list[type[Any]]) -> Any:
@@ -103,7 +106,11 @@ def a_write(chance: random.Random, entity: type[Any], name: str) -> Any:
     def change() -> Any:
         if kind == "create":
             return creates(entity)
-        return updates(getattr(entity, changed)) if kind == "update" and changed not in identity else deletes(entity)
+        return (
+            updates(getattr(entity, changed))
+            if kind == "update" and changed not in identity
+            else deletes(entity)
+        )
 
     change.__name__ = name
     return write(rps=chance.choice([0.1, 10, 500]))(change)
@@ -115,7 +122,9 @@ def a_design(seed: int) -> Design:
     patterns: list[Any] = []
     for entity in entities:
         count = chance.choice([1, 2, 3]) if len(entities) == 1 else chance.choice([1, 2])
-        patterns += [a_read(chance, entity, f"{entity.__name__.lower()}{at}") for at in range(count)]
+        patterns += [
+            a_read(chance, entity, f"{entity.__name__.lower()}{at}") for at in range(count)
+        ]
         if chance.random() < 0.8:
             patterns.append(a_write(chance, entity, f"{entity.__name__.lower()}_write"))
     if len(entities) == 2 and chance.random() < 0.6:
@@ -138,7 +147,9 @@ def everything(component: Component, neighbours: list[type[Any]]) -> None:
             choices.price(facility)
 
 
-def assignments(choices: Choices, base: Facility, forced: tuple[Facility, ...]) -> dict[frozenset[Facility], float]:
+def assignments(
+    choices: Choices, base: Facility, forced: tuple[Facility, ...]
+) -> dict[frozenset[Facility], float]:
     """The price of every set of indexes that some assignment of the needs opens."""
     local_ok = [
         each
@@ -152,7 +163,10 @@ def assignments(choices: Choices, base: Facility, forced: tuple[Facility, ...]) 
         )
     ]
     usable = (base, *forced, *local_ok)
-    options = [[each for each in usable if choices.use[each][at] is not None] for at in range(len(choices.needs))]
+    options = [
+        [each for each in usable if choices.use[each][at] is not None]
+        for at in range(len(choices.needs))
+    ]
     found: dict[frozenset[Facility], float] = {}
     for chosen in product(*options):
         opened = frozenset(chosen) - {base} | frozenset(forced)
@@ -189,7 +203,9 @@ def designs(component: Component) -> Iterator[tuple[float, Counts]]:
                         cheapest[counts] = (price, opened)
                 per_entity.append(list(cheapest.values()))
             for chosen in product(*per_entity):
-                counts = slots_needed([list(opened) for _, opened in chosen], [each.facilities for each in placed])
+                counts = slots_needed(
+                    [list(opened) for _, opened in chosen], [each.facilities for each in placed]
+                )
                 yield read_dollars + sum(price for price, _ in chosen), counts
 
 
@@ -273,7 +289,11 @@ def test_assignments_at_random_prices_are_the_cheapest(seed: int) -> None:
     for _ in range(20):
         needs = tuple(Need(f"n{at}", Child, {}) for at in range(chance.randrange(1, 6)))
         base = Facility(Path(Child, ("child",), ()), "base")
-        holdings: list[tuple[Any, Any]] = [("concatenated", "ALL"), ("concatenated", "KEYS_ONLY"), ("native", "ALL")]
+        holdings: list[tuple[Any, Any]] = [
+            ("concatenated", "ALL"),
+            ("concatenated", "KEYS_ONLY"),
+            ("native", "ALL"),
+        ]
         secondary = tuple(
             Facility(Path(Child, ("key",), ("at",), shards=at + 1), *chance.choice(holdings))
             for at in range(chance.randrange(7))
@@ -282,7 +302,9 @@ def test_assignments_at_random_prices_are_the_cheapest(seed: int) -> None:
         for facility in (base, *secondary):
             often = 0.3 if facility is base else 0.6
             choices.have[facility] = 0.0 if facility is base else chance.uniform(0, 10)
-            choices.use[facility] = tuple(chance.uniform(0, 5) if chance.random() < often else None for _ in needs)
+            choices.use[facility] = tuple(
+                chance.uniform(0, 5) if chance.random() < often else None for _ in needs
+            )
         for caps in ((99, 99), (1, 1), (0, 2), (2, 0), (0, 0)):
             found = Assignment(choices, base, (), caps).solve()
             wanted = cheapest_assignment(choices, base, caps)

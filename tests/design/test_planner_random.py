@@ -28,7 +28,10 @@ def objects_of(chance: random.Random, entities: tuple[type[Any], ...]) -> list[A
     if Parent in entities:
         found += [
             Parent(
-                key=word, mail=f"{word}@", kind=chance.choice(kinds), since=START + timedelta(hours=chance.randrange(9))
+                key=word,
+                mail=f"{word}@",
+                kind=chance.choice(kinds),
+                since=START + timedelta(hours=chance.randrange(9)),
             )
             for word in words
         ]
@@ -48,7 +51,12 @@ def objects_of(chance: random.Random, entities: tuple[type[Any], ...]) -> list[A
     if Pair in entities:
         for left in words[:5]:
             found += [
-                Pair(left=left, right=right, key=chance.choice(words), at=START + timedelta(hours=chance.randrange(20)))
+                Pair(
+                    left=left,
+                    right=right,
+                    key=chance.choice(words),
+                    at=START + timedelta(hours=chance.randrange(20)),
+                )
                 for right in chance.sample(words, 4)
             ]
     return found
@@ -67,7 +75,9 @@ def arguments_of(chance: random.Random, pattern: Any, objects: list[Any]) -> dic
     return found
 
 
-def ask_everything(engine: Engine, plan: Plan, design: Design, objects: list[Any], chance: random.Random) -> None:
+def ask_everything(
+    engine: Engine, plan: Plan, design: Design, objects: list[Any], chance: random.Random
+) -> None:
     for pattern in design.reads:
         for _ in range(6):
             arguments = arguments_of(chance, pattern, objects)

@@ -40,12 +40,19 @@ def file_of(as_of: str, source: str, **dollars: str) -> PriceFile:
     return parse(
         {
             "as_of": as_of,
-            "free_tier": {"write_capacity": 25, "read_capacity": 25, "storage_gb": 25, "stream_reads": 2_500_000},
+            "free_tier": {
+                "write_capacity": 25,
+                "read_capacity": 25,
+                "storage_gb": 25,
+                "stream_reads": 2_500_000,
+            },
             "sources": {"page": {"kind": "transcript", "text": source}},
             "regions": {
                 "us-east-1": {
                     "name": "US East (N. Virginia)",
-                    "prices": {name: {"usd": usd, "source": "page"} for name, usd in dollars.items()},
+                    "prices": {
+                        name: {"usd": usd, "source": "page"} for name, usd in dollars.items()
+                    },
                 }
             },
         }
@@ -162,7 +169,10 @@ def test_a_design_with_that_traffic_has_that_bill() -> None:
 
 
 def test_capacity_all_month_less_the_free_tier() -> None:
-    write, read_ = provisioned(THEN, write_capacity=114, hours=24), provisioned(THEN, read_capacity=114, hours=24)
+    write, read_ = (
+        provisioned(THEN, write_capacity=114, hours=24),
+        provisioned(THEN, read_capacity=114, hours=24),
+    )
     assert [round(total(each), 4) for each in (write, read_, write + read_)] == [
         Decimal("1.7784"),
         Decimal("0.3557"),
@@ -170,7 +180,9 @@ def test_capacity_all_month_less_the_free_tier() -> None:
     ]
     # The month is 64.04 dollars, with each of the two lines rounded up to a cent.
     month = provisioned(THEN, write_capacity=114, read_capacity=114, hours=HOURS)
-    assert sum(charge.dollars.quantize(Decimal("0.01"), ROUND_CEILING) for charge in month) == Decimal("64.04")
+    assert sum(
+        charge.dollars.quantize(Decimal("0.01"), ROUND_CEILING) for charge in month
+    ) == Decimal("64.04")
     # The free tier takes 11.70 and 2.34 dollars off.
     assert cents(provisioned(THEN, write_capacity=25, hours=HOURS)) == Decimal("11.70")
     assert cents(provisioned(THEN, read_capacity=25, hours=HOURS)) == Decimal("2.34")
@@ -193,7 +205,9 @@ def test_the_faq_s_first_prices() -> None:
         read_capacity_hour="0.0002",
         storage_gb_month="1.00",
     ).region("us-east-1")
-    assert total(provisioned(then, write_capacity=10, read_capacity=200, hours=1)) == Decimal("0.05")
+    assert total(provisioned(then, write_capacity=10, read_capacity=200, hours=1)) == Decimal(
+        "0.05"
+    )
 
 
 def test_three_years_of_reserved_writes() -> None:
@@ -201,5 +215,7 @@ def test_three_years_of_reserved_writes() -> None:
     # writes in a month; three years of it save 76 %, of the prices of that day, and up to 77 % of today's.
     now = prices("us-east-1")
     assert 100 * HOURS * 3600 == 259_200_000
-    saved = 1 - total(reserved(now, write_capacity=100, years=3)) / total(provisioned(now, write_capacity=100))
+    saved = 1 - total(reserved(now, write_capacity=100, years=3)) / total(
+        provisioned(now, write_capacity=100)
+    )
     assert Decimal("0.76") <= saved < Decimal("0.78")

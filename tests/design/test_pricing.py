@@ -49,12 +49,20 @@ def test_the_pricing_page_s_reads() -> None:
     # A read of an 8 KB item: two units strongly consistent, one eventually, four in a transaction.
     assert [read_units(8 * KB, how) for how in ("strong", "eventual", "transactional")] == [2, 1, 4]
     # Up to 4 KB: one, one half, two.
-    assert [read_units(4 * KB, how) for how in ("strong", "eventual", "transactional")] == [1, Decimal("0.5"), 2]
+    assert [read_units(4 * KB, how) for how in ("strong", "eventual", "transactional")] == [
+        1,
+        Decimal("0.5"),
+        2,
+    ]
 
 
 def test_the_pricing_page_s_writes() -> None:
     # A write of 1 KB: one unit; of 3 KB: three; of 3 KB in a transaction: six.
-    assert [write_units(1 * KB), write_units(3 * KB), write_units(3 * KB, transactional=True)] == [1, 3, 6]
+    assert [write_units(1 * KB), write_units(3 * KB), write_units(3 * KB, transactional=True)] == [
+        1,
+        3,
+        6,
+    ]
 
 
 def test_the_developer_guide_s_rounding() -> None:
@@ -105,7 +113,9 @@ def test_units_grow_with_size(one: int, other: int) -> None:
 def test_a_month_on_demand() -> None:
     assert cents(on_demand(VIRGINIA, write_units=3_000_000)) == Decimal("1.88")
     assert cents(on_demand(VIRGINIA, read_units=8_000_000)) == Decimal("1.00")
-    assert cents(on_demand(prices("us-east-2"), replicated_write_units=3_000_000)) == Decimal("1.88")
+    assert cents(on_demand(prices("us-east-2"), replicated_write_units=3_000_000)) == Decimal(
+        "1.88"
+    )
 
 
 def test_a_month_provisioned() -> None:
@@ -130,7 +140,9 @@ def test_the_console_s_capacity_calculator() -> None:
     read, write = 20 * read_units(8 * KB, "strong"), 30 * write_units(8 * KB)
     assert (read, write) == (40, 240)
     bill = provisioned(VIRGINIA, read_capacity=read, write_capacity=write, hours=744)
-    assert sum(charge.dollars.quantize(Decimal("0.01"), ROUND_CEILING) for charge in bill) == Decimal("119.94")
+    assert sum(
+        charge.dollars.quantize(Decimal("0.01"), ROUND_CEILING) for charge in bill
+    ) == Decimal("119.94")
 
 
 def test_backups_of_a_month() -> None:
@@ -151,18 +163,25 @@ def test_break_even() -> None:
     assert round(break_even_utilisation(VIRGINIA, "read"), 3) == Decimal("0.289")
     load = 1_000
     at_break_even = provisioned(VIRGINIA, write_capacity=load / break_even_utilisation(VIRGINIA))
-    assert round(total(at_break_even), 6) == round(total(on_demand(VIRGINIA, write_units=a_month(load))), 6)
+    assert round(total(at_break_even), 6) == round(
+        total(on_demand(VIRGINIA, write_units=a_month(load))), 6
+    )
 
 
 def test_reserved_capacity() -> None:
     # docs.aws.amazon.com .../developerguide/reserved-capacity.html: blocks of 100; up to 54 % off for one year, 77 % for three.
     full = total(provisioned(VIRGINIA, write_capacity=1_000))
     one, three = (total(reserved(VIRGINIA, write_capacity=1_000, years=years)) for years in (1, 3))  # type: ignore[arg-type]
-    assert (round(1 - one / full, 2), round(1 - three / full, 2)) == (Decimal("0.54"), Decimal("0.77"))
+    assert (round(1 - one / full, 2), round(1 - three / full, 2)) == (
+        Decimal("0.54"),
+        Decimal("0.77"),
+    )
     # Ten blocks of 100: an upfront fee of 150 over 12 months and 730 hours of 0.0128.
     assert one == 10 * (Decimal(150) / 12 + Decimal("0.0128") * 730)
     # What is no whole block is provisioned as usual.
-    assert total(reserved(VIRGINIA, read_capacity=99)) == total(provisioned(VIRGINIA, read_capacity=99))
+    assert total(reserved(VIRGINIA, read_capacity=99)) == total(
+        provisioned(VIRGINIA, read_capacity=99)
+    )
     mixed = reserved(VIRGINIA, read_capacity=250)
     assert [(charge.what, charge.quantity) for charge in mixed] == [
         ("reserved_read_block_month", 2),
@@ -185,7 +204,9 @@ def test_the_infrequent_access_class_trades_storage_for_throughput() -> None:
         on_demand(VIRGINIA, read_units=10**6, write_units=10**6)
         + provisioned(VIRGINIA, read_capacity=10, write_capacity=10),
         on_demand(VIRGINIA, read_units=10**6, write_units=10**6, table_class="infrequent_access")
-        + provisioned(VIRGINIA, read_capacity=10, write_capacity=10, table_class="infrequent_access"),
+        + provisioned(
+            VIRGINIA, read_capacity=10, write_capacity=10, table_class="infrequent_access"
+        ),
     )
     for usual, dearer in zip(standard, rare, strict=True):
         assert Decimal("1.2") < dearer.price / usual.price < Decimal("1.26")
@@ -224,8 +245,16 @@ def test_every_number_has_a_source() -> None:
         assert all(region.sources.values())
         assert region.doubtful.isdisjoint(NEEDED)
         # Prices of a region keep the proportions of the others: a slip of the pen would show.
-        assert Decimal("4.9") < region["write_request_unit"] / region["read_request_unit"] < Decimal("5.1")
-        assert Decimal("4.9") < region["write_capacity_hour"] / region["read_capacity_hour"] < Decimal("5.1")
+        assert (
+            Decimal("4.9")
+            < region["write_request_unit"] / region["read_request_unit"]
+            < Decimal("5.1")
+        )
+        assert (
+            Decimal("4.9")
+            < region["write_capacity_hour"] / region["read_capacity_hour"]
+            < Decimal("5.1")
+        )
         assert Decimal("0.27") < break_even_utilisation(region) < Decimal("0.31")
 
 
@@ -233,14 +262,18 @@ def test_what_is_not_known_is_said() -> None:
     with pytest.raises(DesignError, match="no prices for region 'mars-1'") as caught:
         prices("mars-1")
     assert "us-east-1" in str(caught.value.hint)
-    with pytest.raises(DesignError, match="restore_gb of eu-west-1 is not in the price file of 2026-09-11"):
+    with pytest.raises(
+        DesignError, match="restore_gb of eu-west-1 is not in the price file of 2026-09-11"
+    ):
         backups(prices("eu-west-1"), restored_bytes=GB_BYTES)
     with pytest.raises(DesignError, match="3-year reserved write capacity in us-east-2"):
         reserved(prices("us-east-2"), write_capacity=100, years=3)
 
 
 def test_a_price_file_of_one_s_own(tmp_path: Path) -> None:
-    document = json.loads(resources.files("stator.design.cost.prices").joinpath("2026-09-11.json").read_text())
+    document = json.loads(
+        resources.files("stator.design.cost.prices").joinpath("2026-09-11.json").read_text()
+    )
     document["as_of"] = "2027-01-01"
     document["regions"] = {"moon-1": document["regions"]["us-east-1"]}
     path = tmp_path / "prices.json"
@@ -259,4 +292,6 @@ def test_the_planner_weighs_with_the_prices_of_the_file() -> None:
     us_east = prices("us-east-1")
     assert float(us_east["write_request_unit"]) == pytest.approx(unit_prices.WRITE_UNIT_DOLLARS)
     assert float(us_east["read_request_unit"]) == pytest.approx(unit_prices.READ_UNIT_DOLLARS)
-    assert float(us_east["storage_gb_month"]) == pytest.approx(unit_prices.STORAGE_BYTE_DOLLARS * 1024**3)
+    assert float(us_east["storage_gb_month"]) == pytest.approx(
+        unit_prices.STORAGE_BYTE_DOLLARS * 1024**3
+    )

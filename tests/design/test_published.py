@@ -22,7 +22,9 @@ from . import published
 from .published.model import Model, Published, base_of, has_same_keys, index_of, indexes_of
 from .test_planner_engine import answer, expected, filled
 
-NAMES = sorted(each.name for each in pkgutil.iter_modules(published.__path__) if each.name != "model")
+NAMES = sorted(
+    each.name for each in pkgutil.iter_modules(published.__path__) if each.name != "model"
+)
 
 
 @cache
@@ -76,7 +78,9 @@ def test_every_pattern_gets_the_expected_path(name: str) -> None:
         assert (pattern, step.filter is not None) == (pattern, wanted.filtered)
         index = next((each for each in indexes_of(plan) if each.name == step.index), None)
         for entity in step.entities:
-            partition, sort = base_of(plan, entity) if index is None else index_of(plan, entity, index)
+            partition, sort = (
+                base_of(plan, entity) if index is None else index_of(plan, entity, index)
+            )
             assert (pattern, set(partition)) == (pattern, set(wanted.partition))
             assert (pattern, sort[: len(wanted.sort)]) == (pattern, wanted.sort)
 
@@ -92,13 +96,17 @@ def test_the_published_keys_plan_and_cost_no_less(name: str) -> None:
         for index, sides in written.indexes.items():
             assert [str(keys[f"{index}{at}"].template) for at in ("PK", "SK")] == list(sides)
     assert our_weight(name) <= their_weight(name) + 1e-6
-    assert mine.dollars_per_month <= plan.dollars_per_month + INDEX_DOLLARS * (1 + len(model.published_indexes))
+    assert mine.dollars_per_month <= plan.dollars_per_month + INDEX_DOLLARS * (
+        1 + len(model.published_indexes)
+    )
     if "indexes" not in model.differences:
         assert len(indexes_of(mine)) <= len(model.published_indexes)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_published_keys_cost_no_less_even_without_what_writing_them_by_hand_adds(name: str) -> None:
+def test_the_published_keys_cost_no_less_even_without_what_writing_them_by_hand_adds(
+    name: str,
+) -> None:
     made, plan = theirs(name)
     assert our_weight(name) <= made.dollars(plan, their_weight(name)) + 1e-6
 
@@ -144,7 +152,9 @@ def test_the_published_keys_answer_as_a_loop_would(name: str) -> None:
     _runs(made.design, plan, made.objects(random.Random(7)), made.model.published_calls)
 
 
-def _runs(design: Design, plan: Plan, objects: list[Any], calls: tuple[tuple[str, dict[str, Any]], ...]) -> None:
+def _runs(
+    design: Design, plan: Plan, objects: list[Any], calls: tuple[tuple[str, dict[str, Any]], ...]
+) -> None:
     patterns = {pattern.name: pattern for pattern in design.reads}
     assert {name for name, _ in calls} == set(patterns)
     found_any = set()
@@ -158,14 +168,24 @@ def _runs(design: Design, plan: Plan, objects: list[Any], calls: tuple[tuple[str
 
 
 def _compare(
-    engine: Engine, plan: Plan, design: Design, name: str, arguments: dict[str, Any], ask: Ask, objects: list[Any]
+    engine: Engine,
+    plan: Plan,
+    design: Design,
+    name: str,
+    arguments: dict[str, Any],
+    ask: Ask,
+    objects: list[Any],
 ) -> int:
     got, wanted = answer(engine, plan, design, name, arguments), expected(ask, objects)
     if plan.pattern(name).steps[0].filter:
         got = got[: ask.limit]  # with a filter no limit is sent, and the reader counts
     if ask.order is not None:
         field = ask.order.name
-        wanted = sorted(wanted, key=lambda each: getattr(each, field), reverse=ask.descending)[: ask.limit]
-        assert [getattr(each, field) for each in got] == [getattr(each, field) for each in wanted], name
+        wanted = sorted(wanted, key=lambda each: getattr(each, field), reverse=ask.descending)[
+            : ask.limit
+        ]
+        assert [getattr(each, field) for each in got] == [
+            getattr(each, field) for each in wanted
+        ], name
     assert sorted(map(repr, got)) == sorted(map(repr, wanted)), name
     return len(got)

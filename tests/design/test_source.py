@@ -109,7 +109,9 @@ def test_only_plain_classes_are_made_without_init() -> None:
 def test_generated_and_closures_agree() -> None:
     made, fields = full(), info(Holder).fields
     item = info(Holder).codec.encode(made)
-    assert item == {name: encoder(field.shape)(getattr(made, name)) for name, field in fields.items()}
+    assert item == {
+        name: encoder(field.shape)(getattr(made, name)) for name, field in fields.items()
+    }
     read = info(Holder).codec.decode(item)
     assert {name: getattr(read, name) for name in fields} == {
         name: decoder(field.shape)(item[name]) for name, field in fields.items()
@@ -121,7 +123,11 @@ def test_generated_and_closures_agree() -> None:
 def test_absent_members_of_nested_objects_take_their_defaults() -> None:
     codec = info(Holder).codec
     read = codec.decode(
-        {"key": {"S": "k"}, "plain": {"M": {"name": {"S": "p"}}}, "many": {"L": [{"M": {"name": {"S": "q"}}}]}}
+        {
+            "key": {"S": "k"},
+            "plain": {"M": {"name": {"S": "p"}}},
+            "many": {"L": [{"M": {"name": {"S": "q"}}}]},
+        }
     )
     assert read == Holder(key="k", plain=Plain("p"), many=[Plain("q")])
     assert read.plain.tags is not read.many[0].tags
@@ -145,7 +151,9 @@ def test_a_subclass_of_a_nested_class_is_stored_as_that_class() -> None:
         ({"words": "abc"}, "words", "abc"), ({"words": ["a"]}, "words", ["a"]), ({"words": 5}, "words", 5), ({"words": {1}}, "words", 1),
     ],
 )  # fmt: skip
-def test_what_is_wrong_inside_is_named_by_its_field(change: dict[str, Any], field: str, value: Any) -> None:
+def test_what_is_wrong_inside_is_named_by_its_field(
+    change: dict[str, Any], field: str, value: Any
+) -> None:
     with pytest.raises(ItemMismatch) as caught:
         info(Holder).codec.encode(dataclasses.replace(full(), **change))
     assert (caught.value.entity, caught.value.field, caught.value.value) == ("Holder", field, value)
@@ -158,7 +166,9 @@ def test_what_is_wrong_inside_is_named_by_its_field(change: dict[str, Any], fiel
         ({"numbers": {"NS": ["x"]}}, "numbers"), ({"plain": {"S": "x"}}, "plain"), ({"at": {"N": "5"}}, "at"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_in_a_stored_item_is_named_by_its_field(change: dict[str, Any], field: str) -> None:
+def test_what_is_wrong_in_a_stored_item_is_named_by_its_field(
+    change: dict[str, Any], field: str
+) -> None:
     codec = info(Holder).codec
     with pytest.raises(ItemMismatch) as caught:
         codec.decode({**codec.encode(full()), **change})

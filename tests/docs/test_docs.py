@@ -19,7 +19,9 @@ def _examples() -> list[tuple[str, str]]:
     found = []
     for page in PAGES:
         blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
-        found += [(f"{page.relative_to(ROOT)}#{number}", block) for number, block in enumerate(blocks, 1)]
+        found += [
+            (f"{page.relative_to(ROOT)}#{number}", block) for number, block in enumerate(blocks, 1)
+        ]
     return found
 
 
@@ -27,13 +29,19 @@ def test_there_are_examples() -> None:
     assert len(_examples()) >= 5
 
 
-@pytest.mark.parametrize(("name", "code"), _examples(), ids=lambda value: value if "#" in value[:60] else "")
+@pytest.mark.parametrize(
+    ("name", "code"), _examples(), ids=lambda value: value if "#" in value[:60] else ""
+)
 def test_an_example_runs(name: str, code: str, tmp_path: Path) -> None:
     file = tmp_path / "test_example.py"
     file.write_text(code)
     runner = ["-m", "pytest", "-q", "-p", "no:cacheprovider"] if "def test_" in code else []
     ran = subprocess.run(
-        [sys.executable, *runner, file.name], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, *runner, file.name],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ran.returncode == 0, f"{name}\n{ran.stdout}\n{ran.stderr}"
 

@@ -11,7 +11,10 @@ from stator.engine import Engine
 TABLE = "crash"
 CREATE: dict[str, Any] = {
     "TableName": TABLE,
-    "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+    "KeySchema": [
+        {"AttributeName": "pk", "KeyType": "HASH"},
+        {"AttributeName": "sk", "KeyType": "RANGE"},
+    ],
     "AttributeDefinitions": [
         {"AttributeName": "pk", "AttributeType": "S"},
         {"AttributeName": "sk", "AttributeType": "N"},
@@ -29,7 +32,10 @@ CREATE: dict[str, Any] = {
     "LocalSecondaryIndexes": [
         {
             "IndexName": "by-pk-g",
-            "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "g", "KeyType": "RANGE"}],
+            "KeySchema": [
+                {"AttributeName": "pk", "KeyType": "HASH"},
+                {"AttributeName": "g", "KeyType": "RANGE"},
+            ],
             "Projection": {"ProjectionType": "ALL"},
         }
     ],
@@ -52,11 +58,16 @@ def step(seed: int, number: int) -> Step:
             "TableName": TABLE,
             "Key": _key(chance),
             "UpdateExpression": "SET g = :g, v = :v",
-            "ExpressionAttributeValues": {":g": {"S": chance.choice("xyz")}, ":v": {"N": str(number)}},
+            "ExpressionAttributeValues": {
+                ":g": {"S": chance.choice("xyz")},
+                ":v": {"N": str(number)},
+            },
         }
     items = {(item["pk"]["S"], item["sk"]["N"]): item for item in (_item(chance) for _ in range(5))}
     if kind == "batch":
-        return "BatchWriteItem", {"RequestItems": {TABLE: [{"PutRequest": {"Item": i}} for i in items.values()]}}
+        return "BatchWriteItem", {
+            "RequestItems": {TABLE: [{"PutRequest": {"Item": i}} for i in items.values()]}
+        }
     return "TransactWriteItems", {
         "ClientRequestToken": f"{seed}-{number}",
         "TransactItems": [{"Put": {"TableName": TABLE, "Item": i}} for i in items.values()],
@@ -83,7 +94,11 @@ def apply(model: Model, request: Step) -> None:
             model.pop(_identity(body["Key"]), None)
         case "UpdateItem":
             values = body["ExpressionAttributeValues"]
-            item = {**model.get(_identity(body["Key"]), body["Key"]), "g": values[":g"], "v": values[":v"]}
+            item = {
+                **model.get(_identity(body["Key"]), body["Key"]),
+                "g": values[":g"],
+                "v": values[":v"],
+            }
             _put(model, item)
         case "BatchWriteItem":
             for write in body["RequestItems"][TABLE]:

@@ -86,7 +86,10 @@ def check_indexes_and_counts(engine: Engine, items: list[dict[str, Any]]) -> Non
     [local] = described["LocalSecondaryIndexes"]
     [by_g] = described["GlobalSecondaryIndexes"]
     assert (local["ItemCount"], local["IndexSizeBytes"]) == (len(keyed), sum(map(item_size, keyed)))
-    assert (by_g["ItemCount"], by_g["IndexSizeBytes"]) == (len(keyed), sum(map(item_size, keys_only)))
+    assert (by_g["ItemCount"], by_g["IndexSizeBytes"]) == (
+        len(keyed),
+        sum(map(item_size, keys_only)),
+    )
 
 
 def _sorted(items: list[dict[str, Any]]) -> list[dict[str, Any]]:

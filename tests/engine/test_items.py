@@ -23,7 +23,10 @@ from stator.errors import (
 
 SCHEMA: dict[str, Any] = {
     "TableName": "things",
-    "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+    "KeySchema": [
+        {"AttributeName": "pk", "KeyType": "HASH"},
+        {"AttributeName": "sk", "KeyType": "RANGE"},
+    ],
     "AttributeDefinitions": [
         {"AttributeName": "pk", "AttributeType": "S"},
         {"AttributeName": "sk", "AttributeType": "N"},
@@ -34,7 +37,10 @@ SCHEMA: dict[str, Any] = {
     "LocalSecondaryIndexes": [
         {
             "IndexName": "local",
-            "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "l", "KeyType": "RANGE"}],
+            "KeySchema": [
+                {"AttributeName": "pk", "KeyType": "HASH"},
+                {"AttributeName": "l", "KeyType": "RANGE"},
+            ],
             "Projection": {"ProjectionType": "KEYS_ONLY"},
         }
     ],
@@ -55,7 +61,9 @@ SCHEMA: dict[str, Any] = {
 
 @pytest.fixture(params=["memory", "disk"])
 def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
-    with Engine.open(None if request.param == "memory" else str(tmp_path / "data"), clock=VirtualClock()) as opened:
+    with Engine.open(
+        None if request.param == "memory" else str(tmp_path / "data"), clock=VirtualClock()
+    ) as opened:
         opened.call("CreateTable", SCHEMA)
         yield opened
 
@@ -69,7 +77,12 @@ def put(engine: Engine, pk: str, sk: int, **rest: Any) -> None:
 
 
 def query(engine: Engine, text: str, values: dict[str, Any], **options: Any) -> dict[str, Any]:
-    request = {"TableName": "things", "KeyConditionExpression": text, "ExpressionAttributeValues": values, **options}
+    request = {
+        "TableName": "things",
+        "KeyConditionExpression": text,
+        "ExpressionAttributeValues": values,
+        **options,
+    }
     return engine.call("Query", request)
 
 
@@ -78,7 +91,12 @@ def sort_keys(page: dict[str, Any]) -> list[str]:
 
 
 def test_what_is_put_can_be_got(engine: Engine) -> None:
-    item = {**key("a", 1), "n": {"N": "1.50"}, "ns": {"NS": ["2", "1.0"]}, "m": {"M": {"b": {"B": "AAE="}}}}
+    item = {
+        **key("a", 1),
+        "n": {"N": "1.50"},
+        "ns": {"NS": ["2", "1.0"]},
+        "m": {"M": {"b": {"B": "AAE="}}},
+    }
     engine.call("PutItem", {"TableName": "things", "Item": item})
     got = engine.call("GetItem", {"TableName": "things", "Key": key("a", 1)})["Item"]
     assert got == {**item, "n": {"N": "1.5"}, "ns": {"NS": ["1", "2"]}}
@@ -96,16 +114,23 @@ def test_numbers_sort_as_numbers_and_both_ways(engine: Engine) -> None:
         put(engine, "a", number)
     values = {":p": {"S": "a"}}
     assert sort_keys(query(engine, "pk = :p", values)) == ["-20", "-3", "0", "9", "10", "100"]
-    assert sort_keys(query(engine, "pk = :p", values, ScanIndexForward=False, Limit=2)) == ["100", "10"]
+    assert sort_keys(query(engine, "pk = :p", values, ScanIndexForward=False, Limit=2)) == [
+        "100",
+        "10",
+    ]
     bounded = query(
-        engine, "pk = :p AND sk BETWEEN :low AND :high", {**values, ":low": {"N": "-3"}, ":high": {"N": "10"}}
+        engine,
+        "pk = :p AND sk BETWEEN :low AND :high",
+        {**values, ":low": {"N": "-3"}, ":high": {"N": "10"}},
     )
     assert sort_keys(bounded) == ["-3", "0", "9", "10"]
 
 
 @pytest.mark.parametrize("forward", [True, False])
 @pytest.mark.parametrize("limit", [1, 2, 5, 7])
-def test_pages_follow_each_other_without_gap_or_overlap(engine: Engine, forward: bool, limit: int) -> None:
+def test_pages_follow_each_other_without_gap_or_overlap(
+    engine: Engine, forward: bool, limit: int
+) -> None:
     for number in range(7):
         put(engine, "a", number, l={"B": "AAAA"})
     for index in (None, "local"):
@@ -129,18 +154,39 @@ def test_a_page_ends_at_one_megabyte_and_when_the_limit_is_met(engine: Engine) -
     page = query(engine, "pk = :p", {":p": {"S": "a"}})
     assert (page["Count"], sort_keys(page)) == (4, ["0", "1", "2", "3"])
     assert page["LastEvaluatedKey"] == key("a", 3)
-    exact = query(engine, "pk = :p", {":p": {"S": "a"}}, Limit=2, Select="COUNT", ExclusiveStartKey=key("a", 3))
+    exact = query(
+        engine,
+        "pk = :p",
+        {":p": {"S": "a"}},
+        Limit=2,
+        Select="COUNT",
+        ExclusiveStartKey=key("a", 3),
+    )
     assert exact == {"Count": 2, "ScannedCount": 2, "LastEvaluatedKey": key("a", 5)}
 
 
 @pytest.mark.parametrize("total", [1, 2, 3, 7, 64])
 def test_parallel_segments_partition_the_table_and_the_index(engine: Engine, total: int) -> None:
     for number in range(60):
-        put(engine, f"p{number}", number, g1={"S": f"g{number}"}, g2={"S": "x"}, r1={"S": "1"}, r2={"S": "2"})
+        put(
+            engine,
+            f"p{number}",
+            number,
+            g1={"S": f"g{number}"},
+            g2={"S": "x"},
+            r1={"S": "1"},
+            r2={"S": "2"},
+        )
     for index in ({}, {"IndexName": "many"}):
         found = []
         for segment in range(total):
-            request = {"TableName": "things", "Segment": segment, "TotalSegments": total, "Limit": 3, **index}
+            request = {
+                "TableName": "things",
+                "Segment": segment,
+                "TotalSegments": total,
+                "Limit": 3,
+                **index,
+            }
             while True:
                 page = engine.call("Scan", request)
                 found += [item["pk"]["S"] for item in page["Items"]]
@@ -152,7 +198,17 @@ def test_parallel_segments_partition_the_table_and_the_index(engine: Engine, tot
 
 def test_an_index_with_several_key_attributes(engine: Engine) -> None:
     for number, (r1, r2) in enumerate([("b", "1"), ("a", "2"), ("a", "1"), ("ab", "0")]):
-        put(engine, "a", number, g1={"S": "x"}, g2={"S": "y"}, r1={"S": r1}, r2={"S": r2}, v={"S": "v"}, w={"S": "w"})
+        put(
+            engine,
+            "a",
+            number,
+            g1={"S": "x"},
+            g2={"S": "y"},
+            r1={"S": r1},
+            r2={"S": r2},
+            v={"S": "v"},
+            w={"S": "w"},
+        )
     put(engine, "a", 9, g1={"S": "x"}, g2={"S": "y"}, r1={"S": "a"})  # lacks r2: not in the index
     both = {":x": {"S": "x"}, ":y": {"S": "y"}}
     page = query(engine, "g1 = :x AND g2 = :y", both, IndexName="many")
@@ -165,12 +221,21 @@ def test_an_index_with_several_key_attributes(engine: Engine) -> None:
         IndexName="many",
     )
     assert sort_keys(one) == ["1"]
-    prefix = query(engine, "g1 = :x AND g2 = :y AND begins_with(r1, :a)", {**both, ":a": {"S": "a"}}, IndexName="many")
+    prefix = query(
+        engine,
+        "g1 = :x AND g2 = :y AND begins_with(r1, :a)",
+        {**both, ":a": {"S": "a"}},
+        IndexName="many",
+    )
     assert sort_keys(prefix) == ["2", "1", "3"]
     with pytest.raises(ValidationFailed, match="missed key schema element: g2"):
         query(engine, "g1 = :x", {":x": {"S": "x"}}, IndexName="many")
-    with pytest.raises(ValidationFailed, match="RANGE key attributes r1 must have equality conditions"):
-        query(engine, "g1 = :x AND g2 = :y AND r2 = :a", {**both, ":a": {"S": "a"}}, IndexName="many")
+    with pytest.raises(
+        ValidationFailed, match="RANGE key attributes r1 must have equality conditions"
+    ):
+        query(
+            engine, "g1 = :x AND g2 = :y AND r2 = :a", {**both, ":a": {"S": "a"}}, IndexName="many"
+        )
     ended = query(engine, "g1 = :x AND g2 = :y", both, IndexName="many", Limit=1)
     assert set(ended["LastEvaluatedKey"]) == {"pk", "sk", "g1", "g2", "r1", "r2"}
 
@@ -183,7 +248,14 @@ def test_a_local_index_fetches_what_it_does_not_hold(engine: Engine) -> None:
     assert sort_keys(keys_only) == ["2", "1"]
     assert all(set(item) == {"pk", "sk", "l"} for item in keys_only["Items"])
     assert keys_only["ConsumedCapacity"]["LocalSecondaryIndexes"]["local"]["CapacityUnits"] == 0.5
-    whole = query(engine, "pk = :p", {":p": {"S": "a"}}, **options, Select="ALL_ATTRIBUTES", ConsistentRead=True)
+    whole = query(
+        engine,
+        "pk = :p",
+        {":p": {"S": "a"}},
+        **options,
+        Select="ALL_ATTRIBUTES",
+        ConsistentRead=True,
+    )
     assert len(whole["Items"][1]["text"]["S"]) == 5000
     assert whole["ConsumedCapacity"]["Table"]["CapacityUnits"] == 3.0
     assert whole["ConsumedCapacity"]["CapacityUnits"] == 4.0
@@ -191,7 +263,9 @@ def test_a_local_index_fetches_what_it_does_not_hold(engine: Engine) -> None:
 
 def test_capacity_of_writes_counts_every_index_entry_that_changes(engine: Engine) -> None:
     def units(operation: str, **request: Any) -> dict[str, Any]:
-        reply = engine.call(operation, {"TableName": "things", "ReturnConsumedCapacity": "INDEXES", **request})
+        reply = engine.call(
+            operation, {"TableName": "things", "ReturnConsumedCapacity": "INDEXES", **request}
+        )
         return reply["ConsumedCapacity"]  # type: ignore[no-any-return]
 
     attributes = {name: {"S": name} for name in ("g1", "g2", "r1", "r2")}
@@ -214,7 +288,11 @@ def test_capacity_of_writes_counts_every_index_entry_that_changes(engine: Engine
 
 def test_conditions_return_the_item_they_failed_on(engine: Engine) -> None:
     put(engine, "a", 1, v={"N": "1"})
-    request = {"TableName": "things", "Item": key("a", 1), "ConditionExpression": "attribute_not_exists(pk)"}
+    request = {
+        "TableName": "things",
+        "Item": key("a", 1),
+        "ConditionExpression": "attribute_not_exists(pk)",
+    }
     with pytest.raises(ConditionFailed) as without:
         engine.call("PutItem", request)
     assert without.value.item is None
@@ -264,7 +342,9 @@ def test_a_client_token_makes_a_transaction_happen_once(engine: Engine) -> None:
         return engine.call("TransactWriteItems", request)["ConsumedCapacity"][0]  # type: ignore[no-any-return]
 
     def value() -> str:
-        return str(engine.call("GetItem", {"TableName": "things", "Key": key("a", 1)})["Item"]["v"]["N"])
+        return str(
+            engine.call("GetItem", {"TableName": "things", "Key": key("a", 1)})["Item"]["v"]["N"]
+        )
 
     assert add(1)["WriteCapacityUnits"] == 2
     assert add(1)["ReadCapacityUnits"] == 2
@@ -286,7 +366,10 @@ def test_requests_that_meet_a_transaction_on_an_item_are_told_so() -> None:
             put(engine, "a", 1)
         for operation, request in (
             ("TransactWriteItems", transaction),
-            ("TransactGetItems", {"TransactItems": [{"Get": {"TableName": "things", "Key": key("a", 1)}}]}),
+            (
+                "TransactGetItems",
+                {"TransactItems": [{"Get": {"TableName": "things", "Key": key("a", 1)}}]},
+            ),
         ):
             with pytest.raises(TransactionCanceled) as caught:
                 engine.call(operation, request)
@@ -298,13 +381,19 @@ def test_requests_that_meet_a_transaction_on_an_item_are_told_so() -> None:
 
 def test_batches(engine: Engine) -> None:
     writes = [{"PutRequest": {"Item": {**key("a", n), "v": {"N": str(n)}}}} for n in range(25)]
-    assert engine.call("BatchWriteItem", {"RequestItems": {"things": writes}}) == {"UnprocessedItems": {}}
+    assert engine.call("BatchWriteItem", {"RequestItems": {"things": writes}}) == {
+        "UnprocessedItems": {}
+    }
     keys = [key("a", n) for n in range(30)]
-    reply = engine.call("BatchGetItem", {"RequestItems": {"things": {"Keys": keys, "ProjectionExpression": "v"}}})
+    reply = engine.call(
+        "BatchGetItem", {"RequestItems": {"things": {"Keys": keys, "ProjectionExpression": "v"}}}
+    )
     assert sorted(int(item["v"]["N"]) for item in reply["Responses"]["things"]) == list(range(25))
     assert reply["UnprocessedKeys"] == {}
     with pytest.raises(ValidationFailed, match="contains duplicates"):
-        engine.call("BatchGetItem", {"RequestItems": {"things": {"Keys": [key("a", 1), key("a", 1)]}}})
+        engine.call(
+            "BatchGetItem", {"RequestItems": {"things": {"Keys": [key("a", 1), key("a", 1)]}}}
+        )
 
 
 def test_a_batch_get_past_16_megabytes_gives_the_rest_back(engine: Engine) -> None:
@@ -348,7 +437,10 @@ def test_tables_of_accounts_and_regions_are_apart(engine: Engine) -> None:
     put(engine, "a", 1)
     with pytest.raises(ResourceNotFound):
         engine.call("GetItem", {"TableName": "things", "Key": key("a", 1)}, account="111111111111")
-    assert engine.call("GetItem", {"TableName": "things", "Key": key("a", 1)}, region="eu-west-1") == {}
+    assert (
+        engine.call("GetItem", {"TableName": "things", "Key": key("a", 1)}, region="eu-west-1")
+        == {}
+    )
 
 
 def test_a_table_may_be_named_by_its_arn(engine: Engine) -> None:
@@ -356,7 +448,9 @@ def test_a_table_may_be_named_by_its_arn(engine: Engine) -> None:
     arn = engine.call("DescribeTable", {"TableName": "things"})["Table"]["TableArn"]
     assert engine.call("GetItem", {"TableName": arn, "Key": key("a", 1)})["Item"] == key("a", 1)
     with pytest.raises(ValidationFailed, match="Invalid AWS region"):
-        engine.call("GetItem", {"TableName": arn.replace("us-east-1", "eu-west-1"), "Key": key("a", 1)})
+        engine.call(
+            "GetItem", {"TableName": arn.replace("us-east-1", "eu-west-1"), "Key": key("a", 1)}
+        )
 
 
 def test_everything_is_there_after_reopening(tmp_path: Path) -> None:
@@ -368,12 +462,21 @@ def test_everything_is_there_after_reopening(tmp_path: Path) -> None:
         before = engine.call("DescribeTable", {"TableName": "things"})
     with Engine.open(path) as engine:
         assert engine.call("DescribeTable", {"TableName": "things"}) == before
-        assert query(engine, "pk = :p", {":p": {"S": "a"}}, IndexName="local", Select="COUNT")["Count"] == 50
+        assert (
+            query(engine, "pk = :p", {":p": {"S": "a"}}, IndexName="local", Select="COUNT")["Count"]
+            == 50
+        )
 
 
 def test_item_collection_metrics(engine: Engine) -> None:
-    reply = engine.call("PutItem", {"TableName": "things", "Item": key("a", 1), "ReturnItemCollectionMetrics": "SIZE"})
-    assert reply["ItemCollectionMetrics"] == {"ItemCollectionKey": {"pk": {"S": "a"}}, "SizeEstimateRangeGB": [0, 1]}
+    reply = engine.call(
+        "PutItem",
+        {"TableName": "things", "Item": key("a", 1), "ReturnItemCollectionMetrics": "SIZE"},
+    )
+    assert reply["ItemCollectionMetrics"] == {
+        "ItemCollectionKey": {"pk": {"S": "a"}},
+        "SizeEstimateRangeGB": [0, 1],
+    }
 
 
 def test_a_closed_engine_says_so(engine: Engine) -> None:

@@ -11,7 +11,9 @@ import pytest
 from tests.targets import KINDS, Servers
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
-TAKE_AN_ADDRESS = [path for path in sorted(EXAMPLES.glob("*.py")) if "address: str | None" in path.read_text()]
+TAKE_AN_ADDRESS = [
+    path for path in sorted(EXAMPLES.glob("*.py")) if "address: str | None" in path.read_text()
+]
 
 
 def test_there_are_examples() -> None:
@@ -21,7 +23,9 @@ def test_there_are_examples() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("example", TAKE_AN_ADDRESS, ids=lambda path: path.stem)
 def test_an_example_runs(example: Path, kind: str, servers: Servers, tmp_path: Path) -> None:
-    address = {"memory": "memory", "disk": str(tmp_path / "data")}.get(kind) or servers.address(kind)
+    address = {"memory": "memory", "disk": str(tmp_path / "data")}.get(kind) or servers.address(
+        kind
+    )
     environment = {
         "AWS_ACCESS_KEY_ID": f"example{example.stem.replace('_', '')}",
         "AWS_SECRET_ACCESS_KEY": "x",

@@ -47,7 +47,16 @@ def test_conditions_that_hold(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["a = :six", "zz = :one", "zz < :one", "s < :one", "l[7] = :one", "contains(s, :one)", "size(a) = :one"]
+    "text",
+    [
+        "a = :six",
+        "zz = :one",
+        "zz < :one",
+        "s < :one",
+        "l[7] = :one",
+        "contains(s, :one)",
+        "size(a) = :one",
+    ],
 )
 def test_conditions_that_do_not(text: str) -> None:
     assert not holds(text)
@@ -63,7 +72,10 @@ def test_conditions_that_do_not(text: str) -> None:
         ("((a = :five))", "The expression has redundant parentheses;"),
         ("status = :five", "Attribute name is a reserved keyword; reserved keyword: status"),
         ("foo(a)", "Invalid function name; function: foo"),
-        ("size(a)", "The function is not allowed to be used this way in an expression; function: size"),
+        (
+            "size(a)",
+            "The function is not allowed to be used this way in an expression; function: size",
+        ),
         ("a = :missing", "not defined; attribute value: :missing"),
         ("#a = :five", "not defined; attribute name: #a"),
         ("a < :l", "operator or function: <, operand type: L"),
@@ -94,7 +106,11 @@ def updated(text: str) -> dict[str, Any]:
         ("SET a = a + :one", "a", {"N": "6"}),
         ("SET b = a, a = :one", "b", {"N": "5"}),
         ("SET b = if_not_exists(zz, :six)", "b", {"N": "6"}),
-        ("SET l = list_append(l, :l)", "l", {"L": [{"N": "1"}, {"N": "2"}, {"N": "3"}, {"N": "9"}]}),
+        (
+            "SET l = list_append(l, :l)",
+            "l",
+            {"L": [{"N": "1"}, {"N": "2"}, {"N": "3"}, {"N": "9"}]},
+        ),
         ("SET l[9] = :six", "l", {"L": [{"N": "1"}, {"N": "2"}, {"N": "3"}, {"N": "6"}]}),
         ("REMOVE l[0], l[2]", "l", {"L": [{"N": "2"}]}),
         ("SET m.x = :one REMOVE m.y", "m", {"M": {"x": {"N": "1"}}}),
@@ -120,7 +136,10 @@ def test_an_update_leaves_what_it_shares_with_the_old_item_alone() -> None:
     [
         ("SET a = zz", "refers to an attribute that does not exist in the item"),
         ("SET a = s + :one", "incorrect data type"),
-        ("SET zz.b = :one", "document path provided in the update expression is invalid for update"),
+        (
+            "SET zz.b = :one",
+            "document path provided in the update expression is invalid for update",
+        ),
         ("SET a = :one, a = :six", "Two document paths overlap with each other"),
         ("SET m.x = :one, m[0] = :one", "Two document paths conflict with each other"),
         ("SET a = :one SET b = :one", 'The "SET" section can only be used once'),
@@ -136,7 +155,10 @@ def test_updates_that_are_refused(text: str, problem: str) -> None:
 
 def test_a_projection_picks_and_closes_up() -> None:
     paths = bind_projection(parse_projection("#m.x, l[2], l[0], zz, m.q"), {"#m": "m"}).paths
-    assert project(ITEM, paths) == {"m": {"M": {"x": {"S": "deep"}}}, "l": {"L": [{"N": "1"}, {"N": "3"}]}}
+    assert project(ITEM, paths) == {
+        "m": {"M": {"x": {"S": "deep"}}},
+        "l": {"L": [{"N": "1"}, {"N": "3"}]},
+    }
 
 
 words = st.sampled_from(
@@ -145,7 +167,10 @@ words = st.sampled_from(
 )  # fmt: skip
 
 
-@given(st.lists(words, max_size=12).map(" ".join), st.sampled_from(["condition", "update", "projection"]))
+@given(
+    st.lists(words, max_size=12).map(" ".join),
+    st.sampled_from(["condition", "update", "projection"]),
+)
 def test_whatever_is_written_either_works_or_is_refused(text: str, kind: str) -> None:
     try:
         if kind == "condition":

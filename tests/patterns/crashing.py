@@ -114,7 +114,9 @@ def transacted(db: Any, fill: Callable[[Transaction], Any]) -> Any:
     return None
 
 
-def every_crash(db: Db, work: Callable[[Any], Any], step: int = 1, *, form: Form = "sync") -> Iterator[Db | AsyncDb]:
+def every_crash(
+    db: Db, work: Callable[[Any], Any], step: int = 1, *, form: Form = "sync"
+) -> Iterator[Db | AsyncDb]:
     """Run ``work`` again and again, each time dying one call later, before and after the call; ends when it gets through. Between
     the runs the caller puts the tables back."""
     calls = 0
@@ -130,7 +132,9 @@ def every_crash(db: Db, work: Callable[[Any], Any], step: int = 1, *, form: Form
         calls += step
 
 
-def crash_everywhere(db: Db, work: Callable[[Any], Any], then: Callable[[], None], *, form: Form) -> int:
+def crash_everywhere(
+    db: Db, work: Callable[[Any], Any], then: Callable[[], None], *, form: Form
+) -> int:
     """``then`` after each crash, and after ``work`` has come through. Gives how many crashes there were."""
     crashes = 0
     for _ in every_crash(db, work, form=form):
@@ -178,7 +182,9 @@ class Doubling:
     def __init__(self, inner: Transport) -> None:
         self.inner = inner
 
-    def call(self, operation: str, request: Mapping[str, Any], *, idempotent: bool = True, **more: Any) -> Any:
+    def call(
+        self, operation: str, request: Mapping[str, Any], *, idempotent: bool = True, **more: Any
+    ) -> Any:
         first = self.inner.call(operation, request, idempotent=idempotent, **more)
         if not idempotent:
             return first

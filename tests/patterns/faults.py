@@ -43,6 +43,8 @@ class FaultyTransport:
 def with_faults(db: Db, before: Fault | None = None, after: Fault | None = None) -> FaultyTransport:
     """From now on, the Db's calls go through a transport that may fail."""
     inner = db.runner.transport
-    made = FaultyTransport(inner.inner if isinstance(inner, FaultyTransport) else inner, before, after)
+    made = FaultyTransport(
+        inner.inner if isinstance(inner, FaultyTransport) else inner, before, after
+    )
     db.runner.transport = made
     return made

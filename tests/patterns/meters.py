@@ -31,4 +31,6 @@ class Event(Entity):
 
 
 def reading(minutes: float, value: Any = 1, sensor: str = "s1", **more: Any) -> Reading:
-    return Reading(sensor_id=sensor, at=T0 + timedelta(minutes=minutes), value=Decimal(str(value)), **more)
+    return Reading(
+        sensor_id=sensor, at=T0 + timedelta(minutes=minutes), value=Decimal(str(value)), **more
+    )

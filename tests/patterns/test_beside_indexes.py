@@ -45,7 +45,13 @@ def with_key(key: int) -> Query[Mail]:
 
 def test_patterns_and_indexes_do_not_meet(target: Target) -> None:
     db = target.connect(
-        Design("mails", [Mail], [mail_by_id, replies, about, with_key], volumes={Mail: 100}, layout="single-table")
+        Design(
+            "mails",
+            [Mail],
+            [mail_by_id, replies, about, with_key],
+            volumes={Mail: 100},
+            layout="single-table",
+        )
     )
     indexed = {name for table in db.context.schema.plan.tables for name, _ in table.attributes}
     mail = Mail(mail_id="m", parent=1, topic=2, key=3, due="x")

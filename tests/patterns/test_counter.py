@@ -62,7 +62,9 @@ def test_threads_add_while_others_compact_and_read(target: Target) -> None:
             counter.compact()
             seen.append(counter.value())
 
-    threads = [threading.Thread(target=add) for _ in range(3)] + [threading.Thread(target=look) for _ in range(2)]
+    threads = [threading.Thread(target=add) for _ in range(3)] + [
+        threading.Thread(target=look) for _ in range(2)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

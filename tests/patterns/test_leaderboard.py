@@ -31,25 +31,65 @@ def names(board: Leaderboard[Db], n: int = 100) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("histogram", [None, 10])
-def test_the_highest_first_and_of_equals_the_earliest(target: Target, histogram: int | None) -> None:
+def test_the_highest_first_and_of_equals_the_earliest(
+    target: Target, histogram: int | None
+) -> None:
     clock = VirtualClock()
-    board = Leaderboard(target.connect(shop(), clock=clock), "weekly", shards=3, histogram=histogram)
-    assert board.top() == [] and board.count() == 0 and board.rank("anna") is None and board.around("anna") == []
-    for member, score in [("anna", 50), ("bob", 70), ("cleo", 50), ("dan", -5), ("eve", 120), ("fay", 0)]:
+    board = Leaderboard(
+        target.connect(shop(), clock=clock), "weekly", shards=3, histogram=histogram
+    )
+    assert (
+        board.top() == []
+        and board.count() == 0
+        and board.rank("anna") is None
+        and board.around("anna") == []
+    )
+    for member, score in [
+        ("anna", 50),
+        ("bob", 70),
+        ("cleo", 50),
+        ("dan", -5),
+        ("eve", 120),
+        ("fay", 0),
+    ]:
         clock.advance(1)
         board.set_score(member, score)
-    assert names(board) == [("eve", 120), ("bob", 70), ("anna", 50), ("cleo", 50), ("fay", 0), ("dan", -5)]
+    assert names(board) == [
+        ("eve", 120),
+        ("bob", 70),
+        ("anna", 50),
+        ("cleo", 50),
+        ("fay", 0),
+        ("dan", -5),
+    ]
     clock.advance(1)
     board.add_score("anna", 1)
     board.add_score("anna", -1)  # back, but later than cleo
     board.set_score("cleo", 50)  # no change, and no new time
     assert names(board, 4) == [("eve", 120), ("bob", 70), ("cleo", 50), ("anna", 50)]
-    assert [board.rank(member, consistent=True) for member in ("eve", "cleo", "anna", "dan")] == [1, 3, 4, 6]
-    assert [(each.member, each.rank) for each in board.around("cleo", 1)] == [("bob", 2), ("cleo", 3), ("anna", 4)]
-    assert [(each.member, each.rank) for each in board.around("eve", 2)] == [("eve", 1), ("bob", 2), ("cleo", 3)]
+    assert [board.rank(member, consistent=True) for member in ("eve", "cleo", "anna", "dan")] == [
+        1,
+        3,
+        4,
+        6,
+    ]
+    assert [(each.member, each.rank) for each in board.around("cleo", 1)] == [
+        ("bob", 2),
+        ("cleo", 3),
+        ("anna", 4),
+    ]
+    assert [(each.member, each.rank) for each in board.around("eve", 2)] == [
+        ("eve", 1),
+        ("bob", 2),
+        ("cleo", 3),
+    ]
     assert board.count() == 6
     assert board.remove("bob") and not board.remove("bob")
-    assert board.rank("anna", consistent=True) == 3 and board.get("bob") is None and board.count(consistent=True) == 5
+    assert (
+        board.rank("anna", consistent=True) == 3
+        and board.get("bob") is None
+        and board.count(consistent=True) == 5
+    )
     standing = board.get("eve")
     assert standing is not None and (standing.score, standing.rank) == (120, None)
     assert standing.since == datetime.fromtimestamp(clock.now() - 2, UTC)
@@ -78,7 +118,9 @@ def test_tasks(target: Target) -> None:
     async def main() -> None:
         async with target.connect_async(shop()) as db:
             board = Leaderboard(db, "weekly", shards=4)
-            await asyncio.gather(*(board.add_score(f"m{number % 4}", number) for number in range(12)))
+            await asyncio.gather(
+                *(board.add_score(f"m{number % 4}", number) for number in range(12))
+            )
             found = await board.top(2)
             assert [(each.member, each.score) for each in found] == [("m3", 21), ("m2", 18)]
             assert await board.rank("m0") == 4
@@ -207,7 +249,9 @@ def test_it_is_a_sorted_list(
             model[member] = (new, at)
     order = sorted(model, key=lambda member: (-model[member][0], model[member][1]))
     found = board.top(10)
-    assert [(each.member, each.score) for each in found] == [(member, model[member][0]) for member in order]
+    assert [(each.member, each.score) for each in found] == [
+        (member, model[member][0]) for member in order
+    ]
     assert board.count() == len(order)
     for rank, member in enumerate(order, 1):
         assert board.rank(member) == rank

@@ -21,7 +21,12 @@ Enrolments = Links[Db, Student, Course]
 
 def enrolments(db: Db) -> Enrolments:
     return Links(
-        db, Student, Course, name="enrolments", copy_left=[Student.name, Student.nick], copy_right=[Course.title]
+        db,
+        Student,
+        Course,
+        name="enrolments",
+        copy_left=[Student.name, Student.nick],
+        copy_right=[Course.title],
     )
 
 
@@ -60,7 +65,9 @@ def pairs(db: Db) -> set[tuple[str, str]]:
 
 
 def copies(db: Db, links: Enrolments, courses: list[Course], who: str) -> set[Any]:
-    return {link.copy["name"] for each in courses for link in links.of_right(each) if link.left == who}
+    return {
+        link.copy["name"] for each in courses for link in links.of_right(each) if link.left == who
+    }
 
 
 @pytest.mark.parametrize("layout", ["single-table", "table-per-entity"])
@@ -120,7 +127,10 @@ def test_copies_follow(target: Target) -> None:
     with db.update(Course, course_id="c3") as change:
         change.title = "Analysis"
     assert links.refresh(right="c3") == 1
-    assert [link.copy["title"] for link in links.of_left(who)] == ["Algebra"] * 3 + ["Analysis", "Algebra"]
+    assert [link.copy["title"] for link in links.of_left(who)] == ["Algebra"] * 3 + [
+        "Analysis",
+        "Algebra",
+    ]
     assert all(link.attributes == {"n": 1} for link in links.of_left(who))
     with pytest.raises(ItemNotFound):
         links.refresh(left="nobody")
@@ -155,21 +165,27 @@ def test_a_copy_is_never_replaced_by_an_older_one() -> None:
     assert copies(db, links, [what], "s0") == {"Anne"}
 
 
-def test_a_refresh_that_dies_at_any_call_is_finished_by_the_next(target: Target, form: Form) -> None:
+def test_a_refresh_that_dies_at_any_call_is_finished_by_the_next(
+    target: Target, form: Form
+) -> None:
     db = target.connect(school())
     links = enrolments(db)
     [who], lessons = fill(db, 1, 4)
     for each in lessons:
         links.link(who, each)
     rename(db, who, "0")
-    for number, _ in enumerate(every_crash(db, lambda dying: enrolments(dying).refresh(who), form=form), 1):
+    for number, _ in enumerate(
+        every_crash(db, lambda dying: enrolments(dying).refresh(who), form=form), 1
+    ):
         assert copies(db, links, lessons, "s0") <= {"Anna", *map(str, range(number))}
         links.refresh(who)
         assert copies(db, links, lessons, "s0") == {str(number - 1)}
         rename(db, who, str(number))
 
 
-def test_unlinking_all_dies_at_any_call_and_is_finished_by_the_next(target: Target, form: Form) -> None:
+def test_unlinking_all_dies_at_any_call_and_is_finished_by_the_next(
+    target: Target, form: Form
+) -> None:
     db = target.connect(school())
     links = enrolments(db)
     people, lessons = fill(db, 2, 55)
@@ -236,7 +252,9 @@ def test_threads_link_while_the_student_is_deleted(target: Target) -> None:
 
 def test_an_entity_linked_with_its_own_kind(target: Target) -> None:
     db = target.connect(school())
-    follows = Links(db, Student, Student, copy_left=[Student.name], copy_right=[Student.name, Student.nick])
+    follows = Links(
+        db, Student, Student, copy_left=[Student.name], copy_right=[Student.name, Student.nick]
+    )
     anna, berta = student(1, "Anna"), student(2, "Berta")
     db.create(anna)
     db.create(berta)
@@ -261,7 +279,9 @@ def test_tasks(target: Target) -> None:
             known = await db.get(Student, student_id="s1")
             assert known is not None
             await asyncio.gather(*(links.link(known, course(number)) for number in range(5)))
-            assert [link.right async for link in links.of_left("s1")] == [f"c{number}" for number in range(5)]
+            assert [link.right async for link in links.of_left("s1")] == [
+                f"c{number}" for number in range(5)
+            ]
             assert await links.count(left="s1") == 5
             assert await links.unlink_all(left="s1") == 5
 
@@ -286,4 +306,7 @@ def test_what_does_not_make_sense_is_refused() -> None:
 
 def test_it_says_what_it_costs() -> None:
     text = str(enrolments(connect(school())).explain())
-    assert "LINK#enrolments#L#<Student>" in text and "link: TransactWriteItems of 4; 8 write units" in text
+    assert (
+        "LINK#enrolments#L#<Student>" in text
+        and "link: TransactWriteItems of 4; 8 write units" in text
+    )

@@ -81,7 +81,12 @@ def test_states_over_time() -> None:
 def test_messages_within_a_window() -> None:
     clock = VirtualClock()
     once = Once(connect(shop(), clock=clock), "inbox", remember_seconds=60)
-    assert [once.seen("m1"), once.seen("m1"), once.seen("m2"), once.seen("m1")] == [False, True, False, True]
+    assert [once.seen("m1"), once.seen("m1"), once.seen("m2"), once.seen("m1")] == [
+        False,
+        True,
+        False,
+        True,
+    ]
     clock.advance(62)
     assert [once.seen("m1"), once.seen("m1")] == [False, True]
 

@@ -20,7 +20,16 @@ from stator.patterns.lock import Lock
 from stator.patterns.outbox.items import Message
 from stator.tables.db import Db
 from stator.tables.writes.transactions import Transaction
-from tests.patterns.crashing import Crash, Form, crashing, every_crash, every_item, finished, in_threads, transacted
+from tests.patterns.crashing import (
+    Crash,
+    Form,
+    crashing,
+    every_crash,
+    every_item,
+    finished,
+    in_threads,
+    transacted,
+)
 from tests.tables.shop import Order, User, order, shop, user
 from tests.targets import Target
 
@@ -62,7 +71,9 @@ def test_a_message_is_written_with_its_item_or_not_at_all(target: Target) -> Non
     outbox = Outbox(db, "orders")
     with db.transaction() as tx:
         tx.create(order(1))
-        id = outbox.add(tx, topic="order-placed", body={"order": "o001", "n": [1, None]}, key="o001")
+        id = outbox.add(
+            tx, topic="order-placed", body={"order": "o001", "n": [1, None]}, key="o001"
+        )
     with pytest.raises(TransactionFailed), db.transaction() as tx:
         tx.create(order(1))
         outbox.add(tx, topic="order-placed", body={}, key="o001")
@@ -74,7 +85,12 @@ def test_a_message_is_written_with_its_item_or_not_at_all(target: Target) -> Non
     result = outbox.relay(receiver)
     assert (result.sent, result.failed, result.parked, result.busy) == (1, 0, 0, 0)
     [message] = receiver.got
-    assert (message.id, message.topic, message.key, message.attempts) == (id, "order-placed", "o001", 0)
+    assert (message.id, message.topic, message.key, message.attempts) == (
+        id,
+        "order-placed",
+        "o001",
+        0,
+    )
     assert message.body == {"order": "o001", "n": [1, None]}
     assert db.get(Order, order_id="o001") is not None
     assert outbox.relay(receiver).sent == 0 and outbox.count() == 0
@@ -122,7 +138,9 @@ def test_a_failure_is_tried_again_later_and_holds_its_key_back(target: Target) -
     clock.advance(10)
     assert outbox.relay(receiver).failed == 1
     clock.advance(9)
-    assert outbox.relay(receiver).attempted == 0  # the second pause is longer: ten to twenty seconds
+    assert (
+        outbox.relay(receiver).attempted == 0
+    )  # the second pause is longer: ten to twenty seconds
     clock.advance(11)
     receiver.bad.clear()
     assert outbox.relay(receiver).sent == 2
@@ -227,7 +245,9 @@ def test_writers_of_one_key_at_once_and_a_relay_meanwhile(target: Target) -> Non
     positions = [message.position for message in receiver.got]
     assert positions == sorted(positions)
     for start in (0, 100, 200):
-        assert [body for body in receiver.bodies if start <= body < start + 100] == list(range(start, start + 8))
+        assert [body for body in receiver.bodies if start <= body < start + 100] == list(
+            range(start, start + 8)
+        )
 
 
 def test_a_relay_that_dies_at_any_call_loses_nothing(target: Target, form: Form) -> None:
@@ -244,7 +264,10 @@ def test_a_relay_that_dies_at_any_call_loses_nothing(target: Target, form: Form)
         clock.advance(40)  # its lease ends
         outbox.relay(receiver)
         firsts = list(dict.fromkeys(receiver.bodies))
-        assert firsts == [1, 2]  # each once at least, in order; repetitions are of the message that was under way
+        assert firsts == [
+            1,
+            2,
+        ]  # each once at least, in order; repetitions are of the message that was under way
         assert len(receiver.got) <= 3
         assert outbox.count() == 0
         receiver.got.clear()
@@ -284,7 +307,10 @@ def test_a_slow_relay_loses_its_shard_and_stops(target: Target) -> None:
         Outbox(db, "numbers", shards=1).relay(second)
 
     result = outbox.relay(slow)
-    assert (first, result.sent) == ([1], 1)  # it finds the lease gone, and leaves the rest to the other
+    assert (first, result.sent) == (
+        [1],
+        1,
+    )  # it finds the lease gone, and leaves the rest to the other
     assert second.bodies == [1, 2, 3]
     assert outbox.count() == 0
 
@@ -410,7 +436,9 @@ STEPS = st.lists(
 
 @settings(max_examples=50)
 @given(STEPS, st.integers(0, 1000), st.sampled_from(["sync", "async"]))
-def test_it_does_what_a_queue_for_each_key_does(steps: list[tuple[Any, ...]], seed: int, form: Form) -> None:
+def test_it_does_what_a_queue_for_each_key_does(
+    steps: list[tuple[Any, ...]], seed: int, form: Form
+) -> None:
     """Relays that die after some calls among others that do not: what is heard first is what was written, in order."""
     clock, numbers = VirtualClock(), iter(range(1000))
     with connect(shop(), clock=clock, random=random.Random(seed)) as db:
@@ -464,4 +492,7 @@ def _sent(db: Db) -> Any:
 
 def test_it_says_what_it_costs() -> None:
     text = str(Outbox(connect(shop()), "orders", shards=4).explain())
-    assert "OUTBOX#orders#0..3" in text and "add: one Put more in the transaction; 2 write units" in text
+    assert (
+        "OUTBOX#orders#0..3" in text
+        and "add: one Put more in the transaction; 2 write units" in text
+    )

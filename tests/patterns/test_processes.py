@@ -15,7 +15,12 @@ from stator.patterns.once import Once
 from tests.tables.shop import Product, User, shop, user
 from tests.targets import Servers
 
-OPTIONS: Any = {"access_key_id": "processes", "secret_access_key": "x", "region": "us-east-1", "prefix": "processes-"}
+OPTIONS: Any = {
+    "access_key_id": "processes",
+    "secret_access_key": "x",
+    "region": "us-east-1",
+    "prefix": "processes-",
+}
 
 
 def work(address: str, number: int, answers: Any) -> None:
@@ -51,7 +56,9 @@ def test_processes_work_together(kind: str, servers: Servers) -> None:
         db.put(Product(sku="s1", stock=0))
         context = multiprocessing.get_context("spawn")
         answers = context.Queue()
-        processes = [context.Process(target=work, args=(address, number, answers)) for number in range(3)]
+        processes = [
+            context.Process(target=work, args=(address, number, answers)) for number in range(3)
+        ]
         for process in processes:
             process.start()
         results = [answers.get(timeout=100) for _ in processes]

@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 
 from stator import connect
-from stator.errors import ConnectionTrouble, ReplyLost, SlowDown, ThroughputExceeded, TransactionConflict, Unreachable
+from stator.errors import (
+    ConnectionTrouble,
+    ReplyLost,
+    SlowDown,
+    ThroughputExceeded,
+    TransactionConflict,
+    Unreachable,
+)
 from stator.patterns.leaderboard.leaderboard import Leaderboard
 from stator.patterns.sequence import Sequence
 from stator.tables.db import Db
@@ -33,7 +40,9 @@ def with_random_faults(db: Db, seed: int) -> FaultyTransport:
         if fate < 0.08:
             raise Unreachable("no way there")
         if fate < 0.11 and operation in ("TransactWriteItems", "PutItem", "BatchWriteItem"):
-            made.inner.call(operation, request)  # sent twice, as by a client that lost the first answer
+            made.inner.call(
+                operation, request
+            )  # sent twice, as by a client that lost the first answer
 
     def after(number: int, operation: str, request: Mapping[str, Any]) -> None:
         if chance.random() < 0.04:
@@ -75,7 +84,10 @@ def test_series_with_roll_ups(seed: int) -> None:
     """Each writer writes all of its readings twice over, one by one and in batches, while the bucket grows under them."""
     db = connect(shop())
     with_random_faults(db, seed)
-    added = [[reading(minutes + writer / 10, minutes * 7 % 13 - 4) for minutes in range(15)] for writer in range(3)]
+    added = [
+        [reading(minutes + writer / 10, minutes * 7 % 13 - 4) for minutes in range(15)]
+        for writer in range(3)
+    ]
     # One object, as one process has: another would take a minute to learn of a growth.
     readings = series(db, bucket="day", shards="adaptive")
 
@@ -92,7 +104,9 @@ def test_series_with_roll_ups(seed: int) -> None:
     with_faults(db)
     everything = [each for group in added for each in group]
     check(series(db, bucket="day"), everything)
-    assert list(readings.range("s1", newest_first=False)) == sorted(everything, key=lambda each: each.at)
+    assert list(readings.range("s1", newest_first=False)) == sorted(
+        everything, key=lambda each: each.at
+    )
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -107,7 +121,10 @@ def test_plain_series(seed: int) -> None:
             until_answered(lambda each=each: readings.add(each))
         left = added[part::3]
         while left:
-            left = [failure.change for failure in until_answered(lambda left=left: readings.add_many(left)).failures]
+            left = [
+                failure.change
+                for failure in until_answered(lambda left=left: readings.add_many(left)).failures
+            ]
 
     side_by_side(*(lambda part=part: write(part) for part in range(3)))
     with_faults(db)
@@ -123,11 +140,17 @@ def test_leaderboard(seed: int) -> None:
 
     def play(player: int) -> None:
         for game in range(12):
-            until_answered(lambda game=game: board.add_score(f"m{game % 3}", game, once=f"{player}/{game}"))
+            until_answered(
+                lambda game=game: board.add_score(f"m{game % 3}", game, once=f"{player}/{game}")
+            )
 
     side_by_side(*(lambda player=player: play(player) for player in range(3)))
     with_faults(db)
-    assert sorted((each.member, int(each.score)) for each in board.top()) == [("m0", 54), ("m1", 66), ("m2", 78)]
+    assert sorted((each.member, int(each.score)) for each in board.top()) == [
+        ("m0", 54),
+        ("m1", 66),
+        ("m2", 78),
+    ]
     assert board.count() == 3 and [board.rank(f"m{number}") for number in (2, 1, 0)] == [1, 2, 3]
 
 

@@ -15,7 +15,14 @@ from hypothesis import strategies as st
 
 from stator import connect
 from stator.clock import VirtualClock
-from stator.errors import ConfigurationError, ItemExists, ReplyLost, RequestRefused, StatorError, ThroughputExceeded
+from stator.errors import (
+    ConfigurationError,
+    ItemExists,
+    ReplyLost,
+    RequestRefused,
+    StatorError,
+    ThroughputExceeded,
+)
 from stator.model.periods import floor
 from stator.patterns.rollups.rollup import Rollup, Summary
 from stator.patterns.series.series import Series
@@ -77,7 +84,10 @@ def test_threads_and_records(target: Target) -> None:
     """Every writer sets records all the time: expectations of least, greatest and last are wrong again and again."""
     db = target.connect(shop())
     added = [
-        [reading(minutes + writer / 10, (minutes - 20) * (writer + 1) * (-1) ** minutes) for minutes in range(12)]
+        [
+            reading(minutes + writer / 10, (minutes - 20) * (writer + 1) * (-1) ** minutes)
+            for minutes in range(12)
+        ]
         for writer in range(3)
     ]
     mine = [series(db, shards=shards, bucket="day") for shards in (1, 1, 1)]
@@ -103,7 +113,15 @@ def test_threads_and_records(target: Target) -> None:
 def test_tasks(target: Target) -> None:
     async def main() -> None:
         async with target.connect_async(shop()) as db:
-            readings = Series(db, Reading, by=Reading.sensor_id, at=Reading.at, bucket="day", shards=4, rollups=ROLLUPS)
+            readings = Series(
+                db,
+                Reading,
+                by=Reading.sensor_id,
+                at=Reading.at,
+                bucket="day",
+                shards=4,
+                rollups=ROLLUPS,
+            )
             added = [reading(minutes, minutes % 7) for minutes in range(20)]
             await asyncio.gather(*(readings.add(each) for each in added))
             found = await readings.rollup("day", of=Reading.value).range("s1", T0, T0 + DAYS)
@@ -119,7 +137,9 @@ def test_a_reading_with_other_values_is_refused_and_can_be_replaced(target: Targ
     with pytest.raises(ItemExists) as caught:
         readings.add(reading(4, 99))
     assert caught.value.entity == added[4] and "replace" in (caught.value.hint or "")
-    result = readings.add_many([reading(4, 99), reading(5, 5), reading(6, 6), reading(6, 7), reading(5, 5)])
+    result = readings.add_many(
+        [reading(4, 99), reading(5, 5), reading(6, 6), reading(6, 7), reading(5, 5)]
+    )
     assert [failure.change for failure in result.failures] == [reading(6, 7), reading(4, 99)]
     assert result.written == 3
     readings.replace(reading(4, -1))
@@ -155,7 +175,10 @@ def test_a_crash_at_every_call(form: Form) -> None:
     def again() -> None:
         nonlocal number
         finished(add(db))
-        check(series(db, bucket="day", name=f"n{number}"), [reading(1, 5), reading(2, 1), reading(3, 9)])
+        check(
+            series(db, bucket="day", name=f"n{number}"),
+            [reading(1, 5), reading(2, 1), reading(3, 9)],
+        )
         number += 1
 
     assert crash_everywhere(db, add, again, form=form) >= 8
@@ -209,7 +232,9 @@ def test_a_crash_while_rebuilding(form: Form) -> None:
         scanned = db.call("Scan", {"TableName": "shop-stator"})["Items"]
         for item in scanned:
             if "ROLLUP#value#day" in item["PK"]["S"]:
-                db.call("PutItem", {"TableName": "shop-stator", "Item": item | {"_count": {"N": "77"}}})
+                db.call(
+                    "PutItem", {"TableName": "shop-stator", "Item": item | {"_count": {"N": "77"}}}
+                )
 
     def rebuild(dying: Any) -> Any:
         return series(dying).rollup("day", of=Reading.value).rebuild("s1", T0, T0 + DAYS)
@@ -238,7 +263,9 @@ def test_a_throttled_transaction_grows_the_bucket() -> None:
 
 def test_readings_of_many_sensors_at_once(target: Target) -> None:
     readings = series(target.connect(shop()), bucket="day", shards=3)
-    added = [reading(minutes * 10, minutes, f"s{sensor}") for sensor in range(4) for minutes in range(60)]
+    added = [
+        reading(minutes * 10, minutes, f"s{sensor}") for sensor in range(4) for minutes in range(60)
+    ]
     result = readings.add_many(added)
     assert result.ok and result.written == 240 and result.requests < 30
     for sensor in range(4):
@@ -247,7 +274,10 @@ def test_readings_of_many_sensors_at_once(target: Target) -> None:
 
 def test_they_outlive_the_readings() -> None:
     clock = VirtualClock(T0.timestamp())
-    rollups = [Rollup("hour", of=Reading.value, keep=timedelta(days=3)), Rollup("day", of=Reading.value)]
+    rollups = [
+        Rollup("hour", of=Reading.value, keep=timedelta(days=3)),
+        Rollup("day", of=Reading.value),
+    ]
     readings = series(connect(shop(), clock=clock), keep=timedelta(days=1), rollups=rollups)
     readings.add(reading(1, 5))
     clock.advance(2 * 86_400)
@@ -303,9 +333,15 @@ def test_changes_are_folded_and_applied_once(target: Target) -> None:
     readings.add(changed)
     readings.remove(added[1])
     updates = readings.fold(
-        [(stored(readings, added[0]), stored(readings, changed)), (stored(readings, added[1]), None)]
+        [
+            (stored(readings, added[0]), stored(readings, changed)),
+            (stored(readings, added[1]), None),
+        ]
     )
-    assert [each.count for each in updates.values()] == [-1, -1]  # one was changed and one went, of an hour and a day
+    assert [each.count for each in updates.values()] == [
+        -1,
+        -1,
+    ]  # one was changed and one went, of an hour and a day
     readings.apply(updates, batch="shard-1/51-52")
     check(readings, [changed, *added[2:]])
 
@@ -340,7 +376,11 @@ def test_a_crash_while_applying(form: Form) -> None:
 
 def test_roll_ups_that_make_no_sense() -> None:
     db = connect(shop())
-    for wrong in (Rollup("week", of=Reading.value), Rollup("hour", of=Reading.note), Rollup("hour", of="nothing")):  # type: ignore[arg-type]
+    for wrong in (
+        Rollup("week", of=Reading.value),
+        Rollup("hour", of=Reading.note),
+        Rollup("hour", of="nothing"),
+    ):  # type: ignore[arg-type]
         with pytest.raises(ConfigurationError):
             series(db, rollups=[wrong])
     with pytest.raises(ConfigurationError, match="no roll-up"):
@@ -351,7 +391,12 @@ def test_roll_ups_that_make_no_sense() -> None:
 # --- against a list -----------------------------------------------------------------------------------------
 
 _steps = st.lists(
-    st.tuples(st.integers(0, 300), st.decimals(-100, 100, places=2), st.sampled_from([1, 2, 5]), st.booleans()),
+    st.tuples(
+        st.integers(0, 300),
+        st.decimals(-100, 100, places=2),
+        st.sampled_from([1, 2, 5]),
+        st.booleans(),
+    ),
     max_size=25,
 )
 

@@ -14,7 +14,13 @@ from typing import Any
 import pytest
 
 from stator import connect, connect_async
-from stator.errors import ConfigurationError, ItemExists, OutcomeUnknown, RequestRefused, UniqueTaken
+from stator.errors import (
+    ConfigurationError,
+    ItemExists,
+    OutcomeUnknown,
+    RequestRefused,
+    UniqueTaken,
+)
 from stator.patterns.sequence import Sequence
 from stator.tables.db import Db
 from tests.patterns.crashing import Form, crash_everywhere
@@ -110,7 +116,9 @@ def test_blocks_are_unique_and_increase(target: Target) -> None:
         mine.extend(numbers.next() for _ in range(25))
 
     threads = [
-        threading.Thread(target=take, args=(mine, shared if at < 3 else Sequence(db, "ids", block=10)))
+        threading.Thread(
+            target=take, args=(mine, shared if at < 3 else Sequence(db, "ids", block=10))
+        )
         for at, mine in enumerate(given)
     ]
     for thread in threads:
@@ -130,7 +138,9 @@ def test_tasks_share_a_block(target: Target) -> None:
             given = await asyncio.gather(*(numbers.next() for _ in range(35)))
             assert sorted(given) == list(range(1, 36))
             strict = Sequence(db, "strict")
-            assert sorted(await asyncio.gather(*(strict.next() for _ in range(6)))) == list(range(1, 7))
+            assert sorted(await asyncio.gather(*(strict.next() for _ in range(6)))) == list(
+                range(1, 7)
+            )
 
     asyncio.run(main())
 
@@ -195,8 +205,12 @@ def test_processes(target: Target) -> None:
     prefix = db.context.schema.place.table.removesuffix("shop-stator")
     command = [sys.executable, "-c", _PROGRAM, target.address, prefix]
     root = Path(__file__).parent.parent.parent
-    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) for _ in range(3)]
-    given = [int(word) for process in running for word in process.communicate(timeout=60)[0].split()]
+    running = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) for _ in range(3)
+    ]
+    given = [
+        int(word) for process in running for word in process.communicate(timeout=60)[0].split()
+    ]
     assert len(given) == len(set(given)) == 60
     assert sorted(number for number in given if number < 1000) == list(range(1, 31))
 
@@ -204,7 +218,9 @@ def test_processes(target: Target) -> None:
 def test_it_says_what_it_costs() -> None:
     db = connect(shop())
     assert "next: TransactWriteItems of 1; 2 write units" in str(Sequence(db, "n").explain())
-    assert "next, 100 times: UpdateItem; 1 write unit" in str(Sequence(db, "n", block=100).explain())
+    assert "next, 100 times: UpdateItem; 1 write unit" in str(
+        Sequence(db, "n", block=100).explain()
+    )
     with pytest.raises(ConfigurationError):
         Sequence(db, "n", block=0)
     with pytest.raises(RequestRefused):

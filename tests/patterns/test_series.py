@@ -36,7 +36,12 @@ from tests.targets import Target
 
 
 def series(db: Db, **options: Any) -> Series[Db, Reading]:
-    given: dict[str, Any] = {"by": Reading.sensor_id, "at": Reading.at, "bucket": "hour", "shards": 3}
+    given: dict[str, Any] = {
+        "by": Reading.sensor_id,
+        "at": Reading.at,
+        "bucket": "hour",
+        "shards": 3,
+    }
     return Series(db, Reading, **(given | options))
 
 
@@ -77,7 +82,10 @@ def test_a_range_comes_back_in_order(target: Target, layout: str) -> None:
 def test_several_at_one_time_and_fields_named_like_keys(target: Target) -> None:
     db = target.connect(shop("table-per-entity"))
     events = Series(db, Event, by="device", at="at", shards=4, shard_by=Event.level, name="events")
-    added = [Event(event_id=f"e{number}", device="d", at=T0, level=number, PK=f"p{number}") for number in range(6)]
+    added = [
+        Event(event_id=f"e{number}", device="d", at=T0, level=number, PK=f"p{number}")
+        for number in range(6)
+    ]
     assert events.add_many(added).ok
     assert list(events.range("d", newest_first=False)) == added
     assert all_pages(events, "d", 2) == added[::-1]
@@ -86,7 +94,9 @@ def test_several_at_one_time_and_fields_named_like_keys(target: Target) -> None:
 def test_awaited(target: Target) -> None:
     async def main() -> None:
         async with target.connect_async(shop()) as db:
-            readings = Series(db, Reading, by=Reading.sensor_id, at=Reading.at, bucket="hour", shards=3)
+            readings = Series(
+                db, Reading, by=Reading.sensor_id, at=Reading.at, bucket="hour", shards=3
+            )
             added = [reading(minutes, minutes) for minutes in range(0, 300, 10)]
             await asyncio.gather(*(readings.add(each) for each in added[:10]))
             assert (await readings.add_many(added[10:])).ok
@@ -107,7 +117,9 @@ def test_threads_write_the_same_and_different_readings(target: Target) -> None:
         for each in added:
             mine.add(each)
 
-    threads = [threading.Thread(target=write, args=(series(db, shards=shards),)) for shards in (1, 2, 4)]
+    threads = [
+        threading.Thread(target=write, args=(series(db, shards=shards),)) for shards in (1, 2, 4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -247,7 +259,9 @@ def test_the_client_s_own_retries_end_with_the_deadline() -> None:
     with scripted(answer) as server, connect(shop(), server.url, **options) as db:  # type: ignore[arg-type]
         db.ensure()
         readings = series(db.within(0.2), bucket="day", shards="adaptive")
-        moved = next(each for each in map(reading, range(100)) if readings.layout.shard(each, 2) == 1)
+        moved = next(
+            each for each in map(reading, range(100)) if readings.layout.shard(each, 2) == 1
+        )
         readings.add(moved)
         assert readings.latest("s1") == [moved]
         assert db.run(readings.directory.open("s1", "2096-11-14")).counts == (1, 2)
@@ -294,7 +308,10 @@ def test_a_series_that_is_kept_longer_from_now_on() -> None:
     ttl = db.context.schema.place.ttl
     before = int(db.call("GetItem", {"TableName": "shop-stator", "Key": key})["Item"][ttl]["N"])
     series(db, keep=timedelta(hours=5)).add(reading(2))
-    assert int(db.call("GetItem", {"TableName": "shop-stator", "Key": key})["Item"][ttl]["N"]) == before + 4.5 * 3600
+    assert (
+        int(db.call("GetItem", {"TableName": "shop-stator", "Key": key})["Item"][ttl]["N"])
+        == before + 4.5 * 3600
+    )
     series(db).add(reading(3))
     assert ttl not in db.call("GetItem", {"TableName": "shop-stator", "Key": key})["Item"]
 
@@ -320,7 +337,9 @@ def test_a_table_for_each_month(target: Target) -> None:
     assert readings.drop_before(date(2026, 10, 31), confirm=True) == []
     assert list(readings.range("s1", newest_first=False)) == added[3:]
     assert readings.count("s1") == 6
-    series(db, bucket="day", shards=2, table_per="month").add(added[0])  # late, and its table is made again
+    series(db, bucket="day", shards=2, table_per="month").add(
+        added[0]
+    )  # late, and its table is made again
     assert len(readings.tables()) == 3
     assert list(readings.range("s1", newest_first=False)) == [added[0], *added[3:]]
 
@@ -387,7 +406,12 @@ def test_what_cannot_be_written_is_named(target: Target) -> None:
     naive.at = datetime(2026, 1, 1)
     result = readings.add_many([*good[:10], large, wrong, naive, "no reading", *good[10:]])  # type: ignore[list-item]
     assert result.written == 30
-    assert {id(failure.change) for failure in result.failures} == {id(large), id(wrong), id(naive), id("no reading")}
+    assert {id(failure.change) for failure in result.failures} == {
+        id(large),
+        id(wrong),
+        id(naive),
+        id("no reading"),
+    }
     assert list(readings.range("s1", newest_first=False)) == good
     with pytest.raises(ValidationFailed):
         readings.add(large)
@@ -442,13 +466,20 @@ def test_more_that_makes_no_sense() -> None:
 
 def test_it_says_what_it_costs() -> None:
     text = str(series(connect(shop()), shards=4, bucket="day").explain())
-    assert "SERIES#reading#<sensor_id>#<day>#<shard>" in text and "add: PutItem; 1 write unit" in text
+    assert (
+        "SERIES#reading#<sensor_id>#<day>#<shard>" in text and "add: PutItem; 1 write unit" in text
+    )
 
 
 # --- against a dictionary -----------------------------------------------------------------------------------
 
 _steps = st.lists(
-    st.tuples(st.sampled_from(["a", "b"]), st.integers(0, 300), st.integers(0, 9), st.sampled_from([1, 2, 5])),
+    st.tuples(
+        st.sampled_from(["a", "b"]),
+        st.integers(0, 300),
+        st.integers(0, 9),
+        st.sampled_from([1, 2, 5]),
+    ),
     max_size=40,
 )
 
@@ -466,9 +497,19 @@ def test_it_is_a_dictionary_ordered_by_time(
     readings = series(db)
     low, high = T0 + timedelta(minutes=start), T0 + timedelta(minutes=start + width)
     for sensor in ("a", "b"):
-        mine = [model[key] for key in sorted(model) if key[0] == sensor and start <= key[1] < start + width]
+        mine = [
+            model[key]
+            for key in sorted(model)
+            if key[0] == sensor and start <= key[1] < start + width
+        ]
         expected = mine[::-1] if newest_first else mine
         assert list(readings.range(sensor, low, high, newest_first=newest_first)) == expected
-        assert all_pages(readings, sensor, limit, start=low, end=high, newest_first=newest_first) == expected
+        assert (
+            all_pages(readings, sensor, limit, start=low, end=high, newest_first=newest_first)
+            == expected
+        )
         assert readings.count(sensor, low, high) == len(mine)
-        assert readings.latest(sensor, 2) == [model[key] for key in sorted(model, reverse=True) if key[0] == sensor][:2]
+        assert (
+            readings.latest(sensor, 2)
+            == [model[key] for key in sorted(model, reverse=True) if key[0] == sensor][:2]
+        )

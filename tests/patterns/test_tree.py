@@ -23,7 +23,15 @@ from stator.errors import (
     UniqueTaken,
 )
 from stator.tables.db import Db
-from tests.patterns.crashing import Crash, Form, crashing, every_crash, every_item, finished, in_threads
+from tests.patterns.crashing import (
+    Crash,
+    Form,
+    crashing,
+    every_crash,
+    every_item,
+    finished,
+    in_threads,
+)
 from tests.tables.shop import shop
 from tests.targets import Target
 
@@ -69,7 +77,9 @@ def parents(db: Db) -> dict[str, str | None]:
         else:
             places.setdefault(item["_node"]["S"], []).append(above)
     assert places.keys() == nodes.keys()
-    above_of = {name: item["_parent"]["S"] if "_parent" in item else None for name, item in nodes.items()}
+    above_of = {
+        name: item["_parent"]["S"] if "_parent" in item else None for name, item in nodes.items()
+    }
     for name, item in nodes.items():
         assert "_job" not in item
         assert places[name] == [above_of[name]]
@@ -99,7 +109,11 @@ def test_reading_a_tree(target: Target) -> None:
     ]  # fmt: skip
     assert names(tree.descendants("root", levels=2)) == ["a", "b", "a1", "a2", "b1"]
     assert names(tree.path("x")) == ["root", "a", "a1", "x"]
-    assert [(node.entity.name, node.level) for node in tree.ancestors("x")] == [("root", -3), ("a", -2), ("a1", -1)]
+    assert [(node.entity.name, node.level) for node in tree.ancestors("x")] == [
+        ("root", -3),
+        ("a", -2),
+        ("a1", -1),
+    ]
     assert (tree.count(), tree.count("a"), tree.count("y")) == (9, 4, 0)
     got = tree.get("a1")
     assert got is not None and (got.entity, got.parent) == (folder("a1"), "a")
@@ -189,7 +203,9 @@ def test_deleting(target: Target) -> None:
     assert tree.delete("root") == 4
 
 
-def test_a_move_that_dies_at_any_call_has_happened_whole_or_not_at_all(target: Target, form: Form) -> None:
+def test_a_move_that_dies_at_any_call_has_happened_whole_or_not_at_all(
+    target: Target, form: Form
+) -> None:
     db = target.connect(shop())
     tree = files(db)
     grow(tree, SHAPE)
@@ -232,7 +248,9 @@ def test_a_deletion_that_dies_at_any_call_is_finished_later(target: Target, form
 
 
 @pytest.mark.parametrize("what", ["move", "delete"])
-def test_large_subtrees_come_to_an_end_however_often_the_process_dies(what: str, form: Form) -> None:
+def test_large_subtrees_come_to_an_end_however_often_the_process_dies(
+    what: str, form: Form
+) -> None:
     """Each life is too short for the whole job; some parents have more children than a page, some jobs are put off."""
     db = connect(shop())
     tree = files(db)
@@ -353,7 +371,9 @@ def test_tasks(target: Target) -> None:
             tree = Tree(db, Folder, name="files", order=Folder.name)
             await tree.add(folder("root"))
             await asyncio.gather(*(tree.add(folder(f"n{number}"), "root") for number in range(6)))
-            assert [node.entity.name async for node in tree.children("root")] == [f"n{number}" for number in range(6)]
+            assert [node.entity.name async for node in tree.children("root")] == [
+                f"n{number}" for number in range(6)
+            ]
             await tree.move("n1", "n2")
             assert names(await tree.ancestors("n1")) == ["root", "n2"]
             assert [node.level async for node in tree.descendants()] == [1, 2, 2, 2, 2, 2, 3]
@@ -378,7 +398,9 @@ def test_tasks_that_are_cancelled_anywhere(target: Target) -> None:
                     await asyncio.sleep(turn * 0.002)
                     task.cancel()
                     await asyncio.gather(task, return_exceptions=True)
-                    await asyncio.sleep(pause)  # a server may still be at a request whose sender has gone
+                    await asyncio.sleep(
+                        pause
+                    )  # a server may still be at a request whose sender has gone
                     await tree.resume()
                     parents(plain)
                 await tree.delete("root")

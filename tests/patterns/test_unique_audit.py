@@ -59,7 +59,10 @@ def delete_past(db: Db, entity: Any) -> None:
 
 def drop_guard(db: Db, email: str) -> None:
     place = db.context.schema.place
-    db.call("DeleteItem", {"TableName": place.table, "Key": place.key(f"UNIQUE#User#email#{email}", "GUARD")})
+    db.call(
+        "DeleteItem",
+        {"TableName": place.table, "Key": place.key(f"UNIQUE#User#email#{email}", "GUARD")},
+    )
 
 
 def kinds(findings: Any) -> list[str]:
@@ -128,7 +131,9 @@ def test_a_service_that_deletes_one_of_the_two_first_does_no_harm(target: Target
     clock.advance(3601)
     delete_past(db, one)
     place = db.context.schema.place
-    db.call("DeleteItem", {"TableName": place.table, "Key": place.key("UNIQUE#Invite#code#c2", "GUARD")})
+    db.call(
+        "DeleteItem", {"TableName": place.table, "Key": place.key("UNIQUE#Invite#code#c2", "GUARD")}
+    )
     assert audit.audit().ok
     db.create(Invite(invite_id="i3", code="c1"))
     db.create(Invite(invite_id="i4", code="c2"))
@@ -151,7 +156,15 @@ def test_every_kind_is_found_and_repaired(target: Target) -> None:
     delete_past(db, user(5))
     put_past(db, User(user_id="u9", email="u5@example.com", name="x"))  # orphan and foreign
     report = audit.audit()
-    assert kinds(report.findings) == ["duplicate", "foreign", "missing", "missing", "orphan", "orphan", "orphan"]
+    assert kinds(report.findings) == [
+        "duplicate",
+        "foreign",
+        "missing",
+        "missing",
+        "orphan",
+        "orphan",
+        "orphan",
+    ]
     assert (report.items, report.guards) == (7, 6)
     repaired = audit.repair()
     assert kinds(repaired.repaired) == ["foreign", "missing", "missing", "orphan", "orphan"]
@@ -181,7 +194,15 @@ def test_an_expiry_that_differs_is_repaired(target: Target) -> None:
     db = target.connect(invites("table-per-entity"), clock=clock)
     audit = UniqueAudit(db, Invite)
     db.create(Invite(invite_id="i1", code="c", alias="a"))
-    put_past(db, Invite(invite_id="i1", code="c", alias="a", expires=datetime.fromtimestamp(clock.now() + 9000, UTC)))
+    put_past(
+        db,
+        Invite(
+            invite_id="i1",
+            code="c",
+            alias="a",
+            expires=datetime.fromtimestamp(clock.now() + 9000, UTC),
+        ),
+    )
     assert kinds(audit.audit().findings) == ["expiry", "expiry"]
     assert kinds(audit.repair().repaired) == ["expiry", "expiry"]
     assert audit.audit().ok
@@ -244,7 +265,10 @@ def test_tasks(target: Target) -> None:
 
 PEOPLE, EMAILS = st.sampled_from("pqr"), st.sampled_from("abc")
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["put", "delete", "put past", "delete past", "drop guard"]), PEOPLE, EMAILS), max_size=20
+    st.tuples(
+        st.sampled_from(["put", "delete", "put past", "delete past", "drop guard"]), PEOPLE, EMAILS
+    ),
+    max_size=20,
 )
 
 

@@ -90,13 +90,17 @@ class Simulation:
         self.clock = VirtualClock(1_791_489_600.0)
         self.engine = Engine.open(clock=self.clock)
         self.transport = EngineTransport(self.engine)
-        self.context = make_context(self.design, {"clock": self.clock, "random": random.Random(seed + 1)})
+        self.context = make_context(
+            self.design, {"clock": self.clock, "random": random.Random(seed + 1)}
+        )
         ensuring = Ensuring(self.context, TableSettings(stream="NEW_AND_OLD_IMAGES"))
         Runner(self.transport, self.clock).run(ensuring.run())
         [self.table] = [table.name for table in self.context.schema.plan.tables]
         described = self.engine.call("DescribeTable", {"TableName": self.table})["Table"]
         self.arn = str(described["LatestStreamArn"])
-        self.options = WorkerOptions(**{"start": "oldest", "lease_seconds": 10.0, "handover_seconds": 15.0, **options})
+        self.options = WorkerOptions(
+            **{"start": "oldest", "lease_seconds": 10.0, "handover_seconds": 15.0, **options}
+        )
         self.applied = Applied()
         self.poison: set[str] = set()
         self.tasks: list[Task] = []
@@ -170,7 +174,11 @@ class Simulation:
 
     def step(self) -> None:
         now = self.clock.now()
-        ready = [task for task in self.tasks if task.wake_at <= now and self.stalled.get(task.worker, 0.0) <= now]
+        ready = [
+            task
+            for task in self.tasks
+            if task.wake_at <= now and self.stalled.get(task.worker, 0.0) <= now
+        ]
         if not ready:
             self._wait()
             return
@@ -186,7 +194,9 @@ class Simulation:
 
     def _wait(self) -> None:
         moments = [max(task.wake_at, self.stalled.get(task.worker, 0.0)) for task in self.tasks]
-        self.clock.advance(max(0.001, min(moments, default=self.clock.now() + 1.0) - self.clock.now()))
+        self.clock.advance(
+            max(0.001, min(moments, default=self.clock.now() + 1.0) - self.clock.now())
+        )
 
     def _advance(self, task: Task) -> None:
         """Carry out what a task waits for, and let it go on to its next wish."""
@@ -270,7 +280,11 @@ class Simulation:
             if self.chance.random() < 0.15:
                 self.engine.call("DeleteItem", {"TableName": self.table, "Key": self.key(key)})
             else:
-                item = {**self.key(key), "sensor": {"S": key}, "value": {"N": str(self.chance.randrange(10**6))}}
+                item = {
+                    **self.key(key),
+                    "sensor": {"S": key},
+                    "value": {"N": str(self.chance.randrange(10**6))},
+                }
                 self.engine.call("PutItem", {"TableName": self.table, "Item": item})
 
     def key(self, sensor: str) -> dict[str, Any]:
@@ -284,7 +298,9 @@ class Simulation:
 
     def split(self) -> None:
         listed = shards(self.engine, self.arn)
-        open_now = [shard for shard in listed if "EndingSequenceNumber" not in shard["SequenceNumberRange"]]
+        open_now = [
+            shard for shard in listed if "EndingSequenceNumber" not in shard["SequenceNumberRange"]
+        ]
         self.engine.streams.split(self.arn, self.chance.choice(open_now)["ShardId"])
 
     def written(self) -> dict[str, list[int]]:

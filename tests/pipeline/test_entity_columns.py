@@ -51,8 +51,12 @@ def counted(name: str) -> Query[Counted]:
     return find(Counted).where(Counted.name == name)
 
 
-SCHEMA = Schema(design := Design("fleet", [Probe, Counted], [probes_of, by_isp, counted]), design.plan())
-MOMENTS = st.datetimes(datetime(1990, 1, 1), datetime(2090, 1, 1)).map(lambda moment: moment.replace(tzinfo=UTC))
+SCHEMA = Schema(
+    design := Design("fleet", [Probe, Counted], [probes_of, by_isp, counted]), design.plan()
+)
+MOMENTS = st.datetimes(datetime(1990, 1, 1), datetime(2090, 1, 1)).map(
+    lambda moment: moment.replace(tzinfo=UTC)
+)
 TEXTS = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1, max_size=8)
 ROWS = st.lists(
     st.fixed_dictionaries(
@@ -99,7 +103,9 @@ def written(encoder: Any, rows: list[dict[str, Any]]) -> tuple[list[Any], list[t
 
 def numbers(item: dict[str, Any]) -> dict[str, Any]:
     """Numbers by their value: Arrow and Python spell some of them differently."""
-    return {name: {"N": float(value["N"])} if "N" in value else value for name, value in item.items()}
+    return {
+        name: {"N": float(value["N"])} if "N" in value else value for name, value in item.items()
+    }
 
 
 @settings(max_examples=200)

@@ -16,7 +16,9 @@ def event_of(engine: Engine, db: Db) -> dict[str, Any]:
     """What Lambda would give: the stream's records with their source, and identities spelt in lower case."""
     [table] = [plan.name for plan in db.context.schema.plan.tables]
     arn = engine.call("DescribeTable", {"TableName": table})["Table"]["LatestStreamArn"]
-    records = sorted(read_all(engine, arn), key=lambda record: int(record["dynamodb"]["SequenceNumber"]))
+    records = sorted(
+        read_all(engine, arn), key=lambda record: int(record["dynamodb"]["SequenceNumber"])
+    )
     for record in records:
         record["eventSourceARN"] = arn
         if "userIdentity" in record:
@@ -24,7 +26,9 @@ def event_of(engine: Engine, db: Db) -> dict[str, Any]:
     return {"Records": records}
 
 
-def test_the_lowest_number_that_failed_is_reported_and_nothing_later_is_done_twice_for_nothing() -> None:
+def test_the_lowest_number_that_failed_is_reported_and_nothing_later_is_done_twice_for_nothing() -> (
+    None
+):
     with Engine.open() as engine, connect(shop, engine) as db:
         db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
         app = StreamApp(shop, "function")

@@ -29,12 +29,21 @@ class Commands:
         self.url = url
         self.notes = folder / "notes"
         self.cured = folder / "cured"
-        self.environment = os.environ | {"NOTES": str(self.notes), "CURED": str(self.cured), "PYTHONPATH": str(ROOT)}
+        self.environment = os.environ | {
+            "NOTES": str(self.notes),
+            "CURED": str(self.cured),
+            "PYTHONPATH": str(ROOT),
+        }
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "stator", *words, "--at", self.url]
         return subprocess.Popen(
-            command, cwd=ROOT, env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            command,
+            cwd=ROOT,
+            env=self.environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
 
     def run(self, *words: str) -> tuple[int, str, str]:
@@ -73,8 +82,12 @@ def db(commands: Commands) -> Iterator[Db]:
         yield opened
 
 
-def test_nothing_is_missing_or_out_of_order_when_workers_are_killed(commands: Commands, db: Db) -> None:
-    parent = commands.start("work", APP, "--workers", "2", "--from", "oldest", "--lease", "2", "--json")
+def test_nothing_is_missing_or_out_of_order_when_workers_are_killed(
+    commands: Commands, db: Db
+) -> None:
+    parent = commands.start(
+        "work", APP, "--workers", "2", "--from", "oldest", "--lease", "2", "--json"
+    )
     try:
         killed: set[int] = set()
         for total in range(1, 16):
@@ -85,7 +98,9 @@ def test_nothing_is_missing_or_out_of_order_when_workers_are_killed(commands: Co
                 os.kill(victim, signal.SIGKILL)
                 killed.add(victim)
             time.sleep(0.1)
-        eventually(lambda: all(15 in commands.noted().get(f"o{number}", []) for number in range(40)))
+        eventually(
+            lambda: all(15 in commands.noted().get(f"o{number}", []) for number in range(40))
+        )
     finally:
         parent.terminate()
         _, err = parent.communicate(timeout=60)
@@ -97,7 +112,9 @@ def test_nothing_is_missing_or_out_of_order_when_workers_are_killed(commands: Co
 
 
 def children_of(pid: int) -> set[int]:
-    listed = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False).stdout
+    listed = subprocess.run(
+        ["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False
+    ).stdout
     return {int(line) for line in listed.split()}
 
 
@@ -126,10 +143,14 @@ def test_catching_up_and_parked_items(commands: Commands, db: Db) -> None:
     assert (code, out) == (0, "nothing is parked\n")
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks at /proc to see when signals are handled")
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="looks at /proc to see when signals are handled"
+)
 def test_catching_up_can_be_stopped(commands: Commands, db: Db) -> None:
     """It waits for the leases of one that has died; whoever starts it need not."""
-    dead = commands.start("work", APP, "--from", "oldest", "--lease", "300", "--json", "--every", "0.1")
+    dead = commands.start(
+        "work", APP, "--from", "oldest", "--lease", "300", "--json", "--every", "0.1"
+    )
     assert dead.stdout is not None
     while not json.loads(dead.stdout.readline())["shards"]:
         pass
@@ -150,7 +171,10 @@ def handling_signals(number: signal.Signals) -> set[int]:
     found = set()
     for status in Path("/proc").glob("[0-9]*/status"):
         with suppress(OSError):
-            caught = next((line for line in status.read_text().splitlines() if line.startswith("SigCgt")), "SigCgt: 0")
+            caught = next(
+                (line for line in status.read_text().splitlines() if line.startswith("SigCgt")),
+                "SigCgt: 0",
+            )
             if int(caught.split()[1], 16) >> (number.value - 1) & 1:
                 found.add(int(status.parent.name))
     return found
@@ -162,7 +186,12 @@ def test_top_shows_who_reads_what_and_how_far_behind(commands: Commands, db: Db)
     assert commands.run(*work)[0] == 0
     code, out, _ = commands.run("top", APP, "--json")
     state = json.loads(out)
-    assert code == 0 and state["lag_seconds"] == 0.0 and len(state["shards"]) == 4 and state["workers"] == []
+    assert (
+        code == 0
+        and state["lag_seconds"] == 0.0
+        and len(state["shards"]) == 4
+        and state["workers"] == []
+    )
     db.put(Order(order_id="o1", total=2))
     time.sleep(1.1)
     code, out, _ = commands.run("top", APP, "--json")
@@ -212,7 +241,9 @@ def asked(url: str) -> str:
         (["parked", "retry", APP, "ghost"], "ghost is not parked"),
     ],
 )
-def test_what_is_typed_wrongly_is_explained(commands: Commands, db: Db, words: list[str], message: str) -> None:
+def test_what_is_typed_wrongly_is_explained(
+    commands: Commands, db: Db, words: list[str], message: str
+) -> None:
     code, _, err = commands.run(*words)
     assert code == 1
     assert message in err and "hint: " in err and "Traceback" not in err

@@ -19,7 +19,13 @@ from stator.pipeline.workers.shards.leases import LeaseTable
 
 from .shop import Customer, Order, order, shop
 
-QUICK = WorkerOptions(start="oldest", idle_seconds=0.02, backoff_seconds=0.01, max_backoff_seconds=0.02, max_attempts=3)
+QUICK = WorkerOptions(
+    start="oldest",
+    idle_seconds=0.02,
+    backoff_seconds=0.01,
+    max_backoff_seconds=0.02,
+    max_attempts=3,
+)
 
 
 @pytest.fixture
@@ -92,7 +98,9 @@ def test_any_hears_of_everything_and_changed_says_what(app: StreamApp, db: Db) -
     work(app, db)
     assert told.count(("Order", "MODIFY")) == 2
     assert ("Customer", "INSERT") in told and "Anna" in told
-    assert [each for each in told if each[0] == "status"] == [("status", "paid", frozenset({"status"}))]
+    assert [each for each in told if each[0] == "status"] == [
+        ("status", "paid", frozenset({"status"}))
+    ]
 
 
 def test_expired_items_are_told_from_deleted_ones(app: StreamApp, db: Db, engine: Engine) -> None:
@@ -160,7 +168,9 @@ def test_a_batch_may_wait_to_fill(app: StreamApp, db: Db) -> None:
     def batch(changes: list[Change[Order]]) -> None:
         sizes.append(len(changes))
 
-    options = WorkerOptions(start="oldest", idle_seconds=0.02, window_seconds=30.0, batch_records=40)
+    options = WorkerOptions(
+        start="oldest", idle_seconds=0.02, window_seconds=30.0, batch_records=40
+    )
     with app.start(db, options) as running:
         eventually(lambda: len(running.worker.consumers) == 4)
         for number in range(39):  # all of one item, so all of one shard
@@ -203,7 +213,9 @@ def test_what_needs_something_that_is_away_is_never_parked(app: StreamApp, db: D
     assert db.run(Retrying(db.context, app).parking.keys()) == []
 
 
-def test_a_poisoned_item_is_parked_with_its_later_changes_and_the_rest_goes_on(app: StreamApp, db: Db) -> None:
+def test_a_poisoned_item_is_parked_with_its_later_changes_and_the_rest_goes_on(
+    app: StreamApp, db: Db
+) -> None:
     told: list[tuple[str, int]] = []
     other: list[tuple[str, int]] = []
     broken = True
@@ -279,7 +291,12 @@ def test_a_parked_change_may_be_larger_than_an_item(app: StreamApp, db: Db) -> N
 
     noise = random.Random(1)
     for _ in range(2):
-        db.put(Order(order_id="large", status="".join(chr(noise.randrange(33, 127)) for _ in range(390_000))))
+        db.put(
+            Order(
+                order_id="large",
+                status="".join(chr(noise.randrange(33, 127)) for _ in range(390_000)),
+            )
+        )
     work(app, db)
     retrying = Retrying(db.context, app)
     [parked] = db.run(retrying.parking.keys())
@@ -310,7 +327,9 @@ def test_latest_begins_with_what_happens_from_now_on(app: StreamApp, db: Db) -> 
     assert told == ["after", "between"]
 
 
-def test_a_snapshot_begins_with_every_item_and_then_the_changes(app: StreamApp, db: Db, engine: Engine) -> None:
+def test_a_snapshot_begins_with_every_item_and_then_the_changes(
+    app: StreamApp, db: Db, engine: Engine
+) -> None:
     told: dict[str, list[Any]] = {}
 
     @app.on.any(Order)
@@ -321,7 +340,9 @@ def test_a_snapshot_begins_with_every_item_and_then_the_changes(app: StreamApp, 
 
     db.write_many([Order(order_id=f"o{number}", total=1) for number in range(300)])
     [table] = [plan.name for plan in db.context.schema.plan.tables]
-    engine.streams.roll(engine.call("DescribeTable", {"TableName": table})["Table"]["LatestStreamArn"])
+    engine.streams.roll(
+        engine.call("DescribeTable", {"TableName": table})["Table"]["LatestStreamArn"]
+    )
     time.sleep(1.1)
     options = WorkerOptions(start="snapshot", idle_seconds=0.02, batch_records=50)
     with app.start(db, options) as running:
@@ -413,7 +434,9 @@ def test_shards_that_roll_and_split_are_followed(app: StreamApp, db: Db, engine:
             if total % 2:
                 engine.streams.roll(arn)
             else:
-                open_now = engine.call("DescribeStream", {"StreamArn": arn})["StreamDescription"]["Shards"]
+                open_now = engine.call("DescribeStream", {"StreamArn": arn})["StreamDescription"][
+                    "Shards"
+                ]
                 engine.streams.split(arn, open_now[-1]["ShardId"])
         running.catch_up()
     assert told == {f"o{number}": list(range(1, 7)) for number in range(12)}
@@ -479,7 +502,9 @@ def test_waiting_is_no_attempt_also_beside_one_that_fails(app: StreamApp, db: Db
         if tries[name] < 8:
             raise TryLater("not yet")
 
-    bad, waiting = ([f"{kind}{number}" for number in range(12)] for kind in ("bad", "waits"))  # in the same shards
+    bad, waiting = (
+        [f"{kind}{number}" for number in range(12)] for kind in ("bad", "waits")
+    )  # in the same shards
     for name in [*bad, *waiting]:
         db.put(Order(order_id=name))
     work(app, db)

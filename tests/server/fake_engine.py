@@ -34,7 +34,17 @@ class FakeEngine:
     arrived: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
 
     def operations(self) -> frozenset[str]:
-        return frozenset({"GetItem", "PutItem", "Scan", "DescribeTable", "DeleteTable", "ListTables", "GetRecords"})
+        return frozenset(
+            {
+                "GetItem",
+                "PutItem",
+                "Scan",
+                "DescribeTable",
+                "DeleteTable",
+                "ListTables",
+                "GetRecords",
+            }
+        )
 
     def submit(self, operation: str, body: bytes, scope: Scope) -> FakeReply:
         self.calls.append((operation, body, scope))

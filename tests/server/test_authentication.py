@@ -46,7 +46,9 @@ def test_every_missing_part_is_named(client: WireClient, header: str, missing: s
 def test_the_checksum_of_an_incomplete_signature_is_that_of_aws(client: WireClient) -> None:
     headers: dict[str, str | None] = {"Authorization": "AWS4-", "X-Amz-Date": None}
     reply = client.ask(headers=headers)
-    assert reply.json["message"].startswith(NO_CREDENTIAL + NO_SIGNATURE + NO_SIGNED_HEADERS + NO_DATE)
+    assert reply.json["message"].startswith(
+        NO_CREDENTIAL + NO_SIGNATURE + NO_SIGNED_HEADERS + NO_DATE
+    )
     assert reply.headers["x-amz-crc32"] == "1828866742"
 
 
@@ -80,7 +82,9 @@ def test_a_date_is_needed_even_by_a_caller_who_is_known(client: WireClient) -> N
         ),
     ],
 )
-def test_a_malformed_header_is_an_incomplete_signature(client: WireClient, header: str, message: str) -> None:
+def test_a_malformed_header_is_an_incomplete_signature(
+    client: WireClient, header: str, message: str
+) -> None:
     reply = client.ask(headers={"Authorization": header})
     assert reply.json == {"__type": CORAL + "IncompleteSignatureException", "message": message}
 
@@ -107,7 +111,9 @@ def test_every_missing_query_parameter_is_named(client: WireClient) -> None:
     missing = ("X-Amz-Algorithm", "X-Amz-Credential", "X-Amz-SignedHeaders", "X-Amz-Date")
     assert reply.json == {
         "__type": CORAL + "IncompleteSignatureException",
-        "message": "".join(f"AWS query-string parameters must include '{name}'. " for name in missing)
+        "message": "".join(
+            f"AWS query-string parameters must include '{name}'. " for name in missing
+        )
         + "Re-examine the query-string parameters.",
     }
 

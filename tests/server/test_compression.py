@@ -37,7 +37,9 @@ def test_the_first_it_names_of_gzip_and_deflate(header: bytes, encoding: bytes |
         (b"gzip;level=1;q=0", None),
     ],
 )
-def test_the_one_of_the_higher_quality_and_identity_never(header: bytes, encoding: bytes | None) -> None:
+def test_the_one_of_the_higher_quality_and_identity_never(
+    header: bytes, encoding: bytes | None
+) -> None:
     assert best_encoding(header) == encoding
 
 
@@ -54,7 +56,9 @@ def test_the_one_of_the_higher_quality_and_identity_never(header: bytes, encodin
         (b"br;q=0.8,identity;q=0.5,*;q=0", None),
     ],
 )
-def test_a_star_stands_for_what_the_header_does_not_name(header: bytes, encoding: bytes | None) -> None:
+def test_a_star_stands_for_what_the_header_does_not_name(
+    header: bytes, encoding: bytes | None
+) -> None:
     assert best_encoding(header) == encoding
 
 
@@ -72,5 +76,7 @@ def test_a_star_stands_for_what_the_header_does_not_name(header: bytes, encoding
         (b"deflate;q=-0.5,gzip;q=0.2", b"gzip"),
     ],
 )
-def test_a_malformed_quality_is_one_and_a_malformed_name_is_nobody(header: bytes, encoding: bytes | None) -> None:
+def test_a_malformed_quality_is_one_and_a_malformed_name_is_nobody(
+    header: bytes, encoding: bytes | None
+) -> None:
     assert best_encoding(header) == encoding

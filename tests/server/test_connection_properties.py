@@ -28,7 +28,10 @@ EXPECTED = without_request_ids(feed([STREAM]).written)
 
 
 def test_the_stream_has_all_its_replies() -> None:
-    assert re.findall(rb"HTTP/1.1 (\d+)", EXPECTED) == [b"200", b"200", b"200", b"200", b"200", b"100"] + [b"200"] * 2
+    assert (
+        re.findall(rb"HTTP/1.1 (\d+)", EXPECTED)
+        == [b"200", b"200", b"200", b"200", b"200", b"100"] + [b"200"] * 2
+    )
     assert re.findall(rb'"echo":(\d+)', EXPECTED) == [b"2", b"44", b"5", b"6", b"7"]
 
 
@@ -41,7 +44,12 @@ def test_how_a_stream_is_cut_makes_no_difference(cuts: list[int]) -> None:
     assert without_request_ids(transport.written) == EXPECTED
 
 
-@given(st.lists(st.one_of(st.binary(max_size=40), st.sampled_from([STREAM[:150], STREAM[150:400]])), max_size=8))
+@given(
+    st.lists(
+        st.one_of(st.binary(max_size=40), st.sampled_from([STREAM[:150], STREAM[150:400]])),
+        max_size=8,
+    )
+)
 def test_rubbish_is_answered_at_most_once_and_never_raises(pieces: list[bytes]) -> None:
     written = feed(pieces).written
     refusals = re.findall(rb"HTTP/1.1 (400|413|431) .*\r\n(?:.*\r\n)*?Connection: close", written)

@@ -13,7 +13,9 @@ from .fake_engine import FakeEngine
 from .wire import WireClient, request_bytes
 
 
-def test_pipelined_replies_leave_in_the_order_of_their_requests(client: WireClient, engine: FakeEngine) -> None:
+def test_pipelined_replies_leave_in_the_order_of_their_requests(
+    client: WireClient, engine: FakeEngine
+) -> None:
     client.send(request_bytes("1", operation="PutItem") + request_bytes("2", operation="GetItem"))
     engine.await_commits(1)
     client.send(request_bytes("3", operation="PutItem") + request_bytes("4", operation="GetItem"))
@@ -23,14 +25,18 @@ def test_pipelined_replies_leave_in_the_order_of_their_requests(client: WireClie
     assert [client.read().json["echo"] for _ in range(4)] == [1, 2, 3, 4]
 
 
-def test_the_writes_of_one_turn_wait_together_for_the_newest(client: WireClient, engine: FakeEngine) -> None:
+def test_the_writes_of_one_turn_wait_together_for_the_newest(
+    client: WireClient, engine: FakeEngine
+) -> None:
     client.send(b"".join(request_bytes(str(number), operation="PutItem") for number in range(5)))
     assert engine.await_commits(1) == [5]
     engine.settle(5)
     assert [client.read().json["echo"] for _ in range(5)] == list(range(5))
 
 
-def test_a_reply_does_not_leave_before_its_commit_is_durable(server: BackgroundServer, engine: FakeEngine) -> None:
+def test_a_reply_does_not_leave_before_its_commit_is_durable(
+    server: BackgroundServer, engine: FakeEngine
+) -> None:
     with WireClient(server.port) as writer, WireClient(server.port) as reader:
         writer.send(request_bytes("1", operation="PutItem"))
         commits = engine.await_commits(1)
@@ -49,7 +55,9 @@ def test_a_commit_that_is_durable_at_once_is_answered_at_once(serve: Serve) -> N
         assert client.ask("1", operation="PutItem").json == {"echo": 1}
 
 
-def test_a_write_that_cannot_be_made_durable_is_a_500(client: WireClient, engine: FakeEngine) -> None:
+def test_a_write_that_cannot_be_made_durable_is_a_500(
+    client: WireClient, engine: FakeEngine
+) -> None:
     client.send(request_bytes("1", operation="PutItem"))
     engine.settle(*engine.await_commits(1), reason=StorageFull("/data", "no space left"))
     reply = client.read()
@@ -68,7 +76,9 @@ def test_a_failed_write_is_readable_where_its_reply_would_have_been_gzipped(
     assert client.read().json["__type"].endswith("#InternalServerError")
 
 
-def test_a_client_that_left_does_not_disturb_the_commit(server: BackgroundServer, engine: FakeEngine) -> None:
+def test_a_client_that_left_does_not_disturb_the_commit(
+    server: BackgroundServer, engine: FakeEngine
+) -> None:
     with WireClient(server.port) as client:
         client.send(request_bytes("1", operation="PutItem"))
         commits = engine.await_commits(1)
@@ -90,7 +100,9 @@ def test_only_so_many_requests_run_ahead_of_their_replies(serve: Serve, engine: 
 
 
 @pytest.mark.parametrize("durable_at_once", [True, False])
-def test_thousands_of_pipelined_requests_are_all_answered_in_order(serve: Serve, durable_at_once: bool) -> None:
+def test_thousands_of_pipelined_requests_are_all_answered_in_order(
+    serve: Serve, durable_at_once: bool
+) -> None:
     engine = FakeEngine(durable_at_once=True)
     operation = "PutItem" if durable_at_once else "GetItem"
     with WireClient(serve(engine, limits=ServerLimits(pipelined_requests=2)).port) as client:
@@ -98,7 +110,9 @@ def test_thousands_of_pipelined_requests_are_all_answered_in_order(serve: Serve,
         assert [client.read().json["echo"] for _ in range(3000)] == list(range(3000))
 
 
-def test_a_client_that_does_not_read_is_not_served_further(serve: Serve, engine: FakeEngine) -> None:
+def test_a_client_that_does_not_read_is_not_served_further(
+    serve: Serve, engine: FakeEngine
+) -> None:
     """Replies nobody reads must not pile up: what was asked stays asked until there is room."""
     engine.page = orjson.dumps("x" * 1_000_000)
     server = serve(engine)
@@ -109,7 +123,9 @@ def test_a_client_that_does_not_read_is_not_served_further(serve: Serve, engine:
         assert [greedy.read().body == engine.page for _ in range(100)] == [True] * 100
 
 
-def test_commits_of_many_connections_are_settled_from_one_thread(server: BackgroundServer, engine: FakeEngine) -> None:
+def test_commits_of_many_connections_are_settled_from_one_thread(
+    server: BackgroundServer, engine: FakeEngine
+) -> None:
     clients = [WireClient(server.port) for _ in range(20)]
     for number, client in enumerate(clients):
         client.send(request_bytes(str(number), operation="PutItem"))

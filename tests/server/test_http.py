@@ -67,7 +67,11 @@ def test_a_client_that_expects_100_is_told_to_continue(client: WireClient) -> No
 
 def test_an_upgrade_is_declined_and_the_request_answered(client: WireClient) -> None:
     upgrade: dict[str, str | None] = {"Connection": "Upgrade", "Upgrade": "h2c"}
-    client.send(request_bytes("1", headers=upgrade) + request_bytes("2", headers=upgrade) + request_bytes("3"))
+    client.send(
+        request_bytes("1", headers=upgrade)
+        + request_bytes("2", headers=upgrade)
+        + request_bytes("3")
+    )
     assert [client.read().json for _ in range(3)] == [{"echo": 1}, {"echo": 2}, {"echo": 3}]
 
 
@@ -100,7 +104,9 @@ def test_bad_http_is_refused(client: WireClient, rubbish: bytes) -> None:
     assert client.is_closed()
 
 
-def test_bad_http_behind_a_good_request_does_not_overtake_it(client: WireClient, engine: FakeEngine) -> None:
+def test_bad_http_behind_a_good_request_does_not_overtake_it(
+    client: WireClient, engine: FakeEngine
+) -> None:
     client.send(request_bytes("1", operation="PutItem") + b"rubbish\r\n\r\n")
     engine.settle(*engine.await_commits(1))
     assert client.read().json == {"echo": 1}
@@ -108,7 +114,9 @@ def test_bad_http_behind_a_good_request_does_not_overtake_it(client: WireClient,
     assert client.is_closed()
 
 
-def test_a_body_at_the_limit_passes_and_one_byte_more_is_413(serve: Serve, engine: FakeEngine) -> None:
+def test_a_body_at_the_limit_passes_and_one_byte_more_is_413(
+    serve: Serve, engine: FakeEngine
+) -> None:
     port = serve(engine, limits=SMALL).port
     at_the_limit = orjson.dumps("x" * 998)
     with WireClient(port) as client:
@@ -120,7 +128,9 @@ def test_a_body_at_the_limit_passes_and_one_byte_more_is_413(serve: Serve, engin
     assert len(engine.calls) == 1
 
 
-def test_a_chunked_body_over_the_limit_is_413_though_more_is_still_sent(serve: Serve, engine: FakeEngine) -> None:
+def test_a_chunked_body_over_the_limit_is_413_though_more_is_still_sent(
+    serve: Serve, engine: FakeEngine
+) -> None:
     with WireClient(serve(engine, limits=SMALL).port) as client:
         client.send(request_bytes(b"", length=False, headers={"Transfer-Encoding": "chunked"}))
         for _ in range(100):
@@ -129,9 +139,13 @@ def test_a_chunked_body_over_the_limit_is_413_though_more_is_still_sent(serve: S
     assert engine.calls == []
 
 
-def test_a_client_that_expects_100_learns_at_once_that_its_body_is_too_large(serve: Serve, engine: FakeEngine) -> None:
+def test_a_client_that_expects_100_learns_at_once_that_its_body_is_too_large(
+    serve: Serve, engine: FakeEngine
+) -> None:
     with WireClient(serve(engine, limits=SMALL).port) as client:
-        client.send(request_bytes(b"", headers={"Content-Length": "1001", "Expect": "100-continue"}))
+        client.send(
+            request_bytes(b"", headers={"Content-Length": "1001", "Expect": "100-continue"})
+        )
         assert client.read().status == 413
 
 
@@ -163,7 +177,9 @@ def test_a_gzipped_request_is_unpacked(client: WireClient, engine: FakeEngine) -
 def test_a_request_may_be_gzipped_in_pieces(client: WireClient) -> None:
     pieces = gzip.compress(b'{"a"') + gzip.compress(b":1}")
     assert client.ask(pieces, headers={"Content-Encoding": "gzip"}).json == {"echo": {"a": 1}}
-    assert client.ask(pieces + b"junk", headers={"Content-Encoding": "gzip"}).json == {"echo": {"a": 1}}
+    assert client.ask(pieces + b"junk", headers={"Content-Encoding": "gzip"}).json == {
+        "echo": {"a": 1}
+    }
 
 
 @pytest.mark.parametrize(
@@ -224,7 +240,9 @@ def test_a_reply_is_compressed_from_4_kilobytes_on(
         assert (reply.headers.get("content-encoding"), reply.body) == (encoding, engine.page)
 
 
-def test_a_client_may_stop_sending_and_still_get_its_replies(client: WireClient, engine: FakeEngine) -> None:
+def test_a_client_may_stop_sending_and_still_get_its_replies(
+    client: WireClient, engine: FakeEngine
+) -> None:
     client.send(request_bytes("1", operation="PutItem"))
     commits = engine.await_commits(1)
     client.send(b"POST / HTTP/1.1")  # the beginning of a request that never comes

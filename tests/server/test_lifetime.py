@@ -34,7 +34,9 @@ def server(serve: Serve, engine: FakeEngine) -> BackgroundServer:
     return serve(engine, limits=NO_SWEEP)
 
 
-def test_an_idle_connection_is_kept_for_a_while_and_then_closed(server: BackgroundServer, client: WireClient) -> None:
+def test_an_idle_connection_is_kept_for_a_while_and_then_closed(
+    server: BackgroundServer, client: WireClient
+) -> None:
     client.ask()
     sweep_after(server, NO_SWEEP.idle_seconds - 1)
     assert client.ask().status == 200
@@ -42,7 +44,9 @@ def test_an_idle_connection_is_kept_for_a_while_and_then_closed(server: Backgrou
     assert client.is_closed()
 
 
-def test_a_request_that_does_not_come_to_an_end_is_cut_off(server: BackgroundServer, client: WireClient) -> None:
+def test_a_request_that_does_not_come_to_an_end_is_cut_off(
+    server: BackgroundServer, client: WireClient
+) -> None:
     client.ask()
     client.send(request_bytes()[:-1])
     with WireClient(server.port) as other:
@@ -67,7 +71,9 @@ def test_a_client_waiting_for_durability_is_not_cut_off(
     assert client.read().json == {"echo": 1}
 
 
-def test_a_client_that_does_not_read_its_reply_is_cut_off(server: BackgroundServer, engine: FakeEngine) -> None:
+def test_a_client_that_does_not_read_its_reply_is_cut_off(
+    server: BackgroundServer, engine: FakeEngine
+) -> None:
     engine.page = orjson.dumps("x" * 16_000_000)
     with WireClient(server.port) as greedy, WireClient(server.port) as other:
         greedy.send(request_bytes(operation="Scan"))
@@ -87,7 +93,9 @@ def _receive(client: WireClient) -> bytes:
         return b""
 
 
-def test_a_refused_client_is_not_listened_to_for_ever(server: BackgroundServer, client: WireClient) -> None:
+def test_a_refused_client_is_not_listened_to_for_ever(
+    server: BackgroundServer, client: WireClient
+) -> None:
     client.send(b"rubbish\r\n\r\n")
     assert client.read().status == 400
     assert len(server.server.context.connections) == 1
@@ -115,7 +123,9 @@ def test_stopping_lets_requests_in_flight_finish(serve: Serve, engine: FakeEngin
         with WireClient(server.port) as other:
             other.ask()
         stopping = threading.Event()
-        server.call_soon(server._stop.set)  # stop() would wait here for what only this thread can finish
+        server.call_soon(
+            server._stop.set
+        )  # stop() would wait here for what only this thread can finish
         server.call_soon(lambda: server.call_soon(stopping.set))
         assert stopping.wait(30)
         sending.send(b"2")

@@ -35,7 +35,9 @@ def test_the_reply_speaks_the_content_type_of_the_request(client: WireClient) ->
     assert reply.headers["content-type"] == "application/json"
 
 
-def test_an_empty_body_and_a_body_that_is_not_json_reach_the_engine(client: WireClient, engine: FakeEngine) -> None:
+def test_an_empty_body_and_a_body_that_is_not_json_reach_the_engine(
+    client: WireClient, engine: FakeEngine
+) -> None:
     assert client.ask(b"").json == {"__type": "com.amazon.coral.service#SerializationException"}
     assert client.ask(b"hi").json == {"__type": "com.amazon.coral.service#SerializationException"}
     assert [body for _, body, _ in engine.calls] == [b"", b"hi"]

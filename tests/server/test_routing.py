@@ -88,7 +88,9 @@ def test_an_origin_is_allowed_on_every_kind_of_reply(client: WireClient) -> None
         client.ask(b"", method="PUT", headers=origin),
     ]
     assert [reply.headers["access-control-allow-origin"] for reply in replies] == ["*"] * 4
-    assert all("x-amzn-RequestId" in reply.headers["access-control-expose-headers"] for reply in replies)
+    assert all(
+        "x-amzn-RequestId" in reply.headers["access-control-expose-headers"] for reply in replies
+    )
     assert "access-control-allow-origin" not in client.ask().headers
 
 

@@ -61,17 +61,23 @@ def error_of(call: Callable[[], object]) -> tuple[str, str]:
     return error["Code"], error["Message"]
 
 
-def test_the_right_secret_passes_and_names_the_account(server: BackgroundServer, engine: FakeEngine) -> None:
+def test_the_right_secret_passes_and_names_the_account(
+    server: BackgroundServer, engine: FakeEngine
+) -> None:
     boto(server, ALICE.access_key_id, ALICE.secret_access_key).list_tables(Limit=7)
     operation, body, scope = engine.calls[0]
     assert (operation, body) == ("ListTables", b'{"Limit": 7}')
     assert (scope.account, scope.region) == ("111122223333", "eu-central-1")
 
 
-def test_a_wrong_secret_is_an_invalid_signature(server: BackgroundServer, engine: FakeEngine) -> None:
+def test_a_wrong_secret_is_an_invalid_signature(
+    server: BackgroundServer, engine: FakeEngine
+) -> None:
     code, message = error_of(boto(server, ALICE.access_key_id, "guess").list_tables)
     assert code == "InvalidSignatureException"
-    assert message.startswith("The request signature we calculated does not match the signature you provided.")
+    assert message.startswith(
+        "The request signature we calculated does not match the signature you provided."
+    )
     assert engine.calls == []
 
 
@@ -83,12 +89,18 @@ def test_an_unknown_key_is_an_unrecognized_client(server: BackgroundServer) -> N
 
 
 def test_a_session_token_must_be_the_one_on_file(server: BackgroundServer) -> None:
-    invalid = ("UnrecognizedClientException", "The security token included in the request is invalid")
+    invalid = (
+        "UnrecognizedClientException",
+        "The security token included in the request is invalid",
+    )
     key = (GUEST.access_key_id, GUEST.secret_access_key)
     boto(server, *key, GUEST.session_token).list_tables()
     assert error_of(boto(server, *key, "another").list_tables) == invalid
     assert error_of(boto(server, *key).list_tables) == invalid
-    assert error_of(boto(server, ALICE.access_key_id, ALICE.secret_access_key, "t").list_tables) == invalid
+    assert (
+        error_of(boto(server, ALICE.access_key_id, ALICE.secret_access_key, "t").list_tables)
+        == invalid
+    )
 
 
 def test_a_presigned_request_passes_until_it_expires(
@@ -96,9 +108,15 @@ def test_a_presigned_request_passes_until_it_expires(
 ) -> None:
     """botocore presigns an empty body, so that is what passes; the engine then finds it empty."""
     client = boto(server, ALICE.access_key_id, ALICE.secret_access_key)
-    parts = urlsplit(client.generate_presigned_url("describe_table", {"TableName": "orders"}, ExpiresIn=600))
+    parts = urlsplit(
+        client.generate_presigned_url("describe_table", {"TableName": "orders"}, ExpiresIn=600)
+    )
     path = f"{parts.path}?{parts.query}"
-    headers: dict[str, str | None] = {"Host": parts.netloc, "Authorization": None, "X-Amz-Date": None}
+    headers: dict[str, str | None] = {
+        "Host": parts.netloc,
+        "Authorization": None,
+        "X-Amz-Date": None,
+    }
 
     def error_type(path: str, body: str = "") -> str:
         with WireClient(server.port) as wire:
@@ -108,7 +126,10 @@ def test_a_presigned_request_passes_until_it_expires(
     assert error_type(path) == "SerializationException"
     assert engine.calls == [("DescribeTable", b"", Scope("111122223333", "eu-central-1"))]
     assert error_type(path, "{}") == "InvalidSignatureException"
-    assert error_type(path.replace("X-Amz-Expires=600", "X-Amz-Expires=900")) == "InvalidSignatureException"
+    assert (
+        error_type(path.replace("X-Amz-Expires=600", "X-Amz-Expires=900"))
+        == "InvalidSignatureException"
+    )
     clock.advance(599)
     assert error_type(path) == "SerializationException"
     clock.advance(2)
@@ -116,15 +137,23 @@ def test_a_presigned_request_passes_until_it_expires(
     assert len(engine.calls) == 2
 
 
-def signed(clock: VirtualClock, body: str = "{}", **changes: str | None) -> Callable[[WireClient], WireReply]:
+def signed(
+    clock: VirtualClock, body: str = "{}", **changes: str | None
+) -> Callable[[WireClient], WireReply]:
     """A request signed by botocore, then changed on its way."""
     request = AWSRequest(
         "POST",
         "http://localhost/",
         data=body,
-        headers={"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": TARGET, "Host": "localhost"},
+        headers={
+            "Content-Type": "application/x-amz-json-1.0",
+            "X-Amz-Target": TARGET,
+            "Host": "localhost",
+        },
     )
-    SigV4Auth(Credentials(ALICE.access_key_id, ALICE.secret_access_key), "dynamodb", "eu-west-1").add_auth(request)
+    SigV4Auth(
+        Credentials(ALICE.access_key_id, ALICE.secret_access_key), "dynamodb", "eu-west-1"
+    ).add_auth(request)
     headers: dict[str, str | None] = dict(request.headers.items())
     headers |= {name.replace("_", "-"): value for name, value in changes.items()}
 
@@ -153,7 +182,9 @@ def test_a_request_signed_by_botocore_passes(wire: WireClient, clock: VirtualClo
         {"Host": "elsewhere"},
     ],
 )
-def test_a_change_to_what_was_signed_is_noticed(wire: WireClient, clock: VirtualClock, changes: dict[str, str]) -> None:
+def test_a_change_to_what_was_signed_is_noticed(
+    wire: WireClient, clock: VirtualClock, changes: dict[str, str]
+) -> None:
     assert signed(clock, **changes)(wire).json["__type"] == CORAL + "InvalidSignatureException"
 
 
@@ -168,12 +199,16 @@ def test_a_signature_holds_for_fifteen_minutes(wire: WireClient, clock: VirtualC
     clock.advance(2 * 60)
     reply = send(wire)
     assert reply.json["__type"] == CORAL + "InvalidSignatureException"
-    signed_at, rest = reply.json["message"].removeprefix("Signature expired: ").split(" is now earlier than ")
+    signed_at, rest = (
+        reply.json["message"].removeprefix("Signature expired: ").split(" is now earlier than ")
+    )
     assert len(signed_at) == len("20130301T000000Z")
     assert rest.endswith(" - 15 min.)")
 
 
-def test_a_signature_from_the_future_is_not_yet_current(serve: Serve, engine: FakeEngine, clock: VirtualClock) -> None:
+def test_a_signature_from_the_future_is_not_yet_current(
+    serve: Serve, engine: FakeEngine, clock: VirtualClock
+) -> None:
     slow = VirtualClock(time.time() - 20 * 60)
     with WireClient(serve(engine, credentials=CREDENTIALS, clock=slow).port) as wire:
         message = signed(clock)(wire).json["message"]
@@ -182,14 +217,18 @@ def test_a_signature_from_the_future_is_not_yet_current(serve: Serve, engine: Fa
 
 
 @pytest.mark.parametrize("date", ["201", "Thu, 01 Jan 2026 00:00:00 GMT", "20261301T000000Z"])
-def test_a_date_in_another_form_is_an_incomplete_signature(wire: WireClient, clock: VirtualClock, date: str) -> None:
+def test_a_date_in_another_form_is_an_incomplete_signature(
+    wire: WireClient, clock: VirtualClock, date: str
+) -> None:
     assert signed(clock, X_Amz_Date=date)(wire).json == {
         "__type": CORAL + "IncompleteSignatureException",
         "message": f"Date must be in ISO-8601 'basic format'. Got '{date}'. See http://en.wikipedia.org/wiki/ISO_8601",
     }
 
 
-def authorization(clock: VirtualClock, credential: str, signed_headers: str = "host") -> dict[str, str | None]:
+def authorization(
+    clock: VirtualClock, credential: str, signed_headers: str = "host"
+) -> dict[str, str | None]:
     moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(clock.now()))
     return {
         "X-Amz-Date": moment,
@@ -257,7 +296,9 @@ def test_a_credentials_file_is_read_profile_by_profile(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_credentials_file_with_a_mistake_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
+def test_a_credentials_file_with_a_mistake_is_refused(
+    tmp_path: Path, text: str, complaint: str
+) -> None:
     with pytest.raises(ConfigurationError, match=complaint):
         read_credentials(write(tmp_path, text))
 

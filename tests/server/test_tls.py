@@ -71,7 +71,9 @@ def test_requests_and_large_replies_go_over_tls(
         assert [client.read().json, client.read().json] == [{"echo": 2}, {"echo": 3}]
 
 
-def test_bad_http_is_refused_over_tls(serve: Serve, engine: FakeEngine, certificate: tuple[Path, Path]) -> None:
+def test_bad_http_is_refused_over_tls(
+    serve: Serve, engine: FakeEngine, certificate: tuple[Path, Path]
+) -> None:
     server = serve(engine, tls=server_context(*certificate))
     with connect(server.port, certificate[0]) as client:
         client.send(b"rubbish\r\n\r\n")
@@ -89,7 +91,9 @@ def test_plain_http_to_a_tls_port_does_not_hurt(
         assert client.ask().status == 200
 
 
-def test_a_certificate_that_cannot_be_used_is_explained(tmp_path: Path, certificate: tuple[Path, Path]) -> None:
+def test_a_certificate_that_cannot_be_used_is_explained(
+    tmp_path: Path, certificate: tuple[Path, Path]
+) -> None:
     with pytest.raises(ConfigurationError, match="there is no file"):
         server_context(tmp_path / "missing.pem", certificate[1])
     nonsense = tmp_path / "nonsense.pem"

@@ -49,7 +49,9 @@ UNUSUAL = {
     "HTTP/1.0": request_bytes(BODY, version="1.0"),
     "no length": request_bytes(b"", length=False),
     "a length with a sign": request_bytes(BODY, headers={"Content-Length": f"+{len(BODY)}"}),
-    "a length with a zero in front": request_bytes(BODY, headers={"Content-Length": f"0{len(BODY)}"}),
+    "a length with a zero in front": request_bytes(
+        BODY, headers={"Content-Length": f"0{len(BODY)}"}
+    ),
     "a shorter length": request_bytes(BODY, headers={"Content-Length": "3"}),
     "two lengths": request_bytes(BODY, headers={"content-length": str(len(BODY))}),
     "chunks": request_bytes(BODY, headers={"Transfer-Encoding": "chunked"}),
@@ -110,7 +112,9 @@ def test_what_is_unusual_is_left_to_the_parser(data: bytes) -> None:
 
 def test_any_number_of_different_lines_can_come() -> None:
     for number in range(10_000):
-        request = read_whole(request_bytes(BODY, headers={"User-Agent": f"agent {number}"}), LIMIT_BYTES)
+        request = read_whole(
+            request_bytes(BODY, headers={"User-Agent": f"agent {number}"}), LIMIT_BYTES
+        )
         assert request is not None
         assert request.headers[b"user-agent"] == b"agent %d" % number
 
@@ -138,13 +142,30 @@ VALUES = st.one_of(
     st.sampled_from(
         "close keep-alive Upgrade h2c chunked gzip identity 100-continue 0 1 2 17 02 application/json * x".split()
     ),
-    st.sampled_from(["", " ", "a b", " a", "a ", "a\tb", "\x80", "\x7f", "\0", "a\rb", "a\nb", "keep-alive, close"]),
+    st.sampled_from(
+        [
+            "",
+            " ",
+            "a b",
+            " a",
+            "a ",
+            "a\tb",
+            "\x80",
+            "\x7f",
+            "\0",
+            "a\rb",
+            "a\nb",
+            "keep-alive, close",
+        ]
+    ),
 )
 CHANGED_HEADERS = st.dictionaries(NAMES, st.one_of(st.none(), VALUES), max_size=4)
 
 
 @given(CHANGED_HEADERS, st.sampled_from([b"", b"{}", BODY, b"no JSON", b"[1,\r\n\r\n2]"]))
-def test_whatever_the_headers_both_ways_answer_alike(headers: dict[str, str | None], body: bytes) -> None:
+def test_whatever_the_headers_both_ways_answer_alike(
+    headers: dict[str, str | None], body: bytes
+) -> None:
     data = request_bytes(body, headers=headers)
     assert answered([data]) == answered(by_the_parser(data))
 
@@ -154,7 +175,8 @@ EDITS = st.lists(
         st.integers(0, len(request_bytes(BODY))),
         st.integers(0, 3),
         st.one_of(
-            st.sampled_from([b"", b"\r", b"\n", b"\r\n", b"\r\n\r\n", b":", b" ", b"\t", b"0"]), st.binary(max_size=2)
+            st.sampled_from([b"", b"\r", b"\n", b"\r\n", b"\r\n\r\n", b":", b" ", b"\t", b"0"]),
+            st.binary(max_size=2),
         ),
     ),
     min_size=1,
@@ -174,7 +196,9 @@ def test_a_damaged_request_is_answered_alike_both_ways(edits: list[tuple[int, in
 def test_requests_one_after_the_other_are_answered_alike_whatever_way_each_takes(
     changes: list[dict[str, str | None]],
 ) -> None:
-    requests = [request_bytes(f"[{number}]", headers=headers) for number, headers in enumerate(changes)]
+    requests = [
+        request_bytes(f"[{number}]", headers=headers) for number, headers in enumerate(changes)
+    ]
     stream = b"".join(requests)
     one_by_one = answered(requests)
     assert one_by_one == answered([stream])

@@ -63,7 +63,9 @@ def test_scan_takes_low_and_leaves_high(storage: Storage, reverse: bool) -> None
     expected = [(bytes([n]), str(n).encode()) for n in range(3, 7)]
     expected = expected[::-1] if reverse else expected
     assert list(storage.scan(b"\x03", b"\x07", reverse=reverse)) == expected
-    assert list(storage.values(b"\x03", b"\x07", reverse=reverse)) == [value for _, value in expected]
+    assert list(storage.values(b"\x03", b"\x07", reverse=reverse)) == [
+        value for _, value in expected
+    ]
     assert list(storage.scan(b"\x03", b"\x06\x01", reverse=reverse)) == expected
     assert list(storage.scan(b"\x07", b"\x03", reverse=reverse)) == []
 
@@ -111,10 +113,15 @@ def test_after_prefix_is_past_every_key_with_the_prefix(prefix: bytes, rest: byt
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_ranges_in_and_across_prefixes_are_the_same_in_many_files(tmp_path: Path, reverse: bool) -> None:
+def test_ranges_in_and_across_prefixes_are_the_same_in_many_files(
+    tmp_path: Path, reverse: bool
+) -> None:
     """Files and filters decide where to look; what is found is what a plain dictionary has."""
     chance = random.Random(5)
-    storage, twin = RocksStorage(str(tmp_path / "data"), durability="process", prefix_bytes=4), MemoryStorage()
+    storage, twin = (
+        RocksStorage(str(tmp_path / "data"), durability="process", prefix_bytes=4),
+        MemoryStorage(),
+    )
     try:
         for _ in range(6):
             changes: dict[bytes, bytes | None] = {}
@@ -125,11 +132,17 @@ def test_ranges_in_and_across_prefixes_are_the_same_in_many_files(tmp_path: Path
             twin.write(changes)
             storage._db.flush()  # a file of its own
         for _ in range(1500):
-            low, high = (bytes(chance.choices(b"ab\x00\xff", k=chance.randint(0, 7))) for _ in range(2))
+            low, high = (
+                bytes(chance.choices(b"ab\x00\xff", k=chance.randint(0, 7))) for _ in range(2)
+            )
             if chance.random() < 0.5:
                 high = low[:4] + high  # within a prefix, as a rule
-            assert list(storage.scan(low, high, reverse=reverse)) == list(twin.scan(low, high, reverse=reverse))
-            assert list(storage.values(low, high, reverse=reverse)) == list(twin.values(low, high, reverse=reverse))
+            assert list(storage.scan(low, high, reverse=reverse)) == list(
+                twin.scan(low, high, reverse=reverse)
+            )
+            assert list(storage.values(low, high, reverse=reverse)) == list(
+                twin.values(low, high, reverse=reverse)
+            )
     finally:
         storage.close()
 
@@ -261,7 +274,9 @@ class FullDisk:
         if name == self._fail_on:
 
             def fail(*_: Any) -> None:
-                raise Exception("IO error: No space left on device: While appending to file: 000004.log")
+                raise Exception(
+                    "IO error: No space left on device: While appending to file: 000004.log"
+                )
 
             return fail
         return getattr(self._real, name)
@@ -315,13 +330,17 @@ def test_many_threads_share_syncs_whatever_the_disk(tmp_path: Path) -> None:
     assert not any(thread.is_alive() for thread in threads)
     storage.close()
     again = RocksStorage(str(tmp_path / "data"))
-    assert all(again.get(b"%d-%d" % (name, number)) == b"x" for name in range(8) for number in range(50))
+    assert all(
+        again.get(b"%d-%d" % (name, number)) == b"x" for name in range(8) for number in range(50)
+    )
     again.close()
 
 
 @pytest.mark.parametrize("quick", [True, False])
 @pytest.mark.parametrize("fail_on", ["write", "flush_wal"])
-def test_a_full_disk_acknowledges_nothing_and_loses_nothing(tmp_path: Path, fail_on: str, quick: bool) -> None:
+def test_a_full_disk_acknowledges_nothing_and_loses_nothing(
+    tmp_path: Path, fail_on: str, quick: bool
+) -> None:
     path = str(tmp_path / "data")
     storage = RocksStorage(path)
     storage.wait_durable(storage.write({b"safe": b"1"}))

@@ -99,7 +99,12 @@ def count_in_status(status: Status) -> Count[Order]:
 
 @read(rps=5, returns=5)
 def dear_orders(user_id: str, least: Decimal) -> Query[Order]:
-    return find(Order).where(Order.user_id == user_id).filter(Order.total >= least).newest_first(Order.placed_at)
+    return (
+        find(Order)
+        .where(Order.user_id == user_id)
+        .filter(Order.total >= least)
+        .newest_first(Order.placed_at)
+    )
 
 
 @read(rps=20)

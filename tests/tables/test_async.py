@@ -26,7 +26,10 @@ def test_everything_awaited(target: Target) -> None:
             with pytest.raises(UniqueTaken):
                 await db.put(double)
             assert (await db.write_many(order(n) for n in range(70))).written == 70
-            assert [each.order_id async for each in db.fetch(orders_of_user("u1"), limit=2)] == ["o069", "o068"]
+            assert [each.order_id async for each in db.fetch(orders_of_user("u1"), limit=2)] == [
+                "o069",
+                "o068",
+            ]
             page = await db.page(orders_of_user("u1"), limit=3)
             page = await db.page(orders_of_user("u1"), limit=3, cursor=page.cursor)
             assert [each.order_id for each in page] == ["o066", "o065", "o064"]
@@ -92,7 +95,9 @@ def test_a_client_serves_one_loop_after_the_other(target: Target) -> None:
 
 def test_a_deadline_holds() -> None:
     async def main(port: int) -> None:
-        db = connect_async(shop(), f"http://127.0.0.1:{port}", access_key_id="a", secret_access_key="b")
+        db = connect_async(
+            shop(), f"http://127.0.0.1:{port}", access_key_id="a", secret_access_key="b"
+        )
         with pytest.raises(DeadlineExceeded):
             await db.within(0.2).get(Product, sku="s1")
         await db.close()

@@ -34,10 +34,17 @@ def test_any_number_of_items(target: Target) -> None:
 def test_the_last_change_of_an_item_wins(target: Target) -> None:
     db = target.connect(shop())
     changes: list[Any] = [Product(sku="s1", stock=n) for n in range(60)]
-    changes += [Product(sku="s2"), Delete(Product, sku="s2"), Delete(Product, sku="s3"), Product(sku="s3", stock=3)]
+    changes += [
+        Product(sku="s2"),
+        Delete(Product, sku="s2"),
+        Delete(Product, sku="s3"),
+        Product(sku="s3", stock=3),
+    ]
     result = db.write_many(changes)
     assert (result.written, result.failures) == (64, [])
-    assert [None if each is None else each.stock for each in db.get_many(Product, ["s1", "s2", "s3"])] == [59, None, 3]
+    assert [
+        None if each is None else each.stock for each in db.get_many(Product, ["s1", "s2", "s3"])
+    ] == [59, None, 3]
 
 
 def test_one_bad_item_does_not_take_the_others_with_it(target: Target) -> None:
@@ -49,7 +56,9 @@ def test_one_bad_item_does_not_take_the_others_with_it(target: Target) -> None:
     assert result.written == 45
     errors = {id(failure.change): failure.error for failure in result.failures}
     assert errors.keys() == {id(wrong), id(big)}
-    assert isinstance(errors[id(wrong)], ItemMismatch) and isinstance(errors[id(big)], ValidationFailed)
+    assert isinstance(errors[id(wrong)], ItemMismatch) and isinstance(
+        errors[id(big)], ValidationFailed
+    )
     with pytest.raises(StatorError):
         result.raise_for_failures()
     assert sum(1 for _ in db.scan(Order, allow=True)) == 45
@@ -89,13 +98,23 @@ class Stingy:
             taken, left = {}, {}
             for table, entries in _plain(request)["RequestItems"].items():
                 taken[table], left[table] = entries[: self.takes], entries[self.takes :]
-            reply = self._inner.call(operation, {"RequestItems": taken}) if any(taken.values()) else {}
-            return reply | {"UnprocessedItems": {table: entries for table, entries in left.items() if entries}}
+            reply = (
+                self._inner.call(operation, {"RequestItems": taken}) if any(taken.values()) else {}
+            )
+            return reply | {
+                "UnprocessedItems": {table: entries for table, entries in left.items() if entries}
+            }
         if operation == "BatchGetItem":
             [(table, asked)] = request["RequestItems"].items()
             keys = asked["Keys"]
-            reply = self._inner.call(operation, {"RequestItems": {table: {"Keys": keys[: self.takes]}}})
-            return reply | ({"UnprocessedKeys": {table: {"Keys": keys[self.takes :]}}} if keys[self.takes :] else {})
+            reply = self._inner.call(
+                operation, {"RequestItems": {table: {"Keys": keys[: self.takes]}}}
+            )
+            return reply | (
+                {"UnprocessedKeys": {table: {"Keys": keys[self.takes :]}}}
+                if keys[self.takes :]
+                else {}
+            )
         return self._inner.call(operation, request)
 
     def close(self) -> None:
@@ -121,7 +140,9 @@ def stingy(takes: int) -> tuple[Db, Stingy]:
 def test_what_is_left_unprocessed_is_sent_again() -> None:
     db, _ = stingy(takes=4)
     assert db.write_many(Product(sku=f"s{n}", stock=n) for n in range(100)).written == 100
-    assert [each.stock for each in db.get_many(Product, [f"s{n}" for n in range(100)]) if each] == [*range(100)]
+    assert [each.stock for each in db.get_many(Product, [f"s{n}" for n in range(100)]) if each] == [
+        *range(100)
+    ]
 
 
 def test_what_is_never_processed_is_named() -> None:

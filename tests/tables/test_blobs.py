@@ -57,7 +57,8 @@ DESIGN = Design("docs", [Document], [document, in_folder])
 def stored(db: Any, doc_id: str = "d1") -> dict[str, Any]:
     of = db.context.schema.of(Document)
     item: dict[str, Any] = db.call(
-        "GetItem", {"TableName": of.table.name, "Key": of.key_from({"doc_id": doc_id, "folder": "f"})}
+        "GetItem",
+        {"TableName": of.table.name, "Key": of.key_from({"doc_id": doc_id, "folder": "f"})},
     )["Item"]
     return item
 
@@ -77,7 +78,9 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BlobStore]
     if request.param == "folder":
         yield FolderStore(tmp_path / "blobs")
     elif request.param == "seaweedfs":
-        yield S3Store("blobs", f"t{os.urandom(4).hex()}", client=request.getfixturevalue("s3_client"))
+        yield S3Store(
+            "blobs", f"t{os.urandom(4).hex()}", client=request.getfixturevalue("s3_client")
+        )
     else:
         moto_server = pytest.importorskip("moto.server", reason="moto is not installed")
         server = moto_server.ThreadedMotoServer(port=0)
@@ -107,7 +110,10 @@ def test_large_values_are_packed_and_read_back(target: Target, tmp_path: Path) -
     there = Document(doc_id="d1", folder="f", text=WORDS, scan=NOISE)
     db.create(there)
     item = stored(db)
-    assert item["text"]["M"]["stator:packed"]["S"] in ("zstd", "gzip", "lz4") and "at" in item["scan"]["M"]
+    assert (
+        item["text"]["M"]["stator:packed"]["S"] in ("zstd", "gzip", "lz4")
+        and "at" in item["scan"]["M"]
+    )
     assert len(str(item)) < len(WORDS) / 2
     assert db.get(Document, doc_id="d1") == there
     assert list(db.fetch(in_folder("f"))) == [there]
@@ -117,7 +123,12 @@ def test_large_values_are_packed_and_read_back(target: Target, tmp_path: Path) -
     db.put(small)
     assert stored(db, "d2")["text"] == {"S": "short"}
     assert db.get(Document, doc_id="d2") == small
-    assert db.write_many([Document(doc_id=f"m{n}", folder="g", text=WORDS, scan=NOISE) for n in range(5)]).written == 5
+    assert (
+        db.write_many(
+            [Document(doc_id=f"m{n}", folder="g", text=WORDS, scan=NOISE) for n in range(5)]
+        ).written
+        == 5
+    )
     assert all(each.text == WORDS and each.scan == NOISE for each in db.fetch(in_folder("g")))
     assert len(names(store)) == 6
 
@@ -161,7 +172,10 @@ def test_a_write_that_fails_leaves_nothing_behind_and_loses_nothing(tmp_path: Pa
         db.create(other)
     with pytest.raises(ConditionFailed):
         db.put(other, when=Document.title == "no")
-    with pytest.raises(ConditionFailed), db.update(Document, doc_id="d1", when=Document.title == "no") as d:
+    with (
+        pytest.raises(ConditionFailed),
+        db.update(Document, doc_id="d1", when=Document.title == "no") as d,
+    ):
         d.scan = NOISE[::-1]
     with pytest.raises(TransactionFailed), db.transaction() as tx:
         tx.create(other)
@@ -219,7 +233,10 @@ def test_what_cannot_work_is_refused(tmp_path: Path) -> None:
         db.get(Document, doc_id="d1")
     with pytest.raises(DesignError, match="stored packed"):
         db.put(Document(doc_id="d1", folder="f"), when=Document.text == "x")
-    with pytest.raises(UpdateRefused, match="as a whole"), with_store.update(Document, doc_id="d1") as d:
+    with (
+        pytest.raises(UpdateRefused, match="as a whole"),
+        with_store.update(Document, doc_id="d1") as d,
+    ):
         d.text[0] = "x"  # type: ignore[index]
     with pytest.raises(ConfigurationError, match="names no bucket"):
         connect(DESIGN, blobs="s3://")

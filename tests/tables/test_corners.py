@@ -60,7 +60,19 @@ from stator.tables.db import Db
 from stator.tables.runner import Runner
 from tests.targets import Target
 
-from .shop import T0, Order, Product, Session, Status, User, order, orders_in_status, orders_of_user, shop, user
+from .shop import (
+    T0,
+    Order,
+    Product,
+    Session,
+    Status,
+    User,
+    order,
+    orders_in_status,
+    orders_of_user,
+    shop,
+    user,
+)
 
 
 class Account(Entity):
@@ -118,7 +130,9 @@ def three_notes(topic: str) -> Query[Note]:
 
 
 DESIGN = Design(
-    "corners", [Account, Member, Note], [accounts_in, account, close_account, member, newest_notes, three_notes]
+    "corners",
+    [Account, Member, Note],
+    [accounts_in, account, close_account, member, newest_notes, three_notes],
 )
 
 
@@ -128,7 +142,11 @@ DESIGN = Design(
 def test_all_conditions_of_an_update_hold(target: Target) -> None:
     db = target.connect(DESIGN)
     db.create(Account(number="a", balance=5, limit=9))
-    with pytest.raises(TransactionFailed), db.transaction() as tx, tx.update(Account, number="a") as a:
+    with (
+        pytest.raises(TransactionFailed),
+        db.transaction() as tx,
+        tx.update(Account, number="a") as a,
+    ):
         a.balance -= 30
         tx.require(Account.balance >= 30)
         tx.require(Account.limit >= 1)
@@ -271,7 +289,9 @@ def test_a_blob_whose_write_may_have_happened_is_kept(tmp_path: Path) -> None:
     engine = Engine.open()
     design = Design("docs", [Document])
     db = connect(design, engine, blobs=FolderStore(tmp_path))
-    losing = Db(db.context, Runner(Losing(engine, "PutItem", Throttled("slow down")), db.context.clock))
+    losing = Db(
+        db.context, Runner(Losing(engine, "PutItem", Throttled("slow down")), db.context.clock)
+    )
     with pytest.raises(Throttled):
         losing.put(Document(doc_id="d", scan=b"x" * 5000, parts={}))
     found = db.get(Document, doc_id="d")
@@ -491,7 +511,9 @@ def test_a_deadline_is_for_the_whole_answer() -> None:
         thread = threading.Thread(target=drip)
         thread.start()
         address = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        db = connect(shop(), address, access_key_id="a", secret_access_key="b", max_attempts=1, proxy=None)
+        db = connect(
+            shop(), address, access_key_id="a", secret_access_key="b", max_attempts=1, proxy=None
+        )
         with pytest.raises((DeadlineExceeded, ReplyLost)):
             db.within(0.3).get(Product, sku="s1")
         db.close()
@@ -517,7 +539,12 @@ def test_raw_calls_say_whether_they_may_be_repeated() -> None:
 
     class Watching(EngineTransport):
         def call(
-            self, operation: str, request: Mapping[str, Any], *, idempotent: bool = True, **more: Any
+            self,
+            operation: str,
+            request: Mapping[str, Any],
+            *,
+            idempotent: bool = True,
+            **more: Any,
         ) -> dict[str, Any]:
             seen.append((operation, idempotent, "ClientRequestToken" in request))
             return super().call(operation, request)
@@ -536,7 +563,11 @@ def test_raw_calls_say_whether_they_may_be_repeated() -> None:
     watched.call("UpdateItem", update)
     watched.call("UpdateItem", update, idempotent=True)
     watched.call("TransactWriteItems", {"TransactItems": [{"Update": update}]})
-    assert seen == [("UpdateItem", False, False), ("UpdateItem", True, False), ("TransactWriteItems", True, True)]
+    assert seen == [
+        ("UpdateItem", False, False),
+        ("UpdateItem", True, False),
+        ("TransactWriteItems", True, True),
+    ]
 
 
 def test_the_shop_of_the_other_tests_has_an_index_by_status() -> None:

@@ -52,7 +52,12 @@ class Faulty:
         operation = to.head.partition("X-Amz-Target: ")[2].partition("\r\n")[0].rpartition(".")[2]
         with self._lock:
             roll, kind = self._random.random(), self._random.randrange(6)
-        if roll >= self.rate or operation in ("CreateTable", "DescribeTable", "UpdateTimeToLive", "DescribeTimeToLive"):
+        if roll >= self.rate or operation in (
+            "CreateTable",
+            "DescribeTable",
+            "UpdateTimeToLive",
+            "DescribeTimeToLive",
+        ):
             return self._answer(to, operation)
         self.faults += 1
         if kind == 0:  # the request never arrives
@@ -133,7 +138,9 @@ def test_unique_and_conditional_writes(seed: int) -> None:
 
         def work(number: int) -> None:
             for name in range(15):
-                made = User(user_id=f"{number}-{name}", email=f"{name}@example.com", name=str(number))
+                made = User(
+                    user_id=f"{number}-{name}", email=f"{name}@example.com", name=str(number)
+                )
                 try:
                     db.create(made)
                 except ConditionFailed:
@@ -147,7 +154,9 @@ def test_unique_and_conditional_writes(seed: int) -> None:
             thread.join()
         network.rate = 0
         assert sorted(name for _, name in won) == [*range(15)]
-        assert {each.user_id for each in db.scan(User, allow=True)} == {f"{n}-{name}" for n, name in won}
+        assert {each.user_id for each in db.scan(User, allow=True)} == {
+            f"{n}-{name}" for n, name in won
+        }
         db.close()
 
 
@@ -242,9 +251,7 @@ def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
                 with db.update(Product, sku="s1", once=True) as p:
                     p.stock += 1
                 added += 1
-            except (
-                ConnectionTrouble
-            ) as trouble:  # the quota of retries is empty: the service is down, for all that is known
+            except ConnectionTrouble as trouble:  # the quota of retries is empty: the service is down, for all that is known
                 unknown += trouble.sent
             try:
                 db.create(user(number))

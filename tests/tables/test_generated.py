@@ -38,5 +38,10 @@ def test_odd_values_go_the_plain_way() -> None:
         __slots__ = ()
 
     schema = Schema(shop(), shop().plan())
-    odd = order(1, note=Text('100 % \u00e9 "quoted" \\ #$ \x01'), tags={Text("t")}, user_id="u # $ % 1")
-    entries(schema, [odd, user(), order(2, tags=set()), Session(session_id="100%", user_id="\U0001f600")])
+    odd = order(
+        1, note=Text('100 % \u00e9 "quoted" \\ #$ \x01'), tags={Text("t")}, user_id="u # $ % 1"
+    )
+    entries(
+        schema,
+        [odd, user(), order(2, tags=set()), Session(session_id="100%", user_id="\U0001f600")],
+    )

@@ -31,7 +31,9 @@ def test_an_item_comes_back_as_it_was_written(target: Target) -> None:
     db = target.connect(shop())
     written = order(1, tags={"a", "b"}, lines=["x"], extra={"n": 1}, note="hello")
     db.put(written)
-    found = db.get(Order, order_id="o001", user_id="u1", placed_at=written.placed_at, consistent=True)
+    found = db.get(
+        Order, order_id="o001", user_id="u1", placed_at=written.placed_at, consistent=True
+    )
     assert found == written
     assert db.get(Order, order_id="nobody", user_id="u1", placed_at=written.placed_at) is None
 
@@ -61,7 +63,9 @@ def test_a_condition_is_kept_and_its_failure_carries_the_item(target: Target) ->
     assert caught.value.entity == Product(sku="s1", stock=2)
     with pytest.raises(ConditionFailed):
         db.delete(Product, sku="s1", when=Product.stock < 2)
-    assert db.delete(Product, sku="s1", when=Product.stock == 2, returns="old") == Product(sku="s1", stock=2)
+    assert db.delete(Product, sku="s1", when=Product.stock == 2, returns="old") == Product(
+        sku="s1", stock=2
+    )
     assert not db.exists(Product, sku="s1")
 
 
@@ -77,7 +81,12 @@ def test_many_are_read_in_the_order_asked_for(target: Target) -> None:
     db.write_many(Product(sku=f"s{n}", stock=n) for n in range(230))
     asked = [f"s{n}" for n in range(229, -1, -1)] + ["none", "s5", "s5"]
     found = db.get_many(Product, asked)
-    assert [None if each is None else each.stock for each in found] == [*range(229, -1, -1), None, 5, 5]
+    assert [None if each is None else each.stock for each in found] == [
+        *range(229, -1, -1),
+        None,
+        5,
+        5,
+    ]
 
 
 # --- updates ------------------------------------------------------------------------------------------------
@@ -97,7 +106,11 @@ def test_an_update_changes_only_what_it_says(target: Target) -> None:
         o.note = None
     found = db.get(Order, **key, consistent=True)
     assert found is not None
-    assert (found.total, found.tags, found.lines) == (Decimal("3.50"), {"a", "b", "c"}, ["x", "y", "z"])
+    assert (found.total, found.tags, found.lines) == (
+        Decimal("3.50"),
+        {"a", "b", "c"},
+        ["x", "y", "z"],
+    )
     assert (found.extra, found.note, found.status) == ({"n": 1, "m": 2}, None, Status.PENDING)
     with db.update(Order, **key) as o:
         o.tags.discard("a")
@@ -106,7 +119,12 @@ def test_an_update_changes_only_what_it_says(target: Target) -> None:
         del o.extra["n"]
     found = db.get(Order, **key, consistent=True)
     assert found is not None
-    assert (found.tags, found.lines, found.note, found.extra) == ({"b", "c"}, ["w", "x", "y", "z"], "new", {"m": 2})
+    assert (found.tags, found.lines, found.note, found.extra) == (
+        {"b", "c"},
+        ["w", "x", "y", "z"],
+        "new",
+        {"m": 2},
+    )
 
 
 def test_an_update_returns_old_or_new(target: Target) -> None:
@@ -188,7 +206,10 @@ def test_it_is_named_in_transactions_too(target: Target) -> None:
         tx.check(User, user_id="u1")
     [(at, _, error)] = caught.value.failures
     assert at == 0 and isinstance(error, PathMissing) and error.paths == ("Order.extra.b",)
-    with pytest.raises(PathMissing), db.update(User, user_id="u1") as u:  # with a guard, a transaction of its own
+    with (
+        pytest.raises(PathMissing),
+        db.update(User, user_id="u1") as u,
+    ):  # with a guard, a transaction of its own
         u.email = "other@example.com"
         assert u.address is not None
         u.address.city = "Basel"
@@ -203,9 +224,15 @@ def test_a_number_inside_is_started_where_there_is_none(target: Target) -> None:
             o.extra["a"] = if_not_exists(o.extra["a"], 10) - 2
     found = db.get(Order, order_id="o001", consistent=True)
     assert found is not None and found.extra == {"a": -3, "b": 14}
-    with pytest.raises(RequestRefused, match="something of itself"), db.update(Order, order_id="o001") as o:
+    with (
+        pytest.raises(RequestRefused, match="something of itself"),
+        db.update(Order, order_id="o001") as o,
+    ):
         o.extra["b"] = if_not_exists(o.extra["a"], 10) + 2
-    with pytest.raises(RequestRefused, match="only numbers"), db.update(Order, order_id="o001") as o:
+    with (
+        pytest.raises(RequestRefused, match="only numbers"),
+        db.update(Order, order_id="o001") as o,
+    ):
         o.extra["b"] = if_not_exists(o.extra["b"], 10) + "x"  # type: ignore[operator]
 
 
@@ -218,7 +245,10 @@ def test_an_update_of_nothing_is_an_error_unless_it_may_create(target: Target) -
             p.stock += 1
     assert db.get(Product, sku="none", consistent=True) == Product(sku="none", stock=2)
     assert list(db.scan(Product, allow=True)) == [Product(sku="none", stock=2)]
-    with pytest.raises(UpdateRefused, match="without email"), db.update(User, user_id="u", or_create=True) as u:
+    with (
+        pytest.raises(UpdateRefused, match="without email"),
+        db.update(User, user_id="u", or_create=True) as u,
+    ):
         u.name = "x"
 
 
@@ -380,13 +410,19 @@ def test_what_cannot_be_right_is_refused(target: Target) -> None:
         db.get(Product, sku=5)
     with pytest.raises(ItemMismatch, match="stock"), db.update(Product, sku="s1") as p:
         p.stock = "many"  # type: ignore[assignment]
-    with pytest.raises(UpdateRefused, match="part of the item's key"), db.update(Product, sku="s1") as p:
+    with (
+        pytest.raises(UpdateRefused, match="part of the item's key"),
+        db.update(Product, sku="s1") as p,
+    ):
         p.sku = "s2"
     with pytest.raises(UpdateRefused, match="kept by Stator"), db.update(User, user_id="u1") as u:
         u.rev = 7
     with pytest.raises(RequestRefused, match="changes nothing"), db.update(Product, sku="s1"):
         pass
-    with pytest.raises(RequestRefused, match="recorded, not read"), db.update(Product, sku="s1") as p:
+    with (
+        pytest.raises(RequestRefused, match="recorded, not read"),
+        db.update(Product, sku="s1") as p,
+    ):
         if p.stock > 3:
             p.stock = 0
     with pytest.raises(RequestRefused, match="no field 'stok'"), db.update(Product, sku="s1") as p:
@@ -425,7 +461,10 @@ def test_an_update_that_lacks_a_key_field_says_which() -> None:
         with db.update(Task, task_id="t1") as task:
             task.state = "done"
     else:
-        with pytest.raises(UpdateRefused, match="also made of") as caught, db.update(Task, task_id="t1") as task:
+        with (
+            pytest.raises(UpdateRefused, match="also made of") as caught,
+            db.update(Task, task_id="t1") as task,
+        ):
             task.state = "done"
         assert "owner" in caught.value.missing
         with db.update(there) as task:

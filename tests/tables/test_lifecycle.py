@@ -11,7 +11,12 @@ from stator import Design, Entity, Query, TableSettings, connect, find, ident, r
 from stator.clock import VirtualClock
 from stator.design.plan.plan import Plan
 from stator.engine import Engine
-from stator.errors import ContinuousBackupsUnavailable, DestructiveChange, StatorError, ValidationFailed
+from stator.errors import (
+    ContinuousBackupsUnavailable,
+    DestructiveChange,
+    StatorError,
+    ValidationFailed,
+)
 from stator.tables.lifecycle import Ensuring
 from stator.tables.work import Call, Work
 from tests.targets import Target
@@ -38,7 +43,10 @@ def test_tables_are_made_once(target: Target) -> None:
     table = described(db)
     assert table["TableStatus"] == "ACTIVE"
     name = str(table["TableName"])
-    assert db.call("DescribeTimeToLive", {"TableName": name})["TimeToLiveDescription"]["AttributeName"] == "expires"
+    assert (
+        db.call("DescribeTimeToLive", {"TableName": name})["TimeToLiveDescription"]["AttributeName"]
+        == "expires"
+    )
 
 
 def test_a_missing_index_is_added_and_filled(target: Target) -> None:
@@ -74,7 +82,10 @@ def test_settings_are_made(target: Target) -> None:
     ]
     assert db.ensure(settings) == []
     table = described(db)
-    assert table["StreamSpecification"] == {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+    assert table["StreamSpecification"] == {
+        "StreamEnabled": True,
+        "StreamViewType": "NEW_AND_OLD_IMAGES",
+    }
     if tags:
         found = db.call("ListTagsOfResource", {"ResourceArn": table["TableArn"]})["Tags"]
         assert found == [{"Key": "team", "Value": "shop"}]
@@ -96,7 +107,10 @@ def test_what_would_lose_data_is_refused_and_changes_nothing() -> None:
     engine = Engine.open()
     connect(Design("shop", [Other], [other], layout="table-per-entity"), engine)
     before = engine.call("ListTables", {})["TableNames"]
-    db_tables = {name: engine.call("DescribeTable", {"TableName": name})["Table"]["KeySchema"] for name in before}
+    db_tables = {
+        name: engine.call("DescribeTable", {"TableName": name})["Table"]["KeySchema"]
+        for name in before
+    }
     taken = before[0]
     design = Design("shop", [Session], [], names={})
     plan = design.plan()
@@ -108,7 +122,10 @@ def test_what_would_lose_data_is_refused_and_changes_nothing() -> None:
     with pytest.raises(DestructiveChange, match="cannot be changed") as caught:
         connect(design, engine, plan=moved)
     assert caught.value.changes
-    after = {name: engine.call("DescribeTable", {"TableName": name})["Table"]["KeySchema"] for name in before}
+    after = {
+        name: engine.call("DescribeTable", {"TableName": name})["Table"]["KeySchema"]
+        for name in before
+    }
     assert after == db_tables
 
 
@@ -118,10 +135,14 @@ def test_another_expiry_is_refused() -> None:
     name = db.context.schema.plan.tables[0].name
     engine.call(
         "UpdateTimeToLive",
-        {"TableName": name, "TimeToLiveSpecification": {"Enabled": False, "AttributeName": "expires"}},
+        {
+            "TableName": name,
+            "TimeToLiveSpecification": {"Enabled": False, "AttributeName": "expires"},
+        },
     )
     engine.call(
-        "UpdateTimeToLive", {"TableName": name, "TimeToLiveSpecification": {"Enabled": True, "AttributeName": "other"}}
+        "UpdateTimeToLive",
+        {"TableName": name, "TimeToLiveSpecification": {"Enabled": True, "AttributeName": "other"}},
     )
     with pytest.raises(DestructiveChange, match="expire by other"):
         db.ensure()
@@ -162,7 +183,9 @@ def test_recovery_of_a_new_table_is_waited_for(monkeypatch: pytest.MonkeyPatch) 
         def later(*arguments: Any) -> Any:
             if len(refused) < 3:
                 refused.append(clock.now())
-                raise ContinuousBackupsUnavailable("Backups are being enabled for the table. Please retry later")
+                raise ContinuousBackupsUnavailable(
+                    "Backups are being enabled for the table. Please retry later"
+                )
             return enable(*arguments)
 
         monkeypatch.setattr(engine.recovery, "enable", later)
@@ -180,7 +203,11 @@ def test_two_may_give_a_table_its_stream_at_once() -> None:
             mine = Ensuring(db.context, TableSettings(stream="NEW_AND_OLD_IMAGES")).run()
             wish = next(mine)
             while not (isinstance(wish, Call) and wish.operation == "UpdateTable"):
-                wish = mine.send(db.call(wish.operation, wish.request)) if isinstance(wish, Call) else mine.send(None)
+                wish = (
+                    mine.send(db.call(wish.operation, wish.request))
+                    if isinstance(wish, Call)
+                    else mine.send(None)
+                )
             db.ensure(TableSettings(stream=theirs))
             if is_same:
                 db.run(_continued(mine, wish))

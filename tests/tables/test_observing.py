@@ -67,4 +67,9 @@ def test_an_observer_sees_every_call() -> None:
     db = connect(shop(), observers=[seen.append])
     db.get(Product, sku="s1")
     [record] = seen
-    assert (record.operation, record.label, record.table, record.error) == ("GetItem", "get Product", "shop", None)
+    assert (record.operation, record.label, record.table, record.error) == (
+        "GetItem",
+        "get Product",
+        "shop",
+        None,
+    )

@@ -63,7 +63,12 @@ def visit() -> object:
 
 CLUB = Design("club", [Member, Visit], [join, rename, change_email, prolong, leave, visit])
 ANN = Member(member_id="m1", email="ann@example.org", handle="ann")
-_ACTIONS = {"Put": "PutItem", "Update": "UpdateItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem"}
+_ACTIONS = {
+    "Put": "PutItem",
+    "Update": "UpdateItem",
+    "Delete": "DeleteItem",
+    "ConditionCheck": "ConditionCheckItem",
+}
 Need = tuple[str, str, str]
 
 
@@ -73,7 +78,9 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Need]:
     found: list[Need] = []
     call = EngineTransport.call
 
-    def recorded(self: EngineTransport, operation: str, request: dict[str, Any], **options: Any) -> Any:
+    def recorded(
+        self: EngineTransport, operation: str, request: dict[str, Any], **options: Any
+    ) -> Any:
         if operation in ("GetItem", "PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"):
             found.extend(_needs(operation, request))
         return call(self, operation, request, **options)
@@ -96,16 +103,22 @@ def _needs(operation: str, request: dict[str, Any]) -> Iterator[Need]:
 def _is_allowed(need: Need, statements: list[dict[str, Any]]) -> bool:
     action, table, key = need
     for each in statements:
-        if f"dynamodb:{action}" not in each["Action"] or not each["Resource"].endswith(f":table/{table}"):
+        if f"dynamodb:{action}" not in each["Action"] or not each["Resource"].endswith(
+            f":table/{table}"
+        ):
             continue
-        patterns = each.get("Condition", {}).get("ForAllValues:StringLike", {}).get("dynamodb:LeadingKeys")
+        patterns = (
+            each.get("Condition", {}).get("ForAllValues:StringLike", {}).get("dynamodb:LeadingKeys")
+        )
         if patterns is None or any(fnmatch.fnmatchcase(key, pattern) for pattern in patterns):
             return True
     return False
 
 
 def statements(*patterns: str, **options: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(policy(CLUB.plan(), patterns, design=CLUB, **options).text)["Statement"]
+    found: list[dict[str, Any]] = json.loads(
+        policy(CLUB.plan(), patterns, design=CLUB, **options).text
+    )["Statement"]
     return found
 
 
@@ -123,7 +136,11 @@ def _read_and_put(db: Db) -> None:
 
 
 WRITES: list[tuple[str, Callable[[Db], object], bool]] = [
-    ("join", lambda db: db.create(Member(member_id="m2", email="bob@example.org", handle="bob")), True),
+    (
+        "join",
+        lambda db: db.create(Member(member_id="m2", email="bob@example.org", handle="bob")),
+        True,
+    ),
     ("join", _read_and_put, True),
     ("rename", _change(name="Ann"), False),
     ("change_email", _change(email="anne@example.org"), True),
@@ -148,9 +165,13 @@ def test_every_request_of_a_write_is_allowed(
 
 
 def test_guards_of_other_fields_and_entities_are_not_touched() -> None:
-    [own] = [each for each in statements("change_email") if each["Resource"].endswith("club-stator")]
+    [own] = [
+        each for each in statements("change_email") if each["Resource"].endswith("club-stator")
+    ]
     assert own["Action"] == ["dynamodb:PutItem", "dynamodb:DeleteItem"]
-    assert own["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["UNIQUE#Member#email#*"]}}
+    assert own["Condition"] == {
+        "ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["UNIQUE#Member#email#*"]}
+    }
     assert not _is_allowed(("PutItem", "club-stator", "UNIQUE#Member#handle#ann"), [own])
     [create] = [each for each in statements("join") if each["Resource"].endswith("club-stator")]
     assert create["Action"] == ["dynamodb:PutItem"]
@@ -163,5 +184,7 @@ def test_pattern_objects_and_tokens_are_allowed_where_they_are_asked_for(sent: l
         with db.transaction(token="visit-1") as tx:
             tx.create(Visit(visit_id="v1", member_id="m1"))
     assert len(sent) == 3
-    assert [need for need in sent if not _is_allowed(need, statements("visit", with_patterns=True))] == []
+    assert [
+        need for need in sent if not _is_allowed(need, statements("visit", with_patterns=True))
+    ] == []
     assert any(not _is_allowed(need, statements("visit")) for need in sent)

@@ -43,7 +43,9 @@ def test_a_pattern_finds_its_items_in_order(target: Target) -> None:
     assert db.write_many(order(n, user=1 + n % 2) for n in range(60)).ok
     assert numbers(db.fetch(orders_of_user("u1"))) == [*range(58, -1, -2)]
     assert numbers(db.fetch(orders_of_user("u1"), limit=3)) == [58, 56, 54]
-    assert numbers(db.fetch(orders_in_status(Status.PENDING, T0 + timedelta(hours=50)))) == [*range(50, 60)]
+    assert numbers(db.fetch(orders_in_status(Status.PENDING, T0 + timedelta(hours=50)))) == [
+        *range(50, 60)
+    ]
     assert list(db.fetch(orders_of_user("nobody"))) == []
     newest = db.first(orders_of_user("u2"))
     assert newest is not None and newest.order_id == "o059"
@@ -85,7 +87,12 @@ def test_several_entities_come_back_typed(target: Target) -> None:
     db.create(user())
     db.write_many([Session(session_id=f"s{n}", user_id="u1") for n in range(3)])
     found = list(db.fetch(profile("u1")))
-    assert sorted(type(each).__name__ for each in found) == ["Session", "Session", "Session", "User"]
+    assert sorted(type(each).__name__ for each in found) == [
+        "Session",
+        "Session",
+        "Session",
+        "User",
+    ]
     page = db.page(profile("u1"), limit=2)
     rest = db.page(profile("u1"), limit=9, cursor=page.cursor)
     assert [*page, *rest] == found
@@ -201,7 +208,9 @@ def readings_of(site: Literal["s1", "s2"]) -> Query[Reading]:
 
 
 def test_shards_are_merged_in_order_under_one_cursor(target: Target) -> None:
-    hot = Design("hot", [Reading], [readings_of], volumes={Reading: 100_000}, writes={Reading: 20_000})
+    hot = Design(
+        "hot", [Reading], [readings_of], volumes={Reading: 100_000}, writes={Reading: 20_000}
+    )
     assert hot.plan().pattern("readings_of").steps[0].shards > 5
     db = target.connect(hot)
     made = [Reading(device=f"d{n % 7}", at=n, site="s1", value=n) for n in range(200)]
@@ -251,7 +260,10 @@ def test_a_db_answers_as_the_plans_requests_do(world: str, layout: str) -> None:
             cursor = page.cursor
             if cursor is None:
                 break
-        if plan.pattern(name).steps[0].limit is None and plan.pattern(name).steps[0].limit_param is None:
+        if (
+            plan.pattern(name).steps[0].limit is None
+            and plan.pattern(name).steps[0].limit_param is None
+        ):
             assert paged == found
 
 

@@ -113,7 +113,10 @@ def test_an_update_asked_for_once_goes_out_with_a_token(target: Target) -> None:
     with change as p:
         p.stock += 1
     assert change.result == Product(sku="s1", stock=11)
-    with pytest.raises(ConditionFailed), db.update(Product, sku="s1", once=True, when=Product.stock == 0) as p:
+    with (
+        pytest.raises(ConditionFailed),
+        db.update(Product, sku="s1", once=True, when=Product.stock == 0) as p,
+    ):
         p.stock += 1
 
 

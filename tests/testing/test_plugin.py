@@ -37,10 +37,12 @@ def test_client_and_resource_share_the_test_s_engine(
 ) -> None:
     create(dynamodb_client)
     dynamodb_resource.Table("tests").put_item(Item={"id": "a", "data": b"\x00\xff"})
-    assert stator_engine.call("GetItem", {"TableName": "tests", "Key": {"id": {"S": "a"}}})["Item"]["data"] == {
-        "B": "AP8="
+    assert stator_engine.call("GetItem", {"TableName": "tests", "Key": {"id": {"S": "a"}}})["Item"][
+        "data"
+    ] == {"B": "AP8="}
+    assert dynamodb_client.get_item(TableName="tests", Key={"id": {"S": "a"}})["Item"]["data"] == {
+        "B": b"\x00\xff"
     }
-    assert dynamodb_client.get_item(TableName="tests", Key={"id": {"S": "a"}})["Item"]["data"] == {"B": b"\x00\xff"}
 
 
 def test_errors_are_botocore_s_own(dynamodb_client: Any) -> None:
@@ -57,21 +59,25 @@ def test_waiters_and_paginators_work(dynamodb_client: Any) -> None:
         create(dynamodb_client, f"table-{number}")
         dynamodb_client.get_waiter("table_exists").wait(TableName=f"table-{number}")
     pages = dynamodb_client.get_paginator("list_tables").paginate(PaginationConfig={"PageSize": 2})
-    assert [name for page in pages for name in page["TableNames"]] == [f"table-{number}" for number in range(5)]
+    assert [name for page in pages for name in page["TableNames"]] == [
+        f"table-{number}" for number in range(5)
+    ]
 
 
 def test_a_wired_session_keeps_its_region_and_account() -> None:
     with Engine.open() as engine:
-        session = boto3.Session(aws_access_key_id="x", aws_secret_access_key="x", region_name="eu-west-1")
+        session = boto3.Session(
+            aws_access_key_id="x", aws_secret_access_key="x", region_name="eu-west-1"
+        )
         wire(session, engine, account="111122223333")
         client = session.client("dynamodb")
         create(client)
         arn = client.describe_table(TableName="tests")["Table"]["TableArn"]
         assert arn == "arn:aws:dynamodb:eu-west-1:111122223333:table/tests"
         assert boto3_client(engine).list_tables()["TableNames"] == []
-        assert boto3_session(engine, region_name="eu-west-1", account="111122223333").client("dynamodb").list_tables()[
-            "TableNames"
-        ] == ["tests"]
+        assert boto3_session(engine, region_name="eu-west-1", account="111122223333").client(
+            "dynamodb"
+        ).list_tables()["TableNames"] == ["tests"]
 
 
 def test_status_lasts_as_long_as_asked() -> None:

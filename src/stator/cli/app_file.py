@@ -27,7 +27,11 @@ def _app_in(module: ModuleType, target: Target) -> StreamApp:
     if target.name is not None:
         if target.name not in apps:
             kind = "is not a StreamApp" if hasattr(module, target.name) else "is not in it"
-            hint = f"there is {', '.join(apps)}" if apps else f'write `{target.name} = StreamApp(design, "name")`'
+            hint = (
+                f"there is {', '.join(apps)}"
+                if apps
+                else f'write `{target.name} = StreamApp(design, "name")`'
+            )
             raise DesignFileWrong(path, 1, f"{target.name} {kind}", hint=hint)
         return apps[target.name]
     different = {id(app): app for app in apps.values()}
@@ -38,4 +42,6 @@ def _app_in(module: ModuleType, target: Target) -> StreamApp:
             f"there are several apps in {path}: {', '.join(apps)}",
             hint=f"say which: {' or '.join(f'{target}:{name}' for name in apps)}",
         )
-    raise DesignFileWrong(path, 1, "there is no StreamApp in it", hint='write `app = StreamApp(design, "name")`')
+    raise DesignFileWrong(
+        path, 1, "there is no StreamApp in it", hint='write `app = StreamApp(design, "name")`'
+    )

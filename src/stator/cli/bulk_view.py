@@ -38,7 +38,9 @@ def chosen_entity(given: str) -> Chosen:
     design = load_design_file(head).design
     found = {info(cls).name: cls for cls in design.entities}
     if name not in found:
-        raise ConfigurationError(f"the design {design.name} has no entity {name}", hint=f"it has {', '.join(found)}")
+        raise ConfigurationError(
+            f"the design {design.name} has no entity {name}", hint=f"it has {', '.join(found)}"
+        )
     return Chosen(design, found[name])
 
 
@@ -53,7 +55,9 @@ def opened_target(
     profile: str | None = None,
 ) -> Target:
     if (table is None) == (entity is None):
-        raise typer.BadParameter("name the table with --table NAME, or the entity with --entity design.py:Entity")
+        raise typer.BadParameter(
+            "name the table with --table NAME, or the entity with --entity design.py:Entity"
+        )
     options: TransportOptions = {}
     if region is not None:
         options["region"] = region
@@ -62,7 +66,14 @@ def opened_target(
     if entity is None:
         return Target.open(address, table, options=options)
     chosen = chosen_entity(entity)
-    return Target.open(address, design=chosen.design, entity=chosen.entity, prefix=prefix, blobs=blobs, options=options)
+    return Target.open(
+        address,
+        design=chosen.design,
+        entity=chosen.entity,
+        prefix=prefix,
+        blobs=blobs,
+        options=options,
+    )
 
 
 # --- progress -----------------------------------------------------------------------------------------------
@@ -79,7 +90,13 @@ class Bar:
     def __enter__(self) -> Bar:
         if sys.stderr.isatty():
             from rich.console import Console
-            from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import (
+                BarColumn,
+                Progress,
+                SpinnerColumn,
+                TextColumn,
+                TimeRemainingColumn,
+            )
 
             self._progress = Progress(
                 SpinnerColumn(),

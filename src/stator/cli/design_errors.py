@@ -41,11 +41,19 @@ def explain(error: BaseException, target: str) -> DesignFileWrong:
         matched = _PREFIX.match(error.message)
         problem = matched["rest"] if matched else error.message
         if isinstance(root, (NameError, AttributeError)):
-            return _wrong(where, f"{type(root).__name__}: {_first_line(root)}", _hint(root) or error.hint)
+            return _wrong(
+                where, f"{type(root).__name__}: {_first_line(root)}", _hint(root) or error.hint
+            )
         return _wrong(where, problem, error.hint)
     if isinstance(error, SystemExit):
-        return _wrong(where, "the file ends the program", 'put what it runs under `if __name__ == "__main__":`')
-    return _wrong(where, f"{type(error).__name__}: {_first_line(error)}", _hint(error) or "correct that line")
+        return _wrong(
+            where,
+            "the file ends the program",
+            'put what it runs under `if __name__ == "__main__":`',
+        )
+    return _wrong(
+        where, f"{type(error).__name__}: {_first_line(error)}", _hint(error) or "correct that line"
+    )
 
 
 def _wrong(where: Location, problem: str, hint: str | None) -> DesignFileWrong:
@@ -57,7 +65,11 @@ def _syntax(error: SyntaxError, target: str) -> DesignFileWrong:
     excerpt = (error.text or where.excerpt).rstrip()
     hint = f"look at column {error.offset}" if error.offset else "correct that line"
     return DesignFileWrong(
-        where.shown_path, where.line, f"{type(error).__name__}: {error.msg}", hint=hint, excerpt=excerpt
+        where.shown_path,
+        where.line,
+        f"{type(error).__name__}: {error.msg}",
+        hint=hint,
+        excerpt=excerpt,
     )
 
 
@@ -93,7 +105,12 @@ def _name_hint(error: NameError) -> str | None:
     if wanted in _WORDS:
         return f"write `from {_WORDS[wanted]} import {wanted}` at the top"
     frame = _frame(error)
-    known = {*(frame.f_globals if frame else ()), *(frame.f_locals if frame else ()), *dir(builtins), *_WORDS}
+    known = {
+        *(frame.f_globals if frame else ()),
+        *(frame.f_locals if frame else ()),
+        *dir(builtins),
+        *_WORDS,
+    }
     close = difflib.get_close_matches(wanted, sorted(known), n=1)
     return f"did you mean {close[0]}?" if close else f"define or import {wanted} above this line"
 
@@ -127,6 +144,8 @@ def located(error: DesignError, design: Design) -> DesignError:
     where, problem = trouble(error, design)
     if where is not None:
         excerpt = where.excerpt.strip()
-        error.message = f"{where}: {problem}" + (f"\n{where.line:>6} | {excerpt}" if excerpt else "")
+        error.message = f"{where}: {problem}" + (
+            f"\n{where.line:>6} | {excerpt}" if excerpt else ""
+        )
         error.args = (error.message,)
     return error

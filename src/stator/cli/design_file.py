@@ -62,7 +62,9 @@ def load_design_file(target: str | None = None, *, fresh: bool = False) -> Desig
     """The design that ``target`` names, to be planned from its lock file on; ``fresh``: as if there were none."""
     wanted = _find(Path.cwd()) if target is None else parse_target(target)
     module = run_target(wanted)
-    file = DesignFile(_design_in(module, wanted), wanted.file or Path(module.__file__ or Path.cwd() / "design.py"))
+    file = DesignFile(
+        _design_in(module, wanted), wanted.file or Path(module.__file__ or Path.cwd() / "design.py")
+    )
     file.design.keep_to(None if fresh else read_lock(file.lock))
     return file
 
@@ -123,19 +125,28 @@ def _find(folder: Path) -> Target:
             hint=f'{_HOW}; or put design = "{makers[0].name}" under [tool.stator] in pyproject.toml',
         )
     raise ConfigurationError(
-        f"there is no design in {where}", hint=f"write design.py with `shop = Design(...)` in it; or {_HOW}"
+        f"there is no design in {where}",
+        hint=f"write design.py with `shop = Design(...)` in it; or {_HOW}",
     )
 
 
 def _setting(settings: Path) -> str | None:
     try:
-        found = tomllib.loads(settings.read_text(encoding="utf-8")).get("tool", {}).get("stator", {}).get("design")
+        found = (
+            tomllib.loads(settings.read_text(encoding="utf-8"))
+            .get("tool", {})
+            .get("stator", {})
+            .get("design")
+        )
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{settings.name} cannot be read: {error}", hint="correct it") from None
+        raise ConfigurationError(
+            f"{settings.name} cannot be read: {error}", hint="correct it"
+        ) from None
     if found is None or isinstance(found, str):
         return found
     raise ConfigurationError(
-        f"{settings.name}: design under [tool.stator] is not text", hint='write design = "shop.py:shop"'
+        f"{settings.name}: design under [tool.stator] is not text",
+        hint='write design = "shop.py:shop"',
     )
 
 
@@ -155,7 +166,11 @@ def _parse_setting(named: str, settings: Path) -> Target:
 
 def _makers(folder: Path) -> list[Path]:
     """The files in a folder that make a design, found without running any."""
-    return [file for file in sorted(folder.glob("*.py")) if not file.name.startswith("test_") and _makes_design(file)]
+    return [
+        file
+        for file in sorted(folder.glob("*.py"))
+        if not file.name.startswith("test_") and _makes_design(file)
+    ]
 
 
 def _makes_design(file: Path) -> bool:
@@ -188,9 +203,17 @@ def run_target(target: Target) -> ModuleType:
         sys.path.insert(0, folder)
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            return _import_file(target.file.resolve()) if target.file else importlib.import_module(str(target.module))
+            return (
+                _import_file(target.file.resolve())
+                if target.file
+                else importlib.import_module(str(target.module))
+            )
     except ModuleNotFoundError as error:
-        if target.module is not None and error.name and f"{target.module}.".startswith(f"{error.name}."):
+        if (
+            target.module is not None
+            and error.name
+            and f"{target.module}.".startswith(f"{error.name}.")
+        ):
             raise ConfigurationError(f"there is no module {error.name}", hint=_HOW) from None
         raise explain(error, str(target)) from None
     except KeyboardInterrupt:
@@ -226,9 +249,14 @@ def _design_in(module: ModuleType, target: Target) -> Design:
     if different:
         choices = " or ".join(f"{target}:{name}" for name in designs)
         raise DesignFileWrong(
-            path, 1, f"there are several designs in it: {', '.join(designs)}", hint=f"say which: {choices}"
+            path,
+            1,
+            f"there are several designs in it: {', '.join(designs)}",
+            hint=f"say which: {choices}",
         )
-    called = next((name for name in vars(module) if "design" in name.lower() and name != "Design"), None)
+    called = next(
+        (name for name in vars(module) if "design" in name.lower() and name != "Design"), None
+    )
     raise DesignFileWrong(
         path,
         1,
@@ -241,5 +269,9 @@ def _named(module: ModuleType, name: str, designs: dict[str, Design], path: str)
     if name in designs:
         return designs[name]
     kind = "is not a Design" if hasattr(module, name) else "is not in it"
-    hint = f"there is {', '.join(designs)}" if designs else f'write `{name} = Design("{name}", [...], [...])`'
+    hint = (
+        f"there is {', '.join(designs)}"
+        if designs
+        else f'write `{name} = Design("{name}", [...], [...])`'
+    )
     raise DesignFileWrong(path, 1, f"{name} {kind}", hint=hint)

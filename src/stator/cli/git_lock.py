@@ -14,17 +14,22 @@ def plan_at(revision: str, path: Path) -> Plan:
     folder, name = path.parent.resolve(), path.name
     if _git(folder, "rev-parse", "--show-toplevel") is None:
         raise ConfigurationError(
-            f"{folder} is not in a git repository", hint="--diff compares with a lock file that was committed"
+            f"{folder} is not in a git repository",
+            hint="--diff compares with a lock file that was committed",
         )
-    commit = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    commit = _git(
+        folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
+    )
     if commit is None:
         raise ConfigurationError(
-            f"git knows no revision {revision}", hint="give a branch, a tag or a commit, as in --diff main"
+            f"git knows no revision {revision}",
+            hint="give a branch, a tag or a commit, as in --diff main",
         )
     text = _git(folder, "show", f"{commit.strip()}:./{name}")
     if text is None:
         raise ConfigurationError(
-            f"there is no {name} in {revision}", hint="write it with `stator plan --write`, and commit it"
+            f"there is no {name} in {revision}",
+            hint="write it with `stator plan --write`, and commit it",
         )
     return _parse(text, f"{name} in {revision}")
 
@@ -36,7 +41,8 @@ def _parse(text: str, where: str) -> Plan:
         raise ConfigurationError(f"{where}: {error.message}", hint=error.hint) from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ConfigurationError(
-            f"{where} is not a plan: {error}", hint="compare with a revision whose lock file is whole"
+            f"{where} is not a plan: {error}",
+            hint="compare with a revision whose lock file is whole",
         ) from None
 
 
@@ -52,5 +58,7 @@ def _git(folder: Path, *arguments: str) -> str | None:
             errors="replace",
         )
     except FileNotFoundError:
-        raise ConfigurationError("git is not installed", hint="--diff reads the lock file from git") from None
+        raise ConfigurationError(
+            "git is not installed", hint="--diff reads the lock file from git"
+        ) from None
     return done.stdout if done.returncode == 0 else None

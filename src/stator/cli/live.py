@@ -15,7 +15,9 @@ _HOW = "give http://localhost:8000, or aws://eu-west-1 for the service itself"
 class LiveTables:
     """``http(s)://host:port`` is any endpoint; ``aws://region`` is AWS, with credentials as botocore finds them."""
 
-    def __init__(self, address: str, *, region: str | None = None, profile: str | None = None) -> None:
+    def __init__(
+        self, address: str, *, region: str | None = None, profile: str | None = None
+    ) -> None:
         self.address = address
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https", "aws") or not parts.netloc:
@@ -84,7 +86,9 @@ def _client(address: str, scheme: str, netloc: str, region: str | None, profile:
     from botocore.exceptions import BotoCoreError
     from botocore.session import Session
 
-    config = Config(connect_timeout=5, read_timeout=60, retries={"mode": "standard", "max_attempts": 3})
+    config = Config(
+        connect_timeout=5, read_timeout=60, retries={"mode": "standard", "max_attempts": 3}
+    )
     try:
         session = Session(profile=profile)
         if scheme == "aws":

@@ -68,7 +68,10 @@ def _print_version(wanted: bool) -> None:
 
 def _options(
     _version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", is_eager=True, callback=_print_version
+        ),
     ] = False,
 ) -> None:
     """Build data systems on DynamoDB, and run them on your own machine."""

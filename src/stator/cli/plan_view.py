@@ -25,11 +25,19 @@ _SHORT = {
 
 
 def show(plan: Plan, design: Design, console: Console, *, as_table: bool) -> None:
-    parts = (_heading(plan), *_tables(plan), *_entities(plan), *_patterns(plan, design, as_table), *_closing(plan))
+    parts = (
+        _heading(plan),
+        *_tables(plan),
+        *_entities(plan),
+        *_patterns(plan, design, as_table),
+        *_closing(plan),
+    )
     if console.is_terminal:
         console.print(*parts, sep="\n")
         return
-    with console.capture() as captured:  # rich fills lines up with blanks, which nobody wants in a file
+    with (
+        console.capture() as captured
+    ):  # rich fills lines up with blanks, which nobody wants in a file
         console.print(*parts, sep="\n")
     for line in captured.get().splitlines():
         console.out(line.rstrip(), highlight=False)
@@ -69,7 +77,9 @@ def _tables(plan: Plan) -> Iterator[RenderableType]:
     for table in plan.tables:
         yield _section(f"Table {table.name}")
         kinds = dict(table.attributes)
-        key = [f"{name} ({kinds[name]})" for name in (table.partition, table.sort) if name is not None]
+        key = [
+            f"{name} ({kinds[name]})" for name in (table.partition, table.sort) if name is not None
+        ]
         rows: list[tuple[str | Text, ...]] = [(Text("key", "dim"), ", ".join(key))]
         rows += [row for index in table.indexes for row in _index(index, table)]
         yield _grid(rows)
@@ -77,7 +87,10 @@ def _tables(plan: Plan) -> Iterator[RenderableType]:
 
 def _index(index: IndexPlan, table: TablePlan) -> Iterator[tuple[str | Text, ...]]:
     kinds = dict(table.attributes)
-    parts = [", ".join(f"{name} ({kinds[name]})" for name in names) for names in (index.partition, index.sort)]
+    parts = [
+        ", ".join(f"{name} ({kinds[name]})" for name in names)
+        for names in (index.partition, index.sort)
+    ]
     held = index.projection + (f" {', '.join(index.included)}" if index.included else "")
     local = "local, " if index.kind == "LSI" else ""
     yield (
@@ -141,9 +154,14 @@ def _pattern_heading(pattern: PatternPlan) -> RenderableType:
     line = Table.grid(expand=True)
     line.add_column(ratio=1, overflow="fold")
     line.add_column(justify="right", no_wrap=True)
-    name = Text.assemble("  ", (pattern.name, "bold"), (f"({', '.join(pattern.parameters)})", "dim"))
+    name = Text.assemble(
+        "  ", (pattern.name, "bold"), (f"({', '.join(pattern.parameters)})", "dim")
+    )
     rate = f"{amount(pattern.requests_per_second)}/s  "
-    line.add_row(name, Text.assemble((rate, "dim"), (f"{dollars(pattern.dollars_per_month)} a month", "green")))
+    line.add_row(
+        name,
+        Text.assemble((rate, "dim"), (f"{dollars(pattern.dollars_per_month)} a month", "green")),
+    )
     return line
 
 
@@ -155,7 +173,10 @@ def _pattern_rows(pattern: PatternPlan) -> Iterator[tuple[str | Text, ...]]:
     for step in pattern.steps:
         if step.filter is not None:
             yield Text("filter", "dim"), Text(str(step.filter))
-    yield Text("costs", "dim"), f"{amount(pattern.units_per_call)} {units(pattern)} a call, {pattern.latency}"
+    yield (
+        Text("costs", "dim"),
+        f"{amount(pattern.units_per_call)} {units(pattern)} a call, {pattern.latency}",
+    )
     for at, reason in enumerate(pattern.reasons):
         yield Text("why" if at == 0 else "", "dim"), reason
     if pattern.runner_up:
@@ -219,11 +240,17 @@ def _closing(plan: Plan) -> Iterator[RenderableType]:
     storage = sum(table.storage_dollars_per_month for table in plan.tables)
     other = sum(table.other_dollars_per_month for table in plan.tables)
     also = [f"{dollars(storage)} for storage"]
-    also += [f"{dollars(other)} for writes=, and for finding items whose key an update does not know"] if other else []
+    also += (
+        [f"{dollars(other)} for writes=, and for finding items whose key an update does not know"]
+        if other
+        else []
+    )
     yield Text(f"Beside the patterns: {' and '.join(also)} a month.", "dim")
     if not plan.proven:
         yield Text("The search was cut short: a cheaper design may exist.", "yellow")
-    yield Text("Prices are us-east-1, on demand; rates and volumes as declared, spread evenly.", "dim")
+    yield Text(
+        "Prices are us-east-1, on demand; rates and volumes as declared, spread evenly.", "dim"
+    )
 
 
 # --- for scripts --------------------------------------------------------------------------------------------

@@ -63,7 +63,10 @@ class _Slot:
         if time.monotonic() - self._since > _STEADY_SECONDS:
             self._pause = 0.5
         log.warning(
-            "worker %d was killed by signal %d; another starts in %.1f s", self._process.pid, -code, self._pause
+            "worker %d was killed by signal %d; another starts in %.1f s",
+            self._process.pid,
+            -code,
+            self._pause,
         )
         self._again_at = time.monotonic() + self._pause
         self._pause = min(self._pause * 2, _LONGEST_PAUSE_SECONDS)

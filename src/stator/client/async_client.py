@@ -61,7 +61,9 @@ class AsyncClient:
 
 
 class _Pool:
-    def __init__(self, endpoint: Endpoint, connect_timeout_seconds: float, max_connections: int) -> None:
+    def __init__(
+        self, endpoint: Endpoint, connect_timeout_seconds: float, max_connections: int
+    ) -> None:
         self._endpoint = endpoint
         self._connect_timeout = connect_timeout_seconds
         self._max = max_connections
@@ -79,10 +81,10 @@ class _Pool:
         try:
             connection = self._taken() or await self._opened(until)
             try:
-                reply = await connection.send(message, timeout_left(timeout_seconds, until, time.monotonic()))
-            except (
-                BaseException
-            ):  # cancelled, too: what comes later on this connection would be taken for another's answer
+                reply = await connection.send(
+                    message, timeout_left(timeout_seconds, until, time.monotonic())
+                )
+            except BaseException:  # cancelled, too: what comes later on this connection would be taken for another's answer
                 connection.close()
                 raise
             if reply.keeps_alive and not self._closed:
@@ -146,14 +148,19 @@ class _Pool:
             async with asyncio.timeout(allowed):
                 return await _open(endpoint)
         except TimeoutError:
-            raise Unreachable(f"no connection to {endpoint.authority} within {allowed:g} seconds") from None
+            raise Unreachable(
+                f"no connection to {endpoint.authority} within {allowed:g} seconds"
+            ) from None
         except ssl.SSLCertVerificationError as error:
-            trouble = Unreachable(f"{endpoint.authority} has a certificate that is not trusted: {error.verify_message}")
+            trouble = Unreachable(
+                f"{endpoint.authority} has a certificate that is not trusted: {error.verify_message}"
+            )
             trouble.hint = "give its authority with ca_bundle=..., or AWS_CA_BUNDLE"
             raise trouble from None
         except OSError as error:
             raise Unreachable(
-                f"no connection to {endpoint.authority}: {error}", hint="is it running, and is the address right?"
+                f"no connection to {endpoint.authority}: {error}",
+                hint="is it running, and is the address right?",
             ) from None
 
     def close(self) -> None:
@@ -173,13 +180,19 @@ async def _open(endpoint: Endpoint) -> _Connection:
             server_hostname=endpoint.host if endpoint.tls is not None else None,
         )
         return made
-    transport, made = await loop.create_connection(_Connection, endpoint.proxy.host, endpoint.proxy.port)
+    transport, made = await loop.create_connection(
+        _Connection, endpoint.proxy.host, endpoint.proxy.port
+    )
     if endpoint.tls is not None:
         try:
             answer = await made.tunnel(connect_request(endpoint))
             if answer[9:12] != b"200":
-                raise OSError(f"the proxy answered {answer.split(bytes([13]), 1)[0].decode(errors='replace')}")
-            inner = await loop.start_tls(transport, made, endpoint.tls, server_hostname=endpoint.host)
+                raise OSError(
+                    f"the proxy answered {answer.split(bytes([13]), 1)[0].decode(errors='replace')}"
+                )
+            inner = await loop.start_tls(
+                transport, made, endpoint.tls, server_hostname=endpoint.host
+            )
         except BaseException:
             transport.close()
             raise
@@ -276,4 +289,8 @@ class _Connection(asyncio.Protocol):
         elif self._parser is None:
             self._reply.set_exception(OSError("the proxy closed the connection"))
         else:
-            self._fail(ReplyLost(f"the connection broke before the answer was there{f': {exc}' if exc else ''}"))
+            self._fail(
+                ReplyLost(
+                    f"the connection broke before the answer was there{f': {exc}' if exc else ''}"
+                )
+            )

@@ -24,7 +24,9 @@ class AsyncCredentials:
         if self._meanwhile is not None:
             return self._meanwhile
         left = None if until is None else max(0.0, until - time.monotonic())
-        await asyncio.wait((asking,), timeout=left)  # one caller that gives up does not end it for the others
+        await asyncio.wait(
+            (asking,), timeout=left
+        )  # one caller that gives up does not end it for the others
         if not asking.done():
             raise not_sent("no credentials were there within the time given")
         return asking.result()

@@ -150,10 +150,13 @@ class Botocore:
             raise
         except Exception as error:  # of botocore's, of the files it reads, and of replies that are not as it thinks
             provider = getattr(self._found, "method", None)
-            shown = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error)
+            shown = (
+                f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error)
+            )
             by = "" if provider is None else f" by {provider}"
             raise CredentialsMissing(
-                f"AWS credentials are configured, but could not be got{by}: {shown}", hint=_hint(error, provider)
+                f"AWS credentials are configured, but could not be got{by}: {shown}",
+                hint=_hint(error, provider),
             ) from error
 
 

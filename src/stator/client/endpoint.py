@@ -34,16 +34,27 @@ class Endpoint:
     def authority(self) -> str:
         """The Host header: the port only where it is not the usual one."""
         shown = f"[{self.host}]" if ":" in self.host else self.host
-        return shown if self.port == (443 if self.tls is not None else 80) else f"{shown}:{self.port}"
+        return (
+            shown if self.port == (443 if self.tls is not None else 80) else f"{shown}:{self.port}"
+        )
 
     @property
     def request_path(self) -> str:
         """What stands in the request line. A proxy of plain HTTP is told the whole URL."""
-        return f"http://{self.authority}{self.path}" if self.proxy is not None and self.tls is None else self.path
+        return (
+            f"http://{self.authority}{self.path}"
+            if self.proxy is not None and self.tls is None
+            else self.path
+        )
 
     @classmethod
     def of_url(
-        cls, url: str, *, ca_bundle: str | bool = True, proxy: str | None = None, use_environment: bool = True
+        cls,
+        url: str,
+        *,
+        ca_bundle: str | bool = True,
+        proxy: str | None = None,
+        use_environment: bool = True,
     ) -> Endpoint:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -52,7 +63,9 @@ class Endpoint:
         try:
             port = parts.port or (443 if secure else 80)
         except ValueError as error:
-            raise ConfigurationError(f"{url!r}: {error}", hint="a port is a number up to 65535") from None
+            raise ConfigurationError(
+                f"{url!r}: {error}", hint="a port is a number up to 65535"
+            ) from None
         if proxy is None and use_environment:
             proxy = environment_proxy(parts.scheme, parts.hostname)
         return cls(
@@ -71,7 +84,9 @@ def environment_proxy(scheme: str, host: str) -> str | None:
 def _proxy(url: str) -> Proxy:
     parts = urlsplit(url if "://" in url else f"http://{url}")
     if not parts.hostname or parts.scheme != "http":
-        raise ConfigurationError(f"{url!r} is not the URL of an HTTP proxy", hint="as in http://proxy.example.com:3128")
+        raise ConfigurationError(
+            f"{url!r} is not the URL of an HTTP proxy", hint="as in http://proxy.example.com:3128"
+        )
     authorization = None
     if parts.username is not None:
         user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
@@ -101,7 +116,11 @@ def connect_request(endpoint: Endpoint) -> bytes:
     """What asks a proxy for a tunnel to a TLS endpoint."""
     assert endpoint.proxy is not None
     authority = f"{endpoint.host}:{endpoint.port}"
-    login = f"Proxy-Authorization: {endpoint.proxy.authorization}\r\n" if endpoint.proxy.authorization else ""
+    login = (
+        f"Proxy-Authorization: {endpoint.proxy.authorization}\r\n"
+        if endpoint.proxy.authorization
+        else ""
+    )
     return f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{login}\r\n".encode()
 
 

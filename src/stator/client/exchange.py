@@ -32,7 +32,12 @@ from stator.model.service import target_of
 log = logging.getLogger("stator.client")
 
 # What a service says when our clock is wrong; its own time stands in the Date header.
-_SKEWED = ("Signature expired", "Signature not yet current", "RequestTimeTooSkewed", "RequestExpired")
+_SKEWED = (
+    "Signature expired",
+    "Signature not yet current",
+    "RequestTimeTooSkewed",
+    "RequestExpired",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,9 @@ class Exchange:
         proxy = self.endpoint.proxy
         if proxy is not None and self.endpoint.tls is None:
             login = f"Proxy-Authorization: {proxy.authorization}\r\n" if proxy.authorization else ""
-            head = head.replace(f"POST {self.endpoint.path} ", f"POST {self.endpoint.request_path} ", 1)
+            head = head.replace(
+                f"POST {self.endpoint.path} ", f"POST {self.endpoint.request_path} ", 1
+            )
             head = head.replace("\r\n", f"\r\n{login}", 1)
         return head.encode("latin-1") + body
 
@@ -98,7 +105,9 @@ class Exchange:
         if not isinstance(told, dict) or "__type" not in told:
             shown = reply.body[:200].decode(errors="replace")
             kind = InternalServerError if reply.status >= 500 else ServiceError
-            return kind(f"the endpoint answered with status {reply.status} and no error of DynamoDB's: {shown!r}")
+            return kind(
+                f"the endpoint answered with status {reply.status} and no error of DynamoDB's: {shown!r}"
+            )
         error = from_wire(reply.status, told)
         if any(word in error.message or word in str(told["__type"]) for word in _SKEWED):
             return self._corrected(reply, error)
@@ -112,15 +121,24 @@ class Exchange:
         ahead = parsedate_to_datetime(date.decode()).timestamp() - self.clock.now()
         if abs(ahead - self.signer.offset_seconds) < 60:
             return error
-        log.warning("this machine's clock is off by %.0f seconds; signing with the service's time", ahead)
+        log.warning(
+            "this machine's clock is off by %.0f seconds; signing with the service's time", ahead
+        )
         self.signer.offset_seconds = ahead
         return ClockCorrected(error.message)
 
-    def before_retry(self, operation: str, attempts: Attempts, error: ServiceError | ConnectionTrouble) -> float:
+    def before_retry(
+        self, operation: str, attempts: Attempts, error: ServiceError | ConnectionTrouble
+    ) -> float:
         """How long to wait; raises when there is to be no further attempt."""
         delay = attempts.after(error, self.clock.now())
         log.debug(
-            "%s failed (%s: %s); attempt %d in %.3f s", operation, type(error).__name__, error, attempts.number, delay
+            "%s failed (%s: %s); attempt %d in %.3f s",
+            operation,
+            type(error).__name__,
+            error,
+            attempts.number,
+            delay,
         )
         return delay
 

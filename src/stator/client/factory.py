@@ -28,20 +28,26 @@ def open_client(kind: Kind, where: str, clock: Clock | None, options: dict[str, 
         target.credentials.find()
 
     def client(endpoint: Endpoint) -> Client:
-        return Client(endpoint, target.region, target.credentials, clock or SystemClock(), target.limits)
+        return Client(
+            endpoint, target.region, target.credentials, clock or SystemClock(), target.limits
+        )
 
     if kind == "http":
         return client(target.endpoint)
     return TwoServices(client(target.endpoint), lambda: client(target.streams_endpoint()))
 
 
-def open_async_client(kind: Kind, where: str, clock: Clock | None, options: dict[str, Any]) -> AsyncTransport:
+def open_async_client(
+    kind: Kind, where: str, clock: Clock | None, options: dict[str, Any]
+) -> AsyncTransport:
     """Credentials are looked for at the first call, off the loop: to look may take seconds."""
     target = _Target(kind, where, options)
     credentials = AsyncCredentials(target.credentials)
 
     def client(endpoint: Endpoint) -> AsyncClient:
-        return AsyncClient(endpoint, target.region, credentials, clock or SystemClock(), target.limits)
+        return AsyncClient(
+            endpoint, target.region, credentials, clock or SystemClock(), target.limits
+        )
 
     if kind == "http":
         return client(target.endpoint)
@@ -56,14 +62,21 @@ class _Target:
         session = self._session()
         self._open_session = session
         self.region = self._region(kind, where, session)
-        session.set_config_variable("region", self.region)  # STS is asked for a role in the same one
+        session.set_config_variable(
+            "region", self.region
+        )  # STS is asked for a role in the same one
         self.credentials = self._credentials(kind, session)
-        self._way = {name: self._options.pop(name) for name in ("ca_bundle", "proxy") if name in self._options}
+        self._way = {
+            name: self._options.pop(name)
+            for name in ("ca_bundle", "proxy")
+            if name in self._options
+        }
         self.endpoint = self._endpoint(where if kind == "http" else aws_url(session, self.region))
         self.limits = self._limits()
         if self._options:
             raise ConfigurationError(
-                f"{next(iter(self._options))} is for the embedded engine", hint=f"leave it out for {where or 'AWS'}"
+                f"{next(iter(self._options))} is for the embedded engine",
+                hint=f"leave it out for {where or 'AWS'}",
             )
 
     def _session(self) -> Any:
@@ -75,14 +88,18 @@ class _Target:
         try:
             session.get_scoped_config()
         except ProfileNotFound as error:
-            raise ConfigurationError(str(error), hint="`aws configure list-profiles` shows those there are") from None
+            raise ConfigurationError(
+                str(error), hint="`aws configure list-profiles` shows those there are"
+            ) from None
         return session
 
     def _region(self, kind: Kind, where: str, session: Any) -> str:
         given = self._options.pop("region", None) or (where if kind == "aws" else None)
         region = given or session.get_config_variable("region") or os.environ.get("AWS_REGION")
         if region is None and kind == "aws":
-            raise ConfigurationError("which region?", hint="as in aws://eu-west-1, or set AWS_DEFAULT_REGION")
+            raise ConfigurationError(
+                "which region?", hint="as in aws://eu-west-1, or set AWS_DEFAULT_REGION"
+            )
         return str(region or DEFAULT_REGION)
 
     def _credentials(self, kind: Kind, session: Any) -> Fixed | Botocore:
@@ -91,7 +108,8 @@ class _Target:
         token = self._options.pop("session_token", None)
         if (access is None) != (secret is None):
             raise ConfigurationError(
-                "access_key_id and secret_access_key belong together", hint="give both, or neither to have them found"
+                "access_key_id and secret_access_key belong together",
+                hint="give both, or neither to have them found",
             )
         if access is not None and secret is not None:
             return Fixed(Credentials(access, secret, token))
@@ -113,7 +131,9 @@ class _Target:
         options, usual = self._options, Limits()
         policy = RetryPolicy(
             max_attempts=options.pop("max_attempts", usual.policy.max_attempts),
-            max_backoff_seconds=options.pop("max_backoff_seconds", usual.policy.max_backoff_seconds),
+            max_backoff_seconds=options.pop(
+                "max_backoff_seconds", usual.policy.max_backoff_seconds
+            ),
         )
         if policy.max_attempts < 1:
             raise ConfigurationError("max_attempts is at least 1", hint="1 means no retries")

@@ -55,7 +55,11 @@ class ReplyParser:
 
     def closed(self) -> HttpReply | None:
         """The connection is at its end: that is where a body of no stated length ends."""
-        return self._reply(self._data, keeps_alive=False) if self._head is not None and self.until_closed else None
+        return (
+            self._reply(self._data, keeps_alive=False)
+            if self._head is not None and self.until_closed
+            else None
+        )
 
     def _read_head(self) -> bool:
         while True:
@@ -72,7 +76,8 @@ class ReplyParser:
                 break  # an interim answer (100 Continue) has no body, and the real one follows
         self._head = raw.lower()
         self._is_chunked = (
-            b"\r\ntransfer-encoding: chunked" in self._head or b"\r\ntransfer-encoding:chunked" in self._head
+            b"\r\ntransfer-encoding: chunked" in self._head
+            or b"\r\ntransfer-encoding:chunked" in self._head
         )
         length = header(self._head, b"content-length")
         if length is not None:
@@ -102,5 +107,9 @@ class ReplyParser:
 
     def _reply(self, body: bytes, *, keeps_alive: bool = True) -> HttpReply:
         assert self._head is not None
-        stays = keeps_alive and header(self._head, b"connection") != b"close" and self._head.startswith(b"http/1.1")
+        stays = (
+            keeps_alive
+            and header(self._head, b"connection") != b"close"
+            and self._head.startswith(b"http/1.1")
+        )
         return HttpReply(self._status, self._head, body, stays)

@@ -53,7 +53,16 @@ class RetryQuota:
 class Attempts:
     """The attempts of one call."""
 
-    __slots__ = ("_chance", "_deadline", "_drawn", "_idempotent", "_policy", "_quota", "_unknown", "number")
+    __slots__ = (
+        "_chance",
+        "_deadline",
+        "_drawn",
+        "_idempotent",
+        "_policy",
+        "_quota",
+        "_unknown",
+        "number",
+    )
 
     def __init__(
         self,
@@ -79,7 +88,9 @@ class Attempts:
         """How long to wait before the next attempt; raises the error when there is to be none."""
         may_have_happened = _may_have_happened(error)
         if may_have_happened and not self._idempotent:
-            raise OutcomeUnknown(f"the write may or may not have happened: {error.message}") from error
+            raise OutcomeUnknown(
+                f"the write may or may not have happened: {error.message}"
+            ) from error
         self._unknown = self._unknown or may_have_happened
         if isinstance(error, ServiceError):
             error.after_unknown = self._unknown and not may_have_happened

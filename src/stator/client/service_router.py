@@ -34,7 +34,9 @@ class TwoServices:
         deadline_seconds: float | None = None,
     ) -> dict[str, Any]:
         client = self.tables if operation not in STREAMS_OPERATIONS else self.streams()
-        return client.call(operation, request, idempotent=idempotent, deadline_seconds=deadline_seconds)
+        return client.call(
+            operation, request, idempotent=idempotent, deadline_seconds=deadline_seconds
+        )
 
     def streams(self) -> Client:
         with self._lock:
@@ -65,7 +67,9 @@ class AsyncTwoServices:
         client = self.tables
         if operation in STREAMS_OPERATIONS:
             client = self._streams = self._streams or self._open_streams()
-        return await client.call(operation, request, idempotent=idempotent, deadline_seconds=deadline_seconds)
+        return await client.call(
+            operation, request, idempotent=idempotent, deadline_seconds=deadline_seconds
+        )
 
     async def close(self) -> None:
         await self.tables.close()

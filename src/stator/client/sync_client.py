@@ -68,7 +68,9 @@ class Client:
 class _Pool:
     """Idle connections, the one used last on top; ``max_connections`` are in use at once, and who comes later waits."""
 
-    def __init__(self, endpoint: Endpoint, connect_timeout_seconds: float, max_connections: int) -> None:
+    def __init__(
+        self, endpoint: Endpoint, connect_timeout_seconds: float, max_connections: int
+    ) -> None:
         self._endpoint = endpoint
         self._connect_timeout = connect_timeout_seconds
         self._idle: deque[_Connection] = deque()
@@ -86,7 +88,9 @@ class _Pool:
                 allowed = timeout_left(self._connect_timeout, until, time.monotonic())
                 connection = _Connection(self._endpoint, allowed)
             try:
-                reply = connection.send(message, timeout_left(timeout_seconds, until, time.monotonic()))
+                reply = connection.send(
+                    message, timeout_left(timeout_seconds, until, time.monotonic())
+                )
             except BaseException:
                 connection.close()
                 raise
@@ -177,12 +181,15 @@ def _opened(endpoint: Endpoint, timeout_seconds: float) -> socket.socket:
             made.close()
             raise
     except ssl.SSLCertVerificationError as error:
-        trouble = Unreachable(f"{endpoint.authority} has a certificate that is not trusted: {error.verify_message}")
+        trouble = Unreachable(
+            f"{endpoint.authority} has a certificate that is not trusted: {error.verify_message}"
+        )
         trouble.hint = "give its authority with ca_bundle=..., or AWS_CA_BUNDLE"
         raise trouble from None
     except OSError as error:
         raise Unreachable(
-            f"no connection to {place[0]}:{place[1]}: {error}", hint="is it running, and is the address right?"
+            f"no connection to {place[0]}:{place[1]}: {error}",
+            hint="is it running, and is the address right?",
         ) from None
 
 
@@ -195,4 +202,6 @@ def _tunnel(made: socket.socket, endpoint: Endpoint) -> None:
             raise OSError("the proxy closed the connection")
         answer += data
     if answer[9:12] != b"200":
-        raise OSError(f"the proxy answered {answer.split(bytes([13]), 1)[0].decode(errors='replace')}")
+        raise OSError(
+            f"the proxy answered {answer.split(bytes([13]), 1)[0].decode(errors='replace')}"
+        )

@@ -17,7 +17,15 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from stator.demo import recount
 from stator.demo.app import ARCHIVE, VIEWS
-from stator.demo.fleet import Router, Test, fleet, router, routers_of_isp, tests_between, tests_of_router
+from stator.demo.fleet import (
+    Router,
+    Test,
+    fleet,
+    router,
+    routers_of_isp,
+    tests_between,
+    tests_of_router,
+)
 from stator.demo.history import History, isp_of, router_ids, write_history
 from stator.demo.live import HOT, LiveFleet
 from stator.demo.processes import ServerProcess, WorkerProcess, rebuild_views, wait_until
@@ -62,8 +70,13 @@ class Demo:
         try:
             self._act("A design from its access patterns", self._design)
             with connect(fleet, server.url, measure=True) as db:
-                history = self._act("A month of history, from Parquet", lambda: self._load(db, server.url))
-                self._act("Summaries of all of it, and a stream from here on", lambda: self._summarise(db, server.url))
+                history = self._act(
+                    "A month of history, from Parquet", lambda: self._load(db, server.url)
+                )
+                self._act(
+                    "Summaries of all of it, and a stream from here on",
+                    lambda: self._summarise(db, server.url),
+                )
                 live = LiveFleet(db, self.scale.routers, self.scale.per_second)
                 try:
                     self._act(
@@ -72,7 +85,8 @@ class Demo:
                     )
                     self._act("The access patterns, asked", lambda: self._patterns(db, history))
                     self._act(
-                        "Everything caught up, and counted again", lambda: self._recount(db, server.url, history, live)
+                        "Everything caught up, and counted again",
+                        lambda: self._recount(db, server.url, history, live),
                     )
                 finally:
                     for worker in self._workers:
@@ -106,7 +120,8 @@ class Demo:
             f"{len(plan.patterns)} patterns -> {tables}, about [green]${plan.dollars_per_month:,.0f}[/] a month on AWS at the declared rates"
         )
         self._say(
-            f"checked: {len(report.findings)} findings" + "".join(f"\n    {line}" for line in self.story.findings)
+            f"checked: {len(report.findings)} findings"
+            + "".join(f"\n    {line}" for line in self.story.findings)
         )
 
     # -- history
@@ -114,14 +129,21 @@ class Demo:
     def _load(self, db: Db, url: str) -> History:
         db.ensure()
         now = time.time()
-        history = write_history(self.folder / "history.parquet", self.scale.tests, self.scale.routers, now)
+        history = write_history(
+            self.folder / "history.parquet", self.scale.tests, self.scale.routers, now
+        )
         self.story.parquet_bytes = history.path.stat().st_size
         self._say(
             f"{history.tests:,} tests of {history.routers:,} routers, {self.story.parquet_bytes / 1e6:,.0f} MB, made in {time.time() - now:.1f} s"
         )
         names = router_ids(self.scale.routers)
         db.write_many(
-            Router(router_id=name, isp=isp_of(number), model=_MODELS[number % 4], city=_CITIES[number % 6])
+            Router(
+                router_id=name,
+                isp=isp_of(number),
+                model=_MODELS[number % 4],
+                city=_CITIES[number % 6],
+            )
             for number, name in enumerate(names)
         ).raise_for_failures()
         with (
@@ -135,11 +157,22 @@ class Demo:
 
             def watch(seen: LoadProgress) -> None:
                 rate = seen.counts.written / max(seen.seconds, 0.001)
-                progress.update(task, completed=seen.share, facts=f"{seen.counts.written:,} items  {rate:,.0f}/s")
+                progress.update(
+                    task,
+                    completed=seen.share,
+                    facts=f"{seen.counts.written:,} items  {rate:,.0f}/s",
+                )
 
-            report = load(str(history.path), target, LoadOptions(journal=self.folder / "load.journal"), watch=watch)
+            report = load(
+                str(history.path),
+                target,
+                LoadOptions(journal=self.folder / "load.journal"),
+                watch=watch,
+            )
         if not report.ok or report.written != history.tests:
-            self.story.checks.append(Checked("rows of the history loaded", history.tests, report.written))
+            self.story.checks.append(
+                Checked("rows of the history loaded", history.tests, report.written)
+            )
         self.story.history_tests = report.written
         self.story.load_seconds, self.story.load_units = report.seconds, report.consumed_units
         self._say(
@@ -150,10 +183,14 @@ class Demo:
     def _summarise(self, db: Db, url: str) -> None:
         """From here on there is a stream, and workers; the views are built from what is there already, exactly, while they work."""
         db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
-        self._workers = [WorkerProcess(url, self.folder, "latest").begin() for _ in range(self.scale.workers)]
+        self._workers = [
+            WorkerProcess(url, self.folder, "latest").begin() for _ in range(self.scale.workers)
+        ]
         wait_until(lambda: sum(worker.state.shards for worker in self._workers) >= 4, 60)
         began = time.monotonic()
-        with self.console.status("  building the views from the table, while the workers keep them"):
+        with self.console.status(
+            "  building the views from the table, while the workers keep them"
+        ):
             for name, built in rebuild_views(url, [view.name for view in VIEWS]).items():
                 self._say(f"{name}: {built['groups']:,} groups, out of {built['scanned']:,} items")
         self.story.summary_seconds = time.monotonic() - began
@@ -164,7 +201,9 @@ class Demo:
         self._live_began = time.monotonic()
         live.start()
         self._age_out(db, history)
-        self._say(f"{self.scale.per_second:.0f} tests a second; {len(self._workers)} workers share the stream")
+        self._say(
+            f"{self.scale.per_second:.0f} tests a second; {len(self._workers)} workers share the stream"
+        )
         third = self.scale.seconds / 4
         self._watch(live, third)
         live.is_hot = True
@@ -225,7 +264,9 @@ class Demo:
     def _sample(self, live: LiveFleet, hottest: str, share: float) -> None:
         handled = self._gone_handled + sum(worker.state.handled for worker in self._workers)
         lag = max((worker.state.lag_seconds for worker in self._workers), default=0.0)
-        self.story.samples.append(Sample(self._since(), live.written.tests, handled, lag, share, hottest))
+        self.story.samples.append(
+            Sample(self._since(), live.written.tests, handled, lag, share, hottest)
+        )
 
     def _event(self, text: str) -> None:
         self.story.events.append(Event(self._since(), text))
@@ -269,8 +310,15 @@ class Demo:
 
     def _recount(self, db: Db, url: str, history: History, live: LiveFleet) -> None:
         expired = self._expiring
-        wait_until(lambda: len(recount.unique_ids(self.folder, ARCHIVE)) >= expired and self._is_caught_up(), 60)
-        with ThreadPoolExecutor(1) as beside:  # nothing writes tests any more: what is left to do is the summaries'
+        wait_until(
+            lambda: (
+                len(recount.unique_ids(self.folder, ARCHIVE)) >= expired and self._is_caught_up()
+            ),
+            60,
+        )
+        with ThreadPoolExecutor(
+            1
+        ) as beside:  # nothing writes tests any more: what is left to do is the summaries'
             counting = beside.submit(recount.count_table, db)
             for worker in self._workers:
                 worker.tell_to_stop()

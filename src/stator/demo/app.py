@@ -25,7 +25,9 @@ ARCHIVE: Final = "archive.jsonl"
 app = StreamApp(fleet, "summaries")
 on = app.on
 
-per_router = View("per_router", of=Test, by=[Test.router_id], tests=count(), latency=avg(Test.latency_ms))
+per_router = View(
+    "per_router", of=Test, by=[Test.router_id], tests=count(), latency=avg(Test.latency_ms)
+)
 per_isp_hour = View(
     "per_isp_hour",
     of=Test,
@@ -44,7 +46,12 @@ for view in VIEWS:
 def alert(change: Insert[Test]) -> None:
     test = change.new
     if test.latency_ms >= BAD_LATENCY_MS and not change.is_snapshot:
-        facts = {"id": _id(test), "router": test.router_id, "isp": test.isp, "latency_ms": test.latency_ms}
+        facts = {
+            "id": _id(test),
+            "router": test.router_id,
+            "isp": test.isp,
+            "latency_ms": test.latency_ms,
+        }
         _append(ALERTS, facts | {"at": test.at.isoformat()})
 
 

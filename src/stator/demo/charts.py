@@ -42,7 +42,9 @@ def _frame(title: str, top: float, unit: str, inner: list[str], width: int = _WI
     ]
     for step in range(5):
         y = _TOP + plot * (1 - step / 4)
-        lines.append(f'<line class="grid" x1="{_LEFT}" x2="{width - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        lines.append(
+            f'<line class="grid" x1="{_LEFT}" x2="{width - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        )
         lines.append(
             f'<text class="tick" x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{_number(top * step / 4)}{unit}</text>'
         )
@@ -69,7 +71,9 @@ def line_chart(
         x = _LEFT + width * min(at, last) / last
         anchor = "end" if x > _WIDTH * 0.8 else "start"
         shift = -5 if anchor == "end" else 5
-        inner.append(f'<line class="event" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{_HEIGHT - _BOTTOM}"/>')
+        inner.append(
+            f'<line class="event" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{_HEIGHT - _BOTTOM}"/>'
+        )
         y = _TOP + 12 + 15 * (number % 4)
         inner.append(
             f'<text class="event-text" x="{x + shift:.1f}" y="{y}" text-anchor="{anchor}">{escape(text)}</text>'
@@ -90,7 +94,11 @@ def line_chart(
 
 
 def bar_chart(
-    title: str, bars: Sequence[tuple[str, float]], unit: str = "", marked: str = "", width: int = _WIDTH
+    title: str,
+    bars: Sequence[tuple[str, float]],
+    unit: str = "",
+    marked: str = "",
+    width: int = _WIDTH,
 ) -> str:
     """Bars with their names below; those whose names begin with ``marked`` stand out."""
     top = _nice_top(max((value for _, value in bars), default=1.0))

@@ -30,7 +30,9 @@ class History:
     end: int
 
     def oldest(self, count: int) -> list[Test]:
-        rows = next(arrow().parquet.ParquetFile(self.path).iter_batches(batch_size=count)).to_pylist()
+        rows = next(
+            arrow().parquet.ParquetFile(self.path).iter_batches(batch_size=count)
+        ).to_pylist()
         return [Test(**row) for row in rows]
 
 
@@ -43,7 +45,9 @@ def isp_of(number: int) -> str:
     return ISPS[_ISP_OF_REMAINDER[number % 64]]
 
 
-_ISP_OF_REMAINDER: Final = [0] * 20 + [1] * 14 + [2] * 10 + [3] * 7 + [4] * 5 + [5] * 4 + [6] * 3 + [7]
+_ISP_OF_REMAINDER: Final = (
+    [0] * 20 + [1] * 14 + [2] * 10 + [3] * 7 + [4] * 5 + [5] * 4 + [6] * 3 + [7]
+)
 
 
 def arrow() -> Any:
@@ -51,7 +55,9 @@ def arrow() -> Any:
         import pyarrow.compute
         import pyarrow.parquet
     except ImportError:
-        raise ConfigurationError("the demo needs pyarrow", hint="pip install 'stator[arrow]'") from None
+        raise ConfigurationError(
+            "the demo needs pyarrow", hint="pip install 'stator[arrow]'"
+        ) from None
     return pyarrow
 
 
@@ -87,7 +93,10 @@ def _rows(history: History, schema: Any, first: int, count: int) -> Any:
     farther = pa.array([4.0 * place for place in _ISP_OF_REMAINDER]).take(remainder)
     # Whole seconds: a router's tests are hours apart, so no two of one router share a moment.
     spacing = (history.end - history.start) / history.tests
-    seconds = pc.cast(pc.floor(pc.add(pc.multiply(pc.cast(number, pa.float64()), spacing), history.start)), pa.int64())
+    seconds = pc.cast(
+        pc.floor(pc.add(pc.multiply(pc.cast(number, pa.float64()), spacing), history.start)),
+        pa.int64(),
+    )
     chance = [pc.random(count, initializer=first * 7 + seed) for seed in range(5)]
     latency = _latency(pc, seconds, farther, chance)
     columns = [

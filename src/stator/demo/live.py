@@ -80,7 +80,10 @@ class LiveFleet:
     def _report(self, count: int) -> None:
         tests = [self._test() for _ in range(count)]
         self._db.write_many(tests).raise_for_failures()
-        feed = [Feed(isp=test.isp, at=test.at, router_id=test.router_id, latency_ms=test.latency_ms) for test in tests]
+        feed = [
+            Feed(isp=test.isp, at=test.at, router_id=test.router_id, latency_ms=test.latency_ms)
+            for test in tests
+        ]
         series, shards = self.feed, self.shards
         series.add_many(feed).raise_for_failures()
         for each, test in zip(feed, tests):
@@ -93,7 +96,11 @@ class LiveFleet:
 
     def _test(self) -> Test:
         chance = self._chance
-        number = chance.choice(self._hot) if self.is_hot and chance.random() < 0.8 else chance.randrange(self._routers)
+        number = (
+            chance.choice(self._hot)
+            if self.is_hot and chance.random() < 0.8
+            else chance.randrange(self._routers)
+        )
         # No two tests share a microsecond: a router's test is known by its time.
         self._last = _after(self._last)
         latency = 12 + chance.expovariate(1 / 14) + (320 if chance.random() < 0.01 else 0)

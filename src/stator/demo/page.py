@@ -58,11 +58,16 @@ def _head(story: Story) -> Iterable[str]:
         (f"{story.samples[-1].written if story.samples else 0:,}", "live tests"),
         (f"{story.alerts:,}", "alerts"),
         (f"{story.archived:,}", "aged out to the archive"),
-        (f"{sum(check.is_right for check in story.checks)} of {len(story.checks)}", "sums of the recount agree"),
+        (
+            f"{sum(check.is_right for check in story.checks)} of {len(story.checks)}",
+            "sums of the recount agree",
+        ),
     ]
     yield (
         '<div class="facts">'
-        + "".join(f'<div class="fact"><b>{value}</b><span>{text}</span></div>' for value, text in facts)
+        + "".join(
+            f'<div class="fact"><b>{value}</b><span>{text}</span></div>' for value, text in facts
+        )
         + "</div>"
     )
     yield f'<p class="verdict">{verdict}: every test was counted again, one by one, and compared with what the workers kept.</p>'
@@ -111,7 +116,9 @@ def _live(story: Story) -> Iterable[str]:
     written = [(sample.at, float(sample.written)) for sample in story.samples]
     handled = [(sample.at, float(sample.handled)) for sample in story.samples]
     yield line_chart(
-        "Tests written, and changes handled by the workers", [("written", written), ("handled", handled)], events
+        "Tests written, and changes handled by the workers",
+        [("written", written), ("handled", handled)],
+        events,
     )
     lag = [(sample.at, sample.lag_seconds) for sample in story.samples]
     yield line_chart("How far behind the slowest worker is", [("seconds", lag)], events, unit=" s")
@@ -124,7 +131,10 @@ def _heat(story: Story) -> Iterable[str]:
         "shards, while it was written and read.</p>"
     )
     yield '<div class="two">'
-    for title, heat in (("Writes by partition of the feeds: hot", story.heat_before), ("Spread", story.heat_after)):
+    for title, heat in (
+        ("Writes by partition of the feeds: hot", story.heat_before),
+        ("Spread", story.heat_after),
+    ):
         total = sum(heat.values()) or 1
         top = sorted(heat.items(), key=lambda entry: -entry[1])[:12]
         yield bar_chart(
@@ -137,7 +147,10 @@ def _heat(story: Story) -> Iterable[str]:
     yield "</div>"
     shares = [(sample.at, 100 * sample.hottest_share) for sample in story.samples]
     yield line_chart(
-        "Share of the hottest partition", [("percent", shares)], [(e.at, e.text) for e in story.events], unit="%"
+        "Share of the hottest partition",
+        [("percent", shares)],
+        [(e.at, e.text) for e in story.events],
+        unit="%",
     )
 
 
@@ -152,7 +165,9 @@ def _summaries(story: Story) -> Iterable[str]:
         numbers=range(1, 6),
     )
     if story.summaries:
-        yield bar_chart("Latency, 99 of 100 tests below (ms)", [(s.isp, s.p99) for s in story.summaries])
+        yield bar_chart(
+            "Latency, 99 of 100 tests below (ms)", [(s.isp, s.p99) for s in story.summaries]
+        )
 
 
 def _recount(story: Story) -> Iterable[str]:
@@ -164,7 +179,9 @@ def _recount(story: Story) -> Iterable[str]:
                 c.what,
                 f"{c.expected:,}",
                 f"{c.found:,}",
-                '<span class="ok">agrees</span>' if c.is_right else '<span class="bad">differs</span>',
+                '<span class="ok">agrees</span>'
+                if c.is_right
+                else '<span class="bad">differs</span>',
             ]
             for c in story.checks
         ],
@@ -174,7 +191,10 @@ def _recount(story: Story) -> Iterable[str]:
 
 
 def _table(
-    head: Sequence[str], rows: Sequence[Sequence[str]], numbers: Iterable[int] = (), raw: Iterable[int] = ()
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    numbers: Iterable[int] = (),
+    raw: Iterable[int] = (),
 ) -> str:
     right, plain = set(numbers), set(raw)
 
@@ -183,5 +203,8 @@ def _table(
         return f"<{tag}{kind}>{text if at in plain else escape(text)}</{tag}>"
 
     lines = ["<tr>" + "".join(cell("th", at, text) for at, text in enumerate(head)) + "</tr>"]
-    body = ["<tr>" + "".join(cell("td", at, text) for at, text in enumerate(row)) + "</tr>" for row in rows]
+    body = [
+        "<tr>" + "".join(cell("td", at, text) for at, text in enumerate(row)) + "</tr>"
+        for row in rows
+    ]
     return f'<div class="scroll"><table><thead>{lines[0]}</thead><tbody>{"".join(body)}</tbody></table></div>'

@@ -22,7 +22,17 @@ class ServerProcess:
     """``stator serve`` on a folder, on any free port of this machine."""
 
     def __init__(self, folder: Path) -> None:
-        command = [sys.executable, "-m", "stator", "serve", "--port", "0", "--json", "--data", str(folder)]
+        command = [
+            sys.executable,
+            "-m",
+            "stator",
+            "serve",
+            "--port",
+            "0",
+            "--json",
+            "--data",
+            str(folder),
+        ]
         self._process = subprocess.Popen(  # noqa: S603 - this program itself
             [*command, "--durability", "process"], stdout=subprocess.PIPE, text=True
         )
@@ -62,7 +72,19 @@ class WorkerProcess:
     _log: Any = None
 
     def begin(self) -> WorkerProcess:
-        words = ["work", _APP, "--at", self.url, "--from", self.start, "--json", "--every", "0.5", "--lease", "4"]
+        words = [
+            "work",
+            _APP,
+            "--at",
+            self.url,
+            "--from",
+            self.start,
+            "--json",
+            "--every",
+            "0.5",
+            "--lease",
+            "4",
+        ]
         words += ["--catch-up"] if self.catch_up else []
         self._log = (self.folder / "workers.log").open("ab")
         self._process = subprocess.Popen(  # noqa: S603 - this program itself
@@ -78,7 +100,9 @@ class WorkerProcess:
     def _listen(self) -> None:
         for line in self._process.stdout:
             facts = json.loads(line)
-            self.state = WorkerState(facts["handled"], facts["parked"], facts["lag_seconds"], facts["shards"])
+            self.state = WorkerState(
+                facts["handled"], facts["parked"], facts["lag_seconds"], facts["shards"]
+            )
 
     @property
     def pid(self) -> int:
@@ -108,10 +132,26 @@ class WorkerProcess:
 
 def rebuild_views(url: str, names: list[str]) -> dict[str, dict[str, Any]]:
     """``stator views rebuild``; what it says it did with each."""
-    words = ["views", "rebuild", _APP, *names, "--at", url, "--grace", "0", "--settle", "0", "--json"]
-    ran = subprocess.run([sys.executable, "-m", "stator", *words], stdout=subprocess.PIPE, text=True, check=False)  # noqa: S603 - this program itself
+    words = [
+        "views",
+        "rebuild",
+        _APP,
+        *names,
+        "--at",
+        url,
+        "--grace",
+        "0",
+        "--settle",
+        "0",
+        "--json",
+    ]
+    ran = subprocess.run(
+        [sys.executable, "-m", "stator", *words], stdout=subprocess.PIPE, text=True, check=False
+    )  # noqa: S603 - this program itself
     if ran.returncode:
-        raise ConfigurationError("a view could not be built", hint=f"`stator views rebuild {_APP} --at {url}` says why")
+        raise ConfigurationError(
+            "a view could not be built", hint=f"`stator views rebuild {_APP} --at {url}` says why"
+        )
     found: dict[str, dict[str, Any]] = json.loads(ran.stdout)
     return found
 

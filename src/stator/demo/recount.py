@@ -91,14 +91,20 @@ def summaries(kept: dict[str, list[Row]]) -> tuple[list[IspSummary], list[tuple[
         for row in rows:
             buckets.update(row.spread.counts)
         spread = Percentiles(buckets, rows[0].spread.accuracy)
-        found.append(IspSummary(isp, tests, mean, *(float(spread[percent] or 0) for percent in (50, 95, 99))))
+        found.append(
+            IspSummary(isp, tests, mean, *(float(spread[percent] or 0) for percent in (50, 95, 99)))
+        )
         if isp == ISPS[0]:
             hours = [(row.at.isoformat(), row.tests, float(row.latency or 0)) for row in rows]
     return found, hours
 
 
 def compare(
-    db: Db, counted: Counted, kept_rows: dict[str, list[Row]], folder: Path, expected: dict[str, Any]
+    db: Db,
+    counted: Counted,
+    kept_rows: dict[str, list[Row]],
+    folder: Path,
+    expected: dict[str, Any],
 ) -> Iterator[Checked]:
     """The table against what was written, and what the workers kept against the table."""
     yield Checked("tests in the table", expected["tests"], counted.tests)
@@ -109,20 +115,29 @@ def compare(
         sum(row.tests for rows in kept.values() for row in rows.values()),
     )
     agreeing = sum(
-        hour in kept[isp] and kept[isp][hour].tests == count for (isp, hour), count in counted.by_hour.items()
+        hour in kept[isp] and kept[isp][hour].tests == count
+        for (isp, hour), count in counted.by_hour.items()
     )
     yield Checked("hours of a provider that agree", len(counted.by_hour), agreeing)
     latency = {
-        isp: sum(round(float(row.latency or 0) * row.tests * 10) for row in rows.values()) for isp, rows in kept.items()
+        isp: sum(round(float(row.latency or 0) * row.tests * 10) for row in rows.values())
+        for isp, rows in kept.items()
     }
-    close = sum(abs(latency[isp] - total) <= len(kept[isp]) for isp, total in counted.latency_by_isp.items())
+    close = sum(
+        abs(latency[isp] - total) <= len(kept[isp]) for isp, total in counted.latency_by_isp.items()
+    )
     yield Checked("providers whose summed latency agrees", len(counted.latency_by_isp), close)
     rows = per_router.on(db).many({"router_id": router} for router in counted.by_router)
     right = sum(
-        row is not None and row.tests == count for row, count in zip(rows, counted.by_router.values(), strict=True)
+        row is not None and row.tests == count
+        for row, count in zip(rows, counted.by_router.values(), strict=True)
     )
     yield Checked("routers whose summary agrees", len(counted.by_router), right)
     alerts = unique_ids(folder, ALERTS)
-    yield Checked("alerts for bad latency", len(expected["alerts"]), len(alerts & expected["alerts"]))
+    yield Checked(
+        "alerts for bad latency", len(expected["alerts"]), len(alerts & expected["alerts"])
+    )
     yield Checked("alerts for nothing", 0, len(alerts - expected["alerts"]))
-    yield Checked("tests aged out to the archive", expected["expired"], len(unique_ids(folder, ARCHIVE)))
+    yield Checked(
+        "tests aged out to the archive", expected["expired"], len(unique_ids(folder, ARCHIVE))
+    )

@@ -17,9 +17,15 @@ def show(story: Story, console: Console) -> None:
     _times(story, console)
     _heat(story, console)
     _summaries(story, console)
-    verdict = "[bold green]Nothing is missing[/]" if story.is_whole else "[bold red]The recount does not agree[/]"
+    verdict = (
+        "[bold green]Nothing is missing[/]"
+        if story.is_whole
+        else "[bold red]The recount does not agree[/]"
+    )
     agreeing = sum(check.is_right for check in story.checks)
-    console.print(f"\n{verdict}: {agreeing} of {len(story.checks)} sums agree, after {story.seconds:.0f} seconds.")
+    console.print(
+        f"\n{verdict}: {agreeing} of {len(story.checks)} sums agree, after {story.seconds:.0f} seconds."
+    )
 
 
 def _times(story: Story, console: Console) -> None:
@@ -52,7 +58,9 @@ def _heat(story: Story, console: Console) -> None:
         console.print(f"\n  Writes by partition of the feeds, {title}")
         for name, value in sorted(heat.items(), key=lambda entry: -entry[1])[:6]:
             colour = "red" if name.startswith(HOT) else "cyan"
-            console.print(f"    {name:18} [{colour}]{'█' * max(1, round(40 * value / total))}[/] {value / total:.0%}")
+            console.print(
+                f"    {name:18} [{colour}]{'█' * max(1, round(40 * value / total))}[/] {value / total:.0%}"
+            )
 
 
 def _summaries(story: Story, console: Console) -> None:
@@ -61,7 +69,12 @@ def _summaries(story: Story, console: Console) -> None:
         table.add_column(title, justify="left" if title == "provider" else "right")
     for each in story.summaries:
         table.add_row(
-            each.isp, f"{each.tests:,}", f"{each.mean:.1f}", f"{each.p50:.0f}", f"{each.p95:.0f}", f"{each.p99:.0f}"
+            each.isp,
+            f"{each.tests:,}",
+            f"{each.mean:.1f}",
+            f"{each.p50:.0f}",
+            f"{each.p95:.0f}",
+            f"{each.p99:.0f}",
         )
     console.print("\n  Summaries, as the workers kept them")
     console.print(table)

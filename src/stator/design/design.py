@@ -57,7 +57,9 @@ class Design:
         self.entities = tuple(entities)
         everything = tuple(patterns)
         self.reads = tuple(pattern for pattern in everything if isinstance(pattern, Pattern))
-        self.write_patterns = tuple(pattern for pattern in everything if isinstance(pattern, WritePattern))
+        self.write_patterns = tuple(
+            pattern for pattern in everything if isinstance(pattern, WritePattern)
+        )
         self.layout = layout
         self.names = dict(names or {})
         self.ignore = tuple(ignore)
@@ -76,15 +78,21 @@ class Design:
     def _check(self, everything: tuple[Any, ...]) -> None:
         names = [info(entity).name for entity in self.entities]
         _refuse_repeats(names, "entities")
-        _refuse_repeats([pattern.name for pattern in everything if hasattr(pattern, "name")], "patterns")
+        _refuse_repeats(
+            [pattern.name for pattern in everything if hasattr(pattern, "name")], "patterns"
+        )
         for pattern in everything:
             if not isinstance(pattern, (Pattern, WritePattern)):
                 shown = getattr(pattern, "__name__", repr(pattern))
                 raise DesignError(
-                    f"{shown} is not an access pattern", hint="decorate it with @read(...) or @write(...)"
+                    f"{shown} is not an access pattern",
+                    hint="decorate it with @read(...) or @write(...)",
                 )
         if self.layout not in ("single-table", "aggregate", "table-per-entity"):
-            raise DesignError(f"unknown layout {self.layout!r}", hint="single-table, aggregate or table-per-entity")
+            raise DesignError(
+                f"unknown layout {self.layout!r}",
+                hint="single-table, aggregate or table-per-entity",
+            )
         known = set(self.entities)
         for pattern in self.reads:
             self._refuse_strangers(pattern, pattern.trace().targets)
@@ -93,12 +101,15 @@ class Design:
         for entity in (*self._volumes, *self._writes, *self.sizes):
             if entity not in known:
                 raise DesignError(
-                    f"{entity.__name__} has a volume or rate but is not in the design", hint="add it to entities"
+                    f"{entity.__name__} has a volume or rate but is not in the design",
+                    hint="add it to entities",
                 )
         for entity in self.entities:
             self.volume(entity)
 
-    def _refuse_strangers(self, pattern: Pattern[..., Any] | WritePattern, targets: tuple[type[Entity], ...]) -> None:
+    def _refuse_strangers(
+        self, pattern: Pattern[..., Any] | WritePattern, targets: tuple[type[Entity], ...]
+    ) -> None:
         for target in targets:
             if target not in self.entities:
                 raise DesignError(
@@ -113,7 +124,9 @@ class Design:
     def _volume(self, entity: type[Entity], above: tuple[type[Entity], ...]) -> float:
         if entity in above:
             chain = " per ".join(each.__name__ for each in (*above, entity))
-            raise DesignError(f"volumes go round in a circle: {chain}", hint="give one of them as a number")
+            raise DesignError(
+                f"volumes go round in a circle: {chain}", hint="give one of them as a number"
+            )
         declared = self._volumes.get(entity, _DEFAULT_VOLUME)
         if isinstance(declared, Per):
             return declared.count * self._volume(declared.entity, (*above, entity))

@@ -83,7 +83,9 @@ class Engine:
         self.lifecycle = Lifecycle(self, status_delay_seconds)
         self.streams = Streams(self)
         self.expiry = Expiry(self)
-        self.recovery = Recovery(self, buckets=open_buckets(buckets), lag_seconds=recovery_lag_seconds)
+        self.recovery = Recovery(
+            self, buckets=open_buckets(buckets), lag_seconds=recovery_lag_seconds
+        )
         self.followers: list[Follower] = [self.streams, self.expiry, self.recovery]
         self.housekeeping = Housekeeping(self)
         # The last commit of items: who reads a stream waits for it, for what is read there leaves the engine for good.
@@ -151,7 +153,12 @@ class Engine:
     # -- answering
 
     def call(
-        self, operation: str, request: dict[str, Any], *, account: str = DEFAULT_ACCOUNT, region: str = DEFAULT_REGION
+        self,
+        operation: str,
+        request: dict[str, Any],
+        *,
+        account: str = DEFAULT_ACCOUNT,
+        region: str = DEFAULT_REGION,
     ) -> dict[str, Any]:
         """Answer one request in process; raises the ServiceError that AWS would answer with.
 
@@ -239,7 +246,11 @@ def _parse(operation: Operation, request: dict[str, Any]) -> Any:
         message = error.message
         if operation.older_values and isinstance(error, ValueFailed):
             message = error.older
-        if operation.enveloped and " detected: " not in message[:40] and not is_deep(operation.name, request):
+        if (
+            operation.enveloped
+            and " detected: " not in message[:40]
+            and not is_deep(operation.name, request)
+        ):
             message = f"1 validation error detected: {message}"
         if message is error.message:
             raise

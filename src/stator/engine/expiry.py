@@ -68,10 +68,16 @@ class Expiry:
             if attribute is not None and change.new is not None:
                 self._enter(change.table, change.key, change.item, attribute, changes)
 
-    def _enter(self, table: Table, key: bytes, item: Item, attribute: str, changes: Changes) -> None:
+    def _enter(
+        self, table: Table, key: bytes, item: Item, attribute: str, changes: Changes
+    ) -> None:
         seconds = time_of(item, attribute)
         if seconds is not None:
-            line = prefix_of(table.definition.number) + seconds.to_bytes(8, "big") + key[keyspace.PREFIX_BYTES :]
+            line = (
+                prefix_of(table.definition.number)
+                + seconds.to_bytes(8, "big")
+                + key[keyspace.PREFIX_BYTES :]
+            )
             changes[line] = b""
 
     def forget(self, table_number: int) -> None:
@@ -82,7 +88,11 @@ class Expiry:
     # -- the sweep
 
     def tables(self) -> list[Table]:
-        return [table for table in self._engine.catalog.all() if table.definition.ttl_attribute is not None]
+        return [
+            table
+            for table in self._engine.catalog.all()
+            if table.definition.ttl_attribute is not None
+        ]
 
     def step(self) -> int:
         """Put some older items on their lists and delete some that are due; how many. Zero means there is nothing to do now."""

@@ -36,8 +36,14 @@ class Housekeeping:
         """Called when a table gets something to be kept: the thread starts at the first."""
         if self._thread is not None or not isinstance(self._engine.clock, SystemClock):
             return
-        if self._engine.expiry.tables() or self._engine.streams.any() or self._engine.recovery.any():
-            self._thread = threading.Thread(target=self._run, name="stator-housekeeping", daemon=True)
+        if (
+            self._engine.expiry.tables()
+            or self._engine.streams.any()
+            or self._engine.recovery.any()
+        ):
+            self._thread = threading.Thread(
+                target=self._run, name="stator-housekeeping", daemon=True
+            )
             self._thread.start()
 
     def sweep(self) -> int:
@@ -62,10 +68,14 @@ class Housekeeping:
                 if now >= self._streams_due:
                     self._streams_due = now + _STREAMS_EVERY_SECONDS
                     self._settle()
-            except Exception:  # a full disk, say: what is due stays due, and the next round tries again
+            except (
+                Exception
+            ):  # a full disk, say: what is due stays due, and the next round tries again
                 if self._stopping.is_set():
                     return
-                log.exception("housekeeping failed, and is tried again in %s seconds", _AFTER_FAILURE_SECONDS)
+                log.exception(
+                    "housekeeping failed, and is tried again in %s seconds", _AFTER_FAILURE_SECONDS
+                )
                 pause = _AFTER_FAILURE_SECONDS
 
     def stop(self) -> None:

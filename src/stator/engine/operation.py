@@ -41,7 +41,9 @@ class Call:
 
     def table(self, name: str) -> Table:
         """A table for reading or writing items: one that exists and is not being created or deleted."""
-        table = self.engine.catalog.find(self.scope, name) if name[:4] != "arn:" else self._by_arn(name)
+        table = (
+            self.engine.catalog.find(self.scope, name) if name[:4] != "arn:" else self._by_arn(name)
+        )
         if table is not None and table.definition.status is not None:
             self.engine.lifecycle.settle(table)
             table = self.engine.catalog.find(table.scope, table.name)
@@ -53,7 +55,11 @@ class Call:
 
     def table_as_a_whole(self, name: str) -> Table:
         """A table for describing or changing it, whatever its status."""
-        table = self._by_arn(name) if name.startswith("arn:") else self.engine.catalog.find(self.scope, name)
+        table = (
+            self._by_arn(name)
+            if name.startswith("arn:")
+            else self.engine.catalog.find(self.scope, name)
+        )
         if table is not None:
             self.engine.lifecycle.settle(table)
             table = self.engine.catalog.find(table.scope, table.name)

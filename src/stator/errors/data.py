@@ -16,7 +16,9 @@ class CursorRefused(RequestRefused):
 class UpdateRefused(RequestRefused):
     """``missing`` names the fields whose values are needed and not known."""
 
-    def __init__(self, message: str, *, missing: tuple[str, ...] = (), hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, missing: tuple[str, ...] = (), hint: str | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
         self.missing = missing
 
@@ -24,20 +26,27 @@ class UpdateRefused(RequestRefused):
 class DestructiveChange(RequestRefused):
     """``changes`` says in words what would be lost."""
 
-    def __init__(self, message: str, *, changes: tuple[str, ...] = (), hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, changes: tuple[str, ...] = (), hint: str | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
         self.changes = changes
 
 
 class BlobMissing(StatorError):
     def __init__(self, key: str) -> None:
-        super().__init__(f"the blob {key} is not there", hint="is this the store that the item was written with?")
+        super().__init__(
+            f"the blob {key} is not there", hint="is this the store that the item was written with?"
+        )
         self.key = key
 
 
 class BlobDamaged(StatorError):
     def __init__(self, key: str) -> None:
-        super().__init__(f"the blob {key} is not what was written: its hash differs", hint="restore it from a backup")
+        super().__init__(
+            f"the blob {key} is not what was written: its hash differs",
+            hint="restore it from a backup",
+        )
         self.key = key
 
 
@@ -49,7 +58,10 @@ class LockBusy(PatternError):
     """Somebody else has the lock; ``until`` is when their lease ends, unless they renew it."""
 
     def __init__(self, name: str, owner: str, until: float) -> None:
-        super().__init__(f"the lock {name} is held by {owner}", hint="wait with wait_seconds=..., or try again later")
+        super().__init__(
+            f"the lock {name} is held by {owner}",
+            hint="wait with wait_seconds=..., or try again later",
+        )
         self.name = name
         self.owner = owner
         self.until = until
@@ -64,7 +76,8 @@ class AlreadyRunning(PatternError):
 
     def __init__(self, key: str, until: float) -> None:
         super().__init__(
-            f"{key} is being carried out by another", hint="try again in a moment, or wait with wait_seconds=..."
+            f"{key} is being carried out by another",
+            hint="try again in a moment, or wait with wait_seconds=...",
         )
         self.until = until
 
@@ -73,7 +86,10 @@ class PayloadDiffers(PatternError):
     """The same key came with another payload."""
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"{key} was used with another payload before", hint="use a key of its own for each request")
+        super().__init__(
+            f"{key} was used with another payload before",
+            hint="use a key of its own for each request",
+        )
 
 
 class Unstorable(PatternError):

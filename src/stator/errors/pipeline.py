@@ -18,7 +18,8 @@ class ImageNotShown(StreamError):
 
     def __init__(self, view: str) -> None:
         super().__init__(
-            "the stream does not show this image", hint=f"its view type must be {view} or NEW_AND_OLD_IMAGES"
+            "the stream does not show this image",
+            hint=f"its view type must be {view} or NEW_AND_OLD_IMAGES",
         )
 
 
@@ -55,7 +56,9 @@ class TooManyErrors(BulkError):
     """``failed`` rows are in the dead letters."""
 
     def __init__(self, failed: int, allowed: int, first_reason: str) -> None:
-        super().__init__(f"{failed} rows failed, and {allowed} were allowed to; the first: {first_reason}")
+        super().__init__(
+            f"{failed} rows failed, and {allowed} were allowed to; the first: {first_reason}"
+        )
         self.failed = failed
         self.allowed = allowed
 

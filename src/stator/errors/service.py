@@ -59,7 +59,14 @@ class ValueFailed(ValidationFailed):
 class PathMissing(ValidationFailed):
     """``paths`` are those of the update that need something of the stored item, and it has not got it for at least one of them."""
 
-    def __init__(self, message: str, *, entity: str = "", paths: tuple[str, ...] = (), hint: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        entity: str = "",
+        paths: tuple[str, ...] = (),
+        hint: str | None = None,
+    ) -> None:
         super().__init__(message, hint=hint)
         self.entity = entity
         self.paths = paths
@@ -140,7 +147,9 @@ class VersionConflict(ConditionFailed):
 class UniqueTaken(ConditionFailed):
     """``field`` of another item has ``value`` already."""
 
-    def __init__(self, message: str | None = None, *, item: Any = None, field: str = "", value: Any = None) -> None:
+    def __init__(
+        self, message: str | None = None, *, item: Any = None, field: str = "", value: Any = None
+    ) -> None:
         super().__init__(message, item=item)
         self.field = field
         self.value = value
@@ -152,11 +161,14 @@ class TransactionCanceled(ServiceError):
     code = "TransactionCanceledException"
     message_member = "Message"
 
-    def __init__(self, message: str | None = None, *, reasons: list[dict[str, Any]] | None = None) -> None:
+    def __init__(
+        self, message: str | None = None, *, reasons: list[dict[str, Any]] | None = None
+    ) -> None:
         self.reasons = reasons or []
         codes = ", ".join(reason["Code"] for reason in self.reasons)
         super().__init__(
-            message or f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]"
+            message
+            or f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]"
         )
 
     def facts(self) -> dict[str, Any]:
@@ -297,7 +309,9 @@ class SlowDown(ServiceError):
     retryable = True
     reasons_member: ClassVar[str] = "ThrottlingReasons"
 
-    def __init__(self, message: str | None = None, *, throttling_reasons: list[dict[str, Any]] | None = None) -> None:
+    def __init__(
+        self, message: str | None = None, *, throttling_reasons: list[dict[str, Any]] | None = None
+    ) -> None:
         super().__init__(message)
         self.throttling_reasons = throttling_reasons or []
 
@@ -339,7 +353,9 @@ class InternalServerError(ServiceError):
     code = "InternalServerError"
     status = 500
     retryable = True
-    default_message = "The request processing has failed because of an unknown error, exception or failure."
+    default_message = (
+        "The request processing has failed because of an unknown error, exception or failure."
+    )
 
 
 def _leaves(cls: type[ServiceError]) -> list[type[ServiceError]]:
@@ -347,7 +363,9 @@ def _leaves(cls: type[ServiceError]) -> list[type[ServiceError]]:
 
 
 # A class without a code of its own is a reading of its parent's, which the wire does not tell apart.
-BY_CODE: dict[str, type[ServiceError]] = {cls.code: cls for cls in _leaves(ServiceError) if "code" in cls.__dict__}
+BY_CODE: dict[str, type[ServiceError]] = {
+    cls.code: cls for cls in _leaves(ServiceError) if "code" in cls.__dict__
+}
 
 
 def from_wire(status: int, body: dict[str, Any]) -> ServiceError:
@@ -363,4 +381,6 @@ def from_wire(status: int, body: dict[str, Any]) -> ServiceError:
         return cls(message, throttling_reasons=body.get(cls.reasons_member))
     if cls is not None:
         return cls(message)
-    return InternalServerError(message) if status >= 500 else ServiceError(f"{code}: {message or ''}")
+    return (
+        InternalServerError(message) if status >= 500 else ServiceError(f"{code}: {message or ''}")
+    )

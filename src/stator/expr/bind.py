@@ -64,7 +64,9 @@ _LONG_NAMES = {
 }
 
 
-def bind_condition(parsed: Parsed, names: Mapping[str, str] | None, values: Mapping[str, dict[str, Any]]) -> Condition:
+def bind_condition(
+    parsed: Parsed, names: Mapping[str, str] | None, values: Mapping[str, dict[str, Any]]
+) -> Condition:
     return _Binder(names, values).condition(parsed.tree)
 
 
@@ -81,7 +83,9 @@ def bind_projection(parsed: Parsed, names: Mapping[str, str] | None) -> Projecti
     return projection
 
 
-def bind_update(parsed: Parsed, names: Mapping[str, str] | None, values: Mapping[str, dict[str, Any]]) -> Update:
+def bind_update(
+    parsed: Parsed, names: Mapping[str, str] | None, values: Mapping[str, dict[str, Any]]
+) -> Update:
     assert isinstance(parsed.tree, Update)
     if names is not None and not parsed.names <= names.keys():
         raise _undefined_name(min(parsed.names - names.keys()))
@@ -136,7 +140,9 @@ class _Binder:
     names: Mapping[str, str] | None
     values: Mapping[str, dict[str, Any]]
 
-    def __init__(self, names: Mapping[str, str] | None, values: Mapping[str, dict[str, Any]]) -> None:
+    def __init__(
+        self, names: Mapping[str, str] | None, values: Mapping[str, dict[str, Any]]
+    ) -> None:
         self.names = names
         self.values = values
 
@@ -192,10 +198,14 @@ class _Binder:
 
     def path(self, path: Path) -> Path:
         if len(path.parts) > NESTING_LEVELS:
-            raise ExpressionError(f"The document path has too many nesting levels; nesting levels: {len(path.parts)}")
+            raise ExpressionError(
+                f"The document path has too many nesting levels; nesting levels: {len(path.parts)}"
+            )
         if self.names is None:
             return path
-        return Path(tuple(self._name(part) if isinstance(part, str) else part for part in path.parts))
+        return Path(
+            tuple(self._name(part) if isinstance(part, str) else part for part in path.parts)
+        )
 
     def _name(self, part: str) -> str:
         assert self.names is not None
@@ -283,7 +293,9 @@ def _wrong_kind(operator: str, kind: str) -> ExpressionError:
 
 def _require_path(function: str, operand: Operand) -> None:
     if not isinstance(operand, Path):
-        raise ExpressionError(f"Operator or function requires a document path; operator or function: {function}")
+        raise ExpressionError(
+            f"Operator or function requires a document path; operator or function: {function}"
+        )
 
 
 def _check_type_name(operand: Operand) -> None:
@@ -306,7 +318,9 @@ def check_bounds(node: Between) -> None:
     low, high = node.low.value, node.high.value
     shown = f"lower bound operand: AttributeValue: {_shown(low)}, upper bound operand: AttributeValue: {_shown(high)}"
     if kind_of(low) != kind_of(high):
-        raise ExpressionError(f"The BETWEEN operator requires same data type for lower and upper bounds; {shown}")
+        raise ExpressionError(
+            f"The BETWEEN operator requires same data type for lower and upper bounds; {shown}"
+        )
     if compare("<", high, low):
         raise ExpressionError(
             f"The BETWEEN operator requires upper bound to be greater than or equal to lower bound; {shown}"
@@ -324,4 +338,6 @@ def _undefined_name(name: str) -> ExpressionError:
 
 
 def _undefined_value(name: str) -> ExpressionError:
-    return ExpressionError(f"An expression attribute value used in expression is not defined; attribute value: {name}")
+    return ExpressionError(
+        f"An expression attribute value used in expression is not defined; attribute value: {name}"
+    )

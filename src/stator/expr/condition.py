@@ -6,7 +6,19 @@ from base64 import b64decode
 
 from stator.expr.compare import begins_with, compare, contains
 from stator.expr.paths import lookup
-from stator.expr.tree import And, Between, Compare, Condition, Function, In, Literal, Not, Operand, Or, Path
+from stator.expr.tree import (
+    And,
+    Between,
+    Compare,
+    Condition,
+    Function,
+    In,
+    Literal,
+    Not,
+    Operand,
+    Or,
+    Path,
+)
 from stator.model.values import Item, Value, content_of, kind_of
 
 
@@ -25,7 +37,9 @@ def evaluate(node: Condition, item: Item) -> bool:
         return _function(node, item)
     if isinstance(node, Between):
         value = _value(node.operand, item)
-        return compare(">=", value, _value(node.low, item)) and compare("<=", value, _value(node.high, item))
+        return compare(">=", value, _value(node.low, item)) and compare(
+            "<=", value, _value(node.high, item)
+        )
     assert isinstance(node, In)
     value = _value(node.operand, item)
     return any(compare("=", value, _value(option, item)) for option in node.options)

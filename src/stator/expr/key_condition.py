@@ -6,7 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from stator.errors import ValidationFailed
-from stator.expr.tree import And, Between, Compare, Condition, Function, In, Literal, Not, Operand, Or, Path
+from stator.expr.tree import (
+    And,
+    Between,
+    Compare,
+    Condition,
+    Function,
+    In,
+    Literal,
+    Not,
+    Operand,
+    Or,
+    Path,
+)
 from stator.model.values import Value
 
 _FLIPPED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -91,7 +103,9 @@ def _refuse_nested(operands: tuple[Operand, ...]) -> None:
     if any(isinstance(operand, Function) for operand in operands):
         raise ValidationFailed("KeyConditionExpressions cannot contain nested operations")
     if any(isinstance(operand, Path) and len(operand.parts) > 1 for operand in operands):
-        raise ValidationFailed("KeyConditionExpressions cannot have conditions on nested attributes")
+        raise ValidationFailed(
+            "KeyConditionExpressions cannot have conditions on nested attributes"
+        )
 
 
 def _operator(name: str) -> ValidationFailed:

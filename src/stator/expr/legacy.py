@@ -46,10 +46,15 @@ _KINDS = {
 }
 
 
-def filter_condition(conditions: dict[str, dict[str, Any]], operator: str | None) -> Condition | None:
+def filter_condition(
+    conditions: dict[str, dict[str, Any]], operator: str | None
+) -> Condition | None:
     """QueryFilter or ScanFilter as a condition."""
     nodes = [
-        _node(Path((name,)), *_checked(condition["ComparisonOperator"], condition.get("AttributeValueList") or []))
+        _node(
+            Path((name,)),
+            *_checked(condition["ComparisonOperator"], condition.get("AttributeValueList") or []),
+        )
         for name, condition in conditions.items()
     ]
     return _joined(nodes, operator)
@@ -59,7 +64,9 @@ def key_tests(conditions: dict[str, dict[str, Any]]) -> dict[str, KeyTest]:
     """KeyConditions as key tests."""
     tests = {}
     for name, condition in conditions.items():
-        operator, values = _checked(condition["ComparisonOperator"], condition.get("AttributeValueList") or [])
+        operator, values = _checked(
+            condition["ComparisonOperator"], condition.get("AttributeValueList") or []
+        )
         word = {**_COMPARATORS, "BETWEEN": "BETWEEN", "BEGINS_WITH": "begins_with"}.get(operator)
         if word is None or word == "<>":
             raise ValidationFailed("Attempted conditional constraint is not an indexable operation")
@@ -67,7 +74,9 @@ def key_tests(conditions: dict[str, dict[str, Any]]) -> dict[str, KeyTest]:
     return tests
 
 
-def expected_condition(expected: dict[str, dict[str, Any]], operator: str | None) -> Condition | None:
+def expected_condition(
+    expected: dict[str, dict[str, Any]], operator: str | None
+) -> Condition | None:
     """Expected as a condition."""
     return _joined([_expectation(name, entry) for name, entry in expected.items()], operator)
 
@@ -82,7 +91,9 @@ def _expectation(name: str, entry: dict[str, Any]) -> Condition:
     )
     exists = entry.get("Exists")
     if value is not None and values is not None:
-        raise ValidationFailed(f"{INVALID}Value and AttributeValueList cannot be used together for Attribute: {name}")
+        raise ValidationFailed(
+            f"{INVALID}Value and AttributeValueList cannot be used together for Attribute: {name}"
+        )
     if operator is not None:
         if exists is not None:
             raise ValidationFailed(
@@ -100,11 +111,15 @@ def _expectation(name: str, entry: dict[str, Any]) -> Condition:
         )
     if exists is False:
         if value is not None:
-            raise ValidationFailed(f"{INVALID}Value cannot be used when Exists is false for Attribute: {name}")
+            raise ValidationFailed(
+                f"{INVALID}Value cannot be used when Exists is false for Attribute: {name}"
+            )
         return Function("attribute_not_exists", (path,))
     if value is None:
         shown = "null" if exists is None else "true"
-        raise ValidationFailed(f"{INVALID}Value must be provided when Exists is {shown} for Attribute: {name}")
+        raise ValidationFailed(
+            f"{INVALID}Value must be provided when Exists is {shown} for Attribute: {name}"
+        )
     normalise(value)
     return Compare("=", path, Literal(value))
 
@@ -114,10 +129,14 @@ def _checked(operator: str, values: list[Value]) -> tuple[str, list[Value]]:
         normalise(value)
     count = _COUNTS.get(operator, 1)
     if len(values) != count if operator != "IN" else not values:
-        raise ValidationFailed(f"{INVALID}Invalid number of argument(s) for the {operator} ComparisonOperator")
+        raise ValidationFailed(
+            f"{INVALID}Invalid number of argument(s) for the {operator} ComparisonOperator"
+        )
     kinds = {kind_of(value) for value in values}
     if len(kinds) > 1:
-        raise ValidationFailed(f"{INVALID}AttributeValues inside AttributeValueList must be of same type")
+        raise ValidationFailed(
+            f"{INVALID}AttributeValues inside AttributeValueList must be of same type"
+        )
     for kind in kinds:
         if kind not in _KINDS.get(operator, {kind}):
             raise ValidationFailed(
@@ -147,7 +166,12 @@ def _node(path: Path, operator: str, values: list[Value]) -> Condition:
             return Function("contains", (path, literals[0]))
         case "NOT_CONTAINS":
             # Unlike NE, it does not hold where there is no attribute at all.
-            return And((Function("attribute_exists", (path,)), Not(Function("contains", (path, literals[0])))))
+            return And(
+                (
+                    Function("attribute_exists", (path,)),
+                    Not(Function("contains", (path, literals[0]))),
+                )
+            )
     return Compare(_COMPARATORS[operator], path, literals[0])
 
 
@@ -169,7 +193,9 @@ def _update_action(path: Path, entry: dict[str, Any]) -> UpdateAction:
     action, value = entry.get("Action") or "PUT", entry.get("Value")
     if value is None:
         if action != "DELETE":
-            raise ValidationFailed(f"{INVALID}Only DELETE action is allowed when no attribute value is specified")
+            raise ValidationFailed(
+                f"{INVALID}Only DELETE action is allowed when no attribute value is specified"
+            )
         return RemoveAction(path)
     normalise(value)
     kind = kind_of(value)
@@ -178,7 +204,9 @@ def _update_action(path: Path, entry: dict[str, Any]) -> UpdateAction:
         return SetAction(path, literal)
     if action == "DELETE":
         if kind not in ("SS", "NS", "BS"):
-            raise ValidationFailed(f"{INVALID}DELETE action with value is not supported for the type {kind}")
+            raise ValidationFailed(
+                f"{INVALID}DELETE action with value is not supported for the type {kind}"
+            )
         return DeleteAction(path, literal)
     if kind == "L":
         present = Function("if_not_exists", (path, Literal({"L": []})))

@@ -30,7 +30,9 @@ from stator.expr.tree import (
 
 
 @lru_cache(maxsize=4096)
-def parse_with_names(parse: Callable[[str], Parsed], text: str, names: tuple[tuple[str, str], ...]) -> Parsed:
+def parse_with_names(
+    parse: Callable[[str], Parsed], text: str, names: tuple[tuple[str, str], ...]
+) -> Parsed:
     """``text`` parsed, with every name replaced by what it stands for; all that it uses must be among ``names``."""
     parsed = parse(text)
     return replace(parsed, tree=_named(parsed.tree, dict(names)))
@@ -42,7 +44,9 @@ def _named(node: Any, names: dict[str, str]) -> Any:
 
     match node:
         case Path(parts):
-            return Path(tuple(names.get(part, part) if isinstance(part, str) else part for part in parts))
+            return Path(
+                tuple(names.get(part, part) if isinstance(part, str) else part for part in parts)
+            )
         case Function(name, arguments):
             return Function(name, each(arguments))
         case Arithmetic(operator, left, right) | Compare(operator, left, right):

@@ -48,7 +48,9 @@ from stator.expr.tree import (
 )
 from stator.model.limits import EXPRESSION_BYTES, EXPRESSION_OPERATORS, LIST_INDEX
 
-BOOLEAN_FUNCTIONS = frozenset({"attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains"})
+BOOLEAN_FUNCTIONS = frozenset(
+    {"attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains"}
+)
 CONDITION_FUNCTIONS = BOOLEAN_FUNCTIONS | {"size"}
 UPDATE_FUNCTIONS = frozenset({"if_not_exists", "list_append"})
 # Functions that are the whole of a condition or of a value, never a part of one.
@@ -375,7 +377,10 @@ class _Parser:
             raise self.syntax_error()
         self.take()
         if token.text.upper() in RESERVED_WORDS:
-            self.note(self.index - 1, f"Attribute name is a reserved keyword; reserved keyword: {token.text}")
+            self.note(
+                self.index - 1,
+                f"Attribute name is a reserved keyword; reserved keyword: {token.text}",
+            )
         return token.text
 
     def list_index(self) -> int:

@@ -96,7 +96,8 @@ def _pick(value: Value, branch: dict[PathPart, Any] | None) -> Value | None:
         elements = [
             picked
             for index in sorted(part for part in branch if isinstance(part, int))
-            if index < len(value["L"]) and (picked := _pick(value["L"][index], branch[index])) is not None
+            if index < len(value["L"])
+            and (picked := _pick(value["L"][index], branch[index])) is not None
         ]
         return {"L": elements} if elements else None
     return None

@@ -52,7 +52,9 @@ def apply(update: Update, item: Item) -> None:
         item.pop(path.parts[0], None)  # type: ignore[arg-type]
 
 
-def _apply_nested(changed: list[Path], sets: list[tuple[Path, Value]], removals: list[Path], item: Item) -> None:
+def _apply_nested(
+    changed: list[Path], sets: list[tuple[Path, Value]], removals: list[Path], item: Item
+) -> None:
     for name in {str(path.parts[0]) for path in changed if len(path.parts) > 1}:
         if name in item:
             item[name] = deepcopy(item[name])
@@ -114,7 +116,9 @@ def _sum(action: AddAction, item: Item) -> Value:
     return {kind: sort_set(kind, list({*present[kind], *added[kind]}))}
 
 
-def _delete_members(action: DeleteAction, item: Item, sets: list[tuple[Path, Value]], removals: list[Path]) -> None:
+def _delete_members(
+    action: DeleteAction, item: Item, sets: list[tuple[Path, Value]], removals: list[Path]
+) -> None:
     """DELETE: members from a set of the same type; the attribute goes with its last member."""
     assert isinstance(action.value, Literal)
     present = paths.lookup(item, action.path)

@@ -29,8 +29,12 @@ _LONGEST_EXPONENT = 64
 # paritysuite conformance suite).
 _WRAPPING_EXPONENT = (1 << 31) - 1
 
-OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
-UNDERFLOW = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
+OVERFLOW = (
+    "Number overflow. Attempting to store a number with magnitude larger than supported range"
+)
+UNDERFLOW = (
+    "Number underflow. Attempting to store a number with magnitude smaller than supported range"
+)
 TOO_PRECISE = "Attempting to store more than 38 significant digits in a Number"
 NOT_A_NUMBER = "The parameter cannot be converted to a numeric value"
 
@@ -42,7 +46,12 @@ def normalise(text: str) -> str:
 
 def _is_normal(text: str) -> bool:
     """Whether the number needs no change, as far as one look tells: doubt is a no."""
-    if text.isdecimal() and text.isascii() and len(text) <= NUMBER_DIGITS and (text[0] != "0" or text == "0"):
+    if (
+        text.isdecimal()
+        and text.isascii()
+        and len(text) <= NUMBER_DIGITS
+        and (text[0] != "0" or text == "0")
+    ):
         return True
     return _PLAIN.fullmatch(text) is not None
 
@@ -67,7 +76,9 @@ def normal_size(text: str) -> int:
 
 def _normalise_slowly(text: str) -> str:
     if not _NUMBER.fullmatch(text):
-        raise ValueFailed(f"{NOT_A_NUMBER}: {text}", older=f"{NOT_A_NUMBER}: {text}" if text else NOT_A_NUMBER)
+        raise ValueFailed(
+            f"{NOT_A_NUMBER}: {text}", older=f"{NOT_A_NUMBER}: {text}" if text else NOT_A_NUMBER
+        )
     exponent = text.lower().partition("e")[2]
     # Decimal refuses exponents past its own limits, and AWS checks the exponent even of a zero.
     if len(exponent) > _LONGEST_EXPONENT:
@@ -122,13 +133,23 @@ _SMALL_DIGITS = 18
 
 
 def add(left: str, right: str) -> str:
-    if len(left) <= _SMALL_DIGITS and len(right) <= _SMALL_DIGITS and "." not in left and "." not in right:
+    if (
+        len(left) <= _SMALL_DIGITS
+        and len(right) <= _SMALL_DIGITS
+        and "." not in left
+        and "." not in right
+    ):
         return str(int(left) + int(right))
     return _stored(_EXACT.add(Decimal(left), Decimal(right)))
 
 
 def subtract(left: str, right: str) -> str:
-    if len(left) <= _SMALL_DIGITS and len(right) <= _SMALL_DIGITS and "." not in left and "." not in right:
+    if (
+        len(left) <= _SMALL_DIGITS
+        and len(right) <= _SMALL_DIGITS
+        and "." not in left
+        and "." not in right
+    ):
         return str(int(left) - int(right))
     return _stored(_EXACT.subtract(Decimal(left), Decimal(right)))
 
@@ -138,7 +159,9 @@ def _stored(result: Decimal) -> str:
     try:
         return from_decimal(result)
     except ValidationFailed as error:
-        raise ValidationFailed(OVERFLOW if error.message == TOO_PRECISE else error.message) from None
+        raise ValidationFailed(
+            OVERFLOW if error.message == TOO_PRECISE else error.message
+        ) from None
 
 
 def size_bytes(text: str) -> int:

@@ -29,7 +29,8 @@ def check_moment(moment: datetime, what: str) -> None:
     """Only a time with a zone is one moment."""
     if not isinstance(moment, datetime) or moment.tzinfo is None:
         raise ConfigurationError(
-            f"{what} is {moment!r}, not a datetime with a time zone", hint="say datetime(..., tzinfo=UTC)"
+            f"{what} is {moment!r}, not a datetime with a time zone",
+            hint="say datetime(..., tzinfo=UTC)",
         )
 
 

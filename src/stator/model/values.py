@@ -24,14 +24,12 @@ Value = dict[str, Any]
 Item = dict[str, Value]
 
 INVALID: Final = "One or more parameter values were invalid: "
-EMPTY_VALUE: Final = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
-SEVERAL_TYPES: Final = (
-    "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
+EMPTY_VALUE: Final = (
+    "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
 )
+SEVERAL_TYPES: Final = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
 NAME_TOO_LARGE: Final = "Attribute name is too large, must be less than 65536 bytes"
-TOO_DEEP: Final = (
-    "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
-)
+TOO_DEEP: Final = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
 
 _KINDS: Final = frozenset({"S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M"})
 _PACKAGE: Final = "com.amazonaws.dynamodb.v20120810"
@@ -44,7 +42,9 @@ def check_types(value: Any) -> None:
     """Refuse JSON that is not of an attribute value's form; drop null and unknown members."""
     if type(value) is not dict:
         if isinstance(value, list):
-            raise SerializationFailed(f"Unrecognized collection type class {_PACKAGE}.AttributeValue")
+            raise SerializationFailed(
+                f"Unrecognized collection type class {_PACKAGE}.AttributeValue"
+            )
         raise SerializationFailed("Unexpected value type in payload")
     for kind, content in value.items():
         if kind == "S" or kind == "N":
@@ -151,7 +151,9 @@ def _check_binary(value: Any) -> str:
     if not isinstance(value, str):
         raise SerializationFailed("only base-64-encoded strings are convertible to bytes")
     if len(value) % 4:
-        raise SerializationFailed(f"Base64 encoded length is expected a multiple of 4 bytes but found: {len(value)}")
+        raise SerializationFailed(
+            f"Base64 encoded length is expected a multiple of 4 bytes but found: {len(value)}"
+        )
     try:
         return b64encode(b64decode(value, validate=True)).decode()
     except (Base64Error, ValueError):
@@ -223,7 +225,11 @@ def normalise(value: Value, depth: int = 1) -> int:
             raise ValidationFailed(TOO_DEEP)
         size = 3
         for name, inner in content.items():
-            size += 1 + (len(name) if name.isascii() else len(name.encode())) + normalise(inner, depth + 1)
+            size += (
+                1
+                + (len(name) if name.isascii() else len(name.encode()))
+                + normalise(inner, depth + 1)
+            )
         return size
     if kind == "L":
         if depth >= NESTING_LEVELS:
@@ -238,7 +244,9 @@ def normalise(value: Value, depth: int = 1) -> int:
         return binary_size(content)
     if kind == "NULL":
         if not content:
-            raise ValidationFailed(INVALID + "Null attribute value types must have the value of true")
+            raise ValidationFailed(
+                INVALID + "Null attribute value types must have the value of true"
+            )
         return 1
     return _normalise_set(value, kind, content)
 
@@ -272,7 +280,8 @@ def _normalise_set(value: Value, kind: str, members: list[str]) -> int:
 def _duplicates(kind: str, members: list[str]) -> ValueFailed:
     if kind == "NS":
         return ValueFailed(
-            f"{INVALID}Input collection contains duplicates.", older="Input collection contains duplicates"
+            f"{INVALID}Input collection contains duplicates.",
+            older="Input collection contains duplicates",
         )
     tail = "of type BS contains duplicates." if kind == "BS" else " contains duplicates."
     quoted = [f'"{member}"' for member in _up_to_repeat(kind, members)]
@@ -324,7 +333,9 @@ def size_bytes(value: Value) -> int:
         case "BOOL" | "NULL":
             return 1
         case "M":
-            return 3 + sum(1 + len(name.encode()) + size_bytes(inner) for name, inner in content.items())
+            return 3 + sum(
+                1 + len(name.encode()) + size_bytes(inner) for name, inner in content.items()
+            )
         case "L":
             return 3 + sum(1 + size_bytes(inner) for inner in content)
         case _:

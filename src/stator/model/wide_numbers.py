@@ -43,7 +43,8 @@ def pieces(value: Decimal) -> list[Decimal]:
 
 def wide_attributes(name: str, value: int | Decimal) -> Item:
     return {
-        name if at == 0 else f"{name}{_CUT}{at}": {"N": str(piece)} for at, piece in enumerate(pieces(Decimal(value)))
+        name if at == 0 else f"{name}{_CUT}{at}": {"N": str(piece)}
+        for at, piece in enumerate(pieces(Decimal(value)))
     }
 
 

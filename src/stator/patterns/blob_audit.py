@@ -19,7 +19,8 @@ class BlobAudit(OnDb[D]):
         self._of = self.context.schema.of(entity)
         if self.context.blobs is None or not self._of.offloads:
             raise ConfigurationError(
-                f"{self._of.name} has no blobs", hint="use large(offload_over_bytes=...), and connect with blobs=..."
+                f"{self._of.name} has no blobs",
+                hint="use large(offload_over_bytes=...), and connect with blobs=...",
             )
         self._store = self.context.blobs
 

@@ -11,7 +11,9 @@ from stator.tables.writes.sender import may_pass
 _ATTEMPTS = 12
 
 
-def read_moment(context: Context, keys: list[tuple[str, Item]], label: str) -> Work[list[Item | None]]:
+def read_moment(
+    context: Context, keys: list[tuple[str, Item]], label: str
+) -> Work[list[Item | None]]:
     """Items by table and key, None for those that are not there."""
     gets = [{"Get": {"TableName": table, "Key": key}} for table, key in keys]
     for attempt in range(_ATTEMPTS):

@@ -61,9 +61,13 @@ class Counter(OnDb[D]):
         """The exact number at one moment."""
         keys = [self._total(), *(self._shard(number) for number in range(self.shards))]
         found = yield from self._read(keys)
-        known = max([self.shards, *(int(item["shards"]["N"]) for item in found if "shards" in item)])
+        known = max(
+            [self.shards, *(int(item["shards"]["N"]) for item in found if "shards" in item)]
+        )
         if known > self.shards:  # it had more shards once
-            found = yield from self._read([self._total(), *(self._shard(number) for number in range(known))])
+            found = yield from self._read(
+                [self._total(), *(self._shard(number) for number in range(known))]
+            )
         return sum(int(item["n"]["N"]) for item in found if "n" in item)
 
     @operation
@@ -79,7 +83,9 @@ class Counter(OnDb[D]):
                 continue
             try:
                 yield from send_all(
-                    self.context, [self._take(number, amount), self._give(amount, known)], f"compact {self.name}"
+                    self.context,
+                    [self._take(number, amount), self._give(amount, known)],
+                    f"compact {self.name}",
                 )
             except TransactionFailed:
                 continue  # it was added to, or moved, in between
@@ -92,7 +98,9 @@ class Counter(OnDb[D]):
         total = (yield from self._read([self._total()])) or [{}]
         known = max(self.shards, int(total[0].get("shards", {"N": "0"})["N"]))
         for key in (self._total(), *(self._shard(number) for number in range(known))):
-            yield Call("DeleteItem", {"TableName": self._place.table, "Key": key}, f"reset {self.name}")
+            yield Call(
+                "DeleteItem", {"TableName": self._place.table, "Key": key}, f"reset {self.name}"
+            )
 
     # -- items
 
@@ -103,11 +111,15 @@ class Counter(OnDb[D]):
         return self._place.key(f"COUNTER#{self.name}", "TOTAL")
 
     def _read(self, keys: list[Item]) -> Work[list[Item]]:
-        found = yield from read_moment(self.context, [(self._place.table, key) for key in keys], f"counter {self.name}")
+        found = yield from read_moment(
+            self.context, [(self._place.table, key) for key in keys], f"counter {self.name}"
+        )
         return [item for item in found if item is not None]
 
     def _addition(self, key: Item, amount: int, **more: Any) -> Statement:
-        return Statement("Update", self._add_request(key, amount) | more, f"add to {self.name}", _moved)
+        return Statement(
+            "Update", self._add_request(key, amount) | more, f"add to {self.name}", _moved
+        )
 
     def _add_request(self, key: Item, amount: int) -> dict[str, Any]:
         return {
@@ -145,9 +157,14 @@ class Counter(OnDb[D]):
             ),
             (
                 OperationCost(
-                    "add", "TransactWriteItems of 1" if self.exact else "UpdateItem", 0, 2 if self.exact else 1
+                    "add",
+                    "TransactWriteItems of 1" if self.exact else "UpdateItem",
+                    0,
+                    2 if self.exact else 1,
                 ),
-                OperationCost("value", f"TransactGetItems of {self.shards + 1}", 2.0 * (self.shards + 1)),
+                OperationCost(
+                    "value", f"TransactGetItems of {self.shards + 1}", 2.0 * (self.shards + 1)
+                ),
                 OperationCost(
                     "compact",
                     f"{self.shards} TransactGetItems, up to {self.shards} TransactWriteItems of 2",

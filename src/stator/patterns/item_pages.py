@@ -13,7 +13,9 @@ from stator.tables.writes.expressions import Expressions
 T = TypeVar("T")
 
 
-def prefix_query(place: Place, partition: str, prefix: str, limit: int | None = None) -> dict[str, Any]:
+def prefix_query(
+    place: Place, partition: str, prefix: str, limit: int | None = None
+) -> dict[str, Any]:
     """A strongly consistent Query for the items of a partition whose sort key begins with ``prefix``."""
     written = Expressions()
     condition = f"{written.name(place.partition)} = {written.value({'S': partition})}"
@@ -71,7 +73,9 @@ def query_count(request: dict[str, Any], label: str) -> Work[int]:
     total: int = 0
     start: Item | None = None
     while True:
-        asked = request | {"Select": "COUNT"} | ({} if start is None else {"ExclusiveStartKey": start})
+        asked = (
+            request | {"Select": "COUNT"} | ({} if start is None else {"ExclusiveStartKey": start})
+        )
         reply = yield Call("Query", asked, label)
         total += int(reply["Count"])
         start = reply.get("LastEvaluatedKey")

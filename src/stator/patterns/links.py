@@ -28,7 +28,14 @@ from typing import Any, Generic, TypeVar
 
 from stator.design.entities.conditions import FieldRef
 from stator.design.plan import key_text as keys
-from stator.errors import ConditionFailed, DesignError, ItemExists, ItemNotFound, RequestRefused, TransactionFailed
+from stator.errors import (
+    ConditionFailed,
+    DesignError,
+    ItemExists,
+    ItemNotFound,
+    RequestRefused,
+    TransactionFailed,
+)
 from stator.model.values import Item, Value
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.identities import Identities
@@ -91,14 +98,18 @@ class Links(OnDb[D], Generic[D, L, R]):
         for end, given in ((self._left, left), (self._right, right)):
             if not end.identities.owns(given):
                 raise RequestRefused(
-                    f"{given!r} is no {end.of.name}", hint="pass the objects: parts of them are copied into the link"
+                    f"{given!r} is no {end.of.name}",
+                    hint="pass the objects: parts of them are copied into the link",
                 )
         given_attributes = encode_plain(attributes)
 
         if self._left.of is self._right.of and self._left.text(left) == self._right.text(right):
             checks = [self._left.check(left, {*self._left.copied, *self._right.copied})]
         else:
-            checks = [self._left.check(left, self._left.copied), self._right.check(right, self._right.copied)]
+            checks = [
+                self._left.check(left, self._left.copied),
+                self._right.check(right, self._right.copied),
+            ]
         pairs = ((self._left, left, right), (self._right, right, left))
         puts = [self._put(end, mine, other, given_attributes) for end, mine, other in pairs]
         try:
@@ -108,11 +119,16 @@ class Links(OnDb[D], Generic[D, L, R]):
 
     def _put(self, end: _End, mine: Any, other: Any, attributes: Value) -> Statement:
         far = self._far(end)
-        item = self._key(end, end.text(mine), far.text(other)) | {"_attributes": attributes, "_copy": far.copy(other)}
+        item = self._key(end, end.text(mine), far.text(other)) | {
+            "_attributes": attributes,
+            "_copy": far.copy(other),
+        }
         stamp = far.stamp(far.of.codec.encode(other))
         if stamp is not None:
             item["_stamp"] = stamp
-        return Statement("Put", {"TableName": self._place.table, "Item": item}, f"link {self.name}", _not_written)
+        return Statement(
+            "Put", {"TableName": self._place.table, "Item": item}, f"link {self.name}", _not_written
+        )
 
     @operation
     def unlink(self, left: Any, right: Any) -> Work[None]:
@@ -144,7 +160,9 @@ class Links(OnDb[D], Generic[D, L, R]):
         return self._listing(self._right, self._right.text(right))
 
     def _listing(self, end: _End, text: str) -> Listing[Link]:
-        return Listing(self._query(end, text), self._label, lambda item: self._read(end, text, item))
+        return Listing(
+            self._query(end, text), self._label, lambda item: self._read(end, text, item)
+        )
 
     @operation
     def count(self, *, left: Any = None, right: Any = None) -> Work[int]:
@@ -201,10 +219,15 @@ class Links(OnDb[D], Generic[D, L, R]):
         done = 0
         for at in range(0, len(wanted), 100):
             chunk = wanted[at : at + 100]
-            found = yield from batch_get(self.context, self._place.table, chunk, self._label, consistent=True)
+            found = yield from batch_get(
+                self.context, self._place.table, chunk, self._label, consistent=True
+            )
             copy = end.copied_of(source)
             stale = [item for item in found if not same_item(item["_copy"]["M"], copy["M"])]
-            calls = [Call("UpdateItem", self._recopy(item, copy, end.stamp(source)), self._label) for item in stale]
+            calls = [
+                Call("UpdateItem", self._recopy(item, copy, end.stamp(source)), self._label)
+                for item in stale
+            ]
             for result in (yield Gather(calls)) if calls else ():
                 if isinstance(result, BaseException) and not isinstance(result, ConditionFailed):
                     raise result  # a failed condition: it was unlinked, or has a newer copy
@@ -257,14 +280,20 @@ class Links(OnDb[D], Generic[D, L, R]):
         done = 0
         for end, text in self._meant(entity, None, None):
             while True:
-                reply = yield Call("Query", self._query(end, text) | {"Limit": _PAIRS - 1}, self._label)
+                reply = yield Call(
+                    "Query", self._query(end, text) | {"Limit": _PAIRS - 1}, self._label
+                )
                 others = [self._other(end, item) for item in reply["Items"]]
                 if not others:
                     break
-                pairs = dict.fromkeys((text, other) if end is self._left else (other, text) for other in others)
+                pairs = dict.fromkeys(
+                    (text, other) if end is self._left else (other, text) for other in others
+                )
                 statements = [statement for pair in pairs for statement in self._deletes(*pair)]
                 try:
-                    yield from send_all(self.context, [*statements, end.absent(entity)], self._label)
+                    yield from send_all(
+                        self.context, [*statements, end.absent(entity)], self._label
+                    )
                 except TransactionFailed as failed:
                     if any(not isinstance(error, ItemExists) for _, _, error in failed.failures):
                         raise
@@ -292,7 +321,12 @@ class Links(OnDb[D], Generic[D, L, R]):
     def _deletes(self, left: str, right: str) -> list[Statement]:
         wanted = (self._key(self._left, left, right), self._key(self._right, right, left))
         return [
-            Statement("Delete", {"TableName": self._place.table, "Key": key}, f"unlink {self.name}", _not_written)
+            Statement(
+                "Delete",
+                {"TableName": self._place.table, "Key": key},
+                f"unlink {self.name}",
+                _not_written,
+            )
             for key in wanted
         ]
 
@@ -307,15 +341,25 @@ class Links(OnDb[D], Generic[D, L, R]):
         request = {"TableName": end.of.table.name, "Key": key, "ConsistentRead": True}
         item: Item | None = (yield Call("GetItem", request, self._label)).get("Item")
         if item is None:
-            raise ItemNotFound(f"{end.of.name} {end.identities.value(text)} does not exist", item=None)
+            raise ItemNotFound(
+                f"{end.of.name} {end.identities.value(text)} does not exist", item=None
+            )
         return item
 
     def _meant(self, entity: Any, left: Any, right: Any) -> list[tuple[_End, str]]:
         if sum(given is not None for given in (entity, left, right)) != 1:
             raise RequestRefused("whose links?", hint="pass an object, or left=..., or right=...")
         if entity is None:
-            return [(self._left, self._left.text(left)) if right is None else (self._right, self._right.text(right))]
-        found = [(end, end.text(entity)) for end in (self._left, self._right) if end.identities.owns(entity)]
+            return [
+                (self._left, self._left.text(left))
+                if right is None
+                else (self._right, self._right.text(right))
+            ]
+        found = [
+            (end, end.text(entity))
+            for end in (self._left, self._right)
+            if end.identities.owns(entity)
+        ]
         if not found:
             raise RequestRefused(
                 f"{entity!r} is neither a {self._left.of.name} nor a {self._right.of.name}",
@@ -336,8 +380,16 @@ class Links(OnDb[D], Generic[D, L, R]):
                 OperationCost("unlink", "TransactWriteItems of 2", 0, 4),
                 OperationCost("of_left, of_right", "Query", 1, note="for each 4 KB"),
                 OperationCost("exists", "GetItem", 1),
-                OperationCost("refresh", "Query, BatchGetItem, UpdateItem where it is old", 1, 1, "for each link"),
-                OperationCost("unlink_all", "Query and TransactWriteItems for each 50", 0, 4, "for each link"),
+                OperationCost(
+                    "refresh",
+                    "Query, BatchGetItem, UpdateItem where it is old",
+                    1,
+                    1,
+                    "for each link",
+                ),
+                OperationCost(
+                    "unlink_all", "Query and TransactWriteItems for each 50", 0, 4, "for each link"
+                ),
             ),
             ("copies are out of date until refresh() is called after a change",),
         )
@@ -365,10 +417,13 @@ class _End:
             or reference.owner is not self.of.cls
         ):
             raise DesignError(
-                f"{reference!r} is not a field of {self.of.name}", hint=f"copy fields of {self.of.name} by reference"
+                f"{reference!r} is not a field of {self.of.name}",
+                hint=f"copy fields of {self.of.name} by reference",
             )
         if reference.name in self.of.large:
-            raise DesignError(f"{reference!r} is large(), and not to be copied", hint="copy what lists show")
+            raise DesignError(
+                f"{reference!r} is large(), and not to be copied", hint="copy what lists show"
+            )
         return reference.name
 
     def text(self, given: Any) -> str:
@@ -409,7 +464,9 @@ class _End:
         def means(found: Item | None) -> ConditionFailed:
             if not found:
                 return ItemNotFound(f"{shown} does not exist", item=None)
-            return ConditionFailed(f"{shown} has changed: what is to be copied is not what is stored", item=found)
+            return ConditionFailed(
+                f"{shown} has changed: what is to be copied is not what is stored", item=found
+            )
 
         request = terms.into({"TableName": self.of.table.name, "Key": self.of.key_of(entity)})
         return Statement("ConditionCheck", request, f"check {shown}", means)
@@ -418,7 +475,11 @@ class _End:
         shown = self.of.shown_entity(entity)
         written = Expressions()
         condition = f"attribute_not_exists({written.name(self.of.table.partition)})"
-        request = {"TableName": self.of.table.name, "Key": self.of.key_of(entity), "ConditionExpression": condition}
+        request = {
+            "TableName": self.of.table.name,
+            "Key": self.of.key_of(entity),
+            "ConditionExpression": condition,
+        }
         return Statement(
             "ConditionCheck", written.into(request), f"check {shown}", lambda item: ItemExists(f"{shown} exists", item=item)
         )  # fmt: skip

@@ -48,14 +48,22 @@ class Lease:
     def check(self) -> None:
         """Raise LeaseLost if it is, or if its time is over."""
         if self.is_lost or self.clock.now() >= self.until:
-            raise LeaseLost(f"the lease on {self.name} was lost", hint="stop: another may be at the same work")
+            raise LeaseLost(
+                f"the lease on {self.name} was lost", hint="stop: another may be at the same work"
+            )
 
 
 class Lock(OnDb[D]):
     """``with Lock(db, "nightly-report").held() as lease: ...``, or ``async with``."""
 
     def __init__(
-        self, db: D, name: str, *, lease_seconds: float = 30.0, drift_seconds: float = 1.0, owner: str | None = None
+        self,
+        db: D,
+        name: str,
+        *,
+        lease_seconds: float = 30.0,
+        drift_seconds: float = 1.0,
+        owner: str | None = None,
     ) -> None:
         super().__init__(db)
         self.name = name
@@ -81,7 +89,9 @@ class Lock(OnDb[D]):
                 now = self.context.now()
                 if now >= deadline:
                     raise self._busy(busy.item) from None
-            pause = min(self.context.backoff(attempt, base=0.05, cap=1.0) + 0.01, max(deadline - now, 0.001))
+            pause = min(
+                self.context.backoff(attempt, base=0.05, cap=1.0) + 0.01, max(deadline - now, 0.001)
+            )
             attempt += 1
             yield Pause(pause)
 
@@ -105,7 +115,11 @@ class Lock(OnDb[D]):
 
     def _lease(self, item: Item) -> Lease:
         return Lease(
-            self.name, item["owner"]["S"], int(item["fence"]["N"]), float(item["until"]["N"]), clock=self.context.clock
+            self.name,
+            item["owner"]["S"],
+            int(item["fence"]["N"]),
+            float(item["until"]["N"]),
+            clock=self.context.clock,
         )
 
     def _busy(self, item: Item | None) -> LockBusy:
@@ -129,7 +143,8 @@ class Lock(OnDb[D]):
         except ConditionFailed:
             lease.is_lost = True
             raise LeaseLost(
-                f"the lease on {self.name} is another's", hint="stop: another may be at the same work"
+                f"the lease on {self.name} is another's",
+                hint="stop: another may be at the same work",
             ) from None
         lease.until = until
 
@@ -169,13 +184,23 @@ class Lock(OnDb[D]):
     def explain(self) -> PatternExplanation:
         return PatternExplanation(
             f"lock {self.name} in {self._place.table}",
-            (f"{self._place.partition} LOCK#{self.name}  {self._place.sort} LEASE  owner, until, fence",),
+            (
+                f"{self._place.partition} LOCK#{self.name}  {self._place.sort} LEASE  owner, until, fence",
+            ),
             (
                 OperationCost("acquire", "UpdateItem for each attempt", 0, 1),
-                OperationCost("renew", "UpdateItem", 0, 1, f"every {self.lease_seconds / 3:g} seconds while held"),
+                OperationCost(
+                    "renew",
+                    "UpdateItem",
+                    0,
+                    1,
+                    f"every {self.lease_seconds / 3:g} seconds while held",
+                ),
                 OperationCost("release", "UpdateItem", 0, 1),
             ),
-            ("whatever it protects should check the fence: a holder that was stopped may wake up after its lease",),
+            (
+                "whatever it protects should check the fence: a holder that was stopped may wake up after its lease",
+            ),
         )
 
 

@@ -26,7 +26,14 @@ from typing import Any, TypeVar, cast
 
 import orjson
 
-from stator.errors import AlreadyRunning, ConditionFailed, PayloadDiffers, TookTooLong, Unstorable, ValidationFailed
+from stator.errors import (
+    AlreadyRunning,
+    ConditionFailed,
+    PayloadDiffers,
+    TookTooLong,
+    Unstorable,
+    ValidationFailed,
+)
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.operation import D, OnDb, operation
@@ -99,7 +106,9 @@ class Once(OnDb[D]):
             "owner": {"S": owner},
             "until": {"N": f"{now + self.running_seconds:.6f}"},
             "sum": {"S": _checksum(payload)},
-            self._place.ttl: {"N": str(int(now + max(self.remember_seconds, self.running_seconds)) + 1)},
+            self._place.ttl: {
+                "N": str(int(now + max(self.remember_seconds, self.running_seconds)) + 1)
+            },
         }
         written = Expressions()
         state, until, expires = (written.name(name) for name in ("state", "until", self._place.ttl))
@@ -123,7 +132,9 @@ class Once(OnDb[D]):
             raise Unstorable(
                 f"{key} was carried out before, but its result could not be kept: {record['unstorable']['S']}"
             )
-        return Attempt(key, record["owner"]["S"], is_done=True, result=orjson.loads(record["result"]["S"]))
+        return Attempt(
+            key, record["owner"]["S"], is_done=True, result=orjson.loads(record["result"]["S"])
+        )
 
     @operation
     def finish(self, attempt: Attempt, result: Any = None) -> Work[None]:
@@ -161,7 +172,11 @@ class Once(OnDb[D]):
         """Forget it, so that it can be tried again."""
         written = Expressions()
         condition = f"{written.name('owner')} = {written.value({'S': attempt.owner})}"
-        request = {"TableName": self._place.table, "Key": self._key(attempt.key), "ConditionExpression": condition}
+        request = {
+            "TableName": self._place.table,
+            "Key": self._key(attempt.key),
+            "ConditionExpression": condition,
+        }
         try:
             yield Call("DeleteItem", written.into(request), f"once {self.name}")
         except ConditionFailed:
@@ -171,7 +186,11 @@ class Once(OnDb[D]):
 
     def run(self, key: str, work: Callable[[], Any], payload: Any = None) -> Any:
         """Carry ``work`` out, or give the result it had before. With an AsyncDb both are awaited."""
-        return self._run_async(key, work, payload) if isinstance(self.db, AsyncDb) else self._run(key, work, payload)
+        return (
+            self._run_async(key, work, payload)
+            if isinstance(self.db, AsyncDb)
+            else self._run(key, work, payload)
+        )
 
     def _run(self, key: str, work: Callable[[], Any], payload: Any) -> Any:
         me = cast("Any", self)
@@ -275,7 +294,10 @@ class Attempting(OnDb[D]):
         return self._began(self._once.begin(*self._asked))
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         end = self._end(kind)
         if end is not None:
@@ -285,7 +307,10 @@ class Attempting(OnDb[D]):
         return self._began(await self._once.begin(*self._asked))
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         end = self._end(kind)
         if end is not None:
@@ -301,7 +326,9 @@ class Attempting(OnDb[D]):
         if attempt is None or self._was_done:
             return None
         work: Work[None] = (
-            self._once.finish.work(attempt, attempt.result) if kind is None else self._once.fail.work(attempt)
+            self._once.finish.work(attempt, attempt.result)
+            if kind is None
+            else self._once.fail.work(attempt)
         )
         return work
 
@@ -311,12 +338,15 @@ def _json(result: Any) -> str:
         return orjson.dumps(result).decode()
     except TypeError as error:
         raise Unstorable(
-            f"the result cannot be stored: {error}", hint="return JSON, such as an id or a dictionary"
+            f"the result cannot be stored: {error}",
+            hint="return JSON, such as an id or a dictionary",
         ) from None
 
 
 def _checksum(payload: Any) -> str:
-    return hashlib.sha256(orjson.dumps(payload, default=_plain, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return hashlib.sha256(
+        orjson.dumps(payload, default=_plain, option=orjson.OPT_SORT_KEYS)
+    ).hexdigest()
 
 
 def _plain(value: Any) -> Any:

@@ -52,7 +52,8 @@ class Sequence(OnDb[D]):
         super().__init__(db)
         if block is not None and block < 1:
             raise ConfigurationError(
-                f"a block of {block} holds no number", hint="take 100, or None for numbers without gaps"
+                f"a block of {block} holds no number",
+                hint="take 100, or None for numbers without gaps",
             )
         self.name = name
         self.start = start
@@ -74,7 +75,9 @@ class Sequence(OnDb[D]):
     def create(self, make: Callable[[int], E]) -> Work[E]:
         """Write the entity that ``make`` gives for the next number; number and item come into being together, or not at all."""
         if self.block is not None:
-            raise RequestRefused("numbers of a block have gaps", hint="make the Sequence without block=")
+            raise RequestRefused(
+                "numbers of a block have gaps", hint="make the Sequence without block="
+            )
         prepare = Preparation(self.context)
         made: dict[int, E] = {}
 
@@ -114,7 +117,11 @@ class Sequence(OnDb[D]):
     def _step(self, last: int | None, number: int) -> Statement:
         written = Expressions()
         n = written.name("n")
-        condition = f"attribute_not_exists({n})" if last is None else f"{n} = {written.value(_number(last))}"
+        condition = (
+            f"attribute_not_exists({n})"
+            if last is None
+            else f"{n} = {written.value(_number(last))}"
+        )
         request = {
             "TableName": self._place.table,
             "Key": self._key,
@@ -122,7 +129,9 @@ class Sequence(OnDb[D]):
             "ConditionExpression": condition,
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
-        return Statement("Update", written.into(request), f"take {number} of {self.name}", _moved_on)
+        return Statement(
+            "Update", written.into(request), f"take {number} of {self.name}", _moved_on
+        )
 
     def _current(self) -> Work[int | None]:
         request = {"TableName": self._place.table, "Key": self._key, "ConsistentRead": True}
@@ -166,7 +175,9 @@ class Sequence(OnDb[D]):
             except OutcomeUnknown:
                 if attempt == _LOST_ANSWERS - 1:
                     raise
-                yield Pause(self.context.backoff(attempt))  # a block may be lost: that is a gap, and allowed
+                yield Pause(
+                    self.context.backoff(attempt)
+                )  # a block may be lost: that is a gap, and allowed
             else:
                 last = int(reply["Attributes"]["n"]["N"])
                 return range(last - size + 1, last + 1)
@@ -175,15 +186,27 @@ class Sequence(OnDb[D]):
     def explain(self) -> PatternExplanation:
         if self.block is None:
             costs: tuple[OperationCost, ...] = (
-                OperationCost("next", "TransactWriteItems of 1", 0, 2, "once more for each writer that was quicker"),
-                OperationCost("create", "TransactWriteItems of 2", 0, 4, "and what guards unique fields"),
+                OperationCost(
+                    "next",
+                    "TransactWriteItems of 1",
+                    0,
+                    2,
+                    "once more for each writer that was quicker",
+                ),
+                OperationCost(
+                    "create", "TransactWriteItems of 2", 0, 4, "and what guards unique fields"
+                ),
             )
-            beware: tuple[str, ...] = ("takes some hundreds a second in all; numbers that may have gaps: see block=",)
+            beware: tuple[str, ...] = (
+                "takes some hundreds a second in all; numbers that may have gaps: see block=",
+            )
         else:
             costs = (OperationCost(f"next, {self.block} times", "UpdateItem", 0, 1),)
             beware = ("a process that ends leaves a gap of what it had not handed out",)
         layout = (f"{self._place.partition} SEQUENCE#{self.name}  {self._place.sort} NUMBER  n",)
-        return PatternExplanation(f"sequence {self.name} in {self._place.table}", layout, costs, beware)
+        return PatternExplanation(
+            f"sequence {self.name} in {self._place.table}", layout, costs, beware
+        )
 
 
 class _Hand:
@@ -217,7 +240,9 @@ def _raced(failed: TransactionFailed, last: int | None) -> int | None:
     others: list[ServiceError] = [each for _, _, each in failed.failures]
     if all(isinstance(each, (Raced, TransactionConflict)) for each in others):
         return last
-    raise next(each for each in others if not isinstance(each, (Raced, TransactionConflict))) from None
+    raise next(
+        each for each in others if not isinstance(each, (Raced, TransactionConflict))
+    ) from None
 
 
 def _n(item: Any) -> int | None:

@@ -121,10 +121,14 @@ class UniqueAudit(OnDb[D]):
         """Audit, and repair what can be. What is found right when it is judged again is neither repaired nor left."""
         report = RepairReport()
         found = (yield from self.audit.work()).findings
-        for finding in sorted(found, key=lambda each: each.item is None):  # a guard given to its item is no orphan
+        for finding in sorted(
+            found, key=lambda each: each.item is None
+        ):  # a guard given to its item is no orphan
             done = yield from self._repair(finding)
             if done is not None:
-                (report.left if done.kind == "duplicate" or done is finding else report.repaired).append(done)
+                (
+                    report.left if done.kind == "duplicate" or done is finding else report.repaired
+                ).append(done)
         return report
 
     # -- looking
@@ -144,7 +148,9 @@ class UniqueAudit(OnDb[D]):
         discriminator = self._of.plan.discriminator
         if discriminator is not None:
             written = Expressions()
-            request["FilterExpression"] = f"{written.name(discriminator)} = {written.value({'S': self._of.name})}"
+            request["FilterExpression"] = (
+                f"{written.name(discriminator)} = {written.value({'S': self._of.name})}"
+            )
             written.into(request)
         return Listing(request, self._label, self._own, "Scan")
 
@@ -185,7 +191,9 @@ class UniqueAudit(OnDb[D]):
     def _read_items(self, keys: list[Item]) -> Work[dict[str, Item]]:
         unlike = {owner_of(key)["S"]: key for key in keys}
         table = self._of.table.name
-        found = yield from batch_get(self.context, table, list(unlike.values()), self._label, consistent=True)
+        found = yield from batch_get(
+            self.context, table, list(unlike.values()), self._label, consistent=True
+        )
         return {owner_of(self._of.stored_key(item))["S"]: item for item in found}
 
     def _look_at_guard(self, key: Item) -> Work[tuple[Finding | None, _Seen]]:
@@ -252,16 +260,30 @@ class UniqueAudit(OnDb[D]):
         key, guarded = self._of.stored_key(item), guard_key(self._place, self._of, name, value)
         shown = f"{self._of.name} {orjson.dumps(key).decode()} has the {name} {value!r}"
         if guard is None or self._is_free(guard):
-            return Finding("missing", name, guarded, None, key, f"{shown}, which no guard keeps for it")
+            return Finding(
+                "missing", name, guarded, None, key, f"{shown}, which no guard keeps for it"
+            )
         owner = _owner_key(guard)
         if guard[OWNER] == owner_of(key):
             return None
         theirs = None if seen.owner is None or self._is_over(seen.owner) else seen.owner
         if unique_value(self._of, name, theirs) == value:
             return Finding(
-                "duplicate", name, guarded, owner, key, f"{shown}, and so has {orjson.dumps(owner).decode()}"
+                "duplicate",
+                name,
+                guarded,
+                owner,
+                key,
+                f"{shown}, and so has {orjson.dumps(owner).decode()}",
             )
-        return Finding("foreign", name, guarded, owner, key, f"{shown}, kept for another item that has it no more")
+        return Finding(
+            "foreign",
+            name,
+            guarded,
+            owner,
+            key,
+            f"{shown}, kept for another item that has it no more",
+        )
 
     def _is_over(self, item: Item) -> bool:
         return self._of.is_expired(item, self.context.now())
@@ -307,14 +329,18 @@ class UniqueAudit(OnDb[D]):
         guard = seen.guard or {}
         if finding.kind == "orphan":
             return [self._delete(finding.guard, guard), *checks]
-        mine, key = (seen.item, finding.item) if finding.item is not None else (seen.owner, finding.owner)
+        mine, key = (
+            (seen.item, finding.item) if finding.item is not None else (seen.owner, finding.owner)
+        )
         assert key is not None
         return [self._write(finding, mine, key, guard), *checks]
 
     def _write(self, finding: Finding, item: Item | None, key: Item, guard: Item) -> Statement:
         value = unique_value(self._of, finding.field, item)
         expires = None if item is None else self._expiry(item)
-        made = guard_put(self._place, self._of, finding.field, value, key, expires, self.context.now())
+        made = guard_put(
+            self._place, self._of, finding.field, value, key, expires, self.context.now()
+        )
         if finding.kind != "missing":
             written = Expressions()
             made.request = {
@@ -327,7 +353,11 @@ class UniqueAudit(OnDb[D]):
 
     def _delete(self, key: Item, guard: Item) -> Statement:
         written = Expressions()
-        request = {"TableName": self._place.table, "Key": key, "ConditionExpression": self._owned(written, guard)}
+        request = {
+            "TableName": self._place.table,
+            "Key": key,
+            "ConditionExpression": self._owned(written, guard),
+        }
         return Statement("Delete", written.into(request), "delete the guard", _changed)
 
     def _owned(self, written: Expressions, guard: Item) -> str:
@@ -347,10 +377,23 @@ class UniqueAudit(OnDb[D]):
     def explain(self) -> PatternExplanation:
         return PatternExplanation(
             f"unique audit of {self._of.name}: {', '.join(self._of.unique)}",
-            (f"{self._place.partition} UNIQUE#{self._of.name}#<field>#<value>  {self._place.sort} GUARD  owner",),
             (
-                OperationCost("audit", "Scan of both tables, BatchGetItem", 2, note="for each item and each guard"),
-                OperationCost("repair", "an audit, and TransactWriteItems for each finding", 2, 4, "for each finding"),
+                f"{self._place.partition} UNIQUE#{self._of.name}#<field>#<value>  {self._place.sort} GUARD  owner",
+            ),
+            (
+                OperationCost(
+                    "audit",
+                    "Scan of both tables, BatchGetItem",
+                    2,
+                    note="for each item and each guard",
+                ),
+                OperationCost(
+                    "repair",
+                    "an audit, and TransactWriteItems for each finding",
+                    2,
+                    4,
+                    "for each finding",
+                ),
             ),
             ("a Scan reads, and pays for, everything in the table",),
         )

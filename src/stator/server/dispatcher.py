@@ -31,7 +31,9 @@ _ALLOW_ORIGIN = (
 
 
 class Dispatcher:
-    def __init__(self, backend: Backend, authenticator: Authenticator, limits: ServerLimits, region: str) -> None:
+    def __init__(
+        self, backend: Backend, authenticator: Authenticator, limits: ServerLimits, region: str
+    ) -> None:
         self._submit = backend.submit
         self._scope_of = authenticator.scope_of
         self._body_bytes = limits.body_bytes
@@ -46,7 +48,9 @@ class Dispatcher:
         except ServiceError as error:
             return self._refusal(request, error)
         except Exception:  # one request must not end the server
-            log.exception("a request for %s failed unexpectedly", request.headers.get(b"x-amz-target"))
+            log.exception(
+                "a request for %s failed unexpectedly", request.headers.get(b"x-amz-target")
+            )
             return self._refusal(request, InternalServerError())
 
     def failure(self, request_outcome: Outcome, reason: BaseException) -> Outcome:

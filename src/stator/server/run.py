@@ -16,7 +16,9 @@ from stator.server.options import ServerOptions
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def run_until_signal(backend: Backend, options: ServerOptions, on_ready: Callable[[HttpServer], None]) -> None:
+def run_until_signal(
+    backend: Backend, options: ServerOptions, on_ready: Callable[[HttpServer], None]
+) -> None:
     """Serve until SIGINT or SIGTERM; a second signal cuts off the clients that are still waiting."""
 
     async def serve() -> None:
@@ -75,7 +77,10 @@ class BackgroundServer:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.stop()
 

@@ -12,7 +12,9 @@ def server_context(certificate: str | Path, key: str | Path | None = None) -> ss
     """``key`` may be left out when the certificate's file holds it too."""
     for path in (certificate, key):
         if path is not None and not Path(path).is_file():
-            raise ConfigurationError(f"there is no file {path}", hint="give a certificate and a key in PEM form")
+            raise ConfigurationError(
+                f"there is no file {path}", hint="give a certificate and a key in PEM form"
+            )
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.set_alpn_protocols(["http/1.1"])
     try:

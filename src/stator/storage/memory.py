@@ -24,7 +24,9 @@ class MemoryStorage:
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
         return list(map(self._values.get, keys))
 
-    def scan(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
+    def scan(
+        self, low: bytes, high: bytes, *, reverse: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
         values = self._values
         return ((key, values[key]) for key in self._between(low, high, reverse))
 
@@ -60,7 +62,8 @@ class MemoryStorage:
 
     def checkpoint(self, path: str) -> None:
         raise ConfigurationError(
-            "an engine in memory has no files to copy", hint="open the engine on a folder to checkpoint it"
+            "an engine in memory has no files to copy",
+            hint="open the engine on a folder to checkpoint it",
         )
 
     def close(self) -> None:

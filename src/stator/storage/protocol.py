@@ -23,7 +23,9 @@ class Storage(Protocol):
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]: ...
 
-    def scan(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
+    def scan(
+        self, low: bytes, high: bytes, *, reverse: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
         """Entries with low <= key < high, in key order or against it."""
         ...
 

@@ -93,7 +93,9 @@ def _options(prefix_bytes: int) -> Options:
 class RocksStorage:
     """``prefix_bytes`` is how many bytes keys have in common that are read together."""
 
-    def __init__(self, path: str, *, durability: Durability = "disk", prefix_bytes: int = 0) -> None:
+    def __init__(
+        self, path: str, *, durability: Durability = "disk", prefix_bytes: int = 0
+    ) -> None:
         self._path = path
         self._prefix_bytes = prefix_bytes
         _check_format(Path(path))
@@ -118,7 +120,9 @@ class RocksStorage:
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
         return self._db.get(list(keys))  # type: ignore[no-any-return]
 
-    def scan(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
+    def scan(
+        self, low: bytes, high: bytes, *, reverse: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
         bounds = self._bounds(low, high)
         if not reverse:
             yield from self._db.items(from_key=low, read_opt=bounds)
@@ -328,7 +332,8 @@ def _open(path: str, prefix_bytes: int) -> Rdict:
         if "Corruption" in detail or "corrupt" in detail.lower():
             raise StorageCorrupt(path, detail) from None
         raise StorageError(
-            f"the data folder {path} cannot be opened: {detail}", hint="check that it exists and may be written"
+            f"the data folder {path} cannot be opened: {detail}",
+            hint="check that it exists and may be written",
         ) from None
 
 

@@ -14,7 +14,15 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar, overload
 
 from stator.design.patterns.explanation import Explanation
-from stator.design.patterns.pattern import Bundle2, Bundle3, Bundle4, BundleMany, Count, Query, Question
+from stator.design.patterns.pattern import (
+    Bundle2,
+    Bundle3,
+    Bundle4,
+    BundleMany,
+    Count,
+    Query,
+    Question,
+)
 from stator.tables.async_runner import AsyncRunner
 from stator.tables.context import Context
 from stator.tables.db import as_identity, one_call, upserted
@@ -48,7 +56,10 @@ class AsyncDb:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await self.close()
 
@@ -79,13 +90,19 @@ class AsyncDb:
     async def create(self, entity: Any, *, when: Any = None) -> None:
         """Write a new item. ItemExists if there is one; UniqueTaken if another has a unique value of it."""
         of = self.context.schema.of_object(entity)
-        await self.runner.run(write(self.context, lambda: self._prepare.create(entity, when), f"create {of.name}"))
+        await self.runner.run(
+            write(self.context, lambda: self._prepare.create(entity, when), f"create {of.name}")
+        )
 
-    async def put(self, entity: E, *, when: Any = None, returns: Literal["old"] | None = None) -> E | None:
+    async def put(
+        self, entity: E, *, when: Any = None, returns: Literal["old"] | None = None
+    ) -> E | None:
         """Write an item whether there is one or not. VersionConflict if it has a version and that is not the stored one."""
         prepare = lambda: self._prepare.put(entity, when)  # noqa: E731 - prepared anew after each race
         of = self.context.schema.of_object(entity)
-        old: E | None = await self.runner.run(write_entity(self.context, of, prepare, f"put {of.name}", returns))
+        old: E | None = await self.runner.run(
+            write_entity(self.context, of, prepare, f"put {of.name}", returns)
+        )
         return old
 
     async def upsert(self, entity: E, *, when: Any = None) -> E:
@@ -94,11 +111,19 @@ class AsyncDb:
         return made
 
     async def get(
-        self, entity: type[E], /, *, consistent: bool = False, include_expired: bool = False, **identity: Any
+        self,
+        entity: type[E],
+        /,
+        *,
+        consistent: bool = False,
+        include_expired: bool = False,
+        **identity: Any,
     ) -> E | None:
         of = self.context.schema.of(entity)
         found: E | None = await self.runner.run(
-            reads.get(self.context, of, identity, consistent=consistent, include_expired=include_expired)
+            reads.get(
+                self.context, of, identity, consistent=consistent, include_expired=include_expired
+            )
         )
         return found
 
@@ -114,10 +139,14 @@ class AsyncDb:
         of = self.context.schema.of(entity)
         wanted = [as_identity(of.identity, each) for each in identities]
         return await self.runner.run(
-            reads.get_many(self.context, of, wanted, consistent=consistent, include_expired=include_expired)
+            reads.get_many(
+                self.context, of, wanted, consistent=consistent, include_expired=include_expired
+            )
         )
 
-    async def exists(self, entity: type[Any], /, *, consistent: bool = False, **identity: Any) -> bool:
+    async def exists(
+        self, entity: type[Any], /, *, consistent: bool = False, **identity: Any
+    ) -> bool:
         return await self.get(entity, consistent=consistent, **identity) is not None
 
     @overload
@@ -153,7 +182,14 @@ class AsyncDb:
         ``or_create`` makes an item of the changes and the fields' defaults where there is none. ``once`` sends it as a transaction with a token: twice the write units, and never applied twice.
         """
         return AsyncUpdate(
-            self.runner, self.context, entity, identity, when=when, or_create=or_create, returns=returns, once=once
+            self.runner,
+            self.context,
+            entity,
+            identity,
+            when=when,
+            or_create=or_create,
+            returns=returns,
+            once=once,
         )
 
     @overload
@@ -195,7 +231,9 @@ class AsyncDb:
         prepare = lambda: self._prepare.delete(  # noqa: E731 - prepared anew after each race
             of, values, entity=given, when=when, must_exist=must_exist, keep_blobs=keep_blobs
         )
-        return await self.runner.run(write_entity(self.context, of, prepare, f"delete {of.name}", returns))
+        return await self.runner.run(
+            write_entity(self.context, of, prepare, f"delete {of.name}", returns)
+        )
 
     # -- patterns
 
@@ -334,19 +372,31 @@ class AsyncDb:
         self, query: Query[E], *, consistent: bool | None = None, include_expired: bool = False
     ) -> E | None: ...
     @overload
-    async def first(self, query: Question, *, consistent: bool | None = None, include_expired: bool = False) -> Any: ...
-    async def first(self, query: Question, *, consistent: bool | None = None, include_expired: bool = False) -> Any:
+    async def first(
+        self, query: Question, *, consistent: bool | None = None, include_expired: bool = False
+    ) -> Any: ...
+    async def first(
+        self, query: Question, *, consistent: bool | None = None, include_expired: bool = False
+    ) -> Any:
         """The first item a pattern finds, or None."""
-        return await self.runner.run(reads.first(self.context, query, ReadOptions(consistent, include_expired)))
+        return await self.runner.run(
+            reads.first(self.context, query, ReadOptions(consistent, include_expired))
+        )
 
     async def count(
-        self, query: Query[Any] | Count[Any], *, consistent: bool | None = None, include_expired: bool = False
+        self,
+        query: Query[Any] | Count[Any],
+        *,
+        consistent: bool | None = None,
+        include_expired: bool = False,
     ) -> int:
         """How many items a pattern finds. They are read, and paid for, but do not travel.
 
         An index that holds keys only does not know what has expired: until the service deletes such items, they count there.
         """
-        return await self.runner.run(Reading(self.context, query, ReadOptions(consistent, include_expired)).count())
+        return await self.runner.run(
+            Reading(self.context, query, ReadOptions(consistent, include_expired)).count()
+        )
 
     def explain(self, query: Question) -> Explanation:
         """The exact requests of a pattern's call in the plan that is in force, with the index, the cost and the reasons."""
@@ -365,7 +415,11 @@ class AsyncDb:
         """Every item of an entity, by reading its whole table. ``allow=True`` says that this is meant."""
         of = self.context.schema.of(entity)
         scanning = Scanning(
-            self.context, of, allow=allow, segments=segments, options=ReadOptions(consistent, include_expired)
+            self.context,
+            of,
+            allow=allow,
+            segments=segments,
+            options=ReadOptions(consistent, include_expired),
         )
         return self._scanned(scanning)
 
@@ -392,4 +446,6 @@ class AsyncDb:
 
     async def delete_many(self, entity: type[Any], identities: Iterable[Any]) -> BatchResult:
         of = self.context.schema.of(entity)
-        return await self.write_many(Delete(entity, **as_identity(of.identity, each)) for each in identities)
+        return await self.write_many(
+            Delete(entity, **as_identity(of.identity, each)) for each in identities
+        )

@@ -31,7 +31,9 @@ class AsyncRunner:
         self.deadline_seconds = deadline_seconds
 
     def within(self, seconds: float) -> AsyncRunner:
-        return AsyncRunner(self.transport, self.clock, observers=self.observers, deadline_seconds=seconds)
+        return AsyncRunner(
+            self.transport, self.clock, observers=self.observers, deadline_seconds=seconds
+        )
 
     async def close(self) -> None:
         await self.transport.close()
@@ -65,12 +67,18 @@ class AsyncRunner:
     async def _call(self, call: Call) -> dict[str, Any]:
         if not self.observers:
             return await self.transport.call(
-                call.operation, call.request, idempotent=call.idempotent, deadline_seconds=self.deadline_seconds
+                call.operation,
+                call.request,
+                idempotent=call.idempotent,
+                deadline_seconds=self.deadline_seconds,
             )
         observed = Observed(call, self.observers)
         try:
             reply = await self.transport.call(
-                call.operation, call.request, idempotent=call.idempotent, deadline_seconds=self.deadline_seconds
+                call.operation,
+                call.request,
+                idempotent=call.idempotent,
+                deadline_seconds=self.deadline_seconds,
             )
         except BaseException as error:
             observed.done(None, error)

@@ -52,7 +52,9 @@ class ConnectOptions(TransportOptions, total=False):
     random: random.Random
 
 
-def connect(design: Design, address: str | Engine | None = None, **options: Unpack[ConnectOptions]) -> Db:
+def connect(
+    design: Design, address: str | Engine | None = None, **options: Unpack[ConnectOptions]
+) -> Db:
     """The design's tables at an address: memory, a folder, ``http(s)://...``, or ``aws://region``.
 
     On the embedded engine the tables are made at once; elsewhere ``db.ensure()`` makes them.
@@ -72,21 +74,32 @@ def connect(design: Design, address: str | Engine | None = None, **options: Unpa
     return Db(context, runner, meter)
 
 
-def connect_async(design: Design, address: str | Engine | None = None, **options: Unpack[ConnectOptions]) -> AsyncDb:
+def connect_async(
+    design: Design, address: str | Engine | None = None, **options: Unpack[ConnectOptions]
+) -> AsyncDb:
     """The same for asyncio. It may be called before there is a loop; connections are made when they are needed."""
     where, context = Address.parse(address), make_context(design, options)
     transport = open_async_transport(where, options.get("clock"), _for_transport(options))
     meter, observers = _observers(options)
     runner = AsyncRunner(
-        transport, context.clock, observers=observers, deadline_seconds=options.get("deadline_seconds")
+        transport,
+        context.clock,
+        observers=observers,
+        deadline_seconds=options.get("deadline_seconds"),
     )
     if isinstance(transport, AsyncEngineTransport):
-        _make_tables(context, EngineTransport(transport.engine, owned=transport.owned, region=transport.region))
+        _make_tables(
+            context,
+            EngineTransport(transport.engine, owned=transport.owned, region=transport.region),
+        )
     return AsyncDb(context, runner, meter)
 
 
 def _for_transport(options: ConnectOptions) -> TransportOptions:
-    return cast("TransportOptions", {name: value for name, value in options.items() if name in _TRANSPORT_OPTIONS})
+    return cast(
+        "TransportOptions",
+        {name: value for name, value in options.items() if name in _TRANSPORT_OPTIONS},
+    )
 
 
 _TRANSPORT_OPTIONS = TransportOptions.__annotations__.keys()
@@ -103,11 +116,15 @@ def _make_tables(context: Context, transport: Transport) -> None:
 def make_context(design: Design, options: ConnectOptions) -> Context:
     unknown = sorted(options.keys() - ConnectOptions.__annotations__.keys() - _TRANSPORT_OPTIONS)
     if unknown:
-        raise ConfigurationError(f"connect() has no option {unknown[0]!r}", hint="see help(stator.connect)")
+        raise ConfigurationError(
+            f"connect() has no option {unknown[0]!r}", hint="see help(stator.connect)"
+        )
     schema = Schema(design, _plan(design, options.get("plan")), options.get("prefix", ""))
     chance = options.get("random") or random.SystemRandom()
     clock = options.get("clock") or SystemClock()
-    return Context(schema, clock, chance, options.get("cursor_key"), open_store(options.get("blobs")))
+    return Context(
+        schema, clock, chance, options.get("cursor_key"), open_store(options.get("blobs"))
+    )
 
 
 def _plan(design: Design, given: Plan | str | Path | None) -> Plan:

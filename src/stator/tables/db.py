@@ -14,7 +14,15 @@ from types import TracebackType
 from typing import Any, Literal, TypeVar, overload
 
 from stator.design.patterns.explanation import Explanation
-from stator.design.patterns.pattern import Bundle2, Bundle3, Bundle4, BundleMany, Count, Query, Question
+from stator.design.patterns.pattern import (
+    Bundle2,
+    Bundle3,
+    Bundle4,
+    BundleMany,
+    Count,
+    Query,
+    Question,
+)
 from stator.tables.context import Context
 from stator.tables.lifecycle import Ensuring, TableSettings
 from stator.tables.observers import Meter
@@ -47,7 +55,10 @@ class Db:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -62,7 +73,9 @@ class Db:
         """Carry out work of your own, or of a pattern object."""
         return self.runner.run(work)
 
-    def call(self, operation: str, request: Mapping[str, Any], *, idempotent: bool | None = None) -> dict[str, Any]:
+    def call(
+        self, operation: str, request: Mapping[str, Any], *, idempotent: bool | None = None
+    ) -> dict[str, Any]:
         """The raw way out: an operation of DynamoDB by name, in DynamoDB JSON. ``idempotent`` says whether it may be sent again when its answer
         is lost; by default, updates and statements may not, and a transaction gets a token."""
         return self.runner.run(one_call(self.context, operation, request, idempotent))
@@ -76,13 +89,19 @@ class Db:
     def create(self, entity: Any, *, when: Any = None) -> None:
         """Write a new item. ItemExists if there is one; UniqueTaken if another has a unique value of it."""
         of = self.context.schema.of_object(entity)
-        self.runner.run(write(self.context, lambda: self._prepare.create(entity, when), f"create {of.name}"))
+        self.runner.run(
+            write(self.context, lambda: self._prepare.create(entity, when), f"create {of.name}")
+        )
 
-    def put(self, entity: E, *, when: Any = None, returns: Literal["old"] | None = None) -> E | None:
+    def put(
+        self, entity: E, *, when: Any = None, returns: Literal["old"] | None = None
+    ) -> E | None:
         """Write an item whether there is one or not. VersionConflict if it has a version and that is not the stored one."""
         prepare = lambda: self._prepare.put(entity, when)  # noqa: E731 - prepared anew after each race
         of = self.context.schema.of_object(entity)
-        old: E | None = self.runner.run(write_entity(self.context, of, prepare, f"put {of.name}", returns))
+        old: E | None = self.runner.run(
+            write_entity(self.context, of, prepare, f"put {of.name}", returns)
+        )
         return old
 
     def upsert(self, entity: E, *, when: Any = None) -> E:
@@ -91,11 +110,19 @@ class Db:
         return made
 
     def get(
-        self, entity: type[E], /, *, consistent: bool = False, include_expired: bool = False, **identity: Any
+        self,
+        entity: type[E],
+        /,
+        *,
+        consistent: bool = False,
+        include_expired: bool = False,
+        **identity: Any,
     ) -> E | None:
         of = self.context.schema.of(entity)
         found: E | None = self.runner.run(
-            reads.get(self.context, of, identity, consistent=consistent, include_expired=include_expired)
+            reads.get(
+                self.context, of, identity, consistent=consistent, include_expired=include_expired
+            )
         )
         return found
 
@@ -111,7 +138,9 @@ class Db:
         of = self.context.schema.of(entity)
         wanted = [as_identity(of.identity, each) for each in identities]
         return self.runner.run(
-            reads.get_many(self.context, of, wanted, consistent=consistent, include_expired=include_expired)
+            reads.get_many(
+                self.context, of, wanted, consistent=consistent, include_expired=include_expired
+            )
         )
 
     def exists(self, entity: type[Any], /, *, consistent: bool = False, **identity: Any) -> bool:
@@ -150,7 +179,14 @@ class Db:
         ``or_create`` makes an item of the changes and the fields' defaults where there is none. ``once`` sends it as a transaction with a token: twice the write units, and never applied twice.
         """
         return Update(
-            self.runner, self.context, entity, identity, when=when, or_create=or_create, returns=returns, once=once
+            self.runner,
+            self.context,
+            entity,
+            identity,
+            when=when,
+            or_create=or_create,
+            returns=returns,
+            once=once,
         )
 
     @overload
@@ -192,7 +228,9 @@ class Db:
         prepare = lambda: self._prepare.delete(  # noqa: E731 - prepared anew after each race
             of, values, entity=given, when=when, must_exist=must_exist, keep_blobs=keep_blobs
         )
-        return self.runner.run(write_entity(self.context, of, prepare, f"delete {of.name}", returns))
+        return self.runner.run(
+            write_entity(self.context, of, prepare, f"delete {of.name}", returns)
+        )
 
     # -- patterns
 
@@ -321,24 +359,40 @@ class Db:
         include_expired: bool = False,
     ) -> Page[Any]:
         """Up to ``limit`` items, and a cursor for the next page."""
-        return self.runner.run(reads.page(self.context, query, limit, cursor, ReadOptions(consistent, include_expired)))
+        return self.runner.run(
+            reads.page(self.context, query, limit, cursor, ReadOptions(consistent, include_expired))
+        )
 
     @overload
-    def first(self, query: Query[E], *, consistent: bool | None = None, include_expired: bool = False) -> E | None: ...
+    def first(
+        self, query: Query[E], *, consistent: bool | None = None, include_expired: bool = False
+    ) -> E | None: ...
     @overload
-    def first(self, query: Question, *, consistent: bool | None = None, include_expired: bool = False) -> Any: ...
-    def first(self, query: Question, *, consistent: bool | None = None, include_expired: bool = False) -> Any:
+    def first(
+        self, query: Question, *, consistent: bool | None = None, include_expired: bool = False
+    ) -> Any: ...
+    def first(
+        self, query: Question, *, consistent: bool | None = None, include_expired: bool = False
+    ) -> Any:
         """The first item a pattern finds, or None."""
-        return self.runner.run(reads.first(self.context, query, ReadOptions(consistent, include_expired)))
+        return self.runner.run(
+            reads.first(self.context, query, ReadOptions(consistent, include_expired))
+        )
 
     def count(
-        self, query: Query[Any] | Count[Any], *, consistent: bool | None = None, include_expired: bool = False
+        self,
+        query: Query[Any] | Count[Any],
+        *,
+        consistent: bool | None = None,
+        include_expired: bool = False,
     ) -> int:
         """How many items a pattern finds. They are read, and paid for, but do not travel.
 
         An index that holds keys only does not know what has expired: until the service deletes such items, they count there.
         """
-        return self.runner.run(Reading(self.context, query, ReadOptions(consistent, include_expired)).count())
+        return self.runner.run(
+            Reading(self.context, query, ReadOptions(consistent, include_expired)).count()
+        )
 
     def explain(self, query: Question) -> Explanation:
         """The exact requests of a pattern's call in the plan that is in force, with the index, the cost and the reasons."""
@@ -357,7 +411,11 @@ class Db:
         """Every item of an entity, by reading its whole table. ``allow=True`` says that this is meant."""
         of = self.context.schema.of(entity)
         scanning = Scanning(
-            self.context, of, allow=allow, segments=segments, options=ReadOptions(consistent, include_expired)
+            self.context,
+            of,
+            allow=allow,
+            segments=segments,
+            options=ReadOptions(consistent, include_expired),
         )
         return self._scanned(scanning)
 
@@ -383,7 +441,9 @@ class Db:
 
     def delete_many(self, entity: type[Any], identities: Iterable[Any]) -> BatchResult:
         of = self.context.schema.of(entity)
-        return self.write_many(Delete(entity, **as_identity(of.identity, each)) for each in identities)
+        return self.write_many(
+            Delete(entity, **as_identity(of.identity, each)) for each in identities
+        )
 
 
 def as_identity(names: tuple[str, ...], given: Any) -> Mapping[str, Any]:
@@ -392,7 +452,9 @@ def as_identity(names: tuple[str, ...], given: Any) -> Mapping[str, Any]:
 
 def upserted(context: Context, preparation: Preparation, entity: Any, when: Any) -> Work[Any]:
     of = context.schema.of_object(entity)
-    item = yield from write(context, lambda: preparation.upsert(entity, when), f"upsert {of.name}", returns="new")
+    item = yield from write(
+        context, lambda: preparation.upsert(entity, when), f"upsert {of.name}", returns="new"
+    )
     if item is None:  # it went out as a transaction, which returns nothing
         item = yield from preparation.stored(of, of.key_of(entity))
     if item is None:

@@ -74,7 +74,11 @@ class Ensuring:
                 continue
             for difference in table_drift(table, found):
                 is_addition = difference.severity == "missing" and _addable(table, difference)
-                if not is_addition and difference.severity != "extra" and "ACTIVE" not in difference.remedy:
+                if (
+                    not is_addition
+                    and difference.severity != "extra"
+                    and "ACTIVE" not in difference.remedy
+                ):
                     blocking.append(difference)
         if blocking:
             raise DestructiveChange(
@@ -113,7 +117,10 @@ class Ensuring:
     def _create(self, request: dict[str, Any], name: str) -> Work[None]:
         settings = self.settings
         if settings.stream is not None:
-            request["StreamSpecification"] = {"StreamEnabled": True, "StreamViewType": settings.stream}
+            request["StreamSpecification"] = {
+                "StreamEnabled": True,
+                "StreamViewType": settings.stream,
+            }
         if settings.deletion_protection is not None:
             request["DeletionProtectionEnabled"] = settings.deletion_protection
         if settings.tags:
@@ -131,7 +138,9 @@ class Ensuring:
         request = {
             "TableName": table.name,
             "AttributeDefinitions": [
-                {"AttributeName": name, "AttributeType": kind} for name, kind in table.attributes if name in names
+                {"AttributeName": name, "AttributeType": kind}
+                for name, kind in table.attributes
+                if name in names
             ],
             "GlobalSecondaryIndexUpdates": [{"Create": index.request()}],
         }
@@ -166,10 +175,15 @@ class Ensuring:
             if now.get("AttributeName") != attribute:
                 message = f"items of {table} expire by {now.get('AttributeName')}, and the design wants {attribute}"
                 raise DestructiveChange(
-                    message, changes=(message,), hint="disable time to live on the table first, then wait an hour"
+                    message,
+                    changes=(message,),
+                    hint="disable time to live on the table first, then wait an hour",
                 )
             return
-        request = {"TableName": table, "TimeToLiveSpecification": {"Enabled": True, "AttributeName": attribute}}
+        request = {
+            "TableName": table,
+            "TimeToLiveSpecification": {"Enabled": True, "AttributeName": attribute},
+        }
         yield Call("UpdateTimeToLive", request, "ensure")
         self.done.append(f"items of {table} expire by {attribute}")
 
@@ -177,8 +191,12 @@ class Ensuring:
         wanted = self.settings.deletion_protection
         if wanted is None or bool(found.get("DeletionProtectionEnabled")) == wanted:
             return
-        yield Call("UpdateTable", {"TableName": table, "DeletionProtectionEnabled": wanted}, "ensure")
-        self.done.append(f"{table} is {'now' if wanted else 'no longer'} protected against deletion")
+        yield Call(
+            "UpdateTable", {"TableName": table, "DeletionProtectionEnabled": wanted}, "ensure"
+        )
+        self.done.append(
+            f"{table} is {'now' if wanted else 'no longer'} protected against deletion"
+        )
         yield from self._wait(table)
 
     def _stream(self, table: str, found: Mapping[str, Any]) -> Work[None]:
@@ -190,12 +208,16 @@ class Ensuring:
             if there.get("StreamViewType") != wanted:
                 message = f"the stream of {table} shows {there.get('StreamViewType')}, and {wanted} is wanted"
                 raise DestructiveChange(
-                    message, changes=(message,), hint="disable the stream first; its readers have to begin anew"
+                    message,
+                    changes=(message,),
+                    hint="disable the stream first; its readers have to begin anew",
                 )
             return
         specification = {"StreamEnabled": True, "StreamViewType": wanted}
         try:
-            yield Call("UpdateTable", {"TableName": table, "StreamSpecification": specification}, "ensure")
+            yield Call(
+                "UpdateTable", {"TableName": table, "StreamSpecification": specification}, "ensure"
+            )
         except (ResourceInUse, ValidationFailed):
             # Somebody else does the same: the table is being updated, or has a stream by now.
             yield from self._wait(table)
@@ -216,7 +238,9 @@ class Ensuring:
             return
         if not wanted:
             message = f"turning off the recovery of {table} loses its history"
-            raise DestructiveChange(message, changes=(message,), hint="turn it off by hand if that is meant")
+            raise DestructiveChange(
+                message, changes=(message,), hint="turn it off by hand if that is meant"
+            )
         specification = {"PointInTimeRecoveryEnabled": True}
         request = {"TableName": table, "PointInTimeRecoverySpecification": specification}
         until = self.context.now() + self.settings.timeout_seconds
@@ -245,7 +269,9 @@ class Ensuring:
             if not reply.get("NextToken"):
                 break
             request = {"ResourceArn": arn, "NextToken": reply["NextToken"]}
-        missing = {key: value for key, value in self.settings.tags.items() if there.get(key) != value}
+        missing = {
+            key: value for key, value in self.settings.tags.items() if there.get(key) != value
+        }
         if missing:
             tags = [{"Key": key, "Value": value} for key, value in missing.items()]
             yield Call("TagResource", {"ResourceArn": arn, "Tags": tags}, "ensure")

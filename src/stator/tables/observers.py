@@ -25,7 +25,14 @@ class CallRecord:
 Observer = Callable[[CallRecord], None]
 
 WRITES = frozenset(
-    {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems", "ExecuteTransaction"}
+    {
+        "PutItem",
+        "UpdateItem",
+        "DeleteItem",
+        "BatchWriteItem",
+        "TransactWriteItems",
+        "ExecuteTransaction",
+    }
 )
 MEASURED = WRITES | {"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"}
 

@@ -38,7 +38,11 @@ class Runner:
     def within(self, seconds: float) -> Runner:
         """The same with a deadline for each call."""
         made = Runner(
-            self.transport, self.clock, observers=self.observers, threads=self.threads, deadline_seconds=seconds
+            self.transport,
+            self.clock,
+            observers=self.observers,
+            threads=self.threads,
+            deadline_seconds=seconds,
         )
         made._pool = self._pool
         return made
@@ -74,12 +78,18 @@ class Runner:
     def _call(self, call: Call) -> dict[str, Any]:
         if not self.observers:
             return self.transport.call(
-                call.operation, call.request, idempotent=call.idempotent, deadline_seconds=self.deadline_seconds
+                call.operation,
+                call.request,
+                idempotent=call.idempotent,
+                deadline_seconds=self.deadline_seconds,
             )
         observed = Observed(call, self.observers)
         try:
             reply = self.transport.call(
-                call.operation, call.request, idempotent=call.idempotent, deadline_seconds=self.deadline_seconds
+                call.operation,
+                call.request,
+                idempotent=call.idempotent,
+                deadline_seconds=self.deadline_seconds,
             )
         except BaseException as error:
             observed.done(None, error)
@@ -88,7 +98,12 @@ class Runner:
         return reply
 
     def _gather(self, wish: Gather) -> list[Any]:
-        if len(wish.parts) < 2 or self.threads < 2 or not self.transport.parallel or self._pool.is_inside():
+        if (
+            len(wish.parts) < 2
+            or self.threads < 2
+            or not self.transport.parallel
+            or self._pool.is_inside()
+        ):
             return [self._part(part) for part in wish.parts]
         return self._pool.map(self._part, wish.parts)
 

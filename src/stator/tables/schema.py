@@ -62,7 +62,9 @@ class EntityMap:
         self.unique = tuple(field.name for field in self.fields.values() if field.role == "unique")
         self._after = None if self.ttl is None else _marker_after(self.fields[self.ttl])
         self.large = {
-            name: field.marker for name, field in self.fields.items() if field.marker and field.role == "large"
+            name: field.marker
+            for name, field in self.fields.items()
+            if field.marker and field.role == "large"
         }
         self.offloads = any(marker.offload_over_bytes is not None for marker in self.large.values())
         self.is_written_alone = bool(self.unique or self.large) or self.version is not None
@@ -71,7 +73,9 @@ class EntityMap:
         self._write_keys = key_writer(self.info, plan.keys)
         self._write_base = key_writer(self.info, base_keys(plan))
         self._native_base = tuple(
-            (key.name, key.template.parts[0].value) for key in base_keys(plan) if key.template.native
+            (key.name, key.template.parts[0].value)
+            for key in base_keys(plan)
+            if key.template.native
         )
         self.bulk_entry = bulk_writer(self.info, plan, table, self._plain_entry)
         self._type = None if plan.discriminator is None else (plan.discriminator, {"S": plan.name})
@@ -124,7 +128,8 @@ class EntityMap:
         for name in values:
             if name not in self.fields:
                 raise DesignError(
-                    f"{self.name} has no field {name!r}", hint=f"it is identified by {', '.join(self.identity)}"
+                    f"{self.name} has no field {name!r}",
+                    hint=f"it is identified by {', '.join(self.identity)}",
                 )
         return all(name in values for name in self.base_fields)
 
@@ -157,7 +162,9 @@ class EntityMap:
         if fresh:
             return False
         version = 0 if self.version is None else int(getattr(entity, self.version))
-        return version > 0 or (self.created is not None and getattr(entity, self.created) != NOT_YET)
+        return version > 0 or (
+            self.created is not None and getattr(entity, self.created) != NOT_YET
+        )
 
     def expiry(self, now: float) -> Any:
         """When an item written at ``now`` expires, as the field holds it; None where it does not by itself."""
@@ -268,7 +275,10 @@ class Schema:
 
     def ttl_of(self, table: str) -> str | None:
         """The attribute by which items of a table expire."""
-        return next((each.ttl for each in self._by_name.values() if each.plan.table == table and each.ttl), None)
+        return next(
+            (each.ttl for each in self._by_name.values() if each.plan.table == table and each.ttl),
+            None,
+        )
 
     def _plan_of(self, cls: type[Any]) -> EntityPlan:
         name = info(cls).name
@@ -324,7 +334,10 @@ def prefixed(plan: Plan, prefix: str) -> Plan:
         tables=tuple(replace(table, name=prefix + table.name) for table in plan.tables),
         entities=tuple(replace(entity, table=prefix + entity.table) for entity in plan.entities),
         patterns=tuple(
-            replace(pattern, steps=tuple(replace(step, table=prefix + step.table) for step in pattern.steps))
+            replace(
+                pattern,
+                steps=tuple(replace(step, table=prefix + step.table) for step in pattern.steps),
+            )
             for pattern in plan.patterns
         ),
     )

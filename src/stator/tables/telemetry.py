@@ -16,7 +16,9 @@ def log_calls(
     to = logger or logging.getLogger("stator.calls")
 
     def observe(record: CallRecord) -> None:
-        told = logging.WARNING if record.error is not None or record.seconds > slow_seconds else level
+        told = (
+            logging.WARNING if record.error is not None or record.seconds > slow_seconds else level
+        )
         to.log(
             told,
             "%s %s on %s: %.1f ms, %g read and %g write units%s",
@@ -38,7 +40,9 @@ def trace_calls(tracer: Any = None) -> Observer:
         from opentelemetry import trace
         from opentelemetry.trace import SpanKind, Status, StatusCode
     except ImportError:
-        raise ConfigurationError("OpenTelemetry is not installed", hint="pip install 'stator[opentelemetry]'") from None
+        raise ConfigurationError(
+            "OpenTelemetry is not installed", hint="pip install 'stator[opentelemetry]'"
+        ) from None
     made = tracer or trace.get_tracer("stator")
 
     def observe(record: CallRecord) -> None:

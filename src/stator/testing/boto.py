@@ -24,7 +24,9 @@ def boto3_session(
     try:
         import boto3
     except ImportError:
-        raise ConfigurationError("boto3 is not installed", hint="pip install 'stator[boto3]'") from None
+        raise ConfigurationError(
+            "boto3 is not installed", hint="pip install 'stator[boto3]'"
+        ) from None
     session = boto3.Session(
         aws_access_key_id="stator",
         aws_secret_access_key="stator",  # noqa: S106 - any will do: nothing checks it
@@ -34,11 +36,15 @@ def boto3_session(
     return session
 
 
-def boto3_client(engine: Engine, *, region_name: str = DEFAULT_REGION, account: str = DEFAULT_ACCOUNT) -> Any:
+def boto3_client(
+    engine: Engine, *, region_name: str = DEFAULT_REGION, account: str = DEFAULT_ACCOUNT
+) -> Any:
     return boto3_session(engine, region_name=region_name, account=account).client("dynamodb")
 
 
-def boto3_resource(engine: Engine, *, region_name: str = DEFAULT_REGION, account: str = DEFAULT_ACCOUNT) -> Any:
+def boto3_resource(
+    engine: Engine, *, region_name: str = DEFAULT_REGION, account: str = DEFAULT_ACCOUNT
+) -> Any:
     return boto3_session(engine, region_name=region_name, account=account).resource("dynamodb")
 
 

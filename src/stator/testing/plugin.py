@@ -51,7 +51,9 @@ def stator_connect(stator_engine: Engine, stator_clock: VirtualClock) -> Callabl
 
 
 @pytest.fixture
-def stator_connect_async(stator_engine: Engine, stator_clock: VirtualClock) -> Callable[..., AsyncDb]:
+def stator_connect_async(
+    stator_engine: Engine, stator_clock: VirtualClock
+) -> Callable[..., AsyncDb]:
     from stator.tables.connection import connect_async
 
     def make(design: Design, **options: Any) -> AsyncDb:

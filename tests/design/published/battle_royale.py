@@ -52,7 +52,11 @@ def game_with_players(game_id: str) -> Bundle2[Game, Participation]:
 
 @read(rps=50, returns=10)
 def open_games(map_name: str, since: datetime) -> Query[Game]:
-    return find(Game).where(Game.map_name == map_name, Game.open_since >= since).newest_first(Game.open_since)
+    return (
+        find(Game)
+        .where(Game.map_name == map_name, Game.open_since >= since)
+        .newest_first(Game.open_since)
+    )
 
 
 @read(rps=20, returns=30)
@@ -86,8 +90,14 @@ def objects(chance: random.Random) -> list[Any]:
     for at in range(30):
         opened = START + timedelta(minutes=at) if at % 3 == 0 else None
         where = chance.choice(["Dirty Desert", "Green Grasslands"])
-        found.append(Game(game_id=f"g{at}", map_name=where, creator=chance.choice(players), open_since=opened))
-        found += [Participation(game_id=f"g{at}", username=each) for each in chance.sample(players, 3)]
+        found.append(
+            Game(
+                game_id=f"g{at}", map_name=where, creator=chance.choice(players), open_since=opened
+            )
+        )
+        found += [
+            Participation(game_id=f"g{at}", username=each) for each in chance.sample(players, 3)
+        ]
     return found
 
 

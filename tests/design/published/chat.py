@@ -48,7 +48,9 @@ def all_comments(room_id: str) -> Query[Comment]:
 
 @read(rps=200, returns=10)
 def latest_comments(room_id: str) -> Query[Comment]:
-    return find(Comment).where(Comment.room_id == room_id).newest_first(Comment.created_at).limit(10)
+    return (
+        find(Comment).where(Comment.room_id == room_id).newest_first(Comment.created_at).limit(10)
+    )
 
 
 @read(rps=100, returns=5)
@@ -58,7 +60,9 @@ def comments_after(room_id: str, position: datetime) -> Query[Comment]:
 
 @read(rps=20, returns=20)
 def comments_between(room_id: str, start: datetime, end: datetime) -> Query[Comment]:
-    return find(Comment).where(Comment.room_id == room_id, attr(Comment.created_at).between(start, end))
+    return find(Comment).where(
+        Comment.room_id == room_id, attr(Comment.created_at).between(start, end)
+    )
 
 
 @write(rps=1)
@@ -89,10 +93,19 @@ def add_comment() -> object:
 def objects(chance: random.Random) -> list[Any]:
     rooms, users = ["Art", "Music", "Music 2"], ["UserA", "UserB", "UserC"]
     found: list[Any] = [Room(room_id=each, created_by="UserA") for each in rooms]
-    found += [Membership(user_id=user, room_id=each) for user in users for each in chance.sample(rooms, 2)]
+    found += [
+        Membership(user_id=user, room_id=each) for user in users for each in chance.sample(rooms, 2)
+    ]
     for at in range(80):
         when = START + timedelta(seconds=at)
-        found.append(Comment(user_id=chance.choice(users), created_at=when, room_id=chance.choice(rooms), comment="hi"))
+        found.append(
+            Comment(
+                user_id=chance.choice(users),
+                created_at=when,
+                room_id=chance.choice(rooms),
+                comment="hi",
+            )
+        )
     return found
 
 

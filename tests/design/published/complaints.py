@@ -43,17 +43,26 @@ def complaint(complaint_id: str) -> Query[Complaint]:
 
 @read(rps=100, returns=8)
 def comments_of(complaint_id: str) -> Query[Comment]:
-    return find(Comment).where(Comment.complaint_id == complaint_id).oldest_first(Comment.commented_at)
+    return (
+        find(Comment).where(Comment.complaint_id == complaint_id).oldest_first(Comment.commented_at)
+    )
 
 
 @read(rps=50)
 def latest_comment(complaint_id: str) -> Query[Comment]:
-    return find(Comment).where(Comment.complaint_id == complaint_id).newest_first(Comment.commented_at).limit(1)
+    return (
+        find(Comment)
+        .where(Comment.complaint_id == complaint_id)
+        .newest_first(Comment.commented_at)
+        .limit(1)
+    )
 
 
 @read(rps=20)
 def complaint_of_customer(customer_id: str, complaint_id: str) -> Query[Complaint]:
-    return find(Complaint).where(Complaint.customer_id == customer_id, Complaint.complaint_id == complaint_id)
+    return find(Complaint).where(
+        Complaint.customer_id == customer_id, Complaint.complaint_id == complaint_id
+    )
 
 
 @read(rps=20, returns=4)
@@ -63,12 +72,18 @@ def complaints_of_customer(customer_id: str) -> Query[Complaint]:
 
 @read(rps=5, returns=20)
 def escalated_to(agent_id: str) -> Query[Complaint]:
-    return find(Complaint).where(Complaint.escalated_to == agent_id).newest_first(Complaint.escalated_at)
+    return (
+        find(Complaint)
+        .where(Complaint.escalated_to == agent_id)
+        .newest_first(Complaint.escalated_at)
+    )
 
 
 @read(rps=5, returns=30)
 def comments_of_agent(agent_id: str, start: datetime, end: datetime) -> Query[Comment]:
-    return find(Comment).where(Comment.agent_id == agent_id, attr(Comment.commented_at).between(start, end))
+    return find(Comment).where(
+        Comment.agent_id == agent_id, attr(Comment.commented_at).between(start, end)
+    )
 
 
 @write(rps=5)

@@ -43,7 +43,9 @@ def logs_in_state(device_id: str, state: State) -> Query[DeviceLog]:
 
 @read(rps=20, returns=30)
 def logs_of_operator(operator: str, start: datetime, end: datetime) -> Query[DeviceLog]:
-    return find(DeviceLog).where(DeviceLog.operator == operator, attr(DeviceLog.logged_at).between(start, end))
+    return find(DeviceLog).where(
+        DeviceLog.operator == operator, attr(DeviceLog.logged_at).between(start, end)
+    )
 
 
 @read(rps=5, returns=40)
@@ -57,9 +59,13 @@ def escalated_in_state(supervisor: str, state: State) -> Query[DeviceLog]:
 
 
 @read(rps=5, returns=2)
-def escalated_in_state_between(supervisor: str, state: State, start: datetime, end: datetime) -> Query[DeviceLog]:
+def escalated_in_state_between(
+    supervisor: str, state: State, start: datetime, end: datetime
+) -> Query[DeviceLog]:
     return find(DeviceLog).where(
-        DeviceLog.escalated_to == supervisor, DeviceLog.state == state, attr(DeviceLog.logged_at).between(start, end)
+        DeviceLog.escalated_to == supervisor,
+        DeviceLog.state == state,
+        attr(DeviceLog.logged_at).between(start, end),
     )
 
 

@@ -10,7 +10,20 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any
 
-from stator import Bundle2, Entity, Query, attr, creates, find, ident, per, read, together, updates, write
+from stator import (
+    Bundle2,
+    Entity,
+    Query,
+    attr,
+    creates,
+    find,
+    ident,
+    per,
+    read,
+    together,
+    updates,
+    write,
+)
 
 from .model import Difference, Keys, Model, Wanted, indexes_of
 
@@ -85,7 +98,9 @@ def orders_by_status(status: Status) -> Query[Order]:
 
 @read(rps=5, returns=40)
 def product_sales(product_id: str, start: datetime, end: datetime) -> Query[OrderItem]:
-    return find(OrderItem).where(OrderItem.product_id == product_id, attr(OrderItem.sold_at).between(start, end))
+    return find(OrderItem).where(
+        OrderItem.product_id == product_id, attr(OrderItem.sold_at).between(start, end)
+    )
 
 
 @read(rps=60, returns=21)
@@ -110,10 +125,14 @@ def create_user() -> object:
 
 def objects(chance: random.Random) -> list[Any]:
     users, products = [f"u{at}" for at in range(5)], [f"p#{at}" for at in range(4)]
-    found: list[Any] = [User(user_id=each, email=f"{each}@x.org", name=each, created_at=START) for each in users]
+    found: list[Any] = [
+        User(user_id=each, email=f"{each}@x.org", name=each, created_at=START) for each in users
+    ]
     for product in products:
         found.append(Product(product_id=product, name=product, price=Decimal("9.5")))
-        found += [Review(product_id=product, user_id=each, stars=4) for each in chance.sample(users, 3)]
+        found += [
+            Review(product_id=product, user_id=each, stars=4) for each in chance.sample(users, 3)
+        ]
     for at in range(60):
         when = START + timedelta(minutes=at * 7)
         found.append(
@@ -126,7 +145,11 @@ def objects(chance: random.Random) -> list[Any]:
             )
         )
         for each in chance.sample(products, chance.randrange(1, 4)):
-            found.append(OrderItem(order_id=f"o{at}", product_id=each, sold_at=when, price=Decimal(1), quantity=at))
+            found.append(
+                OrderItem(
+                    order_id=f"o{at}", product_id=each, sold_at=when, price=Decimal(1), quantity=at
+                )
+            )
     return found
 
 

@@ -94,11 +94,17 @@ def objects(chance: random.Random) -> list[Any]:
     for player in ("player001", "player002", "player01"):
         found.append(Player(player_id=player, nickname=player, level=3, currency=10))
         found.append(FriendList(player_id=player, friends=["player002"]))
-        found += [Task(player_id=player, task_id=f"{at:03}", status="open", reward=at) for at in range(4)]
-        found += [Equipment(player_id=player, equipment_id=f"{at:03}", name="shield") for at in range(3)]
+        found += [
+            Task(player_id=player, task_id=f"{at:03}", status="open", reward=at) for at in range(4)
+        ]
+        found += [
+            Equipment(player_id=player, equipment_id=f"{at:03}", name="shield") for at in range(3)
+        ]
         for at in range(12):
             kind: Any = chance.choice(["Weapon", "Potion", "Food"])
-            found.append(GameItem(player_id=player, item_id=f"{at:03}", item_type=kind, item_count=at))
+            found.append(
+                GameItem(player_id=player, item_id=f"{at:03}", item_type=kind, item_count=at)
+            )
     return found
 
 

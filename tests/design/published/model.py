@@ -80,7 +80,9 @@ class Model:
     def published(self) -> Published:
         made = {each: _keyed(each, self.keys[each]) for each in self.entities}
         volumes = {
-            made[each]: replace(count, entity=made[count.entity]) if isinstance(count, Per) else count
+            made[each]: replace(count, entity=made[count.entity])
+            if isinstance(count, Per)
+            else count
             for each, count in self.volumes.items()
         }
         asked = [one for each in self.patterns for one in self.instead.get(each.name, (each,))]
@@ -94,13 +96,17 @@ class Model:
             factor = 10 ** chance.uniform(-1, 1)
             if isinstance(pattern, WritePattern):
                 return WritePattern(pattern.function, pattern.rps * factor)
-            return Pattern(pattern.function, replace(pattern.traffic, rps=pattern.traffic.rps * factor))
+            return Pattern(
+                pattern.function, replace(pattern.traffic, rps=pattern.traffic.rps * factor)
+            )
 
         return replace(self, patterns=tuple(map(turned, self.patterns)))
 
     @property
     def published_calls(self) -> tuple[tuple[str, dict[str, Any]], ...]:
-        return tuple(call for call in self.calls if call[0] not in self.instead) + self.instead_calls
+        return (
+            tuple(call for call in self.calls if call[0] not in self.instead) + self.instead_calls
+        )
 
     @property
     def published_indexes(self) -> set[str]:
@@ -115,7 +121,9 @@ class Published:
 
     def objects(self, chance: random.Random) -> list[Any]:
         return [
-            self.made[type(each)](**{one.name: getattr(each, one.name) for one in dataclasses.fields(each)})
+            self.made[type(each)](
+                **{one.name: getattr(each, one.name) for one in dataclasses.fields(each)}
+            )
             for each in self.model.objects(chance)
         ]
 
@@ -125,30 +133,49 @@ class Published:
         several queries."""
         dollars = weight
         dollars -= sum(
-            plan.pattern(one.name).dollars_per_month for each in self.model.instead.values() for one in each[1:]
+            plan.pattern(one.name).dollars_per_month
+            for each in self.model.instead.values()
+            for one in each[1:]
         )
-        pins = [(entity, name) for entity in self.made.values() for name, _ in info(entity).overrides.indexes]
+        pins = [
+            (entity, name)
+            for entity in self.made.values()
+            for name, _ in info(entity).overrides.indexes
+        ]
         dollars -= INDEX_DOLLARS * (len(pins) - len({name for _, name in pins}))
         costing = Planning(self.design).costing
         for entity in self.made.values():
             for name, written in info(entity).overrides.indexes:
                 if name in self.model.plain:
                     pieces = parse(entity, written, name)
-                    path = Path(entity, fields_of(pieces.partition), fields_of(pieces.sort), handwritten=pieces)
+                    path = Path(
+                        entity,
+                        fields_of(pieces.partition),
+                        fields_of(pieces.sort),
+                        handwritten=pieces,
+                    )
                     entries = costing.estimates.volume(entity) * costing.presence(path)
-                    dollars -= entries * costing.key_bytes(Facility(path, "concatenated")) * STORAGE_BYTE_DOLLARS
+                    dollars -= (
+                        entries
+                        * costing.key_bytes(Facility(path, "concatenated"))
+                        * STORAGE_BYTE_DOLLARS
+                    )
         return dollars
 
 
 def _keyed(entity: type[Entity], keys: Keys) -> type[Entity]:
     options = {"key": keys.key, "index": dict(keys.indexes)}
-    return types.new_class(entity.__name__, (entity,), options, lambda body: body.update(__module__=entity.__module__))
+    return types.new_class(
+        entity.__name__, (entity,), options, lambda body: body.update(__module__=entity.__module__)
+    )
 
 
 class _Retargeted(Pattern[..., Any]):
     """A pattern asked of subclasses of the entities it was written for."""
 
-    def __init__(self, pattern: Pattern[..., Any], made: Mapping[type[Entity], type[Entity]]) -> None:
+    def __init__(
+        self, pattern: Pattern[..., Any], made: Mapping[type[Entity], type[Entity]]
+    ) -> None:
         super().__init__(pattern.function, pattern.traffic)
         self._made = made
 
@@ -183,7 +210,9 @@ def _asked_of(
 def base_of(plan: Plan, entity: str) -> Shape:
     table = plan.table(plan.entity(entity).table)
     own = {key.name: key for key in plan.entity(entity).keys if key.index is None}
-    return _fields(own[table.partition]), _fields(own[table.sort]) if table.sort and table.sort in own else ()
+    return _fields(own[table.partition]), _fields(
+        own[table.sort]
+    ) if table.sort and table.sort in own else ()
 
 
 def index_of(plan: Plan, entity: str, index: IndexPlan) -> Shape:
@@ -191,7 +220,8 @@ def index_of(plan: Plan, entity: str, index: IndexPlan) -> Shape:
         return index.partition, index.sort
     own = {key.name: key for key in plan.entity(entity).keys if key.index == index.name}
     sides = [
-        tuple(name for at in side if at in own for name in _fields(own[at])) for side in (index.partition, index.sort)
+        tuple(name for at in side if at in own for name in _fields(own[at]))
+        for side in (index.partition, index.sort)
     ]
     return sides[0], sides[1]
 
@@ -211,7 +241,8 @@ def has_same_keys(entity: type[Entity], ours: Plan, theirs: Plan) -> bool:
 
     def same(one: Shape, other: Shape) -> bool:
         common = next(
-            (at for at, (a, b) in enumerate(zip(one[1], other[1])) if a != b), min(len(one[1]), len(other[1]))
+            (at for at, (a, b) in enumerate(zip(one[1], other[1])) if a != b),
+            min(len(one[1]), len(other[1])),
         )
         return set(one[0]) == set(other[0]) and {*one[1][common:], *other[1][common:]} <= identity
 
@@ -227,5 +258,7 @@ def has_same_keys(entity: type[Entity], ours: Plan, theirs: Plan) -> bool:
 
 
 def _fields(key: KeyAttribute) -> Fields:
-    constants = tuple(f"{part.value}={text}" for template, text in key.when for part in template.parts)
+    constants = tuple(
+        f"{part.value}={text}" for template, text in key.when for part in template.parts
+    )
     return (*constants, *(part.value for part in key.template.parts if part.kind == "field"))

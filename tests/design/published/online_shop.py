@@ -9,7 +9,21 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from stator import Bundle2, Bundle4, Entity, Query, attr, creates, find, ident, per, read, together, updates, write
+from stator import (
+    Bundle2,
+    Bundle4,
+    Entity,
+    Query,
+    attr,
+    creates,
+    find,
+    ident,
+    per,
+    read,
+    together,
+    updates,
+    write,
+)
 
 from .model import Difference, Keys, Model, Wanted, base_of, indexes_of
 
@@ -124,7 +138,9 @@ def shipments_of_order(order_id: str) -> Query[Shipment]:
 
 @read(rps=10, returns=30)
 def orders_of_product(product_id: str, start: datetime, end: datetime) -> Query[OrderItem]:
-    return find(OrderItem).where(OrderItem.product_id == product_id, attr(OrderItem.ordered_at).between(start, end))
+    return find(OrderItem).where(
+        OrderItem.product_id == product_id, attr(OrderItem.ordered_at).between(start, end)
+    )
 
 
 @read(rps=20, returns=1)
@@ -149,17 +165,26 @@ def inventory_of_warehouse(warehouse_id: str) -> Query[WarehouseItem]:
 
 @read(rps=10, returns=5)
 def invoices_of_customer(customer_id: str, start: datetime, end: datetime) -> Query[Invoice]:
-    return find(Invoice).where(Invoice.customer_id == customer_id, attr(Invoice.invoiced_at).between(start, end))
+    return find(Invoice).where(
+        Invoice.customer_id == customer_id, attr(Invoice.invoiced_at).between(start, end)
+    )
 
 
 @read(rps=10, returns=15)
 def products_of_customer(customer_id: str, start: datetime, end: datetime) -> Query[OrderItem]:
-    return find(OrderItem).where(OrderItem.customer_id == customer_id, attr(OrderItem.ordered_at).between(start, end))
+    return find(OrderItem).where(
+        OrderItem.customer_id == customer_id, attr(OrderItem.ordered_at).between(start, end)
+    )
 
 
 @write(rps=20)
 def place_order() -> object:
-    return creates(Order), creates(OrderItem, 3), creates(Invoice), updates(WarehouseItem.quantity, times=3)
+    return (
+        creates(Order),
+        creates(OrderItem, 3),
+        creates(Invoice),
+        updates(WarehouseItem.quantity, times=3),
+    )
 
 
 @write(rps=20)
@@ -173,17 +198,34 @@ def pay() -> object:
 
 
 def objects(chance: random.Random) -> list[Any]:
-    customers, products, warehouses = ["c1", "c2", "c#3"], [f"p{at}" for at in range(5)], ["w1", "w2"]
-    found: list[Any] = [Customer(customer_id=each, email=f"{each}@x.org", name=each) for each in customers]
+    customers, products, warehouses = (
+        ["c1", "c2", "c#3"],
+        [f"p{at}" for at in range(5)],
+        ["w1", "w2"],
+    )
+    found: list[Any] = [
+        Customer(customer_id=each, email=f"{each}@x.org", name=each) for each in customers
+    ]
     found += [Product(product_id=each, description=each, price=Decimal(3)) for each in products]
     found += [Warehouse(warehouse_id=each, address="a") for each in warehouses]
-    found += [WarehouseItem(product_id=one, warehouse_id=each, quantity=5) for one in products for each in warehouses]
+    found += [
+        WarehouseItem(product_id=one, warehouse_id=each, quantity=5)
+        for one in products
+        for each in warehouses
+    ]
     for at in range(30):
         order, when, who = f"o{at}", START + timedelta(hours=at), chance.choice(customers)
         found.append(Order(order_id=order, customer_id=who, ordered_at=when))
         bought = chance.sample(products, 2)
         found += [
-            OrderItem(order_id=order, product_id=each, customer_id=who, ordered_at=when, price=Decimal(1), quantity=at)
+            OrderItem(
+                order_id=order,
+                product_id=each,
+                customer_id=who,
+                ordered_at=when,
+                price=Decimal(1),
+                quantity=at,
+            )
             for each in bought
         ]
         found.append(
@@ -199,9 +241,16 @@ def objects(chance: random.Random) -> list[Any]:
         for number, each in enumerate(bought):
             shipment = f"sh{at}-{number}"
             found.append(
-                Shipment(order_id=order, shipment_id=shipment, warehouse_id=chance.choice(warehouses), address="b")
+                Shipment(
+                    order_id=order,
+                    shipment_id=shipment,
+                    warehouse_id=chance.choice(warehouses),
+                    address="b",
+                )
             )
-            found.append(ShipmentItem(order_id=order, shipment_id=shipment, product_id=each, quantity=1))
+            found.append(
+                ShipmentItem(order_id=order, shipment_id=shipment, product_id=each, quantity=1)
+            )
     return found
 
 

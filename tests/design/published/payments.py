@@ -57,7 +57,9 @@ def subscriptions_of(account_id: str) -> Query[Subscription]:
 @read(rps=50)
 def subscription(account_id: str, subscription_id: str, sku: str) -> Query[Subscription]:
     return find(Subscription).where(
-        Subscription.account_id == account_id, Subscription.subscription_id == subscription_id, Subscription.sku == sku
+        Subscription.account_id == account_id,
+        Subscription.subscription_id == subscription_id,
+        Subscription.sku == sku,
     )
 
 
@@ -113,7 +115,9 @@ def objects(chance: random.Random) -> list[Any]:
             )
         for month in range(4):
             when = START + timedelta(days=30 * month, hours=at)
-            found.append(Receipt(account_id=f"{at}", processed_at=when, sku="999", amount=Decimal("9.99")))
+            found.append(
+                Receipt(account_id=f"{at}", processed_at=when, sku="999", amount=Decimal("9.99"))
+            )
     return found
 
 

@@ -44,12 +44,19 @@ def tests_between(router_id: str, start: datetime, end: datetime) -> Query[Route
 
 @read(rps=100)
 def last_test(router_id: str) -> Query[RouterTest]:
-    return find(RouterTest).where(RouterTest.router_id == router_id).newest_first(RouterTest.tested_at).limit(1)
+    return (
+        find(RouterTest)
+        .where(RouterTest.router_id == router_id)
+        .newest_first(RouterTest.tested_at)
+        .limit(1)
+    )
 
 
 @read(rps=10)
 def one_test(router_id: str, tested_at: datetime) -> Query[RouterTest]:
-    return find(RouterTest).where(RouterTest.router_id == router_id, RouterTest.tested_at == tested_at)
+    return find(RouterTest).where(
+        RouterTest.router_id == router_id, RouterTest.tested_at == tested_at
+    )
 
 
 @write(rps=9_000)
@@ -59,7 +66,9 @@ def record() -> object:
 
 def objects(chance: random.Random) -> list[Any]:
     routers = ["12345", "12346", "9"]
-    found: list[Any] = [Router(router_id=each, location="US-WEST", isp="ExampleISP") for each in routers]
+    found: list[Any] = [
+        Router(router_id=each, location="US-WEST", isp="ExampleISP") for each in routers
+    ]
     for each in routers:
         found += [
             RouterTest(
@@ -93,7 +102,10 @@ MODEL = Model(
     objects=objects,
     calls=(
         ("router", {"router_id": "9"}),
-        ("tests_between", {"router_id": "12345", "start": START, "end": START + timedelta(hours=50)}),
+        (
+            "tests_between",
+            {"router_id": "12345", "start": START, "end": START + timedelta(hours=50)},
+        ),
         ("last_test", {"router_id": "12346"}),
         ("one_test", {"router_id": "9", "tested_at": START + timedelta(hours=200)}),
     ),

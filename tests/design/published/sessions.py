@@ -45,7 +45,12 @@ def by_child_session(child_session_id: str) -> Query[ChildSession]:
 
 @read(rps=50)
 def last_login(customer_id: str) -> Query[Session]:
-    return find(Session).where(Session.customer_id == customer_id).newest_first(Session.logged_in_at).limit(1)
+    return (
+        find(Session)
+        .where(Session.customer_id == customer_id)
+        .newest_first(Session.logged_in_at)
+        .limit(1)
+    )
 
 
 @read(rps=50)
@@ -86,7 +91,9 @@ def objects(chance: random.Random) -> list[Any]:
             )
         )
         found += [
-            ChildSession(child_session_id=f"child{at}-{number}", session_id=f"s{at}", access_token="t")
+            ChildSession(
+                child_session_id=f"child{at}-{number}", session_id=f"s{at}", access_token="t"
+            )
             for number in range(at % 3)
         ]
     return found

@@ -114,16 +114,30 @@ def objects(chance: random.Random) -> list[Any]:
     users = ["12345", "34567", "345"]
     found: list[Any] = []
     for user in users:
-        found += [UserInfo(user_id=user, name=user, image_url="i"), UserCount(user_id=user, followers=2)]
+        found += [
+            UserInfo(user_id=user, name=user, image_url="i"),
+            UserCount(user_id=user, followers=2),
+        ]
         for other in users:
             if other != user:
-                found += [Follower(user_id=user, follower_id=other), Following(user_id=other, followed_id=user)]
+                found += [
+                    Follower(user_id=user, follower_id=other),
+                    Following(user_id=other, followed_id=user),
+                ]
     for at in range(12):
         author = chance.choice(users)
-        found.append(Post(user_id=author, post_id=f"p{at}", content="x", posted_at=START + timedelta(hours=at)))
+        found.append(
+            Post(
+                user_id=author, post_id=f"p{at}", content="x", posted_at=START + timedelta(hours=at)
+            )
+        )
         found.append(LikeCount(post_id=f"p{at}", likes=at))
         found += [Like(post_id=f"p{at}", liker_id=user) for user in chance.sample(users, 2)]
-        found += [TimelineEntry(user_id=user, post_id=f"p{at}", author_id=author) for user in users if user != author]
+        found += [
+            TimelineEntry(user_id=user, post_id=f"p{at}", author_id=author)
+            for user in users
+            if user != author
+        ]
     return found
 
 

@@ -115,7 +115,11 @@ def objects(chance: random.Random) -> list[Any]:
     ]
     for at in range(30):
         when = START + timedelta(seconds=at)
-        found.append(Comment(post_id=f"post{at % 4}", commented_at=when, user_id=chance.choice(users), text="y"))
+        found.append(
+            Comment(
+                post_id=f"post{at % 4}", commented_at=when, user_id=chance.choice(users), text="y"
+            )
+        )
     for user in users:
         found += [Assignment(user_id=user, task_id=task) for task in chance.sample(tasks, 2)]
     return found

@@ -18,24 +18,33 @@ class Answers:
     def __call__(self, operation: str, request: dict[str, Any]) -> dict[str, Any]:
         return self.engine.call(operation, request)
 
-    def refusal(self, operation: str, request: dict[str, Any], code: str = "ValidationException") -> str:
+    def refusal(
+        self, operation: str, request: dict[str, Any], code: str = "ValidationException"
+    ) -> str:
         with pytest.raises(ServiceError) as refused:
             self.engine.call(operation, request)
         assert refused.value.code == code
         return refused.value.message
 
-    def create(self, name: str, *keys: str, index: tuple[str, list[str], int] | None = None) -> None:
+    def create(
+        self, name: str, *keys: str, index: tuple[str, list[str], int] | None = None
+    ) -> None:
         """A table of string keys; ``index`` is a global one: its name, its attributes, how many of them are HASH."""
 
         def schema(names: list[str], hashes: int) -> list[dict[str, str]]:
-            return [{"AttributeName": n, "KeyType": "HASH" if at < hashes else "RANGE"} for at, n in enumerate(names)]
+            return [
+                {"AttributeName": n, "KeyType": "HASH" if at < hashes else "RANGE"}
+                for at, n in enumerate(names)
+            ]
 
         declared = {*keys, *(index[1] if index else ())}
         request: dict[str, Any] = {
             "TableName": name,
             "BillingMode": "PAY_PER_REQUEST",
             "KeySchema": schema(list(keys), 1),
-            "AttributeDefinitions": [{"AttributeName": n, "AttributeType": "S"} for n in sorted(declared)],
+            "AttributeDefinitions": [
+                {"AttributeName": n, "AttributeType": "S"} for n in sorted(declared)
+            ],
         }
         if index:
             request["GlobalSecondaryIndexes"] = [

@@ -6,8 +6,12 @@ import pytest
 
 from .conftest import Answers
 
-OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
-UNDERFLOW = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
+OVERFLOW = (
+    "Number overflow. Attempting to store a number with magnitude larger than supported range"
+)
+UNDERFLOW = (
+    "Number underflow. Attempting to store a number with magnitude smaller than supported range"
+)
 NOT_A_NUMBER = "The parameter cannot be converted to a numeric value"
 
 
@@ -37,13 +41,22 @@ def test_a_number_out_of_range(aws: Answers, number: str, expected: str) -> None
 
 @pytest.mark.parametrize(
     ("number", "expected"),
-    [("abc", f"{NOT_A_NUMBER}: abc"), ("", NOT_A_NUMBER), ("1e126", OVERFLOW), ("1e2147483647", UNDERFLOW)],
+    [
+        ("abc", f"{NOT_A_NUMBER}: abc"),
+        ("", NOT_A_NUMBER),
+        ("1e126", OVERFLOW),
+        ("1e2147483647", UNDERFLOW),
+    ],
 )
-def test_the_older_services_read_numbers_as_java_does(aws: Answers, number: str, expected: str) -> None:
+def test_the_older_services_read_numbers_as_java_does(
+    aws: Answers, number: str, expected: str
+) -> None:
     write = {"PutRequest": {"Item": {"pk": {"S": "a"}, "n": {"N": number}}}}
     assert aws.refusal("BatchWriteItem", {"RequestItems": {"hash": [write]}}) == expected
 
 
 def test_a_zero_may_have_any_exponent_in_range(aws: Answers) -> None:
     aws("PutItem", {"TableName": "hash", "Item": {"pk": {"S": "a"}, "n": {"N": "0e125"}}})
-    assert aws("GetItem", {"TableName": "hash", "Key": {"pk": {"S": "a"}}})["Item"]["n"] == {"N": "0"}
+    assert aws("GetItem", {"TableName": "hash", "Key": {"pk": {"S": "a"}}})["Item"]["n"] == {
+        "N": "0"
+    }

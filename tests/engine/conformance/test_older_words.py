@@ -14,9 +14,7 @@ OLD_RETURN_VALUES = (
     "Value '{}' at 'returnValues' failed to satisfy constraint: Member must satisfy enum value set: "
     "[ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]"
 )
-OLD_XOR = (
-    "Value 'XOR' at 'conditionalOperator' failed to satisfy constraint: Member must satisfy enum value set: [OR, AND]"
-)
+OLD_XOR = "Value 'XOR' at 'conditionalOperator' failed to satisfy constraint: Member must satisfy enum value set: [OR, AND]"
 NEW_XOR = "Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]"
 
 
@@ -27,8 +25,12 @@ def nested(levels: int) -> dict[str, Any]:
     return value
 
 
-@pytest.mark.parametrize(("levels", "expected"), [(40, NEW_XOR), (62, NEW_XOR), (63, OLD_XOR), (100, OLD_XOR)])
-def test_a_value_of_63_levels_brings_the_old_words_back(aws: Answers, levels: int, expected: str) -> None:
+@pytest.mark.parametrize(
+    ("levels", "expected"), [(40, NEW_XOR), (62, NEW_XOR), (63, OLD_XOR), (100, OLD_XOR)]
+)
+def test_a_value_of_63_levels_brings_the_old_words_back(
+    aws: Answers, levels: int, expected: str
+) -> None:
     request = {
         "TableName": "nowhere",
         "Item": {"pk": {"S": "a"}},
@@ -66,7 +68,12 @@ def test_an_update_without_a_key_lists_all_that_is_wrong(aws: Answers) -> None:
 
 
 def test_an_update_with_a_key_stops_at_the_first(aws: Answers) -> None:
-    request = {"TableName": "hash", "Key": {}, "ReturnConsumedCapacity": "INVALID", "ReturnValues": "INVALID"}
+    request = {
+        "TableName": "hash",
+        "Key": {},
+        "ReturnConsumedCapacity": "INVALID",
+        "ReturnValues": "INVALID",
+    }
     assert aws.refusal("UpdateItem", request) == (
         "1 validation error detected: Failed to satisfy constraint: "
         "Member must satisfy enum value set: [ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]"
@@ -80,4 +87,6 @@ def test_an_operator_in_an_update_without_a_key_stands_before_the_key(aws: Answe
         "Expected": {"a": {"Exists": False}, "b": {"Exists": False}},
         "ConditionalOperator": "XOR",
     }
-    assert aws.refusal("UpdateItem", request) == f"2 validation errors detected: {OLD_XOR}; {NO_KEY}"
+    assert (
+        aws.refusal("UpdateItem", request) == f"2 validation errors detected: {OLD_XOR}; {NO_KEY}"
+    )

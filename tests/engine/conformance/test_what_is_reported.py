@@ -13,9 +13,7 @@ CAPACITY = (
     "Value 'BOGUS' at 'returnConsumedCapacity' failed to satisfy constraint: "
     "Member must satisfy enum value set: [INDEXES, TOTAL, NONE]"
 )
-TOO_DEEP = (
-    "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
-)
+TOO_DEEP = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
 
 
 def nested(levels: int) -> dict[str, Any]:
@@ -26,13 +24,21 @@ def nested(levels: int) -> dict[str, Any]:
 
 
 def test_a_batch_of_writes_names_a_bad_table_only_when_nothing_else_is_wrong(aws: Answers) -> None:
-    request: dict[str, Any] = {"RequestItems": {"bad!name": [{"PutRequest": {"Item": {"pk": {"S": "a"}}}}]}}
+    request: dict[str, Any] = {
+        "RequestItems": {"bad!name": [{"PutRequest": {"Item": {"pk": {"S": "a"}}}}]}
+    }
     assert "Map keys must satisfy constraint" in aws.refusal("BatchWriteItem", request)
-    assert aws.refusal("BatchWriteItem", {**request, "ReturnConsumedCapacity": "BOGUS"}) == ENVELOPE + CAPACITY
+    assert (
+        aws.refusal("BatchWriteItem", {**request, "ReturnConsumedCapacity": "BOGUS"})
+        == ENVELOPE + CAPACITY
+    )
 
 
 def test_a_batch_of_reads_names_it_with_the_rest(aws: Answers) -> None:
-    request = {"RequestItems": {"bad!name": {"Keys": [{"pk": {"S": "a"}}]}}, "ReturnConsumedCapacity": "BOGUS"}
+    request = {
+        "RequestItems": {"bad!name": {"Keys": [{"pk": {"S": "a"}}]}},
+        "ReturnConsumedCapacity": "BOGUS",
+    }
     message = aws.refusal("BatchGetItem", request)
     assert message.startswith('2 validation errors detected: Value \'{"bad!name"')
     assert message.endswith(f"; {CAPACITY}")
@@ -71,7 +77,9 @@ def test_the_operator_of_a_query_is_reported_alone_and_bare(aws: Answers) -> Non
 
 
 @pytest.mark.parametrize("kind", ["Delete", "ConditionCheck"])
-def test_an_action_of_a_transaction_has_its_expression_checked_before_its_key(aws: Answers, kind: str) -> None:
+def test_an_action_of_a_transaction_has_its_expression_checked_before_its_key(
+    aws: Answers, kind: str
+) -> None:
     member = {"TableName": "hash", "Key": {"pk": nested(40)}, "ConditionExpression": "a = = b"}
     assert aws.refusal("TransactWriteItems", {"TransactItems": [{kind: member}]}) == (
         'Invalid ConditionExpression: Syntax error; token: "=", near: "= = b"'
@@ -84,12 +92,19 @@ def test_an_earlier_action_of_a_transaction_goes_first(aws: Answers) -> None:
     deep = {"Put": {"TableName": "hash", "Item": {"pk": {"S": "a"}, "d": nested(40)}}}
     nameless = {"Put": {"TableName": "hash", "Item": {"pk": {"S": "b"}, "": {"S": "x"}}}}
     assert aws.refusal("TransactWriteItems", {"TransactItems": [deep, nameless]}) == TOO_DEEP
-    assert aws.refusal("TransactWriteItems", {"TransactItems": [nameless, deep]}) == "Empty attribute name"
+    assert (
+        aws.refusal("TransactWriteItems", {"TransactItems": [nameless, deep]})
+        == "Empty attribute name"
+    )
 
 
 def test_a_bad_value_in_a_starting_key_is_named_by_scan_only(aws: Answers) -> None:
     start = {"TableName": "hash", "ExclusiveStartKey": {"pk": {"NS": ["1", "1"]}}}
-    query = {**start, "KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": {":p": {"S": "a"}}}
+    query = {
+        **start,
+        "KeyConditionExpression": "pk = :p",
+        "ExpressionAttributeValues": {":p": {"S": "a"}},
+    }
     assert aws.refusal("Query", query) == (
         "One or more parameter values were invalid: Input collection contains duplicates."
     )
@@ -99,18 +114,29 @@ def test_a_bad_value_in_a_starting_key_is_named_by_scan_only(aws: Answers) -> No
 def test_anothers_table_is_denied_in_whatever_region_it_is(aws: Answers) -> None:
     arn = "arn:aws:dynamodb:{}:{}:table/absent"
     foreign = arn.format("ap-south-1", "111122223333")
-    assert "is not authorized" in aws.refusal("ListTagsOfResource", {"ResourceArn": foreign}, "AccessDeniedException")
+    assert "is not authorized" in aws.refusal(
+        "ListTagsOfResource", {"ResourceArn": foreign}, "AccessDeniedException"
+    )
     own_elsewhere = arn.format("ap-south-1", "123456789012")
     assert "Invalid TableArn" in aws.refusal("ListTagsOfResource", {"ResourceArn": own_elsewhere})
 
 
 def test_a_new_index_has_all_of_its_key_defined_in_the_request(aws: Answers) -> None:
     def created(*defined: str) -> dict[str, Any]:
-        key = [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "g", "KeyType": "RANGE"}]
-        index = {"IndexName": "by-pk-g", "KeySchema": key, "Projection": {"ProjectionType": "KEYS_ONLY"}}
+        key = [
+            {"AttributeName": "pk", "KeyType": "HASH"},
+            {"AttributeName": "g", "KeyType": "RANGE"},
+        ]
+        index = {
+            "IndexName": "by-pk-g",
+            "KeySchema": key,
+            "Projection": {"ProjectionType": "KEYS_ONLY"},
+        }
         return {
             "TableName": "hash",
-            "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in defined],
+            "AttributeDefinitions": [
+                {"AttributeName": name, "AttributeType": "S"} for name in defined
+            ],
             "GlobalSecondaryIndexUpdates": [{"Create": index}],
         }
 

@@ -23,8 +23,15 @@ VALUES = {":h": "o1", ":a": "T", ":b": "live", ":c": "a", ":d": "r", ":e": "r1"}
 def wide(aws: Answers) -> Answers:
     aws.create("wide", "pk", index=("by-h", ["h", "a", "b", "c", "d"], 1))
     for key, parts in ENTRIES.items():
-        item = {"pk": key, "h": "o1", **{n: part for n, part in zip("abcd", parts) if part is not None}}
-        aws("PutItem", {"TableName": "wide", "Item": {name: {"S": text} for name, text in item.items()}})
+        item = {
+            "pk": key,
+            "h": "o1",
+            **{n: part for n, part in zip("abcd", parts) if part is not None},
+        }
+        aws(
+            "PutItem",
+            {"TableName": "wide", "Item": {name: {"S": text} for name, text in item.items()}},
+        )
     return aws
 
 
@@ -57,7 +64,14 @@ def test_a_condition_on_the_first_attributes(wide: Answers, condition: str, expe
 
 
 def test_a_page_ends_with_every_key_attribute(wide: Answers) -> None:
-    assert wide("Query", asked("h = :h", Limit=2))["LastEvaluatedKey"].keys() == {"pk", "h", "a", "b", "c", "d"}
+    assert wide("Query", asked("h = :h", Limit=2))["LastEvaluatedKey"].keys() == {
+        "pk",
+        "h",
+        "a",
+        "b",
+        "c",
+        "d",
+    }
 
 
 @pytest.mark.parametrize(
@@ -68,7 +82,9 @@ def test_a_page_ends_with_every_key_attribute(wide: Answers) -> None:
         ("h = :h AND b = :b", "a", "b"),
     ],
 )
-def test_no_attribute_may_be_left_out(wide: Answers, condition: str, without: str, present: str) -> None:
+def test_no_attribute_may_be_left_out(
+    wide: Answers, condition: str, without: str, present: str
+) -> None:
     assert (
         f"RANGE key attributes {without} must have equality conditions specified in the query because a condition is "
         f"present on key attribute {present}"

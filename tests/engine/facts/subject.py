@@ -40,11 +40,17 @@ def attributes(**given: Any) -> dict[str, Any]:
 
 def operator(name: str, *operands: Any) -> dict[str, Any]:
     """A condition in the style from before expressions."""
-    return {"ComparisonOperator": name, "AttributeValueList": [value(operand) for operand in operands]}
+    return {
+        "ComparisonOperator": name,
+        "AttributeValueList": [value(operand) for operand in operands],
+    }
 
 
 def refusal(
-    engine: Engine, operation: str, request: dict[str, Any], error: type[ServiceError] = ValidationFailed
+    engine: Engine,
+    operation: str,
+    request: dict[str, Any],
+    error: type[ServiceError] = ValidationFailed,
 ) -> str:
     """The message the request is refused with; a subclass of the error is the error, too."""
     try:
@@ -69,7 +75,9 @@ class Subject:
         item: dict[str, Any] | None = self.engine.call("GetItem", request).get("Item")
         return item
 
-    def request(self, p: str = "p", values: dict[str, Any] | None = None, **options: Any) -> dict[str, Any]:
+    def request(
+        self, p: str = "p", values: dict[str, Any] | None = None, **options: Any
+    ) -> dict[str, Any]:
         request = {"TableName": self.table, "Key": attributes(p=p), **options}
         if values:
             request["ExpressionAttributeValues"] = attributes(**values)
@@ -80,9 +88,13 @@ class Subject:
         request = self.request(values=values, UpdateExpression=expression, **options)
         return self.engine.call("UpdateItem", request).get("Attributes")
 
-    def refused_update(self, expression: str, values: dict[str, Any] | None = None, **options: Any) -> str:
+    def refused_update(
+        self, expression: str, values: dict[str, Any] | None = None, **options: Any
+    ) -> str:
         message = refusal(
-            self.engine, "UpdateItem", self.request(values=values, UpdateExpression=expression, **options)
+            self.engine,
+            "UpdateItem",
+            self.request(values=values, UpdateExpression=expression, **options),
         )
         return message.removeprefix(ENVELOPE).removeprefix("Invalid UpdateExpression: ")
 
@@ -94,5 +106,7 @@ class Subject:
         return bool(self.engine.call("Scan", request)["Count"])
 
     def refused_condition(self, condition: str, values: dict[str, Any] | None = None) -> str:
-        message = refusal(self.engine, "DeleteItem", self.request(values=values, ConditionExpression=condition))
+        message = refusal(
+            self.engine, "DeleteItem", self.request(values=values, ConditionExpression=condition)
+        )
         return message.removeprefix(ENVELOPE).removeprefix("Invalid ConditionExpression: ")

@@ -16,16 +16,23 @@ TOO_MANY_OPERATORS = "The expression contains too many operators; operator count
 
 def refused_projection(subject: Subject, expression: str) -> str:
     request = subject.request(ProjectionExpression=expression)
-    return refusal(subject.engine, "GetItem", request).removeprefix("Invalid ProjectionExpression: ")
+    return refusal(subject.engine, "GetItem", request).removeprefix(
+        "Invalid ProjectionExpression: "
+    )
 
 
 # --- names, values, indexes -----------------------------------------------------------------------------
 
 
 def test_a_name_begins_with_a_letter(subject: Subject) -> None:
-    assert subject.refused_update("SET _123 = :v", {":v": 1}) == 'Syntax error; token: "_", near: "SET _123"'
+    assert (
+        subject.refused_update("SET _123 = :v", {":v": 1})
+        == 'Syntax error; token: "_", near: "SET _123"'
+    )
     assert subject.refused_update("SET a = _f(b)") == 'Syntax error; token: "_", near: "= _f"'
-    assert subject.refused_condition("a._b = :v", {":v": 1}) == 'Syntax error; token: "_", near: "._b"'
+    assert (
+        subject.refused_condition("a._b = :v", {":v": 1}) == 'Syntax error; token: "_", near: "._b"'
+    )
     assert refused_projection(subject, "_a") == 'Syntax error; token: "_", near: "_a"'
     subject.update("SET A1_ = :v", {":v": 1})
     assert subject.get() == attributes(p="p", A1_=1)
@@ -33,7 +40,11 @@ def test_a_name_begins_with_a_letter(subject: Subject) -> None:
 
 def test_a_reference_may_begin_with_anything_it_is_made_of(subject: Subject) -> None:
     for name in ("_", "1", "1a", "_a1"):
-        subject.update(f"SET #{name} = :{name}", {f":{name}": name}, ExpressionAttributeNames={f"#{name}": "any !.="})
+        subject.update(
+            f"SET #{name} = :{name}",
+            {f":{name}": name},
+            ExpressionAttributeNames={f"#{name}": "any !.="},
+        )
         assert subject.get() == attributes(p="p", **{"any !.=": name})
 
 
@@ -91,7 +102,9 @@ def test_list_append_is_never_a_part_of_a_value(subject: Subject, expression: st
 
 def test_if_not_exists_may_stand_in_another(subject: Subject) -> None:
     subject.put(b=[1])
-    subject.update("SET a = if_not_exists(x, if_not_exists(y, b)), c = list_append(if_not_exists(c, b), b)")
+    subject.update(
+        "SET a = if_not_exists(x, if_not_exists(y, b)), c = list_append(if_not_exists(c, b), b)"
+    )
     assert subject.get() == attributes(p="p", a=[1], b=[1], c=[1, 1])
 
 
@@ -108,14 +121,18 @@ def test_the_leftmost_problem_is_the_one_reported(subject: Subject) -> None:
 # --- parentheses and operators --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("expression", ["(b)", "(b + :v)", "b + (:v)", "((b) + (:v))", "if_not_exists((b), (:v))"])
+@pytest.mark.parametrize(
+    "expression", ["(b)", "(b + :v)", "b + (:v)", "((b) + (:v))", "if_not_exists((b), (:v))"]
+)
 def test_a_value_may_stand_in_parentheses(subject: Subject, expression: str) -> None:
     subject.put(b=1)
     subject.update(f"SET a = {expression}, c = :v", {":v": 1})
     assert subject.get() == attributes(p="p", a=1 if "+" not in expression else 2, b=1, c=1)
 
 
-@pytest.mark.parametrize("expression", ["((b))", "((b + :v))", "b + ((:v))", "if_not_exists(b, ((:v)))"])
+@pytest.mark.parametrize(
+    "expression", ["((b))", "((b + :v))", "b + ((:v))", "if_not_exists(b, ((:v)))"]
+)
 def test_doubled_parentheses_round_a_value_are_redundant(subject: Subject, expression: str) -> None:
     assert subject.refused_update(f"SET a = {expression}, c = :v", {":v": 1}) == REDUNDANT
 
@@ -130,11 +147,21 @@ def test_doubled_parentheses_round_a_value_are_redundant(subject: Subject, expre
     ],
 )
 def test_a_sum_has_two_operands_and_is_none(subject: Subject, expression: str, near: str) -> None:
-    assert subject.refused_update(f"SET a = {expression}", {":v": 1}) == f'Syntax error; token: "+", near: "{near}"'
+    assert (
+        subject.refused_update(f"SET a = {expression}", {":v": 1})
+        == f'Syntax error; token: "+", near: "{near}"'
+    )
 
 
 @pytest.mark.parametrize(
-    "condition", ["(a)=(:v)", "(a = :v)", "((a = :v) AND (a = :v))", "NOT (a) <> :v", "NOT NOT (NOT (NOT a = :v))"]
+    "condition",
+    [
+        "(a)=(:v)",
+        "(a = :v)",
+        "((a = :v) AND (a = :v))",
+        "NOT (a) <> :v",
+        "NOT NOT (NOT (NOT a = :v))",
+    ],
 )
 def test_single_parentheses_are_welcome_in_conditions(subject: Subject, condition: str) -> None:
     subject.put(a=1)
@@ -143,7 +170,14 @@ def test_single_parentheses_are_welcome_in_conditions(subject: Subject, conditio
 
 @pytest.mark.parametrize(
     "condition",
-    ["((a = :v))", "((a)) = :v", "a = ((:v))", "((NOT a = :v))", "a = :v OR ((a = :v))", "size(((a))) = :v"],
+    [
+        "((a = :v))",
+        "((a)) = :v",
+        "a = ((:v))",
+        "((NOT a = :v))",
+        "a = :v OR ((a = :v))",
+        "size(((a))) = :v",
+    ],
 )
 def test_doubled_parentheses_in_conditions_are_redundant(subject: Subject, condition: str) -> None:
     assert subject.refused_condition(condition, {":v": 1}) == REDUNDANT
@@ -175,10 +209,15 @@ def test_groups_may_be_nested_as_deep_as_operators_allow(subject: Subject) -> No
         ("not " * 1000 + "a<b", TOO_MANY_OPERATORS),
         ("a<b " + "or (a<b " * 454 + ")" * 454, TOO_MANY_OPERATORS),
         ("a < " + "f(" * 1355 + "b" + ")" * 1355, "Invalid function name; function: f"),
-        ("(" * 15_000, "Expression size has exceeded the maximum allowed size; expression size: 15000"),
+        (
+            "(" * 15_000,
+            "Expression size has exceeded the maximum allowed size; expression size: 15000",
+        ),
     ],
 )
-def test_absurdly_deep_conditions_are_refused_like_any_other(subject: Subject, condition: str, answer: str) -> None:
+def test_absurdly_deep_conditions_are_refused_like_any_other(
+    subject: Subject, condition: str, answer: str
+) -> None:
     assert subject.refused_condition(condition) == answer
 
 
@@ -192,7 +231,10 @@ def test_absurdly_deep_values_are_refused_like_any_other(subject: Subject) -> No
 
 def test_the_size_of_a_long_update_is_not_told(subject: Subject) -> None:
     padding = " " * 4096
-    assert subject.refused_update(f"SET a = {padding}b") == "Expression size has exceeded the maximum allowed size;"
+    assert (
+        subject.refused_update(f"SET a = {padding}b")
+        == "Expression size has exceeded the maximum allowed size;"
+    )
 
 
 # --- operands -------------------------------------------------------------------------------------------
@@ -201,7 +243,10 @@ def test_the_size_of_a_long_update_is_not_told(subject: Subject) -> None:
 def test_in_takes_a_hundred_options(subject: Subject) -> None:
     subject.put(a=99)
     values = {f":v{i}": i for i in range(101)}
-    assert subject.holds(f"a IN ({', '.join(list(values)[:100])})", {name: values[name] for name in list(values)[:100]})
+    assert subject.holds(
+        f"a IN ({', '.join(list(values)[:100])})",
+        {name: values[name] for name in list(values)[:100]},
+    )
     answer = "The IN operator is provided with too many operands; number of operands: 101"
     assert subject.refused_condition(f"a IN ({', '.join(values)})", values) == answer
 

@@ -27,11 +27,17 @@ def create(engine: Engine, name: str, keys: list[str], *indexes: list[str]) -> N
         "TableName": name,
         "BillingMode": "PAY_PER_REQUEST",
         "KeySchema": schema(keys),
-        "AttributeDefinitions": [{"AttributeName": n, "AttributeType": "S"} for n in sorted(declared)],
+        "AttributeDefinitions": [
+            {"AttributeName": n, "AttributeType": "S"} for n in sorted(declared)
+        ],
     }
     if indexes:
         request["GlobalSecondaryIndexes"] = [
-            {"IndexName": f"by-{'-'.join(n)}", "KeySchema": schema(n), "Projection": {"ProjectionType": "ALL"}}
+            {
+                "IndexName": f"by-{'-'.join(n)}",
+                "KeySchema": schema(n),
+                "Projection": {"ProjectionType": "ALL"},
+            }
             for n in indexes
         ]
     engine.call("CreateTable", request)
@@ -44,7 +50,9 @@ def test_a_name_of_65535_bytes_is_fine_everywhere(subject: Subject) -> None:
     subject.put(**{LONGEST: 1})
     names = {"#n": LONGEST}
     subject.update("SET #n = #n + :v", {":v": 1}, ExpressionAttributeNames=names)
-    assert subject.get(ProjectionExpression="#n", ExpressionAttributeNames=names) == {LONGEST: value(2)}
+    assert subject.get(ProjectionExpression="#n", ExpressionAttributeNames=names) == {
+        LONGEST: value(2)
+    }
     assert subject.get(AttributesToGet=[LONGEST]) == {LONGEST: value(2)}
 
 
@@ -82,7 +90,9 @@ def test_keys_have_their_lengths_in_reads_as_in_writes(engine: Engine) -> None:
         engine.call("PutItem", {"TableName": "pairs", "Item": attributes(p=p, s=s)})
     for p, s in (("p" * 2049, "s"), ("p", "s" * 1025)):
         for operation, member in (("PutItem", "Item"), ("GetItem", "Key"), ("DeleteItem", "Key")):
-            assert "limit" in refusal(engine, operation, {"TableName": "pairs", member: attributes(p=p, s=s)})
+            assert "limit" in refusal(
+                engine, operation, {"TableName": "pairs", member: attributes(p=p, s=s)}
+            )
 
 
 def test_attributes_that_are_index_keys_have_the_lengths_of_keys(engine: Engine) -> None:
@@ -124,7 +134,9 @@ def test_an_index_added_later_leaves_out_what_could_not_be_its_key(engine: Engin
 
 @pytest.mark.parametrize(("opening", "closing"), [(b'{"L":[', b"]}"), (b'{"M":{"m":', b"}}")])
 @pytest.mark.parametrize("depth", [32, 100, 500])
-def test_a_deep_value_is_refused_however_deep(subject: Subject, opening: bytes, closing: bytes, depth: int) -> None:
+def test_a_deep_value_is_refused_however_deep(
+    subject: Subject, opening: bytes, closing: bytes, depth: int
+) -> None:
     deep = opening * depth + b'{"S":"x"}' + closing * depth
     body = b'{"TableName":"facts","Item":{"p":{"S":"p"},"a":%b}}' % deep
     reply = subject.engine.submit("PutItem", body, Scope())
@@ -147,7 +159,11 @@ def put_action(p: Any, **more: Any) -> dict[str, Any]:
 
 def test_only_the_first_action_its_table_cannot_take_is_named(subject: Subject) -> None:
     false = put_action("a", ConditionExpression="attribute_exists(p)")
-    assert reasons(subject.engine, put_action(7), put_action(8), false) == ["ValidationError", "None", "None"]
+    assert reasons(subject.engine, put_action(7), put_action(8), false) == [
+        "ValidationError",
+        "None",
+        "None",
+    ]
     assert reasons(subject.engine, false, put_action(7)) == ["None", "ValidationError"]
 
 

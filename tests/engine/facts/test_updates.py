@@ -10,7 +10,8 @@ from .subject import Subject, attributes, refusal, value
 
 
 @pytest.mark.parametrize(
-    "expression", ["REMOVE a", "REMOVE a.b", "REMOVE a[0]", "REMOVE a, b.c", "DELETE a :v", "DELETE a.b :v"]
+    "expression",
+    ["REMOVE a", "REMOVE a.b", "REMOVE a[0]", "REMOVE a, b.c", "DELETE a :v", "DELETE a.b :v"],
 )
 def test_taking_away_from_no_item_makes_none(subject: Subject, expression: str) -> None:
     values = {":v": {"x"}} if ":v" in expression else None
@@ -32,7 +33,9 @@ def test_a_transaction_takes_away_from_no_item(subject: Subject) -> None:
 
 @pytest.mark.parametrize("request_part", [{}, {"AttributeUpdates": {}}])
 def test_an_update_of_nothing_makes_an_item(subject: Subject, request_part: dict[str, Any]) -> None:
-    answer = subject.engine.call("UpdateItem", subject.request(ReturnValues="ALL_NEW", **request_part))
+    answer = subject.engine.call(
+        "UpdateItem", subject.request(ReturnValues="ALL_NEW", **request_part)
+    )
     assert answer == {"Attributes": attributes(p="p")}
 
 
@@ -54,7 +57,10 @@ def test_list_indexes_are_those_of_before_the_update(subject: Subject) -> None:
 
 def test_elements_past_the_end_are_appended_in_the_order_of_their_indexes(subject: Subject) -> None:
     subject.put(a=["x"])
-    subject.update("SET a[84] = :d, a[37] = :b, a[17] = :a, a[50] = :c", {":a": "a", ":b": "b", ":c": "c", ":d": "d"})
+    subject.update(
+        "SET a[84] = :d, a[37] = :b, a[17] = :a, a[50] = :c",
+        {":a": "a", ":b": "b", ":c": "c", ":d": "d"},
+    )
     assert subject.get() == attributes(p="p", a=["x", "a", "b", "c", "d"])
 
 
@@ -67,11 +73,17 @@ def test_values_are_read_before_anything_is_written(subject: Subject) -> None:
 
 def test_only_the_places_an_update_names_are_returned(subject: Subject) -> None:
     subject.put(a={"b": "dog", "c": [1, 2, 3]}, d="cat")
-    old = subject.update("SET a.c[1] = :v, a.b = :w", {":v": 7, ":w": "fox"}, ReturnValues="UPDATED_OLD")
+    old = subject.update(
+        "SET a.c[1] = :v, a.b = :w", {":v": 7, ":w": "fox"}, ReturnValues="UPDATED_OLD"
+    )
     assert old == attributes(a={"b": "dog", "c": [2]})
-    assert subject.update("REMOVE a.c[1], a.c[3]", ReturnValues="UPDATED_OLD") == attributes(a={"c": [7]})
+    assert subject.update("REMOVE a.c[1], a.c[3]", ReturnValues="UPDATED_OLD") == attributes(
+        a={"c": [7]}
+    )
     assert subject.update("SET a.x = :v", {":v": 8}, ReturnValues="UPDATED_OLD") is None
-    assert subject.update("SET a.y = :v", {":v": 8}, ReturnValues="UPDATED_NEW") == attributes(a={"y": 8})
+    assert subject.update("SET a.y = :v", {":v": 8}, ReturnValues="UPDATED_NEW") == attributes(
+        a={"y": 8}
+    )
     assert subject.update("SET e = :v", {":v": 8}, ReturnValues="UPDATED_OLD") is None
 
 
@@ -97,7 +109,8 @@ def test_add_appends_to_lists_only_in_the_old_style(subject: Subject) -> None:
 
 
 @pytest.mark.parametrize(
-    ("present", "added"), [({1}, {"a"}), ({"a"}, 1), ({"a"}, ["a"]), (["a"], {"a"}), ([1], 1), (1, [1])]
+    ("present", "added"),
+    [({1}, {"a"}), ({"a"}, 1), ({"a"}, ["a"]), (["a"], {"a"}), ([1], 1), (1, [1])],
 )
 def test_add_joins_like_to_like(subject: Subject, present: Any, added: Any) -> None:
     subject.put(a=present)

@@ -40,7 +40,9 @@ def create_tables(engine: Engine) -> None:
         {
             "TableName": "orders",
             "BillingMode": "PAY_PER_REQUEST",
-            "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in names],
+            "AttributeDefinitions": [
+                {"AttributeName": name, "AttributeType": "S"} for name in names
+            ],
             "KeySchema": [
                 {"AttributeName": "pk", "KeyType": "HASH"},
                 {"AttributeName": "sk", "KeyType": "RANGE"},
@@ -69,11 +71,15 @@ class Statements:
             request["Parameters"] = list(parameters)
         return self.engine.call("ExecuteStatement", request)
 
-    def items(self, statement: str, *parameters: dict[str, Any], **options: Any) -> list[dict[str, Any]]:
+    def items(
+        self, statement: str, *parameters: dict[str, Any], **options: Any
+    ) -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = self.run(statement, *parameters, **options)["Items"]
         return items
 
-    def all_items(self, statement: str, *, limit: int, **options: Any) -> list[list[dict[str, Any]]]:
+    def all_items(
+        self, statement: str, *, limit: int, **options: Any
+    ) -> list[list[dict[str, Any]]]:
         """Every page of a SELECT."""
         pages = []
         token: dict[str, Any] = {}
@@ -95,14 +101,20 @@ class Statements:
         self.engine.call("PutItem", {"TableName": table, "Item": item})
 
     def get(self, table: str, **key: Any) -> dict[str, Any] | None:
-        found: dict[str, Any] | None = self.engine.call("GetItem", {"TableName": table, "Key": key}).get("Item")
+        found: dict[str, Any] | None = self.engine.call(
+            "GetItem", {"TableName": table, "Key": key}
+        ).get("Item")
         return found
 
     def batch(self, *statements: str | dict[str, Any], **options: Any) -> dict[str, Any]:
-        return self.engine.call("BatchExecuteStatement", {"Statements": _members(statements), **options})
+        return self.engine.call(
+            "BatchExecuteStatement", {"Statements": _members(statements), **options}
+        )
 
     def transact(self, *statements: str | dict[str, Any], **options: Any) -> dict[str, Any]:
-        return self.engine.call("ExecuteTransaction", {"TransactStatements": _members(statements), **options})
+        return self.engine.call(
+            "ExecuteTransaction", {"TransactStatements": _members(statements), **options}
+        )
 
 
 def _members(statements: tuple[str | dict[str, Any], ...]) -> list[dict[str, Any]]:

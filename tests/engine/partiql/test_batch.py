@@ -62,7 +62,11 @@ def test_writes_answer_one_by_one(things: Statements) -> None:
         ("SELECT * FROM never WHERE pk = 'x'", "ResourceNotFound", "Requested resource not found"),
         ("SELECT * FROM things WHERE v = 1", "ValidationError", KEY_ONLY),
         ("SELECT * FROM things", "ValidationError", KEY_ONLY),
-        ("SELECT * FROM things WHERE pk = 'b' AND attribute_exists(v)", "ValidationError", KEY_ONLY),
+        (
+            "SELECT * FROM things WHERE pk = 'b' AND attribute_exists(v)",
+            "ValidationError",
+            KEY_ONLY,
+        ),
         ("SELECT * FROM things WHERE pk IN ['b']", "ValidationError", KEY_ONLY),
         ("SELECT * FROM orders WHERE pk = 'p'", "ValidationError", KEY_ONLY),
         ('SELECT * FROM "orders"."gsi-all" WHERE gsiPk = \'x\'', "ValidationError", KEY_ONLY),
@@ -98,7 +102,9 @@ def test_a_write_that_fails_names_its_table_if_it_got_there(things: Statements) 
     }
     assert refused["Error"]["Code"] == wrong["Error"]["Code"] == "ValidationError"
     assert "TableName" not in refused
-    assert wrong["Error"]["Message"].startswith("Invalid returning clause: RETURNING MODIFIED OLD *.")
+    assert wrong["Error"]["Message"].startswith(
+        "Invalid returning clause: RETURNING MODIFIED OLD *."
+    )
 
 
 @pytest.mark.parametrize("setting", ["ALL_OLD", "NONE"])
@@ -109,7 +115,10 @@ def test_the_item_of_a_failed_condition_is_not_returned(things: Statements, sett
         "ReturnValuesOnConditionCheckFailure": setting,
     }
     [answer] = things.batch(member)["Responses"]
-    assert answer["Error"] == {"Code": "ConditionalCheckFailed", "Message": "The conditional request failed"}
+    assert answer["Error"] == {
+        "Code": "ConditionalCheckFailed",
+        "Message": "The conditional request failed",
+    }
     assert set(answer) == {"Error", "TableName"}
 
 
@@ -149,4 +158,6 @@ def test_capacity_is_reported_per_table(things: Statements) -> None:
         ("things", 1.5),
         ("orders", 0.5),
     ]
-    assert units("UPDATE things SET v = 1 WHERE pk = 'a'", "DELETE FROM things WHERE pk = 'b'") == [("things", 2.0)]
+    assert units("UPDATE things SET v = 1 WHERE pk = 'a'", "DELETE FROM things WHERE pk = 'b'") == [
+        ("things", 2.0)
+    ]

@@ -7,15 +7,21 @@ import pytest
 from stator.errors import ResourceNotFound
 from tests.engine.partiql.statements import LEFTOVER, NWF, Statements, n, s
 
-OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
-UNDERFLOW = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
+OVERFLOW = (
+    "Number overflow. Attempting to store a number with magnitude larger than supported range"
+)
+UNDERFLOW = (
+    "Number underflow. Attempting to store a number with magnitude smaller than supported range"
+)
 DIGITS = "Attempting to store more than 38 significant digits in a Number"
 NO_KEY = "Where clause does not contain a mandatory equality on all key attributes"
 ALIASING = "Aliasing is not supported"
 NOT_BOOLEAN = "WHERE clause must contain an expression that resolves to a boolean"
 
 
-@pytest.mark.parametrize("literal", ["7.31e6", "7.31E6", "7.31e+6", "731e4", "73100000e-1", "+7310000", "- -7310000"])
+@pytest.mark.parametrize(
+    "literal", ["7.31e6", "7.31E6", "7.31e+6", "731e4", "73100000e-1", "+7310000", "- -7310000"]
+)
 def test_a_number_may_be_written_in_many_ways(db: Statements, literal: str) -> None:
     db.put("numbers", pk=n(7310000))
     assert db.items(f'SELECT * FROM "numbers" WHERE pk = {literal}') == [{"pk": n(7310000)}]
@@ -39,7 +45,9 @@ def test_a_number_needs_no_digit_before_its_point(db: Statements) -> None:
         "SELECT * FROM things WHERE @pk = 'a'",
     ],
 )
-def test_comments_and_case_and_a_closing_semicolon_change_nothing(db: Statements, statement: str) -> None:
+def test_comments_and_case_and_a_closing_semicolon_change_nothing(
+    db: Statements, statement: str
+) -> None:
     db.put("things", pk=s("a"))
     db.put("things", pk=s("b"))
     assert db.items(statement) == [{"pk": s("a")}]
@@ -102,8 +110,14 @@ def test_what_cannot_be_read_at_all_is_not_explained(db: Statements, statement: 
         ("SELECT * FROM things WHERE (", "Unexpected term"),
         ("SELECT * FROM never-created WHERE", "Unexpected term"),
         ("SELECT * FROM", "Unexpected term"),
-        ("SELECT * FROM things WHERE pk = 'a' AND", "Missing right-hand side expression of infix operator"),
-        ("SELECT * FROM things WHERE pk = 'a' OR", "Missing right-hand side expression of infix operator"),
+        (
+            "SELECT * FROM things WHERE pk = 'a' AND",
+            "Missing right-hand side expression of infix operator",
+        ),
+        (
+            "SELECT * FROM things WHERE pk = 'a' OR",
+            "Missing right-hand side expression of infix operator",
+        ),
         ("SELECT * FROM things WHERE ORDER BY pk", "Unexpected keyword"),
         ("SELECT * FROM things WHERE IS NULL", "Unexpected operator"),
         ("SELECT * FROM things WHERE pk = LIKE", "Unexpected operator"),
@@ -126,7 +140,9 @@ def test_what_cannot_be_read_at_all_is_not_explained(db: Statements, statement: 
 def test_what_is_wrong_with_the_syntax(db: Statements, statement: str, detail: str | None) -> None:
     message = db.refused(statement)
     if detail is None:
-        assert message.startswith("1 validation error detected: Value '' at 'statement' failed to satisfy constraint")
+        assert message.startswith(
+            "1 validation error detected: Value '' at 'statement' failed to satisfy constraint"
+        )
     else:
         assert message == NWF + detail
 
@@ -156,9 +172,18 @@ def test_what_is_wrong_with_the_syntax(db: Statements, statement: str, detail: s
         ("SELECT * FROM things WHERE true", NOT_BOOLEAN),
         ("SELECT * FROM things WHERE size(a)", NOT_BOOLEAN),
         ("SELECT * FROM things WHERE a = missing", "MISSING must be compared using IS operator"),
-        ("SELECT * FROM things WHERE a = 1 + 1", "Unsupported operator in Condition Expression. Operator: +"),
-        ("SELECT * FROM things WHERE a LIKE 'x'", "Unsupported operator in Condition Expression. Operator: like"),
-        ("SELECT * FROM things WHERE a.b[*] = 1", "Wildcard path component like a[*].b are not supported at 1:32:1"),
+        (
+            "SELECT * FROM things WHERE a = 1 + 1",
+            "Unsupported operator in Condition Expression. Operator: +",
+        ),
+        (
+            "SELECT * FROM things WHERE a LIKE 'x'",
+            "Unsupported operator in Condition Expression. Operator: like",
+        ),
+        (
+            "SELECT * FROM things WHERE a.b[*] = 1",
+            "Wildcard path component like a[*].b are not supported at 1:32:1",
+        ),
         ("x IS INT4", "Unsupported operation: IsType"),
         ("x IS INT8", "Unsupported operation: IsType"),
         ("x IS DOUBLE PRECISION", "Unsupported operation: IsType"),
@@ -186,7 +211,9 @@ def test_what_parses_but_is_not_supported(db: Statements, statement: str, messag
         ("INSERT INTO numbers VALUE {'pk': 7, 'l': [1, 1e126]}", f"{OVERFLOW} under root[1]"),
     ],
 )
-def test_a_number_out_of_range_is_named_by_its_place(db: Statements, statement: str, message: str) -> None:
+def test_a_number_out_of_range_is_named_by_its_place(
+    db: Statements, statement: str, message: str
+) -> None:
     assert db.refused(statement) == message
 
 
@@ -198,7 +225,9 @@ def test_a_table_is_looked_up_only_once_the_statement_makes_sense(db: Statements
 
 
 def test_a_statement_has_at_most_8192_characters(db: Statements) -> None:
-    assert "length less than or equal to 8192" in db.refused(f"SELECT * FROM things WHERE pk = '{'x' * 8192}'")
+    assert "length less than or equal to 8192" in db.refused(
+        f"SELECT * FROM things WHERE pk = '{'x' * 8192}'"
+    )
 
 
 @pytest.mark.parametrize("opening", ["(", "[", "{'a':", "NOT ", "- ", "a[", "size("])
@@ -209,4 +238,6 @@ def test_endless_nesting_is_refused(db: Statements, opening: str) -> None:
 def test_a_long_chain_of_operators_is_no_trouble(db: Statements) -> None:
     db.put("things", pk=s("a"), a=n(1))
     assert len(db.items(f"SELECT * FROM things WHERE pk = 'a'{' AND a = 1' * 700}")) == 1
-    assert "too many operators" in db.refused(f"UPDATE things SET a = 1{' + 1' * 400} WHERE pk = 'a'")
+    assert "too many operators" in db.refused(
+        f"UPDATE things SET a = 1{' + 1' * 400} WHERE pk = 'a'"
+    )

@@ -9,9 +9,7 @@ import pytest
 from stator.engine import Engine
 from tests.engine.partiql.statements import NWF, POVI, Statements, s
 
-SEVERAL = (
-    "PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE keys."
-)
+SEVERAL = "PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE keys."
 UNPROJECTED = [
     "nonproj = 'np1'",
     "nonproj IS MISSING",
@@ -26,7 +24,12 @@ def orders(db: Statements) -> Statements:
     for number, gsi in ((1, "x"), (2, "z"), (4, "x")):
         names = {"gsiPk": gsi, "gsiPk2": "y", "projattr": f"proj{number}", "nonproj": f"np{number}"}
         names |= {"lsiSk": f"l{number}", "lsiSk2": f"k{number}", "lsiSk3": f"m{number}"}
-        db.put("orders", pk=s("p"), sk=s(f"s{number}"), **{name: s(value) for name, value in names.items()})
+        db.put(
+            "orders",
+            pk=s("p"),
+            sk=s(f"s{number}"),
+            **{name: s(value) for name, value in names.items()},
+        )
     db.put("orders", pk=s("p"), sk=s("s3"), nonproj=s("np3"))
     db.put("orders", pk=s("q"), sk=s("s5"), gsiPk2=s("y2"), projattr=s("proj5"), nonproj=s("np5"))
     return db
@@ -37,7 +40,9 @@ def sort_keys(items: list[dict[str, Any]]) -> list[str]:
 
 
 def test_an_index_holds_only_what_has_its_key(orders: Statements) -> None:
-    assert sort_keys(orders.items("""SELECT pk, sk FROM "orders"."gsi-all" WHERE gsiPk = 'x'""")) == ["s1", "s4"]
+    assert sort_keys(
+        orders.items("""SELECT pk, sk FROM "orders"."gsi-all" WHERE gsiPk = 'x'""")
+    ) == ["s1", "s4"]
     assert sort_keys(orders.items('SELECT sk FROM "orders"."gsi-keys"')) == ["s1", "s2", "s4", "s5"]
 
 
@@ -49,8 +54,12 @@ def test_an_index_holds_only_what_has_its_key(orders: Statements) -> None:
         ("lsi-keys", "pk = 'p'", {"lsiSk2", "pk", "sk"}),
     ],
 )
-def test_a_star_is_the_projection_of_the_index(orders: Statements, index: str, where: str, names: set[str]) -> None:
-    answer = orders.run(f'SELECT * FROM "orders"."{index}" WHERE {where}', ReturnConsumedCapacity="INDEXES")
+def test_a_star_is_the_projection_of_the_index(
+    orders: Statements, index: str, where: str, names: set[str]
+) -> None:
+    answer = orders.run(
+        f'SELECT * FROM "orders"."{index}" WHERE {where}', ReturnConsumedCapacity="INDEXES"
+    )
     assert [set(item) for item in answer["Items"]] == [names] * 3
     assert answer["ConsumedCapacity"]["Table"] == {"CapacityUnits": 0.0}
 
@@ -74,7 +83,9 @@ def test_a_local_index_fetches_from_the_table(orders: Statements) -> None:
 
 
 @pytest.mark.parametrize("where", ["", " WHERE gsiPk2 = 'y'"])
-def test_a_global_index_refuses_columns_it_lacks_in_their_order(orders: Statements, where: str) -> None:
+def test_a_global_index_refuses_columns_it_lacks_in_their_order(
+    orders: Statements, where: str
+) -> None:
     assert orders.refused(f'SELECT nonproj, pk, m.x FROM "orders"."gsi-inc"{where}') == (
         f"{POVI}Global secondary index gsi-inc does not project [nonproj, m]"
     )
@@ -120,7 +131,9 @@ def test_pages_of_an_index(orders: Statements) -> None:
 
 
 def test_an_index_is_read_in_its_own_order(orders: Statements) -> None:
-    found = orders.items("""SELECT lsiSk FROM "orders"."lsi-all" WHERE pk = 'p' ORDER BY lsiSk DESC""")
+    found = orders.items(
+        """SELECT lsiSk FROM "orders"."lsi-all" WHERE pk = 'p' ORDER BY lsiSk DESC"""
+    )
     assert [item["lsiSk"]["S"] for item in found] == ["l4", "l2", "l1"]
 
 
@@ -132,9 +145,9 @@ def test_an_index_that_is_not_there(orders: Statements, name: str) -> None:
 
 
 def test_a_global_index_is_never_strongly_consistent(orders: Statements) -> None:
-    assert orders.refused("""SELECT * FROM "orders"."gsi-all" WHERE gsiPk = 'x'""", ConsistentRead=True) == (
-        "Strongly consistent read is not supported on Global Secondary Indexes"
-    )
+    assert orders.refused(
+        """SELECT * FROM "orders"."gsi-all" WHERE gsiPk = 'x'""", ConsistentRead=True
+    ) == ("Strongly consistent read is not supported on Global Secondary Indexes")
     assert orders.items("""SELECT * FROM "orders"."lsi-all" WHERE pk = 'p'""", ConsistentRead=True)
 
 
@@ -155,7 +168,8 @@ def test_nothing_is_written_through_an_index(orders: Statements, index: str) -> 
 @pytest.fixture
 def several(engine: Engine, db: Statements) -> Statements:
     schema = [
-        {"AttributeName": name, "KeyType": kind} for name, kind in (("h1", "HASH"), ("h2", "HASH"), ("r1", "RANGE"))
+        {"AttributeName": name, "KeyType": kind}
+        for name, kind in (("h1", "HASH"), ("h2", "HASH"), ("r1", "RANGE"))
     ]
     engine.call(
         "CreateTable",
@@ -186,7 +200,9 @@ def several(engine: Engine, db: Statements) -> Statements:
         "SELECT COUNT(*) FROM several.gsi",
     ],
 )
-def test_an_index_key_of_several_attributes_is_beyond_partiql(several: Statements, statement: str) -> None:
+def test_an_index_key_of_several_attributes_is_beyond_partiql(
+    several: Statements, statement: str
+) -> None:
     assert several.refused(statement) == SEVERAL
 
 
@@ -199,7 +215,9 @@ def test_what_is_said_before_that(several: Statements) -> None:
 
 
 def test_the_table_under_it_is_not(several: Statements) -> None:
-    batch = several.batch("SELECT * FROM several.gsi WHERE h1 = 'a'", "SELECT * FROM several WHERE id = 'i1'")
+    batch = several.batch(
+        "SELECT * FROM several.gsi WHERE h1 = 'a'", "SELECT * FROM several WHERE id = 'i1'"
+    )
     refused, found = batch["Responses"]
     assert refused["Error"] == {"Code": "ValidationError", "Message": SEVERAL}
     assert found["Item"]["id"] == s("i1")

@@ -11,8 +11,12 @@ from tests.engine.partiql.statements import POVI, Statements, n, s
 
 NEST = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
 UNCONVERTIBLE = "The parameter cannot be converted to a numeric value"
-UNDERFLOW = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
-OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
+UNDERFLOW = (
+    "Number underflow. Attempting to store a number with magnitude smaller than supported range"
+)
+OVERFLOW = (
+    "Number overflow. Attempting to store a number with magnitude larger than supported range"
+)
 POSITIONS = [
     "SELECT * FROM orders WHERE pk = 'a' AND v = ?",
     "INSERT INTO orders VALUE {'pk': 'a', 'sk': 's', 'v': ?}",
@@ -31,7 +35,15 @@ def deep(levels: int, leaf: dict[str, Any] | None = None) -> dict[str, Any]:
 
 @pytest.mark.parametrize("statement", POSITIONS)
 @pytest.mark.parametrize(
-    "number", ["1e99999999999", "-1e99999999999", "1e-99999999999", "1e2147483648", "1e-2147483648", f"1e{'9' * 5000}"]
+    "number",
+    [
+        "1e99999999999",
+        "-1e99999999999",
+        "1e-99999999999",
+        "1e2147483648",
+        "1e-2147483648",
+        f"1e{'9' * 5000}",
+    ],
 )
 def test_an_exponent_past_32_bits_is_no_number(db: Statements, statement: str, number: str) -> None:
     assert db.refused(statement, {"N": number}) == f"{UNCONVERTIBLE}: {number}"
@@ -88,7 +100,10 @@ def test_there_are_as_many_parameters_as_question_marks(db: Statements) -> None:
 
 
 def test_parameters_are_values_and_nothing_else(db: Statements) -> None:
-    assert db.refused("SELECT * FROM things WHERE pk = 'a' AND m[?] = 1", n(0)) == "Unexpected path component at 1:43:1"
+    assert (
+        db.refused("SELECT * FROM things WHERE pk = 'a' AND m[?] = 1", n(0))
+        == "Unexpected path component at 1:43:1"
+    )
     assert db.refused("INSERT INTO things VALUE {'pk': 'x', 'l': [?]}", n(0)) == (
         "Unsupported data type: Parameter under key root.0 at 1:44:1"
     )
@@ -96,7 +111,9 @@ def test_parameters_are_values_and_nothing_else(db: Statements) -> None:
 
 
 def test_parameters_are_normalised(db: Statements) -> None:
-    db.run("INSERT INTO things VALUE {'pk': 'x', 'v': ?, 's': ?}", {"N": "+01.50"}, {"SS": ["b", "a"]})
+    db.run(
+        "INSERT INTO things VALUE {'pk': 'x', 'v': ?, 's': ?}", {"N": "+01.50"}, {"SS": ["b", "a"]}
+    )
     assert db.items("SELECT v, s FROM things WHERE pk = 'x' AND v = ?", {"N": "15e-1"}) == [
         {"v": n("1.5"), "s": {"SS": ["a", "b"]}}
     ]

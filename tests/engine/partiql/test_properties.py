@@ -21,9 +21,9 @@ from tests.engine.partiql.statements import NWF, Statements, create_tables, n, s
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=8)
 NUMBERS = st.builds(
     "{}{}".format,
-    st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**9), max_value=10**9, places=3).map(
-        "{:f}".format
-    ),
+    st.decimals(
+        allow_nan=False, allow_infinity=False, min_value=-(10**9), max_value=10**9, places=3
+    ).map("{:f}".format),
     st.sampled_from(["", "e3", "E-2", "e+0"]),
 )
 SCALARS = st.one_of(
@@ -32,7 +32,9 @@ SCALARS = st.one_of(
     st.booleans().map(lambda flag: {"BOOL": flag}),
     st.just({"NULL": True}),
     st.lists(TEXTS, min_size=1, max_size=3, unique=True).map(lambda texts: {"SS": texts}),
-    st.lists(st.integers(-99, 99), min_size=1, max_size=3, unique=True).map(lambda ints: {"NS": list(map(str, ints))}),
+    st.lists(st.integers(-99, 99), min_size=1, max_size=3, unique=True).map(
+        lambda ints: {"NS": list(map(str, ints))}
+    ),
 )
 VALUES: st.SearchStrategy[Value] = st.recursive(
     SCALARS,
@@ -63,7 +65,10 @@ def literal(value: Value, space: str) -> str:
         case "L":
             return f"[{f',{space}'.join(literal(member, space) for member in content)}]"
         case _:
-            members = (f"{_quoted(name)}{space}:{literal(member, space)}" for name, member in content.items())
+            members = (
+                f"{_quoted(name)}{space}:{literal(member, space)}"
+                for name, member in content.items()
+            )
             return f"{{{space}{','.join(members)}}}"
 
 
@@ -92,7 +97,9 @@ def test_a_quoted_name_is_any_name(name: str) -> None:
 
 WORDS = st.one_of(
     st.sampled_from(sorted(KEYWORDS)),
-    st.sampled_from(["things", "orders", "pk", "sk", "gsi-all", '"orders"."gsi-all"', "a", "m.a[0]", "nope"]),
+    st.sampled_from(
+        ["things", "orders", "pk", "sk", "gsi-all", '"orders"."gsi-all"', "a", "m.a[0]", "nope"]
+    ),
     st.sampled_from(
         [
             "(",
@@ -133,7 +140,13 @@ WORDS = st.one_of(
     ),
     st.sampled_from(["'p'", "'it''s'", "1", "-1.5e3", "1e126", "1e99999999999", ".5", "1a", "?"]),
     st.sampled_from(
-        ["attribute_exists(a)", "size(a)", "begins_with(sk, 'p')", "set_add(a, <<1>>)", "list_append(a, [1])"]
+        [
+            "attribute_exists(a)",
+            "size(a)",
+            "begins_with(sk, 'p')",
+            "set_add(a, <<1>>)",
+            "list_append(a, [1])",
+        ]
     ),
     st.sampled_from(
         [
@@ -161,7 +174,9 @@ STARTS = st.sampled_from(
         "SELECT * FROM orders WHERE pk = 'p' AND",
     ]
 )
-GARBAGE = st.builds(lambda start, words: f"{start} {' '.join(words)}", STARTS, st.lists(WORDS, max_size=14))
+GARBAGE = st.builds(
+    lambda start, words: f"{start} {' '.join(words)}", STARTS, st.lists(WORDS, max_size=14)
+)
 
 
 def _refusal(call: Callable[[], object]) -> ServiceError | None:
@@ -183,7 +198,9 @@ def stocked() -> Statements:
 
 @settings(max_examples=600, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(GARBAGE, st.lists(VALUES, max_size=2))
-def test_garbage_is_answered_with_a_service_error(stocked: Statements, text: str, parameters: list[Value]) -> None:
+def test_garbage_is_answered_with_a_service_error(
+    stocked: Statements, text: str, parameters: list[Value]
+) -> None:
     member: dict[str, Any] = {"Statement": text[:8192]}
     if parameters:
         member["Parameters"] = parameters
@@ -192,7 +209,9 @@ def test_garbage_is_answered_with_a_service_error(stocked: Statements, text: str
         ("BatchExecuteStatement", {"Statements": [member]}),
         ("ExecuteTransaction", {"TransactStatements": [member]}),
     ):
-        refused = _refusal(lambda operation=operation, request=request: stocked.engine.call(operation, request))
+        refused = _refusal(
+            lambda operation=operation, request=request: stocked.engine.call(operation, request)
+        )
         assert refused is None or refused.status == 400
 
 
@@ -206,11 +225,15 @@ KEYS = st.sampled_from(["p", "q", "r"])
 SORTS = st.sampled_from(["1", "2", "3", "4"])
 TERMS = st.one_of(
     KEYS.map("pk = '{}'".format),
-    st.lists(KEYS, min_size=1, max_size=3).map(lambda keys: f"pk IN [{', '.join(map(repr, keys))}]"),
+    st.lists(KEYS, min_size=1, max_size=3).map(
+        lambda keys: f"pk IN [{', '.join(map(repr, keys))}]"
+    ),
     st.builds("sk {} '{}'".format, st.sampled_from(["=", "<", "<=", ">", ">="]), SORTS),
     st.builds("sk BETWEEN '{0}' AND '{0}'".format, SORTS),
     SORTS.map("begins_with(sk, '{}')".format),
-    st.lists(SORTS, min_size=1, max_size=3).map(lambda sorts: f"sk IN [{', '.join(map(repr, sorts))}]"),
+    st.lists(SORTS, min_size=1, max_size=3).map(
+        lambda sorts: f"sk IN [{', '.join(map(repr, sorts))}]"
+    ),
     st.integers(0, 3).map("v = {}".format),
     st.integers(0, 3).map("NOT v < {}".format),
 )
@@ -241,7 +264,10 @@ def test_a_plan_finds_what_a_full_scan_would(grid: Statements, condition: str, l
     statement = f"SELECT * FROM orders WHERE {condition}"
     refused = _refusal(lambda: grid.run(statement))
     if refused is not None:
-        assert refused.message == "Overlapping conditions with range keys are not supported in where clause"
+        assert (
+            refused.message
+            == "Overlapping conditions with range keys are not supported in where clause"
+        )
         return
     pages = grid.all_items(statement, limit=limit)
     assert sorted(_key(item) for page in pages for item in page) == expected

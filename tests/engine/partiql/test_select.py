@@ -147,7 +147,9 @@ def test_only_texts_numbers_and_bytes_have_an_order(db: Statements, value: dict[
         assert db.refused(f"SELECT pk FROM never WHERE val {operator} ?", value) == (
             f"Incorrect operand type for operator or function; operator or function: {operator}, operand type: {kind}"
         )
-    assert "operator or function: BETWEEN" in db.refused("SELECT pk FROM never WHERE v BETWEEN ? AND ?", value, value)
+    assert "operator or function: BETWEEN" in db.refused(
+        "SELECT pk FROM never WHERE v BETWEEN ? AND ?", value, value
+    )
     assert db.items("SELECT pk FROM things WHERE pk = 'x' AND val = ?", value) == []
 
 
@@ -175,7 +177,10 @@ def test_only_texts_numbers_and_bytes_have_an_order(db: Statements, value: dict[
         ("EXISTS(ss)", "Unrecognized function: exists at 1:41:6"),
         ("set_add(ss, <<'x'>>) = ss", "Unrecognized function: set_add at 1:41:7"),
         ("Foo(ss)", "Unrecognized function: foo at 1:41:3"),
-        ("if_not_exists(a, 1) = 1", "The function is not allowed in a condition expression; function: if_not_exists"),
+        (
+            "if_not_exists(a, 1) = 1",
+            "The function is not allowed in a condition expression; function: if_not_exists",
+        ),
         (
             "a = a",
             (
@@ -227,12 +232,16 @@ def test_a_function_takes_no_parameter_for_a_path(db: Statements) -> None:
         ("m.nope, num", {"num": n(5)}),
     ],
 )
-def test_a_selected_path_comes_back_by_its_last_part(thing: Statements, columns: str, expected: dict[str, Any]) -> None:
+def test_a_selected_path_comes_back_by_its_last_part(
+    thing: Statements, columns: str, expected: dict[str, Any]
+) -> None:
     assert thing.items(f"SELECT {columns} FROM things WHERE pk = 'a'") == [expected]
 
 
 def test_paths_inside_one_another_are_refused(thing: Statements) -> None:
-    assert thing.refused("SELECT m, m.sub FROM things WHERE pk = 'a'").startswith("Two document paths overlap")
+    assert thing.refused("SELECT m, m.sub FROM things WHERE pk = 'a'").startswith(
+        "Two document paths overlap"
+    )
     assert thing.refused("SELECT pk.a FROM things").startswith("Key attributes must be scalars")
 
 
@@ -271,7 +280,10 @@ PLANS = [
 def test_every_plan_finds_what_the_condition_says(
     orders: Statements, where: str, expected: list[str], ordered: int
 ) -> None:
-    found = [item["pk"]["S"] + item["sk"]["S"] for item in orders.items(f"SELECT * FROM orders WHERE {where}")]
+    found = [
+        item["pk"]["S"] + item["sk"]["S"]
+        for item in orders.items(f"SELECT * FROM orders WHERE {where}")
+    ]
     assert (found if ordered else sorted(found)) == expected
 
 
@@ -296,7 +308,9 @@ def test_pages_of_one_put_together_are_the_whole(
         ("pk = 'p' AND NOT (sk = '1')", ["2", "3", "4"]),
     ],
 )
-def test_a_negated_sort_key_may_stand_beside_another(orders: Statements, left: str, expected: list[str]) -> None:
+def test_a_negated_sort_key_may_stand_beside_another(
+    orders: Statements, left: str, expected: list[str]
+) -> None:
     items = orders.items(f"SELECT sk FROM orders WHERE {left} OR pk = 'p' AND sk = '2'")
     assert [item["sk"]["S"] for item in items] == expected
 
@@ -317,7 +331,9 @@ def test_a_key_is_compared_with_its_own_type_only(orders: Statements) -> None:
     assert orders.refused("SELECT * FROM orders WHERE pk = 5") == f"{KEY_TYPE}pk"
     assert orders.refused("SELECT * FROM orders WHERE pk IN [5]") == f"{KEY_TYPE}pk"
     assert orders.refused("SELECT * FROM orders WHERE pk = 'p' AND sk > 5") == f"{KEY_TYPE}sk"
-    assert orders.refused("SELECT * FROM orders WHERE sk = 5").endswith("does not match schema type")
+    assert orders.refused("SELECT * FROM orders WHERE sk = 5").endswith(
+        "does not match schema type"
+    )
     assert orders.refused("SELECT * FROM orders WHERE pk = ''") == (
         "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty "
         "string value. Key: pk"
@@ -389,7 +405,9 @@ def test_the_limit_counts_items_before_the_filter(orders: Statements) -> None:
 
 
 def test_one_item_by_its_key_is_never_half_a_page(orders: Statements) -> None:
-    assert "NextToken" not in orders.run("SELECT * FROM orders WHERE pk = 'p' AND sk = '1'", Limit=1)
+    assert "NextToken" not in orders.run(
+        "SELECT * FROM orders WHERE pk = 'p' AND sk = '1'", Limit=1
+    )
 
 
 def test_a_page_holds_about_a_megabyte(db: Statements) -> None:
@@ -408,7 +426,10 @@ def test_a_token_belongs_to_its_statement_and_parameters(orders: Statements) -> 
     assert orders.refused("SELECT pk FROM orders WHERE pk = ?", s("p"), NextToken=token) == other
     assert orders.refused("SELECT sk FROM orders WHERE pk = ?", s("q"), NextToken=token) == other
     for garbage in ("garbage", "e30=", "bnVsbA==", token[:-8] + "AAAAAAAA", "\u00e9"):
-        assert orders.refused("SELECT sk FROM orders WHERE pk = ?", s("p"), NextToken=garbage) == "Invalid NextToken"
+        assert (
+            orders.refused("SELECT sk FROM orders WHERE pk = ?", s("p"), NextToken=garbage)
+            == "Invalid NextToken"
+        )
 
 
 def test_a_limit_is_at_least_one(db: Statements) -> None:
@@ -418,9 +439,15 @@ def test_a_limit_is_at_least_one(db: Statements) -> None:
 
 def test_reads_are_charged_as_reads_are(orders: Statements) -> None:
     def units(statement: str, **options: Any) -> Any:
-        return orders.run(statement, ReturnConsumedCapacity="INDEXES", **options)["ConsumedCapacity"]
+        return orders.run(statement, ReturnConsumedCapacity="INDEXES", **options)[
+            "ConsumedCapacity"
+        ]
 
     single = "SELECT * FROM orders WHERE pk = 'p' AND sk = '1'"
-    assert units(single) == {"TableName": "orders", "CapacityUnits": 0.5, "Table": {"CapacityUnits": 0.5}}
+    assert units(single) == {
+        "TableName": "orders",
+        "CapacityUnits": 0.5,
+        "Table": {"CapacityUnits": 0.5},
+    }
     assert units(single, ConsistentRead=True)["CapacityUnits"] == 1.0
     assert units("SELECT * FROM orders WHERE pk = 'none'")["CapacityUnits"] == 0.5

@@ -7,13 +7,20 @@ from typing import Any
 import pytest
 
 from stator.engine import Engine
-from stator.errors import IdempotentParameterMismatch, ResourceNotFound, TransactionCanceled, ValidationFailed
+from stator.errors import (
+    IdempotentParameterMismatch,
+    ResourceNotFound,
+    TransactionCanceled,
+    ValidationFailed,
+)
 from tests.engine.partiql.statements import NWF, Statements, n, s
 
 FIRST = "Validation failed in TransactStatements[0]: "
 READ = "SELECT * FROM things WHERE pk = 'a'"
 WRITE = "UPDATE things SET z = 1 WHERE pk = 'a'"
-MIXED = "ExecuteTransaction API does not support both read and write operations in the same request."
+MIXED = (
+    "ExecuteTransaction API does not support both read and write operations in the same request."
+)
 
 
 @pytest.fixture
@@ -81,11 +88,18 @@ def test_what_goes_wrong_cancels_all_of_it(things: Statements) -> None:
 
 @pytest.mark.parametrize(
     "statement",
-    ["INSERT INTO things VALUE {'pk': 5}", "UPDATE things SET v = 1 WHERE pk = 5", "DELETE FROM things WHERE pk = 5"],
+    [
+        "INSERT INTO things VALUE {'pk': 5}",
+        "UPDATE things SET v = 1 WHERE pk = 5",
+        "DELETE FROM things WHERE pk = 5",
+    ],
 )
 def test_a_key_of_the_wrong_type_cancels_it_too(things: Statements, statement: str) -> None:
     message = "Key attribute's data type should match its data type in table's schema: Key pk"
-    assert reasons(things, WRITE, statement) == [{"Code": "None"}, {"Code": "ValidationError", "Message": message}]
+    assert reasons(things, WRITE, statement) == [
+        {"Code": "None"},
+        {"Code": "ValidationError", "Message": message},
+    ]
 
 
 def test_the_item_of_a_failed_condition_is_returned_when_asked_for(things: Statements) -> None:
@@ -100,9 +114,17 @@ def test_the_item_of_a_failed_condition_is_returned_when_asked_for(things: State
 
 
 def test_exists_checks_an_item_without_changing_it(things: Statements) -> None:
-    assert things.transact("EXISTS(SELECT * FROM things WHERE pk = 'b' AND v = 2)", WRITE) == {"Responses": []}
-    assert things.transact("exists (select * from things where pk = 'b' and nope is missing)") == {"Responses": []}
-    for condition in ("pk = 'b' AND v = 7", "pk = 'b' AND v IS MISSING", "pk = 'none' AND v IS MISSING"):
+    assert things.transact("EXISTS(SELECT * FROM things WHERE pk = 'b' AND v = 2)", WRITE) == {
+        "Responses": []
+    }
+    assert things.transact("exists (select * from things where pk = 'b' and nope is missing)") == {
+        "Responses": []
+    }
+    for condition in (
+        "pk = 'b' AND v = 7",
+        "pk = 'b' AND v IS MISSING",
+        "pk = 'none' AND v IS MISSING",
+    ):
         found = reasons(things, f"EXISTS(SELECT * FROM things WHERE {condition})", WRITE)
         assert [reason["Code"] for reason in found] == ["ConditionalCheckFailed", "None"]
 
@@ -111,7 +133,10 @@ def test_exists_checks_an_item_without_changing_it(things: Statements) -> None:
     ("statement", "message"),
     [
         ("SELECT * FROM things WHERE", NWF + "Unexpected term"),
-        (f"{WRITE} RETURNING ALL NEW *", "RETURNING clause is not supported in ExecuteTransaction."),
+        (
+            f"{WRITE} RETURNING ALL NEW *",
+            "RETURNING clause is not supported in ExecuteTransaction.",
+        ),
         (
             "SELECT * FROM orders.\"gsi-all\" WHERE gsiPk = 'x'",
             "Reads on indices are not supported within transactions.",
@@ -132,7 +157,10 @@ def test_exists_checks_an_item_without_changing_it(things: Statements) -> None:
             "EXISTS(SELECT * FROM things WHERE v = 1)",
             "EXISTS() must contain a single item read with additional condition",
         ),
-        ("UPDATE things SET v = ? WHERE pk = 'a'", "Number of parameters in request and statement don't match."),
+        (
+            "UPDATE things SET v = ? WHERE pk = 'a'",
+            "Number of parameters in request and statement don't match.",
+        ),
         (
             "UPDATE things SET v = v + 'a' WHERE pk = 'a'",
             "Incorrect operand type for operator or function; operator or function: +, operand type: S",
@@ -143,10 +171,15 @@ def test_exists_checks_an_item_without_changing_it(things: Statements) -> None:
         ),
     ],
 )
-def test_a_statement_that_is_refused_is_named_by_its_place(things: Statements, statement: str, message: str) -> None:
+def test_a_statement_that_is_refused_is_named_by_its_place(
+    things: Statements, statement: str, message: str
+) -> None:
     assert refused(things, statement) == FIRST + message
     if not statement.startswith("SELECT"):
-        assert refused(things, WRITE.replace("'a'", "'b'"), statement) == FIRST.replace("0", "1") + message
+        assert (
+            refused(things, WRITE.replace("'a'", "'b'"), statement)
+            == FIRST.replace("0", "1") + message
+        )
         assert "z" not in things.get("things", pk=s("b"))  # type: ignore[operator]
 
 
@@ -176,10 +209,13 @@ def test_an_absent_table(things: Statements) -> None:
 
 def test_a_token_makes_a_transaction_happen_once(things: Statements) -> None:
     def increment(amount: int) -> dict[str, Any]:
-        member = {"Statement": "UPDATE things SET v = v + ? WHERE pk = 'a'", "Parameters": [{"N": f"{amount}.0"}]}
-        [report] = things.transact(member, ClientRequestToken="once", ReturnConsumedCapacity="INDEXES")[
-            "ConsumedCapacity"
-        ]
+        member = {
+            "Statement": "UPDATE things SET v = v + ? WHERE pk = 'a'",
+            "Parameters": [{"N": f"{amount}.0"}],
+        }
+        [report] = things.transact(
+            member, ClientRequestToken="once", ReturnConsumedCapacity="INDEXES"
+        )["ConsumedCapacity"]
         return dict(report)
 
     first, replay = increment(1), increment(1)

@@ -76,21 +76,36 @@ def test_insert_never_replaces(db: Statements) -> None:
     ("value", "message"),
     [
         ("{'a': 1}", "Key attribute should be present in the item: Key pk"),
-        ("{'pk': 5}", "Key attribute's data type should match its data type in table's schema: Key pk"),
+        (
+            "{'pk': 5}",
+            "Key attribute's data type should match its data type in table's schema: Key pk",
+        ),
         ("{'pk': 'x', 'a': missing}", "Unsupported data type: MISSING under key root at 1:43:7"),
         ("{'pk': 'x', 'a': b}", "Unsupported data type: b under key root at 1:43:1"),
-        ("{'pk': 'x', 'a': [set_add(a, b)]}", "Unsupported data type: set_add under key root.0 at 1:44:7"),
-        ("{'pk': 'x', 'ss': set_add(<<'a'>>, <<'b'>>)}", "Unsupported data type: set_add under key root at 1:44:7"),
+        (
+            "{'pk': 'x', 'a': [set_add(a, b)]}",
+            "Unsupported data type: set_add under key root.0 at 1:44:7",
+        ),
+        (
+            "{'pk': 'x', 'ss': set_add(<<'a'>>, <<'b'>>)}",
+            "Unsupported data type: set_add under key root at 1:44:7",
+        ),
         ("{'pk': 'x', 'a': 1, 'a': 2}", "Duplicate keys in tuple. Key: a under root at 1:46:3"),
         ("{'pk': 'x', '': 2}", "Path component cannot be an empty string"),
-        ("{pk: 'x'}", "Tuple keys must be of type String. Actual type: VariableReference under root at 1:27:2"),
+        (
+            "{pk: 'x'}",
+            "Tuple keys must be of type String. Actual type: VariableReference under root at 1:27:2",
+        ),
         (
             "{'pk': 'x', 's': <<'a', 1>>}",
             "Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags at 1:50:1",
         ),
         ("{'pk': 'x', 's': <<>>}", "Empty bags are not supported"),
         ("{'pk': 'x', 's': <<'x', 'x'>>}", f"{POVI}Input collection [x, x] contains duplicates."),
-        ("{'pk': 'x', 's': `a`}", "Ion Literals are not supported: SYMBOL under key root at 1:43:3"),
+        (
+            "{'pk': 'x', 's': `a`}",
+            "Ion Literals are not supported: SYMBOL under key root at 1:43:3",
+        ),
         (
             "[1]",
             (
@@ -173,7 +188,10 @@ def test_an_update_changes_one_attribute(
     thing: Statements, changes: str, name: str, value: dict[str, Any] | None
 ) -> None:
     if value is None:  # ``new`` is a keyword
-        assert thing.refused(f"UPDATE things {changes} WHERE pk = 'a'") == NWF + "Expected identifier for simple path"
+        assert (
+            thing.refused(f"UPDATE things {changes} WHERE pk = 'a'")
+            == NWF + "Expected identifier for simple path"
+        )
     else:
         assert updated(thing, changes)[name] == value
 
@@ -193,13 +211,18 @@ def test_an_update_takes_one_attribute_away(thing: Statements, changes: str, nam
 
 def test_a_parameter_can_carry_a_set(thing: Statements) -> None:
     assert updated(thing, "SET bs = set_add(bs, ?)", {"BS": ["AQ=="]})["bs"] == {"BS": ["AQ=="]}
-    assert updated(thing, "SET bs = set_add(bs, ?)", {"BS": ["Ag=="]})["bs"] == {"BS": ["AQ==", "Ag=="]}
+    assert updated(thing, "SET bs = set_add(bs, ?)", {"BS": ["Ag=="]})["bs"] == {
+        "BS": ["AQ==", "Ag=="]
+    }
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ("SET t = set_add(ss, <<'x'>>)", "The first argument to SET_ADD must equal the assignment value at 1:23:7"),
+        (
+            "SET t = set_add(ss, <<'x'>>)",
+            "The first argument to SET_ADD must equal the assignment value at 1:23:7",
+        ),
         (
             "SET ss = set_add(<<'a'>>, <<'b'>>)",
             "The first argument to SET_ADD must equal the assignment value at 1:24:7",
@@ -208,19 +231,40 @@ def test_a_parameter_can_carry_a_set(thing: Statements) -> None:
             "SET t = set_delete(ss, <<'x'>>)",
             "The first argument to SET_DELETE must equal the assignment value at 1:23:10",
         ),
-        ("SET ss = set_add(ss, 'x')", "The second argument to SET_ADD must be a value with type SET at 1:32:2"),
-        ("SET ss = set_add(ss, ['x'])", "The second argument to SET_ADD must be a value with type SET at 1:32:2"),
+        (
+            "SET ss = set_add(ss, 'x')",
+            "The second argument to SET_ADD must be a value with type SET at 1:32:2",
+        ),
+        (
+            "SET ss = set_add(ss, ['x'])",
+            "The second argument to SET_ADD must be a value with type SET at 1:32:2",
+        ),
         ("SET ss = set_add(ss)", "SET_ADD must have exactly two arguments at 1:24:7"),
-        ("SET ss = set_add(ss, <<'x'>>, <<'y'>>)", "SET_ADD must have exactly two arguments at 1:24:7"),
+        (
+            "SET ss = set_add(ss, <<'x'>>, <<'y'>>)",
+            "SET_ADD must have exactly two arguments at 1:24:7",
+        ),
         ("SET ss = set_add(ss, <<1>>)", WRONG_TYPE),
         ("SET ss = set_delete(ss, <<1>>)", WRONG_TYPE),
         ("SET b = set_add(b, <<'x'>>)", WRONG_TYPE),
-        ("SET ss = set_add(ss, <<'x', 'x'>>)", f"{POVI}Input collection [x, x] contains duplicates."),
+        (
+            "SET ss = set_add(ss, <<'x', 'x'>>)",
+            f"{POVI}Input collection [x, x] contains duplicates.",
+        ),
         ("SET ss = set_add(ss, <<>>)", "Empty bags are not supported"),
         ("SET m.inner = set_add(m.inner, <<'y'>>)", NWF + "Invalid path dot component"),
-        ("SET z.b = 3", "The document path provided in the update expression is invalid for update"),
-        ("SET z[0] = 3", "The document path provided in the update expression is invalid for update"),
-        ("SET v = nope + 1", "The provided expression refers to an attribute that does not exist in the item"),
+        (
+            "SET z.b = 3",
+            "The document path provided in the update expression is invalid for update",
+        ),
+        (
+            "SET z[0] = 3",
+            "The document path provided in the update expression is invalid for update",
+        ),
+        (
+            "SET v = nope + 1",
+            "The provided expression refers to an attribute that does not exist in the item",
+        ),
         ("SET v = b + 1", WRONG_TYPE),
         (
             "SET v = 's' + 1",
@@ -266,7 +310,9 @@ def test_an_update_that_is_refused(thing: Statements, changes: str, message: str
 def test_returning_the_changed_part(
     thing: Statements, changes: str, returning: str, expected: list[dict[str, Any]]
 ) -> None:
-    assert thing.items(f"UPDATE things {changes} WHERE pk = 'a' RETURNING {returning} *") == expected
+    assert (
+        thing.items(f"UPDATE things {changes} WHERE pk = 'a' RETURNING {returning} *") == expected
+    )
 
 
 def test_returning_the_whole_item(thing: Statements) -> None:
@@ -278,8 +324,14 @@ def test_returning_the_whole_item(thing: Statements) -> None:
 @pytest.mark.parametrize(
     ("clause", "message"),
     [
-        ("RETURNING ALL *", NWF + "Expected ( MODIFIED | ALL ) ( NEW | OLD ) in each returning element."),
-        ("RETURNING ALL NEW v", "Expected '*' after ( MODIFIED | ALL ) ( NEW | OLD ) in RETURNING clause"),
+        (
+            "RETURNING ALL *",
+            NWF + "Expected ( MODIFIED | ALL ) ( NEW | OLD ) in each returning element.",
+        ),
+        (
+            "RETURNING ALL NEW v",
+            "Expected '*' after ( MODIFIED | ALL ) ( NEW | OLD ) in RETURNING clause",
+        ),
         (
             "RETURNING ALL NEW *, ALL OLD *",
             "Invalid syntax with multiple returning elements in RETURNING clause",
@@ -292,7 +344,14 @@ def test_a_returning_clause_that_is_refused(thing: Statements, clause: str, mess
 
 @pytest.mark.parametrize(
     "where",
-    ["", "WHERE v = 1", "WHERE pk = 'a' OR pk = 'b'", "WHERE pk IN ['a']", "WHERE pk > 'a'", "WHERE NOT pk = 'a'"],
+    [
+        "",
+        "WHERE v = 1",
+        "WHERE pk = 'a' OR pk = 'b'",
+        "WHERE pk IN ['a']",
+        "WHERE pk > 'a'",
+        "WHERE NOT pk = 'a'",
+    ],
 )
 def test_a_write_is_of_one_item_by_its_whole_key(thing: Statements, where: str) -> None:
     assert thing.refused(f"UPDATE things SET v = 2 {where}") == NO_KEY
@@ -310,11 +369,15 @@ def test_a_key_may_be_said_twice_but_not_differently(thing: Statements) -> None:
     )
 
 
-@pytest.mark.parametrize("extra", ["v = 9", "attribute_exists(nope)", "NOT v = 1", "v IS MISSING", "pk > 'b'"])
+@pytest.mark.parametrize(
+    "extra", ["v = 9", "attribute_exists(nope)", "NOT v = 1", "v IS MISSING", "pk > 'b'"]
+)
 @pytest.mark.parametrize(
     "statement", ["UPDATE things SET z = 1 WHERE", "DELETE FROM things WHERE", "FROM things WHERE"]
 )
-def test_more_in_the_where_clause_is_a_condition(thing: Statements, statement: str, extra: str) -> None:
+def test_more_in_the_where_clause_is_a_condition(
+    thing: Statements, statement: str, extra: str
+) -> None:
     before = thing.get("things", pk=s("a"))
     tail = " SET z = 1" if statement.startswith("FROM") else ""
     with pytest.raises(ConditionFailed) as caught:
@@ -322,7 +385,9 @@ def test_more_in_the_where_clause_is_a_condition(thing: Statements, statement: s
     assert caught.value.message == "The conditional request failed"
     assert caught.value.item is None
     with pytest.raises(ConditionFailed) as caught:
-        thing.run(f"{statement} pk = 'a' AND {extra}{tail}", ReturnValuesOnConditionCheckFailure="ALL_OLD")
+        thing.run(
+            f"{statement} pk = 'a' AND {extra}{tail}", ReturnValuesOnConditionCheckFailure="ALL_OLD"
+        )
     assert caught.value.item == before == thing.get("things", pk=s("a"))
 
 
@@ -342,7 +407,9 @@ def test_an_update_creates_nothing(db: Statements, statement: str) -> None:
 
 
 def test_an_update_may_start_with_from(thing: Statements) -> None:
-    [item] = thing.items("from things where pk = ? and v = 1 set c = ? remove b returning all new *", s("a"), n(7))
+    [item] = thing.items(
+        "from things where pk = ? and v = 1 set c = ? remove b returning all new *", s("a"), n(7)
+    )
     assert item["c"] == n(7)
     assert "b" not in item
 
@@ -352,9 +419,9 @@ def test_an_update_may_start_with_from(thing: Statements) -> None:
 
 def test_a_delete_returns_the_item_it_took(thing: Statements) -> None:
     before = thing.get("things", pk=s("a"))
-    assert thing.items("DELETE FROM things WHERE pk = 'a' AND attribute_not_exists(nope) RETURNING ALL OLD *") == [
-        before
-    ]
+    assert thing.items(
+        "DELETE FROM things WHERE pk = 'a' AND attribute_not_exists(nope) RETURNING ALL OLD *"
+    ) == [before]
     assert thing.get("things", pk=s("a")) is None
     assert thing.items("DELETE FROM things WHERE pk = 'a' RETURNING ALL OLD *") == []
 
@@ -375,9 +442,10 @@ def test_a_delete_returns_only_all_old(thing: Statements, clause: str) -> None:
 
 
 def test_writes_keep_indexes_and_are_charged_for_them(db: Statements) -> None:
-    insert = db.run("INSERT INTO orders VALUE {'pk': 'p', 'sk': 's', 'gsiPk': 'g'}", ReturnConsumedCapacity="INDEXES")[
-        "ConsumedCapacity"
-    ]
+    insert = db.run(
+        "INSERT INTO orders VALUE {'pk': 'p', 'sk': 's', 'gsiPk': 'g'}",
+        ReturnConsumedCapacity="INDEXES",
+    )["ConsumedCapacity"]
     assert insert == {
         "TableName": "orders",
         "CapacityUnits": 2.0,

@@ -21,5 +21,7 @@ def world(request: pytest.FixtureRequest, clock: VirtualClock, tmp_path: Path) -
     """An engine under a virtual clock, in memory or on disk, with one bucket in a folder."""
     (tmp_path / "buckets" / "exports").mkdir(parents=True)
     path = str(tmp_path / "data") if request.param == "disk" else None
-    with Engine.open(path, durability="process", clock=clock, buckets=str(tmp_path / "buckets")) as engine:
+    with Engine.open(
+        path, durability="process", clock=clock, buckets=str(tmp_path / "buckets")
+    ) as engine:
         yield World(engine, clock, tmp_path / "buckets" / "exports")

@@ -27,7 +27,10 @@ def take_small_steps() -> None:
 def open_world(folder: Path) -> World:
     (folder / "buckets" / "exports").mkdir(parents=True, exist_ok=True)
     engine = Engine.open(
-        str(folder / "data"), durability="process", buckets=str(folder / "buckets"), recovery_lag_seconds=0
+        str(folder / "data"),
+        durability="process",
+        buckets=str(folder / "buckets"),
+        recovery_lag_seconds=0,
     )
     return World(engine, VirtualClock(), folder / "buckets" / "exports")
 
@@ -36,7 +39,10 @@ def prepare(folder: Path) -> None:
     world = open_world(folder)
     world.create()
     world.enable()
-    accounts = [item("account", number, amount={"N": "100"}, g={"S": str(number % 7)}) for number in range(ACCOUNTS)]
+    accounts = [
+        item("account", number, amount={"N": "100"}, g={"S": str(number % 7)})
+        for number in range(ACCOUNTS)
+    ]
     world.put(*accounts)
     (world.bucket / "accounts").mkdir()
     for part in range(3):
@@ -64,14 +70,21 @@ def work_until_killed(folder: Path, seed: int, reports: Connection) -> None:
                 world.call("RestoreTableToPointInTime", **request, UseLatestRestorableTime=True)
                 reports.send(name)
             case 2:
-                request = {"TableArn": world.call("DescribeTable", TableName="orders")["Table"]["TableArn"]}
+                request = {
+                    "TableArn": world.call("DescribeTable", TableName="orders")["Table"]["TableArn"]
+                }
                 answer = world.call("ExportTableToPointInTime", **request, S3Bucket="exports")
                 reports.send(answer["ExportDescription"]["ExportArn"])
             case 3:
                 request = {"S3BucketSource": {"S3Bucket": "exports", "S3KeyPrefix": "accounts/"}}
-                request |= {"InputFormat": "DYNAMODB_JSON", "TableCreationParameters": IMPORTED | {"TableName": name}}
+                request |= {
+                    "InputFormat": "DYNAMODB_JSON",
+                    "TableCreationParameters": IMPORTED | {"TableName": name},
+                }
                 request["ClientToken"] = name
-                reports.send(world.call("ImportTable", **request)["ImportTableDescription"]["ImportArn"])
+                reports.send(
+                    world.call("ImportTable", **request)["ImportTableDescription"]["ImportArn"]
+                )
 
 
 def transfer(world: World, step: int) -> None:

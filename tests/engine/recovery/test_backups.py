@@ -27,7 +27,9 @@ DAY = 86_400
 
 def fill(world: World, **changes: Any) -> None:
     world.create(**changes)
-    world.put(item("a", 1, g={"S": "x"}), item("a", 2, text={"S": "t" * 400}), item("b", 1, g={"S": "y"}))
+    world.put(
+        item("a", 1, g={"S": "x"}), item("a", 2, text={"S": "t" * 400}), item("b", 1, g={"S": "y"})
+    )
 
 
 def test_a_backup_is_restored_with_its_indexes_and_counts(world: World) -> None:
@@ -51,7 +53,9 @@ def test_a_backup_is_restored_with_its_indexes_and_counts(world: World) -> None:
 
 def test_a_backup_is_described_as_on_aws(world: World) -> None:
     fill(world)
-    answer = world.call("CreateBackup", TableName=ARN + "orders", BackupName="nightly")["BackupDetails"]
+    answer = world.call("CreateBackup", TableName=ARN + "orders", BackupName="nightly")[
+        "BackupDetails"
+    ]
     arn = answer["BackupArn"]
     assert arn.startswith(ARN + f"orders/backup/0{int(START * 1000)}-")
     assert answer["BackupStatus"] == "CREATING"
@@ -59,13 +63,19 @@ def test_a_backup_is_described_as_on_aws(world: World) -> None:
     assert described["BackupDetails"] == {
         "BackupArn": arn,
         "BackupName": "nightly",
-        "BackupSizeBytes": world.call("DescribeTable", TableName="orders")["Table"]["TableSizeBytes"],
+        "BackupSizeBytes": world.call("DescribeTable", TableName="orders")["Table"][
+            "TableSizeBytes"
+        ],
         "BackupStatus": "AVAILABLE",
         "BackupType": "USER",
         "BackupCreationDateTime": START,
     }
     source, features = described["SourceTableDetails"], described["SourceTableFeatureDetails"]
-    assert (source["TableName"], source["ItemCount"], source["BillingMode"]) == ("orders", 3, "PAY_PER_REQUEST")
+    assert (source["TableName"], source["ItemCount"], source["BillingMode"]) == (
+        "orders",
+        3,
+        "PAY_PER_REQUEST",
+    )
     assert [index["IndexName"] for index in features["GlobalSecondaryIndexes"]] == ["by-g"]
     assert [index["IndexName"] for index in features["LocalSecondaryIndexes"]] == ["by-pk-g"]
 
@@ -80,9 +90,14 @@ def test_a_restored_table_has_none_of_what_aws_drops(world: World) -> None:
     specification = {"Enabled": True, "AttributeName": "ttl"}
     world.call("UpdateTimeToLive", TableName="orders", TimeToLiveSpecification=specification)
     world.enable()
-    described = world.call("DescribeBackup", BackupArn=(arn := world.back_up()))["BackupDescription"]
+    described = world.call("DescribeBackup", BackupArn=(arn := world.back_up()))[
+        "BackupDescription"
+    ]
     features = described["SourceTableFeatureDetails"]
-    assert features["TimeToLiveDescription"] == {"TimeToLiveStatus": "ENABLED", "AttributeName": "ttl"}
+    assert features["TimeToLiveDescription"] == {
+        "TimeToLiveStatus": "ENABLED",
+        "AttributeName": "ttl",
+    }
     assert features["StreamDescription"]["StreamEnabled"] is True
     world.restore(arn, "restored")
     table = world.call("DescribeTable", TableName="restored")["Table"]
@@ -91,7 +106,9 @@ def test_a_restored_table_has_none_of_what_aws_drops(world: World) -> None:
     assert world.call("ListTagsOfResource", ResourceArn=ARN + "restored")["Tags"] == []
     ttl = world.call("DescribeTimeToLive", TableName="restored")["TimeToLiveDescription"]
     assert ttl == {"TimeToLiveStatus": "DISABLED"}
-    continuous = world.call("DescribeContinuousBackups", TableName="restored")["ContinuousBackupsDescription"]
+    continuous = world.call("DescribeContinuousBackups", TableName="restored")[
+        "ContinuousBackupsDescription"
+    ]
     assert continuous["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"] == "DISABLED"
 
 
@@ -112,12 +129,16 @@ def test_a_restore_overrides_indexes_and_capacity(world: World) -> None:
     throughput = table["ProvisionedThroughput"]
     assert (throughput["ReadCapacityUnits"], throughput["WriteCapacityUnits"]) == (7, 8)
     assert table["SSEDescription"]["SSEType"] == "KMS"
-    world.restore(world.back_up(), "bare", GlobalSecondaryIndexOverride=[], LocalSecondaryIndexOverride=[])
+    world.restore(
+        world.back_up(), "bare", GlobalSecondaryIndexOverride=[], LocalSecondaryIndexOverride=[]
+    )
     assert [each["AttributeName"] for each in describe_attributes(world, "bare")] == ["pk", "sk"]
 
 
 def describe_attributes(world: World, table: str) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = world.call("DescribeTable", TableName=table)["Table"]["AttributeDefinitions"]
+    found: list[dict[str, str]] = world.call("DescribeTable", TableName=table)["Table"][
+        "AttributeDefinitions"
+    ]
     return found
 
 
@@ -128,11 +149,21 @@ def test_overrides_that_fit_no_source_are_refused(world: World) -> None:
     for wrong in (
         {"GlobalSecondaryIndexOverride": [index | {"IndexName": "other"}]},
         {"GlobalSecondaryIndexOverride": [index | {"Projection": {"ProjectionType": "ALL"}}]},
-        {"GlobalSecondaryIndexOverride": [index | {"WarmThroughput": {"ReadUnitsPerSecond": 15000}}]},
+        {
+            "GlobalSecondaryIndexOverride": [
+                index | {"WarmThroughput": {"ReadUnitsPerSecond": 15000}}
+            ]
+        },
         {"BillingModeOverride": "PROVISIONED"},
         {"ProvisionedThroughputOverride": {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}},
     ):
-        world.refused("RestoreTableFromBackup", ValidationFailed, BackupArn=arn, TargetTableName="new", **wrong)
+        world.refused(
+            "RestoreTableFromBackup",
+            ValidationFailed,
+            BackupArn=arn,
+            TargetTableName="new",
+            **wrong,
+        )
     units = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 5}
     to_provisioned = {"BillingModeOverride": "PROVISIONED", "ProvisionedThroughputOverride": units}
     request = {"BackupArn": arn, "TargetTableName": "new", **to_provisioned}
@@ -146,21 +177,35 @@ def test_overrides_that_fit_no_source_are_refused(world: World) -> None:
 def test_what_is_not_there_and_what_is_there_already(world: World) -> None:
     fill(world)
     arn = world.back_up()
-    message = world.refused("CreateBackup", TableNotFound, TableName="missing", BackupName="nightly")
+    message = world.refused(
+        "CreateBackup", TableNotFound, TableName="missing", BackupName="nightly"
+    )
     assert message == "Table not found: missing"
     gone = arn[:-4] + "0000"
-    assert world.refused("DescribeBackup", BackupNotFound, BackupArn=gone) == f"Backup not found: {gone}"
+    assert (
+        world.refused("DescribeBackup", BackupNotFound, BackupArn=gone)
+        == f"Backup not found: {gone}"
+    )
     world.refused("DeleteBackup", BackupNotFound, BackupArn=gone)
     world.refused("RestoreTableFromBackup", BackupNotFound, BackupArn=gone, TargetTableName="new")
-    world.refused("RestoreTableFromBackup", TableAlreadyExists, BackupArn=arn, TargetTableName="orders")
-    world.refused("DescribeBackup", AccessDenied, BackupArn=arn.replace("123456789012", "999999999999"))
+    world.refused(
+        "RestoreTableFromBackup", TableAlreadyExists, BackupArn=arn, TargetTableName="orders"
+    )
+    world.refused(
+        "DescribeBackup", AccessDenied, BackupArn=arn.replace("123456789012", "999999999999")
+    )
     world.refused("DescribeBackup", ValidationFailed, BackupArn=ARN + "orders/stream/2026-10-08")
 
 
 def test_a_deleted_backup_is_gone_and_its_space_free(world: World) -> None:
     fill(world)
     arn = world.back_up()
-    assert world.call("DeleteBackup", BackupArn=arn)["BackupDescription"]["BackupDetails"]["BackupStatus"] == "DELETED"
+    assert (
+        world.call("DeleteBackup", BackupArn=arn)["BackupDescription"]["BackupDetails"][
+            "BackupStatus"
+        ]
+        == "DELETED"
+    )
     world.refused("DescribeBackup", BackupNotFound, BackupArn=arn)
     assert world.call("ListBackups")["BackupSummaries"] == []
     assert list(world.engine.storage.scan(b"b", b"c")) == []
@@ -175,7 +220,9 @@ def test_backups_are_listed_by_table_time_and_type(world: World) -> None:
         world.clock.advance(60)
 
     def listed(**request: Any) -> list[str]:
-        return [each["BackupArn"] for each in world.call("ListBackups", **request)["BackupSummaries"]]
+        return [
+            each["BackupArn"] for each in world.call("ListBackups", **request)["BackupSummaries"]
+        ]
 
     assert listed() == arns
     assert listed(TableName="orders") == arns[1:] == listed(TableName=ARN + "orders")
@@ -207,9 +254,9 @@ def test_while_a_backup_is_made_it_can_not_be_used(clock: VirtualClock, tmp_path
         world.refused("CreateBackup", TableInUse, TableName="orders", BackupName="nightly")
         clock.advance(10)
         arn = world.back_up()
-        assert world.call("DescribeBackup", BackupArn=arn)["BackupDescription"]["BackupDetails"]["BackupStatus"] == (
-            "CREATING"
-        )
+        assert world.call("DescribeBackup", BackupArn=arn)["BackupDescription"]["BackupDetails"][
+            "BackupStatus"
+        ] == ("CREATING")
         world.refused("DeleteBackup", BackupInUse, BackupArn=arn)
         world.refused("RestoreTableFromBackup", BackupInUse, BackupArn=arn, TargetTableName="new")
         clock.advance(10)
@@ -220,7 +267,9 @@ def test_while_a_backup_is_made_it_can_not_be_used(clock: VirtualClock, tmp_path
         world.call("DeleteBackup", BackupArn=arn)
 
 
-def test_a_table_being_copied_can_not_be_deleted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_being_copied_can_not_be_deleted(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fill(world)
     started: list[Any] = []
     tasks = world.engine.recovery.tasks

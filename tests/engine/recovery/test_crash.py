@@ -53,7 +53,10 @@ def check(folder: Path, reported: list[str]) -> int:
             check_total(world.exported(described))
         elif "/import/" in name:
             described = world.call("DescribeImport", ImportArn=name)["ImportTableDescription"]
-            assert (described["ImportStatus"], described["ImportedItemCount"]) == ("COMPLETED", ACCOUNTS)
+            assert (described["ImportStatus"], described["ImportedItemCount"]) == (
+                "COMPLETED",
+                ACCOUNTS,
+            )
             table = described["TableCreationParameters"]["TableName"]
             check_total(world.items(table))
             assert len(world.items(table, "by-g")) == ACCOUNTS
@@ -74,7 +77,10 @@ def check_copy(world: World, table: str) -> None:
 
 
 def check_total(items: Items) -> None:
-    assert (len(items), sum(int(each["amount"]["N"]) for each in items.values())) == (ACCOUNTS, TOTAL)
+    assert (len(items), sum(int(each["amount"]["N"]) for each in items.values())) == (
+        ACCOUNTS,
+        TOTAL,
+    )
 
 
 def kill_many_times(folder: Path, times: int) -> None:

@@ -55,10 +55,14 @@ def fill(world: World) -> None:
 
 @pytest.mark.parametrize("prefix", [None, "2026/october"])
 @pytest.mark.parametrize("export_format", [None, "ION"])
-def test_a_full_export_has_the_files_of_aws(world: World, prefix: str | None, export_format: str | None) -> None:
+def test_a_full_export_has_the_files_of_aws(
+    world: World, prefix: str | None, export_format: str | None
+) -> None:
     fill(world)
     options = {"S3Prefix": prefix, "ExportFormat": export_format}
-    described = world.export(**{member: value for member, value in options.items() if value is not None})
+    described = world.export(
+        **{member: value for member, value in options.items() if value is not None}
+    )
     identity = described["ExportArn"].rpartition("/")[2]
     root = f"{prefix}/AWSDynamoDB/{identity}" if prefix else f"AWSDynamoDB/{identity}"
     folder = world.bucket / root
@@ -72,7 +76,9 @@ def test_a_full_export_has_the_files_of_aws(world: World, prefix: str | None, ex
     }
     assert (folder / "_started").read_bytes() == b""
     for name in ("manifest-files", "manifest-summary"):
-        assert (folder / f"{name}.md5").read_text() == base64_md5((folder / f"{name}.json").read_bytes())
+        assert (folder / f"{name}.md5").read_text() == base64_md5(
+            (folder / f"{name}.json").read_bytes()
+        )
     summary = json.loads((folder / "manifest-summary.json").read_bytes())
     assert summary == {
         "version": "2020-06-30",
@@ -91,7 +97,10 @@ def test_a_full_export_has_the_files_of_aws(world: World, prefix: str | None, ex
         "itemCount": 21,
         "outputFormat": export_format or "DYNAMODB_JSON",
     }
-    assert described["BilledSizeBytes"] == world.call("DescribeTable", TableName="orders")["Table"]["TableSizeBytes"]
+    assert (
+        described["BilledSizeBytes"]
+        == world.call("DescribeTable", TableName="orders")["Table"]["TableSizeBytes"]
+    )
     files = world.files(described)
     assert sum(entry["itemCount"] for entry, _ in files) == 21
     assert {path.name for path in (folder / "data").iterdir()} == {
@@ -134,7 +143,9 @@ def test_ion_has_the_types_of_aws(world: World) -> None:
     world.create()
     world.enable()
     world.put(item("a", 600, tags={"SS": ["x", "y"]}, price={"N": "2000"}, blob={"B": "aGk="}))
-    content = b"".join(gzip.decompress(file) for _, file in world.files(world.export(ExportFormat="ION")))
+    content = b"".join(
+        gzip.decompress(file) for _, file in world.files(world.export(ExportFormat="ION"))
+    )
     assert content.startswith(b"$ion_1_0 {Item:{")
     assert b'tags:$dynamodb_SS::["x","y"]' in content and b"blob:{{aGk=}}" in content
     [struct] = ion.loads(content.decode(), single_value=False)
@@ -202,7 +213,11 @@ def test_windows_and_moments_outside_of_the_history_are_refused(world: World) ->
 
     def refused(**options: Any) -> str:
         return world.refused(
-            "ExportTableToPointInTime", InvalidExportTime, TableArn=ARN + "orders", S3Bucket="exports", **options
+            "ExportTableToPointInTime",
+            InvalidExportTime,
+            TableArn=ARN + "orders",
+            S3Bucket="exports",
+            **options,
         )
 
     def window(start: float, end: float) -> dict[str, Any]:
@@ -221,7 +236,9 @@ def test_what_an_export_needs(world: World) -> None:
     world.create()
     asked = {"TableArn": ARN + "orders", "S3Bucket": "exports"}
     world.refused("ExportTableToPointInTime", RecoveryUnavailable, **asked)
-    world.refused("ExportTableToPointInTime", TableNotFound, **asked | {"TableArn": ARN + "missing"})
+    world.refused(
+        "ExportTableToPointInTime", TableNotFound, **asked | {"TableArn": ARN + "missing"}
+    )
     for wrong in (
         {"ExportType": "INCREMENTAL_EXPORT"},
         {"IncrementalExportSpecification": {"ExportFromTime": START}},
@@ -237,9 +254,9 @@ def test_what_an_export_needs(world: World) -> None:
 
 def test_a_bucket_that_is_not_there_fails_the_export(world: World) -> None:
     fill(world)
-    arn = world.call("ExportTableToPointInTime", TableArn=ARN + "orders", S3Bucket="nowhere")["ExportDescription"][
-        "ExportArn"
-    ]
+    arn = world.call("ExportTableToPointInTime", TableArn=ARN + "orders", S3Bucket="nowhere")[
+        "ExportDescription"
+    ]["ExportArn"]
     world.settle()
     described = world.call("DescribeExport", ExportArn=arn)["ExportDescription"]
     assert (described["ExportStatus"], described["FailureCode"]) == ("FAILED", "S3NoSuchBucket")
@@ -252,14 +269,21 @@ def test_an_engine_without_buckets_says_how_to_give_it_some() -> None:
         world = World(engine, VirtualClock(START), None)  # type: ignore[arg-type]
         fill(world)
         described = world.export()
-    assert described["FailureCode"] == "S3NoSuchBucket" and "--buckets" in described["FailureMessage"]
+    assert (
+        described["FailureCode"] == "S3NoSuchBucket" and "--buckets" in described["FailureMessage"]
+    )
 
 
 def test_a_client_token_makes_one_export_of_many_requests(world: World) -> None:
     fill(world)
     first = world.export(ClientToken="once")
     assert world.export(ClientToken="once") == first
-    for change in ({"S3Prefix": "x"}, {"ExportFormat": "ION"}, {"ExportTime": START}, {"S3BucketOwner": "0" * 12}):
+    for change in (
+        {"S3Prefix": "x"},
+        {"ExportFormat": "ION"},
+        {"ExportTime": START},
+        {"S3BucketOwner": "0" * 12},
+    ):
         with pytest.raises(ExportConflict, match="Duplicate request detected"):
             world.export(ClientToken="once", **change)
     world.clock.advance(8 * 3600)
@@ -282,7 +306,8 @@ def test_exports_are_listed_in_pages_for_90_days(world: World) -> None:
             break
         request = {"NextToken": page["NextToken"]}
     assert found == [
-        {"ExportArn": arn, "ExportStatus": "COMPLETED", "ExportType": "FULL_EXPORT"} for arn in reversed(arns)
+        {"ExportArn": arn, "ExportStatus": "COMPLETED", "ExportType": "FULL_EXPORT"}
+        for arn in reversed(arns)
     ]
     assert world.call("ListExports", TableArn=ARN + "other")["ExportSummaries"] == []
     world.refused("ListExports", ValidationFailed, NextToken="nonsense")
@@ -311,22 +336,34 @@ def test_exports_of_a_deleted_table_are_described_but_not_listed_for_it(world: W
     world.call("DeleteTable", TableName="orders")
     world.create()
     assert world.call("ListExports", TableArn=ARN + "orders")["ExportSummaries"] == []
-    assert world.call("DescribeExport", ExportArn=arn)["ExportDescription"]["TableArn"] == ARN + "orders"
+    assert (
+        world.call("DescribeExport", ExportArn=arn)["ExportDescription"]["TableArn"]
+        == ARN + "orders"
+    )
 
 
 def test_exports_that_are_not_there(world: World) -> None:
     world.create()
     missing = ARN + "orders/export/01791489600000-00000000"
     world.refused("DescribeExport", ExportNotFound, ExportArn=missing)
-    assert world.refused("DescribeExport", ValidationFailed, ExportArn=ARN + "orders") == "Invalid Export ARN"
-    world.refused("DescribeExport", AccessDenied, ExportArn=missing.replace("us-east-1", "eu-west-1"))
+    assert (
+        world.refused("DescribeExport", ValidationFailed, ExportArn=ARN + "orders")
+        == "Invalid Export ARN"
+    )
+    world.refused(
+        "DescribeExport", AccessDenied, ExportArn=missing.replace("us-east-1", "eu-west-1")
+    )
 
 
 def test_a_filter_chooses_items_and_attributes(world: World) -> None:
     world.create()
     world.enable()
     world.put(
-        *(item(pk, number, g={"S": "xy"[number % 2]}, n={"N": str(number)}) for pk in "ab" for number in range(6))
+        *(
+            item(pk, number, g={"S": "xy"[number % 2]}, n={"N": str(number)})
+            for pk in "ab"
+            for number in range(6)
+        )
     )
 
     def keys(**specification: Any) -> set[tuple[str, str]]:
@@ -354,10 +391,14 @@ def test_a_filter_chooses_items_and_attributes(world: World) -> None:
 def test_a_filter_of_changes_looks_at_both_images(world: World) -> None:
     world.create()
     world.enable()
-    world.put(item("in", 1, g={"S": "x"}), item("out", 1, g={"S": "x"}), item("never", 1, g={"S": "y"}))
+    world.put(
+        item("in", 1, g={"S": "x"}), item("out", 1, g={"S": "x"}), item("never", 1, g={"S": "y"})
+    )
     world.clock.advance(1000)
     since = world.clock.now()
-    world.put(item("in", 1, g={"S": "x"}, n={"N": "1"}), item("out", 1, g={"S": "y"}), item("never", 1))
+    world.put(
+        item("in", 1, g={"S": "x"}, n={"N": "1"}), item("out", 1, g={"S": "y"}), item("never", 1)
+    )
     world.clock.advance(1000)
     chosen = {"FilterExpression": "g = :x", "ExpressionAttributeValues": {":x": {"S": "x"}}}
     found = world.lines(world.export_changes(since, FilterSpecification=chosen))

@@ -17,8 +17,14 @@ from stator.model.values import item_size, normalise_item
 
 TEXTS = st.text(max_size=12)
 NUMBERS = st.decimals(
-    min_value=Decimal("-1e30"), max_value=Decimal("1e30"), allow_nan=False, allow_infinity=False, places=4
-).map(str) | st.sampled_from(["1E+125", "-9.9E-130", "0", "1E-100", "12345678901234567890123456789012345678"])
+    min_value=Decimal("-1e30"),
+    max_value=Decimal("1e30"),
+    allow_nan=False,
+    allow_infinity=False,
+    places=4,
+).map(str) | st.sampled_from(
+    ["1E+125", "-9.9E-130", "0", "1E-100", "12345678901234567890123456789012345678"]
+)
 BINARIES = st.sampled_from(["", "AA==", "aGVsbG8=", "/w=="])
 SCALARS: st.SearchStrategy[dict[str, Any]] = st.one_of(
     TEXTS.map(lambda text: {"S": text}),
@@ -27,7 +33,9 @@ SCALARS: st.SearchStrategy[dict[str, Any]] = st.one_of(
     st.booleans().map(lambda flag: {"BOOL": flag}),
     st.just({"NULL": True}),
     st.lists(TEXTS, min_size=1, max_size=3, unique=True).map(lambda texts: {"SS": texts}),
-    st.lists(st.integers(-99, 99), min_size=1, max_size=3, unique=True).map(lambda ints: {"NS": list(map(str, ints))}),
+    st.lists(st.integers(-99, 99), min_size=1, max_size=3, unique=True).map(
+        lambda ints: {"NS": list(map(str, ints))}
+    ),
     st.lists(BINARIES, min_size=1, max_size=3, unique=True).map(lambda each: {"BS": each}),
 )
 VALUES = st.recursive(

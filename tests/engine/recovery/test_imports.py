@@ -23,7 +23,9 @@ from .test_exports import RICH
 from .test_exports import fill as fill_table
 from .world import ARN, CREATE, START, World, item
 
-TABLE = {name: value for name, value in CREATE.items() if name != "LocalSecondaryIndexes"} | {"TableName": "imported"}
+TABLE = {name: value for name, value in CREATE.items() if name != "LocalSecondaryIndexes"} | {
+    "TableName": "imported"
+}
 
 
 def run(world: World, prefix: str, **options: Any) -> dict[str, Any]:
@@ -36,7 +38,9 @@ def run(world: World, prefix: str, **options: Any) -> dict[str, Any]:
     started = world.call("ImportTable", **request)["ImportTableDescription"]
     assert started["ImportStatus"] == "IN_PROGRESS"
     world.settle()
-    described: dict[str, Any] = world.call("DescribeImport", ImportArn=started["ImportArn"])["ImportTableDescription"]
+    described: dict[str, Any] = world.call("DescribeImport", ImportArn=started["ImportArn"])[
+        "ImportTableDescription"
+    ]
     return described
 
 
@@ -88,7 +92,11 @@ def test_an_export_imports_again_as_it_was(world: World, export_format: str) -> 
 
 @pytest.mark.parametrize(
     ("compression", "compress"),
-    [("NONE", bytes), ("GZIP", gzip.compress), ("ZSTD", lambda data: zstandard.ZstdCompressor().compress(data))],
+    [
+        ("NONE", bytes),
+        ("GZIP", gzip.compress),
+        ("ZSTD", lambda data: zstandard.ZstdCompressor().compress(data)),
+    ],
 )
 def test_every_compression_is_read(world: World, compression: str, compress: Any) -> None:
     place(world, "in/one", compress(json_line(item("a", 1), item("a", 2))))
@@ -122,7 +130,9 @@ def test_csv_takes_another_delimiter_and_headers_of_its_own(world: World) -> Non
     assert world.items("imported")["a", "1"] == item("a", 1, note={"S": "x"})
 
 
-def test_bad_items_are_counted_told_and_left_out(world: World, caplog: pytest.LogCaptureFixture) -> None:
+def test_bad_items_are_counted_told_and_left_out(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
     lines = [
         json_line(item("a", 1)),
         json_line({"pk": {"S": "no sort key"}}),
@@ -139,7 +149,9 @@ def test_bad_items_are_counted_told_and_left_out(world: World, caplog: pytest.Lo
     assert set(world.items("imported")) == {("a", "1"), ("a", "5")}
     told = [json.loads(record.getMessage()) for record in caplog.records]
     assert [each["itemS3Pointer"]["itemIndex"] for each in told] == [1, 2, 3, 4]
-    assert told[0]["errorMessages"] == ["One or more parameter values were invalid: Missing the key sk in the item"]
+    assert told[0]["errorMessages"] == [
+        "One or more parameter values were invalid: Missing the key sk in the item"
+    ]
 
 
 # Measured on AWS by ScyllaDB's test suite: whatever follows a line that is no item is not even counted.
@@ -160,19 +172,27 @@ def test_an_ion_value_that_is_no_item_ends_its_object(world: World) -> None:
 @pytest.mark.parametrize(
     ("options", "content"),
     [
-        ({"InputCompressionType": "GZIP"}, gzip.compress(json_line(*(item("a", n) for n in range(3000))))[:-40]),
+        (
+            {"InputCompressionType": "GZIP"},
+            gzip.compress(json_line(*(item("a", n) for n in range(3000))))[:-40],
+        ),
         ({"InputCompressionType": "GZIP"}, b"this is not gzip"),
         ({"InputCompressionType": "ZSTD"}, b"this is not zstd"),
         ({"InputFormat": "ION"}, b'$ion_1_0 {Item:{pk:"a",sk:1}} }} nonsense {'),
         ({"InputFormat": "CSV"}, b"pk,sk\n\xff\xfe,1\n"),
     ],
 )
-def test_a_damaged_object_is_left_and_the_next_is_read(world: World, options: dict[str, str], content: bytes) -> None:
+def test_a_damaged_object_is_left_and_the_next_is_read(
+    world: World, options: dict[str, str], content: bytes
+) -> None:
     place(world, "in/a-damaged", content)
     good = {"ION": b'{Item:{pk:"good",sk:1}}', "CSV": b"pk,sk\ngood,1\n"}.get(
         options.get("InputFormat", ""), json_line(item("good", 1))
     )
-    compress = {"GZIP": gzip.compress, "ZSTD": lambda data: zstandard.ZstdCompressor().compress(data)}
+    compress = {
+        "GZIP": gzip.compress,
+        "ZSTD": lambda data: zstandard.ZstdCompressor().compress(data),
+    }
     place(world, "in/b-good", compress.get(options.get("InputCompressionType", ""), bytes)(good))
     described = run(world, "in/", **options)
     assert (described["ImportStatus"], described["ErrorCount"]) == ("FAILED", 1)
@@ -180,7 +200,9 @@ def test_a_damaged_object_is_left_and_the_next_is_read(world: World, options: di
 
 
 def test_the_last_of_several_items_with_one_key_stays(world: World) -> None:
-    place(world, "in/one", json_line(*(item("a", 1, n={"N": str(number)}) for number in range(1200))))
+    place(
+        world, "in/one", json_line(*(item("a", 1, n={"N": str(number)}) for number in range(1200)))
+    )
     described = run(world, "in/")
     assert described["ImportStatus"] == "COMPLETED" and counts(described) == (1200, 1200, 0)
     assert world.items("imported") == {("a", "1"): item("a", 1, n={"N": "1199"})}
@@ -232,9 +254,15 @@ def test_a_prefix_without_objects_makes_an_empty_table(world: World) -> None:
 
 @pytest.mark.parametrize(
     ("compression", "compress"),
-    [("NONE", bytes), ("GZIP", gzip.compress), ("ZSTD", lambda data: zstandard.ZstdCompressor().compress(data))],
+    [
+        ("NONE", bytes),
+        ("GZIP", gzip.compress),
+        ("ZSTD", lambda data: zstandard.ZstdCompressor().compress(data)),
+    ],
 )
-def test_the_size_of_an_import_is_that_before_compression(world: World, compression: str, compress: Any) -> None:
+def test_the_size_of_an_import_is_that_before_compression(
+    world: World, compression: str, compress: Any
+) -> None:
     lines = json_line(*(item("a", n, text={"S": "x" * 1000}) for n in range(1200)))
     place(world, "in/one", compress(lines))
     place(world, "in/two", compress(lines[: lines.index(b"\n") + 1]))
@@ -242,7 +270,9 @@ def test_the_size_of_an_import_is_that_before_compression(world: World, compress
     assert described["ProcessedSizeBytes"] == len(lines) + lines.index(b"\n") + 1
 
 
-def test_an_import_counts_nothing_before_it_ends(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_import_counts_nothing_before_it_ends(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place(world, "in/one", json_line(*(item("a", n) for n in range(5000))))
     imports, seen = world.engine.recovery.imports, []
     read = imports.read
@@ -250,7 +280,9 @@ def test_an_import_counts_nothing_before_it_ends(world: World, monkeypatch: pyte
     def read_and_look(task: Task) -> None:
         read(task)
         [listed] = world.call("ListImports")["ImportSummaryList"]
-        seen.append(world.call("DescribeImport", ImportArn=listed["ImportArn"])["ImportTableDescription"])
+        seen.append(
+            world.call("DescribeImport", ImportArn=listed["ImportArn"])["ImportTableDescription"]
+        )
 
     monkeypatch.setattr(imports, "read", read_and_look)
     assert counts(run(world, "in/")) == (5000, 5000, 0)
@@ -309,11 +341,18 @@ def test_what_an_import_is_refused_for(world: World) -> None:
         {"InputFormat": "PARQUET"},
         {"InputFormatOptions": {"Csv": {"Delimiter": ","}}},
         {"InputFormat": "CSV", "InputFormatOptions": {"Csv": {"Delimiter": "x"}}},
-        {"TableCreationParameters": TABLE | {"KeySchema": [{"AttributeName": "other", "KeyType": "HASH"}]}},
+        {
+            "TableCreationParameters": TABLE
+            | {"KeySchema": [{"AttributeName": "other", "KeyType": "HASH"}]}
+        },
     ):
         world.refused("ImportTable", ValidationFailed, **asked | wrong)
-    world.refused("DescribeImport", ImportNotFound, ImportArn=ARN + "imported/import/01791489600000-00000000")
-    message = world.refused("DescribeImport", ValidationFailed, ImportArn=ARN + "x/import/01791489600000-00000000")
+    world.refused(
+        "DescribeImport", ImportNotFound, ImportArn=ARN + "imported/import/01791489600000-00000000"
+    )
+    message = world.refused(
+        "DescribeImport", ValidationFailed, ImportArn=ARN + "x/import/01791489600000-00000000"
+    )
     assert message == "Invalid Import ARN"
 
 
@@ -321,11 +360,15 @@ def test_imports_are_listed_in_pages(world: World) -> None:
     arns = []
     for number in range(3):
         place(world, "in/one", json_line(item("a", 1)))
-        described = run(world, "in/", TableCreationParameters=TABLE | {"TableName": f"imported-{number}"})
+        described = run(
+            world, "in/", TableCreationParameters=TABLE | {"TableName": f"imported-{number}"}
+        )
         arns.append(described["ImportArn"])
     page = world.call("ListImports", PageSize=2)
     rest = world.call("ListImports", PageSize=2, NextToken=page["NextToken"])
-    assert [each["ImportArn"] for each in page["ImportSummaryList"] + rest["ImportSummaryList"]] == sorted(arns)
+    assert [
+        each["ImportArn"] for each in page["ImportSummaryList"] + rest["ImportSummaryList"]
+    ] == sorted(arns)
     assert "NextToken" not in rest
 
 

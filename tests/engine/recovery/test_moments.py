@@ -117,7 +117,10 @@ def test_a_backup_has_the_items_of_the_moment_it_was_asked_for(program: list[Any
 
 
 @settings(max_examples=40)
-@given(st.lists(st.tuples(st.integers(0, 2000), WRITES), max_size=25), st.sampled_from(["NEW_IMAGE", None]))
+@given(
+    st.lists(st.tuples(st.integers(0, 2000), WRITES), max_size=25),
+    st.sampled_from(["NEW_IMAGE", None]),
+)
 def test_incremental_exports_after_a_full_one_make_the_table(
     program: list[tuple[int, tuple[str, tuple[str, int], str]]], view: str | None
 ) -> None:
@@ -140,7 +143,9 @@ def test_incremental_exports_after_a_full_one_make_the_table(
 def apply_changes(world: World, state: Items, since: float, view: str | None) -> float:
     """Bring a state forward by an incremental export, whose old images must be the state before."""
     until = float(int(world.clock.now()))
-    exported = world.export_changes(since, until, **({} if view is None else {"ExportViewType": view}))
+    exported = world.export_changes(
+        since, until, **({} if view is None else {"ExportViewType": view})
+    )
     for change in world.lines(exported):
         key = (change["Keys"]["pk"]["S"], change["Keys"]["sk"]["N"])
         assert since * 1e6 <= int(change["Metadata"]["WriteTimestampMicros"]["N"]) < until * 1e6
@@ -155,7 +160,9 @@ def apply_changes(world: World, state: Items, since: float, view: str | None) ->
     return until
 
 
-def test_a_backup_under_load_is_of_one_moment_and_stops_nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_backup_under_load_is_of_one_moment_and_stops_nobody(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Writers move amounts between accounts while backups, restores and exports are made: the total never changes."""
     monkeypatch.setattr(capture, "CHUNK_ITEMS", 10)
     monkeypatch.setattr(tasks, "STEPS_AT_ONCE", 0)
@@ -174,7 +181,9 @@ def test_a_backup_under_load_is_of_one_moment_and_stops_nobody(monkeypatch: pyte
             while not stop.is_set():
                 source, target = step % accounts, (step * 7 + 1) % accounts
                 if source != target:
-                    engine.call("TransactWriteItems", {"TransactItems": [add(source, -1), add(target, 1)]})
+                    engine.call(
+                        "TransactWriteItems", {"TransactItems": [add(source, -1), add(target, 1)]}
+                    )
                     moved[writer] += 1
                 step += 13
 
@@ -217,7 +226,9 @@ def test_a_table_with_history_in_use_stays(monkeypatch: pytest.MonkeyPatch) -> N
         world.put(item("a", 1))
         started: list[Task] = []
         with monkeypatch.context() as patched:
-            patched.setattr(world.engine.recovery.tasks, "start", lambda task, at_once: started.append(task))
+            patched.setattr(
+                world.engine.recovery.tasks, "start", lambda task, at_once: started.append(task)
+            )
             world.export()
         world.refused("DeleteTable", ResourceInUse, TableName="orders")
         world.engine.recovery.tasks.start(started[0], at_once=False)
@@ -225,5 +236,8 @@ def test_a_table_with_history_in_use_stays(monkeypatch: pytest.MonkeyPatch) -> N
         [summary] = world.call("ListExports")["ExportSummaries"]
         assert summary["ExportStatus"] == "COMPLETED"
         manifest = next(world.bucket.rglob("manifest-files.json")).read_text().splitlines()
-        lines = [gzip.decompress((world.bucket / json.loads(line)["dataFileS3Key"]).read_bytes()) for line in manifest]
+        lines = [
+            gzip.decompress((world.bucket / json.loads(line)["dataFileS3Key"]).read_bytes())
+            for line in manifest
+        ]
         assert b"".join(lines) == b'{"Item":{"pk":{"S":"a"},"sk":{"N":"1"}}}\n'

@@ -27,7 +27,9 @@ DAY = 86_400
 
 
 def continuous(world: World, table: str = "orders") -> dict[str, Any]:
-    described = world.call("DescribeContinuousBackups", TableName=table)["ContinuousBackupsDescription"]
+    described = world.call("DescribeContinuousBackups", TableName=table)[
+        "ContinuousBackupsDescription"
+    ]
     assert described["ContinuousBackupsStatus"] == "ENABLED"
     shown: dict[str, Any] = described["PointInTimeRecoveryDescription"]
     return shown
@@ -49,7 +51,10 @@ def test_the_window_opens_with_recovery_and_ends_five_minutes_ago(world: World) 
     }
     world.clock.advance(3600)
     shown = continuous(world)
-    assert (shown["EarliestRestorableDateTime"], shown["LatestRestorableDateTime"]) == (START, START + 3300)
+    assert (shown["EarliestRestorableDateTime"], shown["LatestRestorableDateTime"]) == (
+        START,
+        START + 3300,
+    )
     world.clock.advance(40 * DAY)
     assert continuous(world)["EarliestRestorableDateTime"] == START + 3600 + 5 * DAY
 
@@ -63,10 +68,16 @@ def test_the_period_is_from_1_to_35_days_and_kept(world: World) -> None:
     assert continuous(world)["RecoveryPeriodInDays"] == 2
     for days in (0, 36):
         world.refused(
-            "UpdateContinuousBackups", ValidationFailed, TableName="orders", **switch(True, RecoveryPeriodInDays=days)
+            "UpdateContinuousBackups",
+            ValidationFailed,
+            TableName="orders",
+            **switch(True, RecoveryPeriodInDays=days),
         )
     world.refused(
-        "UpdateContinuousBackups", ValidationFailed, TableName="orders", **switch(False, RecoveryPeriodInDays=5)
+        "UpdateContinuousBackups",
+        ValidationFailed,
+        TableName="orders",
+        **switch(False, RecoveryPeriodInDays=5),
     )
 
 
@@ -102,7 +113,10 @@ def test_the_latest_restorable_time_is_five_minutes_behind(world: World) -> None
     world.clock.advance(400)
     world.put(item("a", 2))
     world.call(
-        "RestoreTableToPointInTime", SourceTableArn=ARN + "orders", TargetTableName="new", UseLatestRestorableTime=True
+        "RestoreTableToPointInTime",
+        SourceTableArn=ARN + "orders",
+        TargetTableName="new",
+        UseLatestRestorableTime=True,
     )
     world.settle()
     assert set(world.items("new")) == {("a", "1")}
@@ -130,7 +144,10 @@ def test_the_lag_can_be_set_for_those_who_can_not_wait(clock: VirtualClock, tmp_
         clock.advance(1)
         world.put(item("a", 1))
         world.call(
-            "RestoreTableToPointInTime", SourceTableName="orders", TargetTableName="new", UseLatestRestorableTime=True
+            "RestoreTableToPointInTime",
+            SourceTableName="orders",
+            TargetTableName="new",
+            UseLatestRestorableTime=True,
         )
         assert set(world.items("new")) == {("a", "1")}
 
@@ -139,12 +156,23 @@ def test_what_a_restore_needs(world: World) -> None:
     world.create()
     asked = {"SourceTableName": "orders", "TargetTableName": "new", "UseLatestRestorableTime": True}
     world.refused("RestoreTableToPointInTime", RecoveryUnavailable, **asked)
-    world.refused("RestoreTableToPointInTime", TableNotFound, **asked | {"SourceTableName": "missing"})
+    world.refused(
+        "RestoreTableToPointInTime", TableNotFound, **asked | {"SourceTableName": "missing"}
+    )
     world.enable()
-    world.refused("RestoreTableToPointInTime", TableAlreadyExists, **asked | {"TargetTableName": "orders"})
-    world.refused("RestoreTableToPointInTime", ValidationFailed, **asked, SourceTableArn=ARN + "orders")
+    world.refused(
+        "RestoreTableToPointInTime", TableAlreadyExists, **asked | {"TargetTableName": "orders"}
+    )
+    world.refused(
+        "RestoreTableToPointInTime", ValidationFailed, **asked, SourceTableArn=ARN + "orders"
+    )
     world.refused("RestoreTableToPointInTime", ValidationFailed, **asked, RestoreDateTime=START)
-    world.refused("RestoreTableToPointInTime", ValidationFailed, SourceTableName="orders", TargetTableName="new")
+    world.refused(
+        "RestoreTableToPointInTime",
+        ValidationFailed,
+        SourceTableName="orders",
+        TargetTableName="new",
+    )
 
 
 def test_turning_recovery_off_loses_the_history(world: World) -> None:
@@ -182,7 +210,12 @@ def test_a_table_that_is_being_made_has_no_backups_yet(clock: VirtualClock, tmp_
     with Engine.open(clock=clock, status_delay_seconds=10) as engine:
         world = World(engine, clock, tmp_path)
         world.create()
-        world.refused("UpdateContinuousBackups", ContinuousBackupsUnavailable, TableName="orders", **switch(True))
+        world.refused(
+            "UpdateContinuousBackups",
+            ContinuousBackupsUnavailable,
+            TableName="orders",
+            **switch(True),
+        )
         world.refused("DescribeContinuousBackups", TableNotFound, TableName="missing")
 
 
@@ -222,7 +255,10 @@ def test_a_restore_to_a_second_takes_overrides(world: World) -> None:
         LocalSecondaryIndexOverride=[
             {
                 "IndexName": "other",
-                "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "g", "KeyType": "RANGE"}],
+                "KeySchema": [
+                    {"AttributeName": "pk", "KeyType": "HASH"},
+                    {"AttributeName": "g", "KeyType": "RANGE"},
+                ],
                 "Projection": {"ProjectionType": "ALL"},
             }
         ],
@@ -234,11 +270,15 @@ def test_there_are_fifty_restores_at_a_time(world: World, monkeypatch: pytest.Mo
     arn = world.back_up()
     held: list[Task] = []
     with monkeypatch.context() as patched:
-        patched.setattr(world.engine.recovery.tasks, "start", lambda task, at_once: held.append(task))
+        patched.setattr(
+            world.engine.recovery.tasks, "start", lambda task, at_once: held.append(task)
+        )
         for number in range(50):
             world.restore(arn, f"restored-{number}")
         world.refused("DeleteBackup", BackupInUse, BackupArn=arn)
-        world.refused("RestoreTableFromBackup", LimitExceeded, BackupArn=arn, TargetTableName="one-more")
+        world.refused(
+            "RestoreTableFromBackup", LimitExceeded, BackupArn=arn, TargetTableName="one-more"
+        )
     for task in held:
         world.engine.recovery.tasks.start(task, at_once=True)
     world.restore(arn, "one-more")

@@ -37,14 +37,18 @@ def test_an_export_goes_to_s3_and_an_import_comes_from_it(world: World, s3: Any)
     world.create()
     world.enable()
     world.put(*(item("a", number, g={"S": "x"}) for number in range(50)))
-    started = world.call("ExportTableToPointInTime", TableArn=ARN + "orders", S3Bucket="blobs", S3Prefix="out")
+    started = world.call(
+        "ExportTableToPointInTime", TableArn=ARN + "orders", S3Bucket="blobs", S3Prefix="out"
+    )
     world.settle()
     arn = started["ExportDescription"]["ExportArn"]
     described = world.call("DescribeExport", ExportArn=arn)["ExportDescription"]
     assert described["ExportStatus"] == "COMPLETED", described
     root = described["ExportManifest"].removesuffix("manifest-summary.json")
     keys = {each["Key"] for each in s3.list_objects_v2(Bucket="blobs", Prefix=root)["Contents"]}
-    assert {root + name for name in ("_started", "manifest-files.json", "manifest-files.md5")} <= keys
+    assert {
+        root + name for name in ("_started", "manifest-files.json", "manifest-files.md5")
+    } <= keys
     running = world.call(
         "ImportTable",
         S3BucketSource={"S3Bucket": "blobs", "S3KeyPrefix": root + "data/"},

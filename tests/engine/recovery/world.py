@@ -19,7 +19,10 @@ START = 1_791_489_600.0
 ARN = "arn:aws:dynamodb:us-east-1:123456789012:table/"
 CREATE: dict[str, Any] = {
     "TableName": "orders",
-    "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+    "KeySchema": [
+        {"AttributeName": "pk", "KeyType": "HASH"},
+        {"AttributeName": "sk", "KeyType": "RANGE"},
+    ],
     "AttributeDefinitions": [
         {"AttributeName": "pk", "AttributeType": "S"},
         {"AttributeName": "sk", "AttributeType": "N"},
@@ -36,7 +39,10 @@ CREATE: dict[str, Any] = {
     "LocalSecondaryIndexes": [
         {
             "IndexName": "by-pk-g",
-            "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "g", "KeyType": "RANGE"}],
+            "KeySchema": [
+                {"AttributeName": "pk", "KeyType": "HASH"},
+                {"AttributeName": "g", "KeyType": "RANGE"},
+            ],
             "Projection": {"ProjectionType": "ALL"},
         }
     ],
@@ -80,7 +86,9 @@ class World:
         self.call("DeleteItem", TableName="orders", Key=item(pk, sk))
 
     def items(self, table: str = "orders", index: str | None = None) -> Items:
-        request: dict[str, Any] = {"TableName": table} | ({} if index is None else {"IndexName": index})
+        request: dict[str, Any] = {"TableName": table} | (
+            {} if index is None else {"IndexName": index}
+        )
         found: Items = {}
         while True:
             page = self.call("Scan", **request)
@@ -99,7 +107,9 @@ class World:
             sum(map(item_size, expected.values())),
         )
         keyed = {key: each for key, each in expected.items() if "g" in each}
-        keys_only = {key: {name: each[name] for name in ("pk", "sk", "g")} for key, each in keyed.items()}
+        keys_only = {
+            key: {name: each[name] for name in ("pk", "sk", "g")} for key, each in keyed.items()
+        }
         for member, index, entries in (
             ("GlobalSecondaryIndexes", "by-g", keys_only),
             ("LocalSecondaryIndexes", "by-pk-g", keyed),
@@ -112,18 +122,26 @@ class World:
     # -- backups
 
     def back_up(self, name: str = "nightly", table: str = "orders") -> str:
-        arn: str = self.call("CreateBackup", TableName=table, BackupName=name)["BackupDetails"]["BackupArn"]
+        arn: str = self.call("CreateBackup", TableName=table, BackupName=name)["BackupDetails"][
+            "BackupArn"
+        ]
         return arn
 
     def restore(self, arn: str, target: str, **overrides: Any) -> dict[str, Any]:
-        answer = self.call("RestoreTableFromBackup", BackupArn=arn, TargetTableName=target, **overrides)
+        answer = self.call(
+            "RestoreTableFromBackup", BackupArn=arn, TargetTableName=target, **overrides
+        )
         self.settle()
         described: dict[str, Any] = answer["TableDescription"]
         return described
 
     def enable(self, table: str = "orders", **more: Any) -> None:
         specification = {"PointInTimeRecoveryEnabled": True, **more}
-        self.call("UpdateContinuousBackups", TableName=table, PointInTimeRecoverySpecification=specification)
+        self.call(
+            "UpdateContinuousBackups",
+            TableName=table,
+            PointInTimeRecoverySpecification=specification,
+        )
 
     def restore_to(self, moment: float, target: str, **overrides: Any) -> dict[str, Any]:
         answer = self.call(
@@ -141,17 +159,23 @@ class World:
 
     def export(self, **options: Any) -> dict[str, Any]:
         """Export, wait, and give the description."""
-        started = self.call("ExportTableToPointInTime", TableArn=ARN + "orders", S3Bucket="exports", **options)
+        started = self.call(
+            "ExportTableToPointInTime", TableArn=ARN + "orders", S3Bucket="exports", **options
+        )
         self.settle()
         arn = started["ExportDescription"]["ExportArn"]
         described: dict[str, Any] = self.call("DescribeExport", ExportArn=arn)["ExportDescription"]
         return described
 
-    def export_changes(self, start: float, end: float | None = None, **options: Any) -> dict[str, Any]:
+    def export_changes(
+        self, start: float, end: float | None = None, **options: Any
+    ) -> dict[str, Any]:
         window = {"ExportFromTime": start} | ({} if end is None else {"ExportToTime": end})
         if "ExportViewType" in options:
             window["ExportViewType"] = options.pop("ExportViewType")
-        return self.export(ExportType="INCREMENTAL_EXPORT", IncrementalExportSpecification=window, **options)
+        return self.export(
+            ExportType="INCREMENTAL_EXPORT", IncrementalExportSpecification=window, **options
+        )
 
     def files(self, export: dict[str, Any]) -> list[tuple[dict[str, Any], bytes]]:
         """What the manifest says of each data file, and the file's content."""

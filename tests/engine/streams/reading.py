@@ -9,7 +9,9 @@ from stator.engine import Engine
 Record = dict[str, Any]
 
 
-def table(name: str = "orders", view: str | None = "NEW_AND_OLD_IMAGES", **more: Any) -> dict[str, Any]:
+def table(
+    name: str = "orders", view: str | None = "NEW_AND_OLD_IMAGES", **more: Any
+) -> dict[str, Any]:
     request: dict[str, Any] = {
         "TableName": name,
         "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
@@ -22,7 +24,9 @@ def table(name: str = "orders", view: str | None = "NEW_AND_OLD_IMAGES", **more:
     return request
 
 
-def create(engine: Engine, name: str = "orders", view: str | None = "NEW_AND_OLD_IMAGES", **more: Any) -> str:
+def create(
+    engine: Engine, name: str = "orders", view: str | None = "NEW_AND_OLD_IMAGES", **more: Any
+) -> str:
     """Make a table; its stream's ARN."""
     described = engine.call("CreateTable", table(name, view, **more))["TableDescription"]
     return str(described.get("LatestStreamArn", ""))
@@ -38,7 +42,9 @@ def delete(engine: Engine, key: str, name: str = "orders") -> None:
 
 
 def described(engine: Engine, arn: str, **more: Any) -> dict[str, Any]:
-    answer: dict[str, Any] = engine.call("DescribeStream", {"StreamArn": arn, **more})["StreamDescription"]
+    answer: dict[str, Any] = engine.call("DescribeStream", {"StreamArn": arn, **more})[
+        "StreamDescription"
+    ]
     return answer
 
 

@@ -37,7 +37,9 @@ def write(engine: Engine, key: str, expires: dict[str, Any]) -> None:
     engine.call("PutItem", {"TableName": "orders", "Item": {"pk": {"S": key}, "expires": expires}})
 
 
-def test_items_go_when_their_time_is_over_and_not_before(engine: Engine, clock: VirtualClock) -> None:
+def test_items_go_when_their_time_is_over_and_not_before(
+    engine: Engine, clock: VirtualClock
+) -> None:
     create(engine, view=None)
     switch(engine)
     now = int(clock.now())
@@ -65,8 +67,15 @@ def test_the_stream_names_the_service(engine: Engine, clock: VirtualClock) -> No
     engine.call("DeleteItem", {"TableName": "orders", "Key": {"pk": {"S": "b"}}})
     clock.advance(5)
     engine.sweep()
-    removed = {r["dynamodb"]["Keys"]["pk"]["S"]: r for r in read_all(engine, arn) if r["eventName"] == "REMOVE"}
-    assert removed["a"]["userIdentity"] == {"PrincipalId": "dynamodb.amazonaws.com", "Type": "Service"}
+    removed = {
+        r["dynamodb"]["Keys"]["pk"]["S"]: r
+        for r in read_all(engine, arn)
+        if r["eventName"] == "REMOVE"
+    }
+    assert removed["a"]["userIdentity"] == {
+        "PrincipalId": "dynamodb.amazonaws.com",
+        "Type": "Service",
+    }
     assert removed["a"]["dynamodb"]["OldImage"]["pk"] == {"S": "a"}
     assert "userIdentity" not in removed["b"]
 
@@ -95,7 +104,12 @@ def test_an_item_that_was_given_more_time_stays(engine: Engine, clock: VirtualCl
         put(engine, key, expires=now + 10)
     put(engine, "longer", expires=now + 100)
     engine.call(
-        "UpdateItem", {"TableName": "orders", "Key": {"pk": {"S": "without"}}, "UpdateExpression": "REMOVE expires"}
+        "UpdateItem",
+        {
+            "TableName": "orders",
+            "Key": {"pk": {"S": "without"}},
+            "UpdateExpression": "REMOVE expires",
+        },
     )
     engine.call("DeleteItem", {"TableName": "orders", "Key": {"pk": {"S": "again"}}})
     put(engine, "again", expires=now + 50)
@@ -142,7 +156,9 @@ def test_the_setting_takes_as_long_as_other_changes_do() -> None:
         switch(engine)
         shown = engine.call("DescribeTimeToLive", {"TableName": "orders"})["TimeToLiveDescription"]
         assert shown == {"TimeToLiveStatus": "ENABLING", "AttributeName": "expires"}
-        with pytest.raises(ValidationFailed, match="modified multiple times within a fixed interval"):
+        with pytest.raises(
+            ValidationFailed, match="modified multiple times within a fixed interval"
+        ):
             switch(engine, enabled=False)
         clock.advance(60)
         shown = engine.call("DescribeTimeToLive", {"TableName": "orders"})["TimeToLiveDescription"]
@@ -155,7 +171,9 @@ def test_the_setting_takes_as_long_as_other_changes_do() -> None:
         assert shown == {"TimeToLiveStatus": "DISABLED"}
 
 
-def test_what_was_due_while_the_engine_was_closed_goes_after_it_opens(tmp_path: Path, clock: VirtualClock) -> None:
+def test_what_was_due_while_the_engine_was_closed_goes_after_it_opens(
+    tmp_path: Path, clock: VirtualClock
+) -> None:
     path = str(tmp_path / "data")
     with Engine.open(path, clock=clock) as engine:
         create(engine, view=None)

@@ -33,7 +33,10 @@ def values(records: list[dict[str, Any]]) -> list[int]:
 
 
 def refused(
-    engine: Engine, operation: str, request: dict[str, Any], kind: type[ServiceError] = ValidationFailed
+    engine: Engine,
+    operation: str,
+    request: dict[str, Any],
+    kind: type[ServiceError] = ValidationFailed,
 ) -> str:
     with pytest.raises(kind) as caught:
         engine.call(operation, request)
@@ -49,7 +52,9 @@ def test_the_five_types(engine: Engine, clock: VirtualClock, arn: str, shard: st
     third = records[2]["dynamodb"]
     at = iterator(engine, arn, shard, "AT_SEQUENCE_NUMBER", SequenceNumber=third["SequenceNumber"])
     assert values(read(engine, at)[0]) == [2, 3, 4, 5]
-    after = iterator(engine, arn, shard, "AFTER_SEQUENCE_NUMBER", SequenceNumber=third["SequenceNumber"])
+    after = iterator(
+        engine, arn, shard, "AFTER_SEQUENCE_NUMBER", SequenceNumber=third["SequenceNumber"]
+    )
     assert values(read(engine, after)[0]) == [3, 4, 5]
     moment = third["ApproximateCreationDateTime"]
     since = iterator(engine, arn, shard, "AT_TIMESTAMP", Timestamp=moment)
@@ -67,7 +72,9 @@ def test_the_first_number_of_a_shard_reads_all_of_it(engine: Engine, arn: str, s
     put(engine, "a", v=1)
     first = shards(engine, arn)[0]["SequenceNumberRange"]["StartingSequenceNumber"]
     for kind in ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER"):
-        assert values(read(engine, iterator(engine, arn, shard, kind, SequenceNumber=first))[0]) == [1]
+        assert values(
+            read(engine, iterator(engine, arn, shard, kind, SequenceNumber=first))[0]
+        ) == [1]
 
 
 def test_reading_on_finds_only_what_is_new(engine: Engine, arn: str, shard: str) -> None:
@@ -103,7 +110,9 @@ def test_a_page_has_at_most_a_megabyte_but_one_record(engine: Engine, arn: str, 
     assert sum(sizes) == 4
 
 
-def test_an_iterator_lasts_fifteen_minutes(engine: Engine, clock: VirtualClock, arn: str, shard: str) -> None:
+def test_an_iterator_lasts_fifteen_minutes(
+    engine: Engine, clock: VirtualClock, arn: str, shard: str
+) -> None:
     put(engine, "a", v=1)
     place = iterator(engine, arn, shard)
     clock.advance(15 * 60)
@@ -126,7 +135,9 @@ def test_iterators_that_were_not_given_are_refused(engine: Engine, arn: str, sha
         assert refused(engine, "GetRecords", {"ShardIterator": wrong}) == "Invalid ShardIterator"
 
 
-def test_what_is_asked_for_wrongly_is_refused(engine: Engine, clock: VirtualClock, arn: str, shard: str) -> None:
+def test_what_is_asked_for_wrongly_is_refused(
+    engine: Engine, clock: VirtualClock, arn: str, shard: str
+) -> None:
     number = shards(engine, arn)[0]["SequenceNumberRange"]["StartingSequenceNumber"]
     good = {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "LATEST"}
     invalid = "One or more parameter values were invalid: "
@@ -135,10 +146,17 @@ def test_what_is_asked_for_wrongly_is_refused(engine: Engine, clock: VirtualCloc
         text = refused(engine, ask, {**good, "ShardIteratorType": kind, "SequenceNumber": number})
         assert text == f"{invalid}SequenceNumber should not be passed for this iterator type"
     for kind in ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER"):
-        for more in ({}, {"SequenceNumber": "9" * 25}, {"SequenceNumber": "0" * 21}, {"SequenceNumber": "x" * 21}):
+        for more in (
+            {},
+            {"SequenceNumber": "9" * 25},
+            {"SequenceNumber": "0" * 21},
+            {"SequenceNumber": "x" * 21},
+        ):
             text = refused(engine, ask, {**good, "ShardIteratorType": kind, **more})
             assert text == f"{invalid}Invalid SequenceNumber"
-    assert "Timestamp is required" in refused(engine, ask, {**good, "ShardIteratorType": "AT_TIMESTAMP"})
+    assert "Timestamp is required" in refused(
+        engine, ask, {**good, "ShardIteratorType": "AT_TIMESTAMP"}
+    )
     assert "Timestamp should not be passed" in refused(engine, ask, {**good, "Timestamp": 1})
     future = {**good, "ShardIteratorType": "AT_TIMESTAMP", "Timestamp": clock.now() + 60}
     assert "in the future" in refused(engine, ask, future)
@@ -148,8 +166,12 @@ def test_what_is_asked_for_wrongly_is_refused(engine: Engine, clock: VirtualCloc
     refused(engine, ask, {**good, "StreamArn": arn[:-1] + "1"}, ResourceNotFound)
     assert refused(engine, ask, {**good, "StreamArn": "x" * 40}) == "Invalid StreamArn"
     place = iterator(engine, arn, shard)
-    assert "less than or equal to 1000" in refused(engine, "GetRecords", {"ShardIterator": place, "Limit": 1001})
-    assert "greater than or equal to 1" in refused(engine, "GetRecords", {"ShardIterator": place, "Limit": 0})
+    assert "less than or equal to 1000" in refused(
+        engine, "GetRecords", {"ShardIterator": place, "Limit": 1001}
+    )
+    assert "greater than or equal to 1" in refused(
+        engine, "GetRecords", {"ShardIterator": place, "Limit": 0}
+    )
 
 
 def test_describing_and_listing_in_pages(engine: Engine) -> None:
@@ -166,16 +188,29 @@ def test_describing_and_listing_in_pages(engine: Engine) -> None:
     ids = [shard["ShardId"] for shard in shards(engine, arns[0])]
     first = engine.call("DescribeStream", {"StreamArn": arns[0], "Limit": 3})["StreamDescription"]
     assert first["LastEvaluatedShardId"] == ids[2] == first["Shards"][-1]["ShardId"]
-    rest = engine.call("DescribeStream", {"StreamArn": arns[0], "Limit": 3, "ExclusiveStartShardId": ids[2]})
+    rest = engine.call(
+        "DescribeStream", {"StreamArn": arns[0], "Limit": 3, "ExclusiveStartShardId": ids[2]}
+    )
     assert [shard["ShardId"] for shard in rest["StreamDescription"]["Shards"]] == ids[3:]
     assert "LastEvaluatedShardId" not in rest["StreamDescription"]
     text = refused(engine, "DescribeStream", {"StreamArn": arns[0], "Limit": 101})
-    assert text == "One or more parameter values were invalid: Limit cannot be greater than the maximum: 100"
-    both = {"StreamArn": arns[0], "ExclusiveStartShardId": ids[0], "ShardFilter": {"Type": "CHILD_SHARDS"}}
+    assert (
+        text
+        == "One or more parameter values were invalid: Limit cannot be greater than the maximum: 100"
+    )
+    both = {
+        "StreamArn": arns[0],
+        "ExclusiveStartShardId": ids[0],
+        "ShardFilter": {"Type": "CHILD_SHARDS"},
+    }
     assert "both should not be specified" in refused(engine, "DescribeStream", both)
-    assert "CHILD_SHARDS" in refused(engine, "DescribeStream", {"StreamArn": arns[0], "ShardFilter": {}})
+    assert "CHILD_SHARDS" in refused(
+        engine, "DescribeStream", {"StreamArn": arns[0], "ShardFilter": {}}
+    )
     assert "Limit cannot be greater" in refused(engine, "ListStreams", {"Limit": 101})
-    assert refused(engine, "ListStreams", {"ExclusiveStartStreamArn": "x" * 40}) == "Invalid StreamArn"
+    assert (
+        refused(engine, "ListStreams", {"ExclusiveStartStreamArn": "x" * 40}) == "Invalid StreamArn"
+    )
 
 
 def test_a_description_has_the_members_of_aws(engine: Engine, clock: VirtualClock) -> None:

@@ -16,7 +16,10 @@ from .reading import create, delete, put, read_all, told
 
 def test_a_record_has_the_members_of_aws(engine: Engine, clock: VirtualClock) -> None:
     arn = create(engine)
-    engine.call("PutItem", {"TableName": "orders", "Item": {"pk": {"S": "101"}, "Message": {"S": "New item!"}}})
+    engine.call(
+        "PutItem",
+        {"TableName": "orders", "Item": {"pk": {"S": "101"}, "Message": {"S": "New item!"}}},
+    )
     [record] = read_all(engine, arn)
     event_id, number = record.pop("eventID"), record["dynamodb"].pop("SequenceNumber")
     assert re.fullmatch("[0-9a-f]{32}", event_id)
@@ -45,7 +48,9 @@ def test_a_record_has_the_members_of_aws(engine: Engine, clock: VirtualClock) ->
         ("NEW_AND_OLD_IMAGES", [{"NewImage"}, {"NewImage", "OldImage"}, {"OldImage"}]),
     ],
 )
-def test_a_view_type_says_which_images_there_are(engine: Engine, view: str, images: list[set[str]]) -> None:
+def test_a_view_type_says_which_images_there_are(
+    engine: Engine, view: str, images: list[set[str]]
+) -> None:
     arn = create(engine, view=view)
     put(engine, "a", v=1)
     put(engine, "a", v=2)
@@ -66,7 +71,10 @@ def test_what_changes_nothing_leaves_no_record(engine: Engine) -> None:
     arn = create(engine)
     item = {"pk": {"S": "a"}, "tags": {"SS": ["x", "y"]}, "n": {"N": "1.0"}}
     engine.call("PutItem", {"TableName": "orders", "Item": item})
-    engine.call("PutItem", {"TableName": "orders", "Item": {"n": {"N": "1"}, **item, "tags": {"SS": ["y", "x"]}}})
+    engine.call(
+        "PutItem",
+        {"TableName": "orders", "Item": {"n": {"N": "1"}, **item, "tags": {"SS": ["y", "x"]}}},
+    )
     key = {"TableName": "orders", "Key": {"pk": {"S": "a"}}}
     engine.call("UpdateItem", {**key, "UpdateExpression": "REMOVE nowhere"})
     engine.call("UpdateItem", key)
@@ -102,7 +110,10 @@ def test_a_refused_write_leaves_no_record(engine: Engine) -> None:
 def test_every_way_to_write_is_told(engine: Engine) -> None:
     arn = create(engine)
     engine.call("UpdateItem", {"TableName": "orders", "Key": {"pk": {"S": "update"}}})
-    requests = [{"PutRequest": {"Item": {"pk": {"S": "batch"}}}}, {"DeleteRequest": {"Key": {"pk": {"S": "update"}}}}]
+    requests = [
+        {"PutRequest": {"Item": {"pk": {"S": "batch"}}}},
+        {"DeleteRequest": {"Key": {"pk": {"S": "update"}}}},
+    ]
     engine.call("BatchWriteItem", {"RequestItems": {"orders": requests}})
     put_in_transaction = {"Put": {"TableName": "orders", "Item": {"pk": {"S": "transaction"}}}}
     engine.call("TransactWriteItems", {"TransactItems": [put_in_transaction]})
@@ -130,7 +141,9 @@ def test_sequence_numbers_rise_with_the_writes(engine: Engine) -> None:
         put(engine, f"k{number % 7}", v=number)
     records = read_all(engine, arn)
     in_order = sorted(records, key=lambda record: int(record["dynamodb"]["SequenceNumber"]))
-    assert [record["dynamodb"]["NewImage"]["v"]["N"] for record in in_order] == [str(number) for number in range(50)]
+    assert [record["dynamodb"]["NewImage"]["v"]["N"] for record in in_order] == [
+        str(number) for number in range(50)
+    ]
 
 
 def test_boto3_reads_them(engine: Engine) -> None:

@@ -51,7 +51,13 @@ def test_a_replay_gives_the_table(steps: list[tuple[str, str, Any]]) -> None:
             elif step == "roll":
                 engine.streams.roll(arn)
             else:
-                open_now = [s for s in shards(engine, arn) if "EndingSequenceNumber" not in s["SequenceNumberRange"]]
+                open_now = [
+                    s
+                    for s in shards(engine, arn)
+                    if "EndingSequenceNumber" not in s["SequenceNumberRange"]
+                ]
                 engine.streams.split(arn, open_now[value % len(open_now)]["ShardId"])
-        table = {item["pk"]["S"]: item for item in engine.call("Scan", {"TableName": "orders"})["Items"]}
+        table = {
+            item["pk"]["S"]: item for item in engine.call("Scan", {"TableName": "orders"})["Items"]
+        }
         assert replayed(read_all(engine, arn)) == table

@@ -11,13 +11,28 @@ from stator.clock import VirtualClock
 from stator.engine import Engine
 from stator.errors import ResourceNotFound, TrimmedDataAccess
 
-from .reading import create, delete, described, iterator, put, read, read_all, read_shard, shards, told
+from .reading import (
+    create,
+    delete,
+    described,
+    iterator,
+    put,
+    read,
+    read_all,
+    read_shard,
+    shards,
+    told,
+)
 
 HOUR = 3600.0
 
 
 def open_shards(engine: Engine, arn: str) -> list[dict[str, Any]]:
-    return [shard for shard in shards(engine, arn) if "EndingSequenceNumber" not in shard["SequenceNumberRange"]]
+    return [
+        shard
+        for shard in shards(engine, arn)
+        if "EndingSequenceNumber" not in shard["SequenceNumberRange"]
+    ]
 
 
 def numbers(shard: dict[str, Any]) -> tuple[int, int | None]:
@@ -59,10 +74,14 @@ def test_an_item_stays_in_its_line_of_shards(engine: Engine, clock: VirtualClock
         line.append(place)
         place = lines[place].get("ParentShardId")
     assert set(holding) <= set(line)
-    assert [r["dynamodb"]["NewImage"]["v"]["N"] for r in read_all(engine, arn)] == [str(hour) for hour in range(20)]
+    assert [r["dynamodb"]["NewImage"]["v"]["N"] for r in read_all(engine, arn)] == [
+        str(hour) for hour in range(20)
+    ]
 
 
-def test_shards_roll_after_about_four_hours_without_traffic(engine: Engine, clock: VirtualClock) -> None:
+def test_shards_roll_after_about_four_hours_without_traffic(
+    engine: Engine, clock: VirtualClock
+) -> None:
     arn = create(engine)
     first = {shard["ShardId"] for shard in shards(engine, arn)}
     clock.advance(3.7 * HOUR)
@@ -119,7 +138,9 @@ def test_a_split_halves_a_shard(engine: Engine) -> None:
     assert of_children[0] | of_children[1] == held
     assert not of_children[0] & of_children[1]
     assert all(of_children)
-    filtered = described(engine, arn, ShardFilter={"Type": "CHILD_SHARDS", "ShardId": parent})["Shards"]
+    filtered = described(engine, arn, ShardFilter={"Type": "CHILD_SHARDS", "ShardId": parent})[
+        "Shards"
+    ]
     assert {shard["ShardId"] for shard in filtered} == set(children)
     with pytest.raises(ResourceNotFound):
         engine.streams.split(arn, parent)
@@ -129,9 +150,15 @@ def test_a_shard_that_is_hot_for_minutes_splits(engine: Engine, clock: VirtualCl
     arn = create(engine)
     text = {"S": "x" * 300_000}
     [home] = [s["ShardId"] for s in shards(engine, arn) if _takes(engine, arn, s["ShardId"], "hot")]
-    for number in range(1300):  # 293 units each, seven in every second: twice what a partition takes
+    for number in range(
+        1300
+    ):  # 293 units each, seven in every second: twice what a partition takes
         engine.call(
-            "PutItem", {"TableName": "orders", "Item": {"pk": {"S": "hot"}, "n": {"N": str(number)}, "t": text}}
+            "PutItem",
+            {
+                "TableName": "orders",
+                "Item": {"pk": {"S": "hot"}, "n": {"N": str(number)}, "t": text},
+            },
         )
         clock.advance(0.15)
     split = [shard for shard in shards(engine, arn) if shard.get("ParentShardId") == home]
@@ -154,14 +181,20 @@ def test_records_are_trimmed_after_a_day(engine: Engine, clock: VirtualClock) ->
     left = sorted(int(record["dynamodb"]["NewImage"]["v"]["N"]) for record in read_all(engine, arn))
     assert left == list(range(7, 30))  # written at hour 6 is exactly a day old
     listed = shards(engine, arn)
-    trimmed_parents = {shard.get("ParentShardId") for shard in listed} - {shard["ShardId"] for shard in listed}
+    trimmed_parents = {shard.get("ParentShardId") for shard in listed} - {
+        shard["ShardId"] for shard in listed
+    }
     assert trimmed_parents - {None}  # a child still names the parent that is gone
 
 
 def test_an_iterator_on_what_was_trimmed_is_refused(engine: Engine, clock: VirtualClock) -> None:
     arn = create(engine)
     put(engine, "a", v=1)
-    [(shard, record)] = [(s["ShardId"], r) for s in shards(engine, arn) for r in read_shard(engine, arn, s["ShardId"])]
+    [(shard, record)] = [
+        (s["ShardId"], r)
+        for s in shards(engine, arn)
+        for r in read_shard(engine, arn, s["ShardId"])
+    ]
     number = record["dynamodb"]["SequenceNumber"]
     clock.advance(2 * HOUR)
     put(engine, "a", v=2)
@@ -181,12 +214,17 @@ def test_an_iterator_on_what_was_trimmed_is_refused(engine: Engine, clock: Virtu
 def test_a_stream_outlives_its_disabling_by_a_day(engine: Engine, clock: VirtualClock) -> None:
     arn = create(engine)
     put(engine, "a", v=1)
-    engine.call("UpdateTable", {"TableName": "orders", "StreamSpecification": {"StreamEnabled": False}})
+    engine.call(
+        "UpdateTable", {"TableName": "orders", "StreamSpecification": {"StreamEnabled": False}}
+    )
     put(engine, "a", v=2)
     assert described(engine, arn)["StreamStatus"] == "DISABLED"
     assert not open_shards(engine, arn)
     assert told(read_all(engine, arn)) == [("INSERT", "a")]
-    again = {"TableName": "orders", "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}}
+    again = {
+        "TableName": "orders",
+        "StreamSpecification": {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"},
+    }
     second = engine.call("UpdateTable", again)["TableDescription"]["LatestStreamArn"]
     put(engine, "a", v=3)
     assert told(read_all(engine, second)) == [("MODIFY", "a")]
@@ -233,7 +271,9 @@ def test_shards_and_records_are_there_after_reopening(tmp_path: Path, clock: Vir
         assert newest["dynamodb"]["NewImage"]["v"] == {"N": "99"}
 
 
-def test_numbers_are_not_given_twice_when_all_records_are_trimmed(tmp_path: Path, clock: VirtualClock) -> None:
+def test_numbers_are_not_given_twice_when_all_records_are_trimmed(
+    tmp_path: Path, clock: VirtualClock
+) -> None:
     path = str(tmp_path / "data")
     with Engine.open(path, clock=clock) as engine:
         arn = create(engine)

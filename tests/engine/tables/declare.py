@@ -39,8 +39,12 @@ def on_demand(name: str = "orders", **changes: Any) -> dict[str, Any]:
     return {member: value for member, value in (request | changes).items() if value is not None}
 
 
-def provisioned(name: str = "orders", read: int = 5, write: int = 5, **changes: Any) -> dict[str, Any]:
-    return on_demand(name, **{"BillingMode": None, "ProvisionedThroughput": units(read, write)} | changes)
+def provisioned(
+    name: str = "orders", read: int = 5, write: int = 5, **changes: Any
+) -> dict[str, Any]:
+    return on_demand(
+        name, **{"BillingMode": None, "ProvisionedThroughput": units(read, write)} | changes
+    )
 
 
 def index(
@@ -73,7 +77,10 @@ def global_index(engine: Engine, name: str, table: str = "orders") -> dict[str, 
 
 
 def refusal(
-    engine: Engine, operation: str, request: dict[str, Any], error: type[ServiceError] = ValidationFailed
+    engine: Engine,
+    operation: str,
+    request: dict[str, Any],
+    error: type[ServiceError] = ValidationFailed,
 ) -> str:
     """The message that the request is refused with; another error, or none, fails the test."""
     with pytest.raises(ServiceError) as caught:

@@ -23,7 +23,10 @@ ITEMS = 20_000
 def load(engine: Engine, count: int) -> None:
     engine.call("CreateTable", on_demand())
     for start in range(0, count, 25):
-        puts = [{"PutRequest": {"Item": item(number)}} for number in range(start, min(start + 25, count))]
+        puts = [
+            {"PutRequest": {"Item": item(number)}}
+            for number in range(start, min(start + 25, count))
+        ]
         engine.call("BatchWriteItem", {"RequestItems": {"orders": puts}})
 
 
@@ -62,7 +65,9 @@ def check_exact(engine: Engine) -> int:
     """The index holds exactly the items that have its key, and its counts say so."""
     [table] = list(engine.catalog.all())
     [index] = table.indexes
-    expected = [record for record in stored(engine, table.prefix) if "customer" in records.unpack(record)]
+    expected = [
+        record for record in stored(engine, table.prefix) if "customer" in records.unpack(record)
+    ]
     entries = list(stored(engine, index.prefix))
     assert sorted(entries) == sorted(expected)
     shown = global_index(engine, "by-customer")
@@ -80,7 +85,9 @@ def test_an_index_filled_under_concurrent_writes_is_exact(engine: Engine) -> Non
         try:
             number = 0
             while not done.is_set() or number < 300:
-                put(engine, item(number * 37 % ITEMS, group="moved"))  # changes an item, or brings it in
+                put(
+                    engine, item(number * 37 % ITEMS, group="moved")
+                )  # changes an item, or brings it in
                 put(engine, {"pk": {"S": f"order-{number * 41 % ITEMS}"}})  # takes an item out
                 delete(engine, number * 43 % ITEMS)
                 put(engine, item(ITEMS + number))  # a new one
@@ -129,14 +136,19 @@ def test_a_table_with_a_long_backfill_shows_it_and_refuses_what_aws_refuses(
     check_exact(engine)
 
 
-def test_an_index_being_filled_can_be_deleted(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_being_filled_can_be_deleted(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(lifecycle, "CHUNK_ITEMS", 10)
     load(engine, 500)
     with engine.lock:
         add_index(engine)
         [table] = list(engine.catalog.all())
         prefix = table.indexes[0].prefix
-        gone = {"TableName": "orders", "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "by-customer"}}]}
+        gone = {
+            "TableName": "orders",
+            "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "by-customer"}}],
+        }
         describe(engine)
         engine.call("UpdateTable", gone)
         assert "GlobalSecondaryIndexes" not in describe(engine)
@@ -149,7 +161,13 @@ def test_an_index_being_filled_can_be_deleted(engine: Engine, monkeypatch: pytes
 
 def test_items_whose_values_no_key_can_have_are_left_out(engine: Engine) -> None:
     engine.call("CreateTable", on_demand())
-    values: list[dict[str, Any]] = [{"S": ""}, {"S": "x" * 2_049}, {"S": "y" * 70_000}, {"N": "1"}, {"S": "é" * 1_024}]
+    values: list[dict[str, Any]] = [
+        {"S": ""},
+        {"S": "x" * 2_049},
+        {"S": "y" * 70_000},
+        {"N": "1"},
+        {"S": "é" * 1_024},
+    ]
     for number, value in enumerate(values):
         put(engine, {"pk": {"S": f"order-{number}"}, "customer": value})
     add_index(engine)

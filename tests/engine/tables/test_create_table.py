@@ -13,7 +13,10 @@ from stator.model import limits
 
 from .declare import POVI, attributes, describe, index, keys, on_demand, provisioned, refusal, units
 
-TWO_KEYS: dict[str, Any] = {"KeySchema": keys("pk", ranges=("sk",)), "AttributeDefinitions": attributes(pk="S", sk="S")}
+TWO_KEYS: dict[str, Any] = {
+    "KeySchema": keys("pk", ranges=("sk",)),
+    "AttributeDefinitions": attributes(pk="S", sk="S"),
+}
 WITH_A: dict[str, Any] = {**TWO_KEYS, "AttributeDefinitions": attributes(pk="S", sk="S", a="S")}
 
 
@@ -30,7 +33,9 @@ def of_many(hashes: int, ranges: int) -> dict[str, Any]:
     names = [f"h{n}" for n in range(hashes)], [f"r{n}" for n in range(ranges)]
     schema = keys(*names[0], ranges=tuple(names[1]))
     definitions = attributes(pk="S", **dict.fromkeys(names[0] + names[1], "S"))
-    return on_demand(AttributeDefinitions=definitions, GlobalSecondaryIndexes=[index("g-a", schema)])
+    return on_demand(
+        AttributeDefinitions=definitions, GlobalSecondaryIndexes=[index("g-a", schema)]
+    )
 
 
 KEY_RULES = {
@@ -61,7 +66,9 @@ KEY_RULES = {
         "Invalid KeySchema: Some index key attribute have no definition",
     ),
     "same attribute twice, another defined": (
-        on_demand(KeySchema=keys("pk", ranges=("pk",)), AttributeDefinitions=attributes(pk="S", x="S")),
+        on_demand(
+            KeySchema=keys("pk", ranges=("pk",)), AttributeDefinitions=attributes(pk="S", x="S")
+        ),
         "Both the Hash Key and the Range Key element in the KeySchema have the same name",
     ),
     "three key attributes": (
@@ -103,7 +110,9 @@ KEY_RULES = {
         ),
     ),
     "unused definition beside an index": (
-        with_global(index("g-a", keys("a")), AttributeDefinitions=attributes(pk="S", sk="S", a="S", b="S")),
+        with_global(
+            index("g-a", keys("a")), AttributeDefinitions=attributes(pk="S", sk="S", a="S", b="S")
+        ),
         f"{POVI}Some AttributeDefinitions are not used. AttributeDefinitions: [a, b, pk, sk], keys used: [a, pk, sk]",
     ),
     "undefined index key": (
@@ -169,7 +178,9 @@ INDEX_RULES = {
         f"{POVI}GlobalSecondaryIndex count exceeds the per-table limit of 20",
     ),
     "one name twice": (
-        with_global(index("dup", keys("a")), LocalSecondaryIndexes=[index("dup", keys("pk", ranges=("a",)))]),
+        with_global(
+            index("dup", keys("a")), LocalSecondaryIndexes=[index("dup", keys("pk", ranges=("a",)))]
+        ),
         f"{POVI}Duplicate index name: dup",
     ),
     "five hash attributes": (
@@ -197,7 +208,13 @@ INDEX_RULES = {
         f"{POVI}ProjectionType is INCLUDE, but NonKeyAttributes is not specified",
     ),
     "KEYS_ONLY of something": (
-        with_local(index("l-a", keys("pk", ranges=("a",)), {"ProjectionType": "KEYS_ONLY", "NonKeyAttributes": ["x"]})),
+        with_local(
+            index(
+                "l-a",
+                keys("pk", ranges=("a",)),
+                {"ProjectionType": "KEYS_ONLY", "NonKeyAttributes": ["x"]},
+            )
+        ),
         f"{POVI}ProjectionType is KEYS_ONLY, but NonKeyAttributes is specified",
     ),
     "ALL of something": (
@@ -205,7 +222,9 @@ INDEX_RULES = {
         f"{POVI}ProjectionType is ALL, but NonKeyAttributes is specified",
     ),
     "INCLUDE of one attribute twice": (
-        with_global(index("g-a", keys("a"), {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["x", "x"]})),
+        with_global(
+            index("g-a", keys("a"), {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["x", "x"]})
+        ),
         f"{POVI}Duplicate element in NonKeyAttributes: x",
     ),
     "no projection type": (
@@ -218,7 +237,10 @@ INDEX_RULES = {
                 index(
                     f"g-{n}",
                     keys("a"),
-                    {"ProjectionType": "INCLUDE", "NonKeyAttributes": [f"x{n}-{m}" for m in range(20)]},
+                    {
+                        "ProjectionType": "INCLUDE",
+                        "NonKeyAttributes": [f"x{n}-{m}" for m in range(20)],
+                    },
                 )
                 for n in range(6)
             )
@@ -344,7 +366,9 @@ def test_a_bad_declaration_is_refused_with_aws_words(request_: dict[str, Any], t
     assert engine.call("ListTables", {}) == {"TableNames": []}
 
 
-@pytest.mark.parametrize("member", ["GlobalTableSourceArn", "VectorIndexes", "GlobalTableSettingsReplicationMode"])
+@pytest.mark.parametrize(
+    "member", ["GlobalTableSourceArn", "VectorIndexes", "GlobalTableSettingsReplicationMode"]
+)
 def test_what_the_engine_does_not_offer_is_refused_plainly(member: str) -> None:
     vector = {
         "IndexName": "v-a",
@@ -353,17 +377,21 @@ def test_what_the_engine_does_not_offer_is_refused_plainly(member: str) -> None:
         "Dimensions": 2,
         "DistanceFunction": "COSINE",
     }
-    given: Any = {"VectorIndexes": [vector], "GlobalTableSettingsReplicationMode": "ENABLED"}.get(member, "arn:aws:x")
+    given: Any = {"VectorIndexes": [vector], "GlobalTableSettingsReplicationMode": "ENABLED"}.get(
+        member, "arn:aws:x"
+    )
     text = refusal(Engine.open(), "CreateTable", on_demand(**{member: given}))
     assert text == f"{POVI}{member} is not supported by this engine"
 
 
 ACCEPTED: dict[str, dict[str, Any]] = {
     "a local index on the table's own key": with_local(
-        index("l-a", keys("pk", ranges=("sk",))), AttributeDefinitions=TWO_KEYS["AttributeDefinitions"]
+        index("l-a", keys("pk", ranges=("sk",))),
+        AttributeDefinitions=TWO_KEYS["AttributeDefinitions"],
     ),
     "a global index on the table's own key": with_global(
-        index("g-a", keys("pk", ranges=("sk",))), AttributeDefinitions=TWO_KEYS["AttributeDefinitions"]
+        index("g-a", keys("pk", ranges=("sk",))),
+        AttributeDefinitions=TWO_KEYS["AttributeDefinitions"],
     ),
     "a global index named like the table": with_global(index("orders", keys("a"))),
     "four and four key attributes": of_many(4, 4),
@@ -396,7 +424,9 @@ def test_the_answer_shows_creating_and_the_next_look_active(engine: Engine) -> N
 
 def test_a_name_can_be_taken_once(engine: Engine) -> None:
     engine.call("CreateTable", on_demand())
-    assert refusal(engine, "CreateTable", on_demand(), ResourceInUse) == "Table already exists: orders"
+    assert (
+        refusal(engine, "CreateTable", on_demand(), ResourceInUse) == "Table already exists: orders"
+    )
     # The declaration is checked first.
     bad = on_demand(KeySchema=keys("PK"))
     assert refusal(engine, "CreateTable", bad).startswith(f"{POVI}Some index key attributes")
@@ -407,13 +437,22 @@ def test_a_name_being_created_is_in_use(timed: Engine, clock: VirtualClock) -> N
     text = "Attempt to change a resource which is still in use: Table is being created: orders"
     assert refusal(timed, "CreateTable", on_demand(), ResourceInUse) == text
     clock.advance(10)
-    assert refusal(timed, "CreateTable", on_demand(), ResourceInUse) == "Table already exists: orders"
+    assert (
+        refusal(timed, "CreateTable", on_demand(), ResourceInUse) == "Table already exists: orders"
+    )
 
 
 def test_regions_and_accounts_have_tables_of_their_own(engine: Engine) -> None:
-    for account, region in (("1" * 12, "us-east-1"), ("1" * 12, "eu-west-2"), ("2" * 12, "us-east-1")):
+    for account, region in (
+        ("1" * 12, "us-east-1"),
+        ("1" * 12, "eu-west-2"),
+        ("2" * 12, "us-east-1"),
+    ):
         answer = engine.call("CreateTable", on_demand(), account=account, region=region)
-        assert answer["TableDescription"]["TableArn"] == f"arn:aws:dynamodb:{region}:{account}:table/orders"
+        assert (
+            answer["TableDescription"]["TableArn"]
+            == f"arn:aws:dynamodb:{region}:{account}:table/orders"
+        )
 
 
 QUOTAS = {
@@ -428,7 +467,9 @@ QUOTAS = {
     "index": (
         provisioned(
             AttributeDefinitions=attributes(pk="S", a="S"),
-            GlobalSecondaryIndexes=[index("g-a", keys("a"), ProvisionedThroughput=units(1, 40_001))],
+            GlobalSecondaryIndexes=[
+                index("g-a", keys("a"), ProvisionedThroughput=units(1, 40_001))
+            ],
         ),
         (
             "The requested WriteCapacityUnits for index g-a, 40001, is above the per index maximum for the account in "

@@ -21,7 +21,8 @@ def entries(engine: Engine) -> int:
 
 def test_a_deleted_table_is_gone_with_its_data(engine: Engine) -> None:
     request = on_demand(
-        AttributeDefinitions=attributes(pk="S", a="S"), GlobalSecondaryIndexes=[index("by-a", keys("a"))]
+        AttributeDefinitions=attributes(pk="S", a="S"),
+        GlobalSecondaryIndexes=[index("by-a", keys("a"))],
     )
     first = engine.call("CreateTable", request)["TableDescription"]
     engine.call("PutItem", {"TableName": "orders", "Item": {"pk": {"S": "1"}, "a": {"S": "x"}}})
@@ -48,9 +49,7 @@ def test_a_deleted_table_is_gone_with_its_data(engine: Engine) -> None:
 def test_deletion_protection_holds_until_it_is_lifted(engine: Engine) -> None:
     engine.call("CreateTable", on_demand(DeletionProtectionEnabled=True))
     describe(engine)
-    text = (
-        "Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first."
-    )
+    text = "Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first."
     assert refusal(engine, "DeleteTable", {"TableName": "orders"}) == text
     engine.call("UpdateTable", {"TableName": "orders", "DeletionProtectionEnabled": False})
     engine.call("DeleteTable", {"TableName": "orders"})
@@ -60,19 +59,27 @@ def test_deletion_protection_holds_until_it_is_lifted(engine: Engine) -> None:
 def test_a_table_on_its_way_cannot_be_deleted(timed: Engine, clock: VirtualClock) -> None:
     timed.call("CreateTable", on_demand())
     name = {"TableName": "orders"}
-    assert refusal(timed, "DeleteTable", name, ResourceInUse) == f"{IN_USE}Table is being created: orders"
+    assert (
+        refusal(timed, "DeleteTable", name, ResourceInUse)
+        == f"{IN_USE}Table is being created: orders"
+    )
     assert refusal(timed, "PutItem", {**name, "Item": {"pk": {"S": "1"}}}, ResourceNotFound)
     clock.advance(10)
-    timed.call("UpdateTable", {**name, "BillingMode": "PROVISIONED", "ProvisionedThroughput": units(1, 1)})
+    timed.call(
+        "UpdateTable", {**name, "BillingMode": "PROVISIONED", "ProvisionedThroughput": units(1, 1)}
+    )
     text = f"{IN_USE}Table: orders is in the process of being updated."
     assert refusal(timed, "DeleteTable", name, ResourceInUse) == text
     clock.advance(10)
     timed.call("DeleteTable", name)
     assert describe(timed)["TableStatus"] == "DELETING"
-    assert refusal(timed, "DeleteTable", name, ResourceInUse) == f"{IN_USE}Table is being deleted: orders"
-    assert refusal(timed, "UpdateTable", {**name, **create_index("by-a", "a")}, ResourceInUse).endswith(
-        "Table is being deleted: orders"
+    assert (
+        refusal(timed, "DeleteTable", name, ResourceInUse)
+        == f"{IN_USE}Table is being deleted: orders"
     )
+    assert refusal(
+        timed, "UpdateTable", {**name, **create_index("by-a", "a")}, ResourceInUse
+    ).endswith("Table is being deleted: orders")
     clock.advance(10)
     refusal(timed, "DescribeTable", name, ResourceNotFound)
 
@@ -81,11 +88,15 @@ def test_a_table_whose_index_changes_cannot_be_deleted(timed: Engine, clock: Vir
     global_index = index("by-a", keys("a"), OnDemandThroughput={"MaxReadRequestUnits": 5})
     timed.call(
         "CreateTable",
-        on_demand(AttributeDefinitions=attributes(pk="S", a="S"), GlobalSecondaryIndexes=[global_index]),
+        on_demand(
+            AttributeDefinitions=attributes(pk="S", a="S"), GlobalSecondaryIndexes=[global_index]
+        ),
     )
     clock.advance(10)
     update = {"IndexName": "by-a", "OnDemandThroughput": {"MaxReadRequestUnits": 6}}
-    timed.call("UpdateTable", {"TableName": "orders", "GlobalSecondaryIndexUpdates": [{"Update": update}]})
+    timed.call(
+        "UpdateTable", {"TableName": "orders", "GlobalSecondaryIndexUpdates": [{"Update": update}]}
+    )
     assert describe(timed)["TableStatus"] == "ACTIVE"
     text = f"{IN_USE}Cannot delete table while indexes are being created, updated, or deleted."
     assert refusal(timed, "DeleteTable", {"TableName": "orders"}, ResourceInUse) == text
@@ -112,11 +123,15 @@ def test_names_come_in_the_order_of_their_bytes_page_by_page(engine: Engine) -> 
 def test_a_start_that_is_no_table_is_fine(engine: Engine) -> None:
     for name in ("alpha", "gamma"):
         engine.call("CreateTable", on_demand(name))
-    assert engine.call("ListTables", {"ExclusiveStartTableName": "beta"}) == {"TableNames": ["gamma"]}
+    assert engine.call("ListTables", {"ExclusiveStartTableName": "beta"}) == {
+        "TableNames": ["gamma"]
+    }
     assert engine.call("ListTables", {"ExclusiveStartTableName": "zzz"}) == {"TableNames": []}
 
 
-def test_a_table_being_deleted_is_listed_until_it_is_gone(timed: Engine, clock: VirtualClock) -> None:
+def test_a_table_being_deleted_is_listed_until_it_is_gone(
+    timed: Engine, clock: VirtualClock
+) -> None:
     timed.call("CreateTable", on_demand())
     clock.advance(10)
     timed.call("DeleteTable", {"TableName": "orders"})

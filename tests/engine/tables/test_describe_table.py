@@ -8,10 +8,23 @@ from stator.clock import VirtualClock
 from stator.engine import Engine
 from stator.errors import ResourceNotFound
 
-from .declare import ARN, attributes, describe, global_index, index, keys, on_demand, provisioned, refusal, units
+from .declare import (
+    ARN,
+    attributes,
+    describe,
+    global_index,
+    index,
+    keys,
+    on_demand,
+    provisioned,
+    refusal,
+    units,
+)
 
 
-def test_a_plain_table_on_demand_shows_these_members_only(timed: Engine, clock: VirtualClock) -> None:
+def test_a_plain_table_on_demand_shows_these_members_only(
+    timed: Engine, clock: VirtualClock
+) -> None:
     table_id = timed.call("CreateTable", on_demand())["TableDescription"]["TableId"]
     created = clock.now()
     clock.advance(10)
@@ -31,7 +44,11 @@ def test_a_plain_table_on_demand_shows_these_members_only(timed: Engine, clock: 
             "BillingMode": "PAY_PER_REQUEST",
             "LastUpdateToPayPerRequestDateTime": created,
         },
-        "WarmThroughput": {"ReadUnitsPerSecond": 12_000, "WriteUnitsPerSecond": 4_000, "Status": "ACTIVE"},
+        "WarmThroughput": {
+            "ReadUnitsPerSecond": 12_000,
+            "WriteUnitsPerSecond": 4_000,
+            "Status": "ACTIVE",
+        },
     }
 
 
@@ -40,7 +57,11 @@ def test_a_provisioned_table_has_no_billing_summary(engine: Engine) -> None:
     described = describe(engine)
     assert "BillingModeSummary" not in described
     assert described["ProvisionedThroughput"] == {"NumberOfDecreasesToday": 0, **units(7, 3)}
-    assert described["WarmThroughput"] == {"ReadUnitsPerSecond": 7, "WriteUnitsPerSecond": 3, "Status": "ACTIVE"}
+    assert described["WarmThroughput"] == {
+        "ReadUnitsPerSecond": 7,
+        "WriteUnitsPerSecond": 3,
+        "Status": "ACTIVE",
+    }
 
 
 def test_settings_come_back(engine: Engine) -> None:
@@ -76,7 +97,9 @@ def test_indexes_keep_their_order_and_names_are_sorted(engine: Engine) -> None:
             index("zebra", keys("b", ranges=("a",)), include),
             index("ant", keys("a"), OnDemandThroughput={"MaxWriteRequestUnits": 9}),
         ],
-        LocalSecondaryIndexes=[index("local", keys("pk", ranges=("b",)), {"ProjectionType": "KEYS_ONLY"})],
+        LocalSecondaryIndexes=[
+            index("local", keys("pk", ranges=("b",)), {"ProjectionType": "KEYS_ONLY"})
+        ],
     )
     creating = engine.call("CreateTable", request)["TableDescription"]["GlobalSecondaryIndexes"][0]
     assert creating["IndexStatus"] == "CREATING"
@@ -94,9 +117,15 @@ def test_indexes_keep_their_order_and_names_are_sorted(engine: Engine) -> None:
         "KeySchema": keys("b", ranges=("a",)),
         "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["y", "z"]},
         "ProvisionedThroughput": {"NumberOfDecreasesToday": 0, **units(0, 0)},
-        "WarmThroughput": {"ReadUnitsPerSecond": 12_000, "WriteUnitsPerSecond": 4_000, "Status": "ACTIVE"},
+        "WarmThroughput": {
+            "ReadUnitsPerSecond": 12_000,
+            "WriteUnitsPerSecond": 4_000,
+            "Status": "ACTIVE",
+        },
     }
-    assert described["GlobalSecondaryIndexes"][1]["OnDemandThroughput"] == {"MaxWriteRequestUnits": 9}
+    assert described["GlobalSecondaryIndexes"][1]["OnDemandThroughput"] == {
+        "MaxWriteRequestUnits": 9
+    }
     assert described["LocalSecondaryIndexes"] == [
         {
             "IndexName": "local",
@@ -117,7 +146,10 @@ def test_counts_are_live(engine: Engine) -> None:
             GlobalSecondaryIndexes=[index("by-a", keys("a"), {"ProjectionType": "KEYS_ONLY"})],
         ),
     )
-    engine.call("PutItem", {"TableName": "orders", "Item": {"pk": {"S": "1"}, "a": {"S": "x"}, "more": {"S": "yy"}}})
+    engine.call(
+        "PutItem",
+        {"TableName": "orders", "Item": {"pk": {"S": "1"}, "a": {"S": "x"}, "more": {"S": "yy"}}},
+    )
     engine.call("PutItem", {"TableName": "orders", "Item": {"pk": {"S": "2"}}})
     described = describe(engine)
     assert (described["ItemCount"], described["TableSizeBytes"]) == (2, 3 + 2 + 6 + 3)

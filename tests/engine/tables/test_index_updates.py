@@ -64,11 +64,15 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         ),
     ),
     "two actions in one": (
-        updates({**change("by-a", ProvisionedThroughput=units(1, 1)), "Delete": {"IndexName": "by-a"}}),
+        updates(
+            {**change("by-a", ProvisionedThroughput=units(1, 1)), "Delete": {"IndexName": "by-a"}}
+        ),
         f"{POVI}Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object",
     ),
     "one index twice": (
-        updates(change("by-a", ProvisionedThroughput=units(1, 1)), {"Delete": {"IndexName": "by-a"}}),
+        updates(
+            change("by-a", ProvisionedThroughput=units(1, 1)), {"Delete": {"IndexName": "by-a"}}
+        ),
         f"{POVI}Only one global secondary index update per index is allowed simultaneously. Index: by-a",
     ),
     "no definitions": (
@@ -106,7 +110,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         updates(change("by-a", ProvisionedThroughput=units(2, 2))),
         "The provisioned throughput for the index by-a will not change. The requested value equals the current "
         "value. Current ReadCapacityUnits provisioned for index by-a: 2. Requested ReadCapacityUnits: 2. Current "
-        "WriteCapacityUnits provisioned for index by-a: 2. Requested WriteCapacityUnits: 2. " + REFER,
+        "WriteCapacityUnits provisioned for index by-a: 2. Requested WriteCapacityUnits: 2. "
+        + REFER,
     ),
     "maxima": (
         updates(change("by-a", OnDemandThroughput={"MaxReadRequestUnits": 4})),
@@ -120,7 +125,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         "Given value 1000000000001 for ReadCapacityUnits is out of bounds for index by-a",
     ),
     "a bad projection": (
-        {"TableName": "orders", **create_index("by-b", "b", projection={"ProjectionType": "INCLUDE"})},
+        {
+            "TableName": "orders",
+            **create_index("by-b", "b", projection={"ProjectionType": "INCLUDE"}),
+        },
         f"{POVI}ProjectionType is INCLUDE, but NonKeyAttributes is not specified",
     ),
 }
@@ -137,19 +145,30 @@ def test_a_bad_update_is_refused_with_aws_words(request_: dict[str, Any], text: 
 def test_an_unknown_index_is_not_found(engine: Engine) -> None:
     engine.call("CreateTable", with_index())
     text = "Requested resource not found: Index ghost for table orders"
-    for entry in ({"Delete": {"IndexName": "ghost"}}, change("ghost", ProvisionedThroughput=units(1, 1))):
+    for entry in (
+        {"Delete": {"IndexName": "ghost"}},
+        change("ghost", ProvisionedThroughput=units(1, 1)),
+    ):
         assert refusal(engine, "UpdateTable", updates(entry), ResourceNotFound) == text
 
 
 def test_on_demand_an_index_takes_no_units() -> None:
     engine = opened(
-        on_demand(AttributeDefinitions=attributes(pk="S", a="S"), GlobalSecondaryIndexes=[index("by-a", keys("a"))])
+        on_demand(
+            AttributeDefinitions=attributes(pk="S", a="S"),
+            GlobalSecondaryIndexes=[index("by-a", keys("a"))],
+        )
     )
-    assert refusal(engine, "UpdateTable", updates(change("by-a", ProvisionedThroughput=units(1, 1)))) == (
+    assert refusal(
+        engine, "UpdateTable", updates(change("by-a", ProvisionedThroughput=units(1, 1)))
+    ) == (
         f"{POVI}The only Updates for index: by-a when TableThroughputMode is PAY_PER_REQUEST can be to "
         "OnDemandThroughput, WarmThroughput"
     )
-    request = {"TableName": "orders", **create_index("by-b", "b", ProvisionedThroughput=units(1, 1))}
+    request = {
+        "TableName": "orders",
+        **create_index("by-b", "b", ProvisionedThroughput=units(1, 1)),
+    }
     assert refusal(engine, "UpdateTable", request) == (
         f"{POVI}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index: by-b when BillingMode is "
         "PAY_PER_REQUEST"
@@ -159,7 +178,9 @@ def test_on_demand_an_index_takes_no_units() -> None:
         f"{POVI}Requested WriteUnitsPerSecond for WarmThroughput for index by-a is lower than current WarmThroughput, "
         "decreasing WarmThroughput is not supported"
     )
-    engine.call("UpdateTable", updates(change("by-a", WarmThroughput={"WriteUnitsPerSecond": 5_000})))
+    engine.call(
+        "UpdateTable", updates(change("by-a", WarmThroughput={"WriteUnitsPerSecond": 5_000}))
+    )
     warm = {"ReadUnitsPerSecond": 12_000, "WriteUnitsPerSecond": 5_000, "Status": "ACTIVE"}
     assert global_index(engine, "by-a")["WarmThroughput"] == warm
 
@@ -168,7 +189,9 @@ def test_one_index_is_created_or_deleted_at_a_time(engine: Engine) -> None:
     text = "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table"
     engine.call(
         "CreateTable",
-        with_index(BillingMode="PAY_PER_REQUEST", ProvisionedThroughput=None, GlobalSecondaryIndexes=None),
+        with_index(
+            BillingMode="PAY_PER_REQUEST", ProvisionedThroughput=None, GlobalSecondaryIndexes=None
+        ),
     )
     two = updates(
         *({"Create": index(f"by-{name}", keys(name))} for name in "bc"),
@@ -195,7 +218,13 @@ def test_the_twenty_first_index_is_past_the_limit() -> None:
     )
     text = "Subscriber limit exceeded: Number of global secondary indexes exceeds per-table limit of 20"
     assert (
-        refusal(engine, "UpdateTable", {"TableName": "orders", **create_index("one-more", "y")}, LimitExceeded) == text
+        refusal(
+            engine,
+            "UpdateTable",
+            {"TableName": "orders", **create_index("one-more", "y")},
+            LimitExceeded,
+        )
+        == text
     )
 
 
@@ -238,8 +267,13 @@ def test_the_key_of_a_new_index_keeps_the_types_that_are_there(engine: Engine) -
 
 def test_a_deleted_index_takes_its_entries_and_definitions_with_it(engine: Engine) -> None:
     engine.call("CreateTable", with_index(LocalSecondaryIndexes=None))
-    engine.call("PutItem", {"TableName": "orders", "Item": {"pk": {"S": "1"}, "sk": {"S": "1"}, "a": {"S": "x"}}})
-    answer = engine.call("UpdateTable", updates({"Delete": {"IndexName": "by-a"}}))["TableDescription"]
+    engine.call(
+        "PutItem",
+        {"TableName": "orders", "Item": {"pk": {"S": "1"}, "sk": {"S": "1"}, "a": {"S": "x"}}},
+    )
+    answer = engine.call("UpdateTable", updates({"Delete": {"IndexName": "by-a"}}))[
+        "TableDescription"
+    ]
     assert answer["GlobalSecondaryIndexes"][0]["IndexStatus"] == "DELETING"
     described = describe(engine)
     assert "GlobalSecondaryIndexes" not in described
@@ -247,13 +281,18 @@ def test_a_deleted_index_takes_its_entries_and_definitions_with_it(engine: Engin
     prefix = data_prefix(1, 1)
     assert list(engine.storage.scan(prefix, after_prefix(prefix))) == []
     # The attribute is free again: any type can be written, and the name used for another index.
-    engine.call("PutItem", {"TableName": "orders", "Item": {"pk": {"S": "1"}, "sk": {"S": "1"}, "a": {"N": "1"}}})
+    engine.call(
+        "PutItem",
+        {"TableName": "orders", "Item": {"pk": {"S": "1"}, "sk": {"S": "1"}, "a": {"N": "1"}}},
+    )
     new = index("by-a", keys("a"), ProvisionedThroughput=units(1, 1))
     engine.call("UpdateTable", updates({"Create": new}, AttributeDefinitions=attributes(a="N")))
     assert global_index(engine, "by-a")["ItemCount"] == 1
 
 
-def test_an_index_that_changes_units_is_updating_while_the_table_is_not(timed: Engine, clock: VirtualClock) -> None:
+def test_an_index_that_changes_units_is_updating_while_the_table_is_not(
+    timed: Engine, clock: VirtualClock
+) -> None:
     timed.call("CreateTable", with_index())
     clock.advance(10)
     request = updates(change("by-a", ProvisionedThroughput=units(1, 9)))
@@ -289,6 +328,12 @@ def test_a_switch_to_provisioned_needs_units_for_every_index(engine: Engine) -> 
     assert refusal(engine, "UpdateTable", {"TableName": "orders", **switch}) == text
     entries = (change(name, ProvisionedThroughput=units(4, 4)) for name in ("by-a", "also"))
     engine.call("UpdateTable", updates(*entries, **switch))
-    assert global_index(engine, "also")["ProvisionedThroughput"] == {"NumberOfDecreasesToday": 0, **units(4, 4)}
+    assert global_index(engine, "also")["ProvisionedThroughput"] == {
+        "NumberOfDecreasesToday": 0,
+        **units(4, 4),
+    }
     engine.call("UpdateTable", {"TableName": "orders", "BillingMode": "PAY_PER_REQUEST"})
-    assert global_index(engine, "also")["ProvisionedThroughput"] == {"NumberOfDecreasesToday": 0, **units(0, 0)}
+    assert global_index(engine, "also")["ProvisionedThroughput"] == {
+        "NumberOfDecreasesToday": 0,
+        **units(0, 0),
+    }

@@ -19,7 +19,9 @@ CLASS = (
 )
 
 
-@pytest.mark.parametrize("operation", ["CreateTable", "UpdateTable", "DeleteTable", "DescribeTable"])
+@pytest.mark.parametrize(
+    "operation", ["CreateTable", "UpdateTable", "DeleteTable", "DescribeTable"]
+)
 def test_a_missing_name_is_told_first(operation: str) -> None:
     assert refusal(Engine.open(), operation, {"BillingMode": "BOGUS"}) == NO_NAME
 
@@ -74,10 +76,15 @@ def test_an_unknown_table_class_is_refused_in_an_update(engine: Engine) -> None:
         ({"Value": "v"}, "The Tag Key provided is invalid, Key: null"),
         ({"Key": "k" * 129, "Value": "v"}, f"The Tag Key provided is invalid, Key: {'k' * 129}"),
         ({"Key": "k"}, "The Tag Value provided is invalid, Value: null"),
-        ({"Key": "k", "Value": "v" * 257}, f"The Tag Value provided is invalid, Value: {'v' * 257}"),
+        (
+            {"Key": "k", "Value": "v" * 257},
+            f"The Tag Value provided is invalid, Value: {'v' * 257}",
+        ),
     ],
 )
-def test_tags_out_of_bounds_have_words_of_their_own(engine: Engine, tag: dict[str, str], text: str) -> None:
+def test_tags_out_of_bounds_have_words_of_their_own(
+    engine: Engine, tag: dict[str, str], text: str
+) -> None:
     assert refusal(engine, "CreateTable", on_demand(Tags=[tag])) == text
     engine.call("CreateTable", on_demand())
     assert refusal(engine, "TagResource", {"ResourceArn": f"{ARN}orders", "Tags": [tag]}) == text

@@ -9,7 +9,18 @@ from stator.engine.items.keyspace import DATA
 from stator.errors import ResourceNotFound
 from stator.storage.protocol import after_prefix
 
-from .declare import ARN, attributes, create_index, describe, index, keys, on_demand, provisioned, refusal, units
+from .declare import (
+    ARN,
+    attributes,
+    create_index,
+    describe,
+    index,
+    keys,
+    on_demand,
+    provisioned,
+    refusal,
+    units,
+)
 
 
 def test_a_table_with_everything_is_the_same_after_a_restart(tmp_path: Path) -> None:
@@ -20,8 +31,12 @@ def test_a_table_with_everything_is_the_same_after_a_restart(tmp_path: Path) -> 
             provisioned(
                 KeySchema=keys("pk", ranges=("sk",)),
                 AttributeDefinitions=attributes(pk="S", sk="N", a="B", b="S"),
-                GlobalSecondaryIndexes=[index("by-a", keys("a", "b"), ProvisionedThroughput=units(3, 3))],
-                LocalSecondaryIndexes=[index("local", keys("pk", ranges=("b",)), {"ProjectionType": "KEYS_ONLY"})],
+                GlobalSecondaryIndexes=[
+                    index("by-a", keys("a", "b"), ProvisionedThroughput=units(3, 3))
+                ],
+                LocalSecondaryIndexes=[
+                    index("local", keys("pk", ranges=("b",)), {"ProjectionType": "KEYS_ONLY"})
+                ],
                 StreamSpecification={"StreamEnabled": True, "StreamViewType": "OLD_IMAGE"},
                 SSESpecification={"Enabled": True},
                 TableClass="STANDARD",
@@ -57,7 +72,9 @@ def test_a_table_deleted_just_before_a_stop_does_not_come_back(tmp_path: Path) -
         refusal(engine, "DescribeTable", {"TableName": "orders"}, ResourceNotFound)
         engine.call("CreateTable", on_demand())
         assert describe(engine)["ItemCount"] == 0
-        assert "Item" not in engine.call("GetItem", {"TableName": "orders", "Key": {"pk": {"S": "1"}}})
+        assert "Item" not in engine.call(
+            "GetItem", {"TableName": "orders", "Key": {"pk": {"S": "1"}}}
+        )
 
 
 def test_an_index_deleted_just_before_a_stop_does_not_come_back(tmp_path: Path) -> None:
@@ -66,7 +83,10 @@ def test_an_index_deleted_just_before_a_stop_does_not_come_back(tmp_path: Path) 
         engine.call("CreateTable", on_demand())
         engine.call("UpdateTable", {"TableName": "orders", **create_index("by-a", "a")})
         describe(engine)
-        gone = {"TableName": "orders", "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "by-a"}}]}
+        gone = {
+            "TableName": "orders",
+            "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "by-a"}}],
+        }
         engine.call("UpdateTable", gone)
     with Engine.open(folder) as engine:
         assert "GlobalSecondaryIndexes" not in describe(engine)

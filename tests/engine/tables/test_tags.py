@@ -33,7 +33,12 @@ def tagged(engine: Engine) -> Engine:
 
 def test_tags_are_added_replaced_and_removed(tagged: Engine) -> None:
     assert listed(tagged) == {"team": "data", "stage": ""}
-    assert tagged.call("TagResource", {"ResourceArn": TABLE, "Tags": tags(stage="live", owner="Zoë @ x")}) == {}
+    assert (
+        tagged.call(
+            "TagResource", {"ResourceArn": TABLE, "Tags": tags(stage="live", owner="Zoë @ x")}
+        )
+        == {}
+    )
     assert listed(tagged) == {"team": "data", "stage": "live", "owner": "Zoë @ x"}
     assert tagged.call("UntagResource", {"ResourceArn": TABLE, "TagKeys": ["team", "absent"]}) == {}
     assert listed(tagged) == {"stage": "live", "owner": "Zoë @ x"}
@@ -43,7 +48,10 @@ BAD_TAGS: dict[str, tuple[list[dict[str, Any]], str]] = {
     "no tags": ([], "Atleast one Tag needs to be provided as Input."),
     "bad characters in a key": (tags(**{"a#b": "x"}), "The Tag Key provided is invalid, Key: a#b"),
     "bad characters in a value": (tags(a="x;y"), "The Tag Value provided is invalid, Value: x;y"),
-    "a reserved prefix": (tags(**{"Aws:foo": "x"}), "Tag Key cannot be prefixed with aws:, Key: Aws:foo"),
+    "a reserved prefix": (
+        tags(**{"Aws:foo": "x"}),
+        "Tag Key cannot be prefixed with aws:, Key: Aws:foo",
+    ),
     "one key twice": (
         [*tags(dup="1"), *tags(dup="1")],
         "Duplicate Tag Keys provided as input: Duplicate Tag Key found dup",
@@ -60,14 +68,18 @@ BAD_TAGS: dict[str, tuple[list[dict[str, Any]], str]] = {
 
 
 @pytest.mark.parametrize(("given", "text"), BAD_TAGS.values(), ids=BAD_TAGS)
-def test_bad_tags_are_refused_all_together(tagged: Engine, given: list[dict[str, Any]], text: str) -> None:
+def test_bad_tags_are_refused_all_together(
+    tagged: Engine, given: list[dict[str, Any]], text: str
+) -> None:
     request = {"ResourceArn": TABLE, "Tags": given}
     assert refusal(tagged, "TagResource", request) == text
     assert listed(tagged) == {"team": "data", "stage": ""}
 
 
 def test_fifty_tags_fit_one_page(tagged: Engine) -> None:
-    tagged.call("TagResource", {"ResourceArn": TABLE, "Tags": tags(**{f"k{n}": "v" for n in range(48)})})
+    tagged.call(
+        "TagResource", {"ResourceArn": TABLE, "Tags": tags(**{f"k{n}": "v" for n in range(48)})}
+    )
     assert len(listed(tagged)) == 50
 
 
@@ -76,7 +88,10 @@ def test_fifty_tags_fit_one_page(tagged: Engine) -> None:
     [
         ([], "Atleast one Tag Key needs to be provided as Input."),
         (["aws:foo"], "Tag Key cannot be prefixed with aws:, Key: aws:foo"),
-        ([f"k{n}" for n in range(51)], "Number of Tags exceed the current limit for the provided ResourceArn"),
+        (
+            [f"k{n}" for n in range(51)],
+            "Number of Tags exceed the current limit for the provided ResourceArn",
+        ),
     ],
 )
 def test_bad_keys_to_remove_are_refused(tagged: Engine, keys: list[str], text: str) -> None:
@@ -93,7 +108,9 @@ ARNS = {
     "arn:aws:s3:::bucket": f"{POVI}Provided Arn is not a DynamoDB resource arn: arn:aws:s3:::bucket",
     f"{TABLE}/index/by-a": f"{POVI}Invalid resource arn provided, only table or stream is accepted. "
     f"Provided resource arn: {TABLE}/index/by-a",
-    TABLE.replace("us-east-1", "eu-west-2"): "Invalid TableArn: Invalid ResourceArn provided as input "
+    TABLE.replace(
+        "us-east-1", "eu-west-2"
+    ): "Invalid TableArn: Invalid ResourceArn provided as input "
     + TABLE.replace("us-east-1", "eu-west-2"),
 }
 
@@ -109,8 +126,13 @@ def test_a_table_that_is_not_there_or_not_ours(tagged: Engine, operation: str) -
     ghost = {"ResourceArn": f"{ARN}ghost", **OPERATIONS[operation]}
     text = f"Requested resource not found: ResourceArn: {ARN}ghost not found"
     assert refusal(tagged, operation, ghost, ResourceNotFound) == text
-    foreign = {"ResourceArn": TABLE.replace("123456789012", "000000000000"), **OPERATIONS[operation]}
-    assert f"not authorized to perform: dynamodb:{operation}" in refusal(tagged, operation, foreign, AccessDenied)
+    foreign = {
+        "ResourceArn": TABLE.replace("123456789012", "000000000000"),
+        **OPERATIONS[operation],
+    }
+    assert f"not authorized to perform: dynamodb:{operation}" in refusal(
+        tagged, operation, foreign, AccessDenied
+    )
 
 
 def test_a_table_being_created_cannot_be_tagged(timed: Engine, clock: VirtualClock) -> None:

@@ -12,11 +12,16 @@ from .declare import ARN, on_demand, refusal
 
 
 def setting(enabled: bool, attribute: str = "expires", table: str = "orders") -> dict[str, Any]:
-    return {"TableName": table, "TimeToLiveSpecification": {"Enabled": enabled, "AttributeName": attribute}}
+    return {
+        "TableName": table,
+        "TimeToLiveSpecification": {"Enabled": enabled, "AttributeName": attribute},
+    }
 
 
 def described(engine: Engine, table: str = "orders") -> dict[str, Any]:
-    answer: dict[str, Any] = engine.call("DescribeTimeToLive", {"TableName": table})["TimeToLiveDescription"]
+    answer: dict[str, Any] = engine.call("DescribeTimeToLive", {"TableName": table})[
+        "TimeToLiveDescription"
+    ]
     return answer
 
 
@@ -25,7 +30,10 @@ def test_it_is_switched_on_and_off(engine: Engine) -> None:
     assert described(engine) == {"TimeToLiveStatus": "DISABLED"}
     answer = engine.call("UpdateTimeToLive", setting(True))
     assert answer == {"TimeToLiveSpecification": {"Enabled": True, "AttributeName": "expires"}}
-    assert described(engine, f"{ARN}orders") == {"TimeToLiveStatus": "ENABLED", "AttributeName": "expires"}
+    assert described(engine, f"{ARN}orders") == {
+        "TimeToLiveStatus": "ENABLED",
+        "AttributeName": "expires",
+    }
     engine.call("UpdateTimeToLive", setting(False, table=f"{ARN}orders"))
     assert described(engine) == {"TimeToLiveStatus": "DISABLED"}
 

@@ -34,7 +34,9 @@ STREAM = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
 
 
 def update(engine: Engine, **changes: Any) -> dict[str, Any]:
-    answer: dict[str, Any] = engine.call("UpdateTable", {"TableName": "orders", **changes})["TableDescription"]
+    answer: dict[str, Any] = engine.call("UpdateTable", {"TableName": "orders", **changes})[
+        "TableDescription"
+    ]
     return answer
 
 
@@ -61,7 +63,11 @@ BEFORE_THE_TABLE: dict[str, tuple[dict[str, Any], str]] = {
         f"{POVI}ProvisionedThroughput cannot be specified when BillingMode is PAY_PER_REQUEST",
     ),
     "encryption and more": (
-        {"SSESpecification": {"Enabled": True}, "TableClass": "STANDARD", "DeletionProtectionEnabled": True},
+        {
+            "SSESpecification": {"Enabled": True},
+            "TableClass": "STANDARD",
+            "DeletionProtectionEnabled": True,
+        },
         f"{POVI}Server-Side Encryption modification must be the only operation in the request",
     ),
     "class and more": (
@@ -89,7 +95,10 @@ BEFORE_THE_TABLE: dict[str, tuple[dict[str, Any], str]] = {
         f"{POVI}You cannot create or delete index while updating table IOPS",
     ),
     "stream and a deleted index": (
-        {"StreamSpecification": STREAM, "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "by-a"}}]},
+        {
+            "StreamSpecification": STREAM,
+            "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "by-a"}}],
+        },
         f"{POVI}You cannot create or delete index while changing stream status",
     ),
     "stream and units": (
@@ -124,7 +133,9 @@ BEFORE_THE_TABLE: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("changes", "text"), BEFORE_THE_TABLE.values(), ids=BEFORE_THE_TABLE)
-def test_a_bad_request_is_refused_before_the_table_is_looked_for(changes: dict[str, Any], text: str) -> None:
+def test_a_bad_request_is_refused_before_the_table_is_looked_for(
+    changes: dict[str, Any], text: str
+) -> None:
     assert refusal(Engine.open(), "UpdateTable", {"TableName": "ghost", **changes}) == text
 
 
@@ -160,7 +171,8 @@ PROVISIONED: dict[str, tuple[dict[str, Any], str]] = {
         {"ProvisionedThroughput": units(5, 5)},
         "The provisioned throughput for the table will not change. The requested value equals the current value. "
         "Current ReadCapacityUnits provisioned for the table: 5. Requested ReadCapacityUnits: 5. "
-        "Current WriteCapacityUnits provisioned for the table: 5. Requested WriteCapacityUnits: 5. " + REFER,
+        "Current WriteCapacityUnits provisioned for the table: 5. Requested WriteCapacityUnits: 5. "
+        + REFER,
     ),
     "maxima": (
         {"OnDemandThroughput": {"MaxReadRequestUnits": 5}},
@@ -270,7 +282,10 @@ def test_maxima_merge_and_minus_one_clears(engine: Engine) -> None:
     describe(engine)
     answer = update(engine, OnDemandThroughput={"MaxWriteRequestUnits": 6})
     assert answer["TableStatus"] == "ACTIVE"
-    assert describe(engine)["OnDemandThroughput"] == {"MaxReadRequestUnits": 5, "MaxWriteRequestUnits": 6}
+    assert describe(engine)["OnDemandThroughput"] == {
+        "MaxReadRequestUnits": 5,
+        "MaxWriteRequestUnits": 6,
+    }
     answer = update(engine, OnDemandThroughput={"MaxReadRequestUnits": -1})
     assert answer["OnDemandThroughput"]["MaxReadRequestUnits"] == -1
     assert describe(engine)["OnDemandThroughput"] == {"MaxWriteRequestUnits": 6}
@@ -291,7 +306,10 @@ def test_a_stream_can_be_switched_on_off_and_on(engine: Engine) -> None:
     first = describe(engine)
     assert first["StreamSpecification"] == STREAM
     request = {"TableName": "orders", "StreamSpecification": STREAM}
-    assert refusal(engine, "UpdateTable", request) == "Table already has an enabled stream: TableName: orders"
+    assert (
+        refusal(engine, "UpdateTable", request)
+        == "Table already has an enabled stream: TableName: orders"
+    )
     update(engine, StreamSpecification={"StreamEnabled": False})
     off = describe(engine)
     assert "StreamSpecification" not in off
@@ -315,14 +333,22 @@ def test_encryption_keys_change(engine: Engine) -> None:
     engine.call("CreateTable", on_demand())
     update(engine, SSESpecification={"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": "1-2-3"})
     key = "arn:aws:kms:us-east-1:123456789012:key/1-2-3"
-    assert describe(engine)["SSEDescription"] == {"Status": "ENABLED", "SSEType": "KMS", "KMSMasterKeyArn": key}
+    assert describe(engine)["SSEDescription"] == {
+        "Status": "ENABLED",
+        "SSEType": "KMS",
+        "KMSMasterKeyArn": key,
+    }
     again = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": key}
     assert refusal(engine, "UpdateTable", {"TableName": "orders", "SSESpecification": again}) == (
         f"{POVI}Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId parameter if you want to "
         "change Master Key"
     )
     answer = update(engine, SSESpecification={"Enabled": False})
-    assert answer["SSEDescription"] == {"Status": "UPDATING", "SSEType": "KMS", "KMSMasterKeyArn": key}
+    assert answer["SSEDescription"] == {
+        "Status": "UPDATING",
+        "SSEType": "KMS",
+        "KMSMasterKeyArn": key,
+    }
     assert "SSEDescription" not in describe(engine)
 
 
@@ -340,7 +366,10 @@ def test_a_table_that_changes_refuses_more_changes(timed: Engine, clock: Virtual
     timed.call("CreateTable", provisioned())
     prefix = "Attempt to change a resource which is still in use: "
     request: dict[str, Any] = {"TableName": f"{ARN}orders", "ProvisionedThroughput": units(6, 6)}
-    assert refusal(timed, "UpdateTable", request, ResourceInUse) == f"{prefix}Table is being created: orders"
+    assert (
+        refusal(timed, "UpdateTable", request, ResourceInUse)
+        == f"{prefix}Table is being created: orders"
+    )
     clock.advance(10)
     timed.call("UpdateTable", request)
     request["ProvisionedThroughput"] = units(7, 7)

@@ -21,7 +21,9 @@ class _Body(io.BytesIO):
 
 
 def client_of(engine: Engine) -> Any:
-    client = boto3.client("dynamodb", region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test")
+    client = boto3.client(
+        "dynamodb", region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
+    )
 
     def answer(request: Any, **_: Any) -> AWSResponse:
         target = request.headers["X-Amz-Target"]
@@ -41,12 +43,16 @@ def test_waiters_see_a_table_come_and_go(engine: Engine) -> None:
         AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
         BillingMode="PAY_PER_REQUEST",
     )
-    client.get_waiter("table_exists").wait(TableName="orders", WaiterConfig={"Delay": 0, "MaxAttempts": 2})
+    client.get_waiter("table_exists").wait(
+        TableName="orders", WaiterConfig={"Delay": 0, "MaxAttempts": 2}
+    )
     table = client.describe_table(TableName="orders")["Table"]
     assert isinstance(table["CreationDateTime"], datetime)
     assert isinstance(table["BillingModeSummary"]["LastUpdateToPayPerRequestDateTime"], datetime)
     client.delete_table(TableName="orders")
-    client.get_waiter("table_not_exists").wait(TableName="orders", WaiterConfig={"Delay": 0, "MaxAttempts": 2})
+    client.get_waiter("table_not_exists").wait(
+        TableName="orders", WaiterConfig={"Delay": 0, "MaxAttempts": 2}
+    )
     with pytest.raises(client.exceptions.ResourceNotFoundException):
         client.describe_table(TableName="orders")
 

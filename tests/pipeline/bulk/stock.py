@@ -41,7 +41,12 @@ def create(engine: Engine, table: str = TABLE, sort: str | None = None, kind: st
         attributes.append({"AttributeName": sort, "AttributeType": "N"})
     engine.call(
         "CreateTable",
-        {"TableName": table, "KeySchema": schema, "AttributeDefinitions": attributes, "BillingMode": "PAY_PER_REQUEST"},
+        {
+            "TableName": table,
+            "KeySchema": schema,
+            "AttributeDefinitions": attributes,
+            "BillingMode": "PAY_PER_REQUEST",
+        },
     )
 
 
@@ -76,7 +81,11 @@ def write_lines(path: Path, rows: Iterable[Any]) -> Path:
 def packed(path: Path, compression: str) -> Path:
     content = path.read_bytes()
     made = path.with_name(path.name + {"gzip": ".gz", "zstd": ".zst"}[compression])
-    made.write_bytes(gzip.compress(content) if compression == "gzip" else zstandard.ZstdCompressor().compress(content))
+    made.write_bytes(
+        gzip.compress(content)
+        if compression == "gzip"
+        else zstandard.ZstdCompressor().compress(content)
+    )
     return made
 
 

@@ -23,7 +23,9 @@ VALUES: dict[str, Any] = {
     "N": st.one_of(
         st.lists(st.none() | st.integers(-(10**30), 10**30), min_size=1),
         st.lists(st.none() | st.floats(allow_nan=True), min_size=1),
-        st.lists(st.none() | st.decimals(allow_nan=False, allow_infinity=False, places=3), min_size=1),
+        st.lists(
+            st.none() | st.decimals(allow_nan=False, allow_infinity=False, places=3), min_size=1
+        ),
     ),
     "BOOL": st.booleans(),
     "csv": TEXT,
@@ -66,7 +68,10 @@ def test_both_ways_of_encoding_agree(given_rows: tuple[RawRows, tuple[Column, ..
         refused[row] = reason
 
     block = Block("x", 0, Position(), rows.count)
-    quick = {entry.row: (entry.key, orjson.loads(entry.item)) for entry in encoder.entries(rows, block, dead)}
+    quick = {
+        entry.row: (entry.key, orjson.loads(entry.item))
+        for entry in encoder.entries(rows, block, dead)
+    }
     plain = {}
     for at, values in enumerate(zip(*rows.columns)):
         try:
@@ -99,15 +104,21 @@ ARROW: dict[str, tuple[Any, Any]] = {
         lambda kinds: st.tuples(
             st.just(kinds),
             st.lists(
-                st.tuples(st.text(max_size=2), *(st.none() | ARROW[kind][1] for kind in kinds)), min_size=1, max_size=8
+                st.tuples(st.text(max_size=2), *(st.none() | ARROW[kind][1] for kind in kinds)),
+                min_size=1,
+                max_size=8,
             ),
         )
     )
 )
-def test_arrows_kernels_give_what_python_gives(given_rows: tuple[list[str], list[tuple[Any, ...]]]) -> None:
+def test_arrows_kernels_give_what_python_gives(
+    given_rows: tuple[list[str], list[tuple[Any, ...]]],
+) -> None:
     kinds, rows = given_rows
     arrays = [pa.array([row[0] for row in rows], pa.string())]
-    arrays += [pa.array([row[at + 1] for row in rows], ARROW[kind][0]) for at, kind in enumerate(kinds)]
+    arrays += [
+        pa.array([row[at + 1] for row in rows], ARROW[kind][0]) for at, kind in enumerate(kinds)
+    ]
     names = ["pk", *(f'c"{at}' for at in range(len(kinds)))]
     batch = pa.RecordBatch.from_arrays(arrays, names=names)
     types = {"float": "N", "decimal": "N", "any": None}
@@ -164,12 +175,16 @@ def test_rows_of_one_key_never_overtake_each_other(
         elif window._ready:
             taken = window._taken(3)
             assert len({entry.key for entry in taken}) == len(taken)
-            assert not {entry.key for entry in taken} & {entry.key for batch in under_way for entry in batch}
+            assert not {entry.key for entry in taken} & {
+                entry.key for batch in under_way for entry in batch
+            }
             under_way.append(taken)
 
     while waiting:
         part, waiting = waiting[:4], waiting[4:]
-        while window._held_rows and not window._fits(len(part), sum(len(entry.item) for entry in part)):
+        while window._held_rows and not window._fits(
+            len(part), sum(len(entry.item) for entry in part)
+        ):
             step()
         accounted += len(window.add(part))
     window.complete()
@@ -179,7 +194,9 @@ def test_rows_of_one_key_never_overtake_each_other(
     last: dict[int, list[int]] = {}
     for key, number in rows:
         last.setdefault(key, []).append(number)
-    assert {key: seen[-1] for key, seen in table.items()} == {key: seen[-1] for key, seen in last.items()}
+    assert {key: seen[-1] for key, seen in table.items()} == {
+        key: seen[-1] for key, seen in last.items()
+    }
     if not replaces:
         assert table == last
 

@@ -34,16 +34,22 @@ def options(tmp_path: Path, **more: Any) -> CopyOptions:
 def test_a_table_is_made_copied_and_verified(source: Engine, tmp_path: Path) -> None:
     with Engine.open() as other:
         report = Copy(
-            engine_target(source), target_through(Through(other), "copied"), options(tmp_path, create=True)
+            engine_target(source),
+            target_through(Through(other), "copied"),
+            options(tmp_path, create=True),
         ).run()
         assert (report.read, report.written, report.verified) == (60, 60, True)
         assert stored(other, "copied") == stored(source)
-        again = Copy(engine_target(source), target_through(Through(other), "copied"), options(tmp_path)).run()
+        again = Copy(
+            engine_target(source), target_through(Through(other), "copied"), options(tmp_path)
+        ).run()
         assert (again.written, again.verified) == (60, False)
         assert not (tmp_path / "copy.journal").exists()
 
 
-def test_items_are_changed_and_dropped_and_what_fails_is_kept(source: Engine, tmp_path: Path) -> None:
+def test_items_are_changed_and_dropped_and_what_fails_is_kept(
+    source: Engine, tmp_path: Path
+) -> None:
     def transform(item: Any) -> Any:
         number = int(item["quantity"]["N"])
         if number == 7:
@@ -67,7 +73,11 @@ def test_items_are_changed_and_dropped_and_what_fails_is_kept(source: Engine, tm
         assert all(item["seen"] == {"BOOL": True} for item in stored(other).values())
         letters = [json.loads(line) for line in (tmp_path / "dead.jsonl").read_text().splitlines()]
         assert sorted(letter["reason"][:30] for letter in letters) == sorted(
-            ["the transform failed: ValueErr", "the item has not the key pk", "ValidationException: Item size"]
+            [
+                "the transform failed: ValueErr",
+                "the item has not the key pk",
+                "ValidationException: Item size",
+            ]
         )
 
 
@@ -78,7 +88,12 @@ def test_a_target_that_differs_is_told(source: Engine, tmp_path: Path) -> None:
     with Engine.open() as other:
         create(other)
         with pytest.raises(DataDiffers, match="60 items were copied, and orders has 1"):
-            Copy(engine_target(source), target_through(Through(other)), options(tmp_path), transform=one_key).run()
+            Copy(
+                engine_target(source),
+                target_through(Through(other)),
+                options(tmp_path),
+                transform=one_key,
+            ).run()
 
 
 def test_a_table_is_not_copied_into_itself(source: Engine, tmp_path: Path) -> None:
@@ -88,14 +103,20 @@ def test_a_table_is_not_copied_into_itself(source: Engine, tmp_path: Path) -> No
 
 def test_a_transform_is_found_by_its_name() -> None:
     assert find_transform("json:loads") is json.loads
-    for name, message in (("json", "is not a function"), ("nowhere:x", "no module"), ("json:x", "has no x")):
+    for name, message in (
+        ("json", "is not a function"),
+        ("nowhere:x", "no module"),
+        ("json:x", "has no x"),
+    ):
         with pytest.raises(ConfigurationError, match=message):
             find_transform(name)
 
 
 @settings(max_examples=25)
 @given(deaths=st.lists(st.tuples(st.integers(1, 40), st.booleans()), max_size=3))
-def test_a_copy_is_taken_up_wherever_it_died(deaths: list[tuple[int, bool]], tmp_path_factory: Any) -> None:
+def test_a_copy_is_taken_up_wherever_it_died(
+    deaths: list[tuple[int, bool]], tmp_path_factory: Any
+) -> None:
     folder = tmp_path_factory.mktemp("copy")
     with Engine.open() as source, Engine.open() as other, pytest.MonkeyPatch.context() as patch:
         patch.setattr("stator.pipeline.bulk.job.write_job._CHECKPOINT_SECONDS", 0.0)
@@ -103,7 +124,9 @@ def test_a_copy_is_taken_up_wherever_it_died(deaths: list[tuple[int, bool]], tmp
         create(source)
         create(other)
         for item in ITEMS.values():
-            source.call("PutItem", {"TableName": "orders", "Item": item | {"pad": {"S": "x" * 60_000}}})
+            source.call(
+                "PutItem", {"TableName": "orders", "Item": item | {"pad": {"S": "x" * 60_000}}}
+            )
         chosen = options(folder, segments=3, writers=2)
         for at, reads in deaths:
             calls = 0

@@ -59,14 +59,25 @@ def as_lines(path: Path) -> Path:
     return write_lines(
         path,
         (
-            row | {"total": 12.5, "tags": ["gift", "new"], "lines": ["a", "b"], "extra": {"x": 1}, "note": None}
+            row
+            | {
+                "total": 12.5,
+                "tags": ["gift", "new"],
+                "lines": ["a", "b"],
+                "extra": {"x": 1},
+                "note": None,
+            }
             for row in ROWS
         ),
     )
 
 
-@pytest.mark.parametrize(("name", "make"), [("x.csv", as_csv), ("x.parquet", as_parquet), ("x.jsonl", as_lines)])
-def test_a_design_types_the_values_and_makes_the_keys(name: str, make: object, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "make"), [("x.csv", as_csv), ("x.parquet", as_parquet), ("x.jsonl", as_lines)]
+)
+def test_a_design_types_the_values_and_makes_the_keys(
+    name: str, make: object, tmp_path: Path
+) -> None:
     path = make(tmp_path / name)  # type: ignore[operator]
     with Engine.open() as engine, Target.open(engine, design=shop, entity=Order) as target:
         report = load(str(path), target)
@@ -75,7 +86,11 @@ def test_a_design_types_the_values_and_makes_the_keys(name: str, make: object, t
             order = db.get(Order, order_id="o3")
             assert order is not None
             assert order.placed_at == datetime(2026, 11, 4, 10, tzinfo=UTC)
-            assert (order.status, order.total, order.tags) == (Status.SHIPPED, Decimal("12.5"), {"gift", "new"})
+            assert (order.status, order.total, order.tags) == (
+                Status.SHIPPED,
+                Decimal("12.5"),
+                {"gift", "new"},
+            )
             assert (order.lines, order.extra, order.note) == (["a", "b"], {"x": 1}, None)
             assert order.made > datetime(2020, 1, 1, tzinfo=UTC)
 
@@ -96,7 +111,11 @@ def test_rows_that_do_not_fit_the_entity_say_why(tmp_path: Path) -> None:
         assert (report.written, report.failed) == (1, 5)
         letters = [json.loads(line) for line in (tmp_path / "dead.jsonl").read_text().splitlines()]
         reasons = {letter["row"]: letter["reason"] for letter in letters}
-        assert "Order.total" in reasons[2] and "Order.status" in reasons[3] and "Order.user_id is missing" in reasons[4]
+        assert (
+            "Order.total" in reasons[2]
+            and "Order.status" in reasons[3]
+            and "Order.user_id is missing" in reasons[4]
+        )
         assert "Order has no field colour" in reasons[5] and "Order.placed_at" in reasons[6]
 
 
@@ -112,7 +131,9 @@ def test_a_column_that_is_no_field_is_refused_at_once(tmp_path: Path) -> None:
 
 
 def test_unique_fields_are_guarded_and_their_duplicates_are_dead_letters(tmp_path: Path) -> None:
-    rows = [{"user_id": f"u{number}", "email": f"{number % 9}@x", "name": "n"} for number in range(10)]
+    rows = [
+        {"user_id": f"u{number}", "email": f"{number % 9}@x", "name": "n"} for number in range(10)
+    ]
     path = write_lines(tmp_path / "x.jsonl", rows)
     with Engine.open() as engine, Target.open(engine, design=shop, entity=User) as target:
         report = load(str(path), target, LoadOptions(window_rows=1, writers=1))
@@ -126,7 +147,12 @@ def test_unique_fields_are_guarded_and_their_duplicates_are_dead_letters(tmp_pat
 def test_an_export_with_a_design_has_a_folder_for_each_entity(tmp_path: Path) -> None:
     with Engine.open() as engine, connect(shop, engine) as db:
         db.write_many(
-            Order(order_id=f"o{n}", user_id="u", placed_at=datetime(2026, 1, 1, tzinfo=UTC), total=Decimal(n))
+            Order(
+                order_id=f"o{n}",
+                user_id="u",
+                placed_at=datetime(2026, 1, 1, tzinfo=UTC),
+                total=Decimal(n),
+            )
             for n in range(5)
         )
         db.put(User(user_id="u", email="a@b", name="n"))

@@ -32,7 +32,10 @@ ITEMS = {
         "n": {"N": str(number * 10**30 if number == 7 else number)},
         "f": {"N": f"{number}.25"},
         **(
-            {"tags": {"SS": ["a", "b"]}, "deep": {"M": {"x": {"L": [{"NULL": True}, {"N": "1.50"}]}}}}
+            {
+                "tags": {"SS": ["a", "b"]},
+                "deep": {"M": {"x": {"L": [{"NULL": True}, {"N": "1.50"}]}}},
+            }
             if number % 3
             else {}
         ),
@@ -74,9 +77,17 @@ def test_plain_lines_keep_every_digit(engine: Engine, tmp_path: Path) -> None:
     table_export(engine_target(engine), str(tmp_path / "x.jsonl")).run()
     text = (tmp_path / "x.jsonl").read_text()
     rows = {row["pk"]: row for row in map(json.loads, text.splitlines())}
-    assert rows["k1"] == {"pk": "k1", "n": 1, "f": 1.25, "tags": ["a", "b"], "deep": {"x": [None, 1.5]}}
+    assert rows["k1"] == {
+        "pk": "k1",
+        "n": 1,
+        "f": 1.25,
+        "tags": ["a", "b"],
+        "deep": {"x": [None, 1.5]},
+    }
     assert '"n":7000000000000000000000000000000' in text
-    table_export(engine_target(engine), str(tmp_path / "x.json"), ExportOptions(format="jsonl")).run()
+    table_export(
+        engine_target(engine), str(tmp_path / "x.json"), ExportOptions(format="jsonl")
+    ).run()
     assert sorted((tmp_path / "x.json").read_text()) == sorted(text)
     assert len(rows) == 40
 
@@ -98,7 +109,11 @@ def test_csv_has_all_columns_in_one_header(engine: Engine, tmp_path: Path) -> No
 def test_parquet_has_types(engine: Engine, tmp_path: Path) -> None:
     table_export(engine_target(engine), str(tmp_path / "x.parquet")).run()
     rows = {row["pk"]: row for row in pq.read_table(tmp_path / "x.parquet").to_pylist()}
-    assert rows["k1"]["f"] == 1.25 and rows["k1"]["tags"] == ["a", "b"] and rows["k0"]["raw"] == b"\x00\x01"
+    assert (
+        rows["k1"]["f"] == 1.25
+        and rows["k1"]["tags"] == ["a", "b"]
+        and rows["k0"]["raw"] == b"\x00\x01"
+    )
     assert json.loads(rows["k1"]["deep"]) == {"x": [None, 1.5]}
     assert rows["k0"]["yes"] is True and rows["k1"]["yes"] is None
     assert int(rows["k7"]["n"]) == 7 * 10**30
@@ -114,14 +129,21 @@ def test_an_export_needs_a_place_of_its_own(engine: Engine, tmp_path: Path) -> N
 
 
 @settings(max_examples=25)
-@given(deaths=st.lists(st.integers(1, 30), max_size=3), format_name=st.sampled_from(["jsonl", "csv", "dynamodb-json"]))
-def test_an_export_is_taken_up_wherever_it_died(deaths: list[int], format_name: str, tmp_path_factory: Any) -> None:
+@given(
+    deaths=st.lists(st.integers(1, 30), max_size=3),
+    format_name=st.sampled_from(["jsonl", "csv", "dynamodb-json"]),
+)
+def test_an_export_is_taken_up_wherever_it_died(
+    deaths: list[int], format_name: str, tmp_path_factory: Any
+) -> None:
     folder = tmp_path_factory.mktemp("export")
     out = folder / "out"
     with Engine.open() as engine:
         create(engine)
         for item in ITEMS.values():
-            engine.call("PutItem", {"TableName": "orders", "Item": item | {"pad": {"S": "x" * 100_000}}})
+            engine.call(
+                "PutItem", {"TableName": "orders", "Item": item | {"pad": {"S": "x" * 100_000}}}
+            )
         options = ExportOptions(format=format_name, part_items=3, readers=2)
         begun = False
         for at in deaths:
@@ -140,7 +162,9 @@ def test_an_export_is_taken_up_wherever_it_died(deaths: list[int], format_name: 
                 begun = True
             else:
                 return
-        report = table_export(target_through(Through(engine)), str(out), _with(options, resume=begun), segments=3).run()
+        report = table_export(
+            target_through(Through(engine)), str(out), _with(options, resume=begun), segments=3
+        ).run()
         assert report.items == 40
         manifest = json.loads((out / "manifest.json").read_text())
         assert sorted(path.name for path in out.iterdir() if path.name.startswith("part")) == [
@@ -157,7 +181,9 @@ def _with(options: ExportOptions, **changes: Any) -> ExportOptions:
     return replace(options, **changes)
 
 
-def test_a_damaged_part_is_found(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_damaged_part_is_found(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from stator.pipeline.bulk.export import export as exporting
 
     def damaging(folder: Path, name: str, content: bytes, rows: int) -> Any:
@@ -180,7 +206,10 @@ def test_the_journal_of_another_export_is_refused(engine: Engine, tmp_path: Path
         table_export(target_through(Through(engine, die)), str(tmp_path / "out")).run()
     with pytest.raises(JournalDiffers, match="pieces was 8 and is 3"):
         table_export(
-            target_through(Through(engine)), str(tmp_path / "out"), ExportOptions(resume=True), segments=3
+            target_through(Through(engine)),
+            str(tmp_path / "out"),
+            ExportOptions(resume=True),
+            segments=3,
         ).run()
 
 
@@ -225,7 +254,9 @@ def snapshot(folder: Path, files: dict[str, list[str]], kind: str = "FULL_EXPORT
 
 def full(folder: Path) -> Path:
     items = [json.dumps({"Item": item}) for item in ITEMS.values()]
-    return snapshot(folder, {"aaa.json.gz": items[:15], "bbb.json.gz": items[15:], "empty.json.gz": []})
+    return snapshot(
+        folder, {"aaa.json.gz": items[:15], "bbb.json.gz": items[15:], "empty.json.gz": []}
+    )
 
 
 def test_a_full_snapshot_is_read_and_checked(tmp_path: Path) -> None:
@@ -234,7 +265,9 @@ def test_a_full_snapshot_is_read_and_checked(tmp_path: Path) -> None:
         out = tmp_path / f"{place.name}.json"
         report = snapshot_export(str(place), str(out)).run()
         assert report.items == 40
-        assert {json.loads(line)["Item"]["pk"]["S"] for line in out.read_text().splitlines()} == set(ITEMS)
+        assert {
+            json.loads(line)["Item"]["pk"]["S"] for line in out.read_text().splitlines()
+        } == set(ITEMS)
 
 
 def test_a_damaged_or_incomplete_snapshot_is_refused(tmp_path: Path) -> None:
@@ -267,7 +300,9 @@ def test_an_incremental_snapshot_has_puts_and_deletes(tmp_path: Path) -> None:
         "INCREMENTAL_EXPORT",
     )
     snapshot_export(str(root), str(tmp_path / "x.jsonl")).run()
-    rows = {row["pk"]: row for row in map(json.loads, (tmp_path / "x.jsonl").read_text().splitlines())}
+    rows = {
+        row["pk"]: row for row in map(json.loads, (tmp_path / "x.jsonl").read_text().splitlines())
+    }
     assert rows == {
         "x": {"pk": "x", "v": 2, "_operation": "put", "_written_at": 1680109764000000},
         "y": {"pk": "y", "_operation": "delete", "_written_at": 1680109764000000},
@@ -288,7 +323,9 @@ def test_a_snapshot_in_ion(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_s3_as_source_and_as_destination(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_s3_as_source_and_as_destination(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "weed").mkdir()
     with seaweedfs(tmp_path / "weed") as client:
         monkeypatch.setenv("AWS_ENDPOINT_URL_S3", client.meta.endpoint_url)
@@ -297,7 +334,9 @@ def test_s3_as_source_and_as_destination(engine: Engine, tmp_path: Path, monkeyp
         monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
         monkeypatch.chdir(tmp_path)
         report = table_export(
-            engine_target(engine), "s3://blobs/out", ExportOptions(format="dynamodb-json", compression="gzip")
+            engine_target(engine),
+            "s3://blobs/out",
+            ExportOptions(format="dynamodb-json", compression="gzip"),
         ).run()
         assert report.manifest == "s3://blobs/out/manifest.json"
         told = json.loads(client.get_object(Bucket="blobs", Key="out/manifest.json")["Body"].read())
@@ -311,7 +350,9 @@ def test_s3_as_source_and_as_destination(engine: Engine, tmp_path: Path, monkeyp
         root = full(tmp_path / "full")
         for path in (path for path in root.rglob("*") if path.is_file()):
             client.put_object(
-                Bucket="blobs", Key=f"p/AWSDynamoDB/x/{path.relative_to(root).as_posix()}", Body=path.read_bytes()
+                Bucket="blobs",
+                Key=f"p/AWSDynamoDB/x/{path.relative_to(root).as_posix()}",
+                Body=path.read_bytes(),
             )
         assert snapshot_export("s3://blobs/p/", str(tmp_path / "s.jsonl")).run().items == 40
         with pytest.raises(BulkError, match="s3://nothing-here/x: "):

@@ -54,7 +54,9 @@ def body(request: Mapping[str, Any]) -> Any:
 def test_what_is_left_unprocessed_is_sent_again_until_it_is_written(tmp_path: Path) -> None:
     chance = seeded()
 
-    def leave_some(operation: str, request: Mapping[str, Any], reply: dict[str, Any]) -> dict[str, Any]:
+    def leave_some(
+        operation: str, request: Mapping[str, Any], reply: dict[str, Any]
+    ) -> dict[str, Any]:
         if operation != "BatchWriteItem":
             return reply
         entries = body(request)["RequestItems"]["orders"]
@@ -70,7 +72,9 @@ def test_what_is_left_unprocessed_is_sent_again_until_it_is_written(tmp_path: Pa
         assert stored(engine) == ITEMS
 
 
-@pytest.mark.parametrize("error", [ThroughputExceeded, InternalServerError, lambda: ReplyLost("gone")])
+@pytest.mark.parametrize(
+    "error", [ThroughputExceeded, InternalServerError, lambda: ReplyLost("gone")]
+)
 def test_what_may_pass_by_itself_is_tried_again(error: Any, tmp_path: Path) -> None:
     chance = seeded()
 
@@ -81,13 +85,17 @@ def test_what_may_pass_by_itself_is_tried_again(error: Any, tmp_path: Path) -> N
     with Engine.open() as engine:
         create(engine)
         report = load(
-            str(write_lines(tmp_path / "x.jsonl", ROWS)), target_through(Through(engine, fail)), clock=VirtualClock()
+            str(write_lines(tmp_path / "x.jsonl", ROWS)),
+            target_through(Through(engine, fail)),
+            clock=VirtualClock(),
         )
         assert report.written == 60
         assert stored(engine) == ITEMS
 
 
-def test_a_table_with_a_limit_is_written_no_faster_and_no_slower_than_it_takes(tmp_path: Path) -> None:
+def test_a_table_with_a_limit_is_written_no_faster_and_no_slower_than_it_takes(
+    tmp_path: Path,
+) -> None:
     """A bucket of 100 units a second in front of the engine refuses what is over it; the load settles near that rate."""
     clock = VirtualClock()
     limit, rows = 100.0, [{"pk": str(number)} for number in range(4000)]
@@ -109,7 +117,12 @@ def test_a_table_with_a_limit_is_written_no_faster_and_no_slower_than_it_takes(t
         create(engine)
         target = target_through(Through(engine, throttle))
         started = clock.now()
-        report = load(str(write_lines(tmp_path / "x.jsonl", rows)), target, LoadOptions(writers=1), clock=clock)
+        report = load(
+            str(write_lines(tmp_path / "x.jsonl", rows)),
+            target,
+            LoadOptions(writers=1),
+            clock=clock,
+        )
         passed = clock.now() - started
         assert report.written == 4000
         assert 39 <= passed <= 120  # 40 seconds is the least the table allows
@@ -182,7 +195,9 @@ def test_bad_rows_go_to_the_dead_letters_and_stop_nothing(tmp_path: Path) -> Non
     path.write_text("\n".join(rows) + "\n")
     with Engine.open() as engine:
         create(engine)
-        report = load(str(path), engine_target(engine), LoadOptions(dead_letters=tmp_path / "dead.jsonl"))
+        report = load(
+            str(path), engine_target(engine), LoadOptions(dead_letters=tmp_path / "dead.jsonl")
+        )
         letters = [json.loads(line) for line in (tmp_path / "dead.jsonl").read_text().splitlines()]
         assert (report.read, report.written, report.failed) == (60, 55, 5)
         assert {letter["row"] for letter in letters} == {4, 11, 21, 31, 41}
@@ -202,7 +217,9 @@ def test_csv_rows_of_the_wrong_length_and_values_of_the_wrong_type(tmp_path: Pat
     path.write_text("\n".join(lines))
     with Engine.open() as engine:
         create(engine)
-        report = load(str(path), engine_target(engine), LoadOptions(dead_letters=tmp_path / "dead.jsonl"))
+        report = load(
+            str(path), engine_target(engine), LoadOptions(dead_letters=tmp_path / "dead.jsonl")
+        )
         letters = [json.loads(line) for line in (tmp_path / "dead.jsonl").read_text().splitlines()]
         assert (report.written, report.failed) == (2498, 2)
         assert [(letter["row"], letter["reason"]) for letter in letters] == [
@@ -215,7 +232,9 @@ def test_csv_rows_of_the_wrong_length_and_values_of_the_wrong_type(tmp_path: Pat
 def test_a_damaged_input_is_an_error_that_names_it(name: str, tmp_path: Path) -> None:
     path = write_lines(tmp_path / "x.jsonl", ROWS)
     content = packed(path, "zstd" if name.endswith("zst") else "gzip").read_bytes()
-    (tmp_path / name).write_bytes(b"PAR1 and no more" if name.endswith("parquet") else content[: len(content) // 2])
+    (tmp_path / name).write_bytes(
+        b"PAR1 and no more" if name.endswith("parquet") else content[: len(content) // 2]
+    )
     with Engine.open() as engine:
         create(engine)
         with pytest.raises((BulkError, ConfigurationError), match=name.replace(".", "[.]")):
@@ -233,12 +252,19 @@ def test_too_many_errors_end_the_run(tmp_path: Path) -> None:
 # --- conditions ---------------------------------------------------------------------------------------------
 
 
-def test_a_condition_keeps_what_is_there_and_an_identical_item_is_no_failure(tmp_path: Path) -> None:
+def test_a_condition_keeps_what_is_there_and_an_identical_item_is_no_failure(
+    tmp_path: Path,
+) -> None:
     path = write_lines(tmp_path / "x.jsonl", ROWS)
-    options = LoadOptions(condition="attribute_not_exists(pk)", dead_letters=tmp_path / "dead.jsonl")
+    options = LoadOptions(
+        condition="attribute_not_exists(pk)", dead_letters=tmp_path / "dead.jsonl"
+    )
     with Engine.open() as engine:
         create(engine)
-        engine.call("PutItem", {"TableName": "orders", "Item": {"pk": {"S": "order-0001"}, "other": {"S": "x"}}})
+        engine.call(
+            "PutItem",
+            {"TableName": "orders", "Item": {"pk": {"S": "order-0001"}, "other": {"S": "x"}}},
+        )
         engine.call("PutItem", {"TableName": "orders", "Item": ITEMS["order-0002"]})
         report = load(str(path), engine_target(engine), options)
         assert (report.written, report.already_there, report.failed) == (59, 1, 1)
@@ -253,7 +279,9 @@ def test_a_condition_sees_the_rows_own_attributes(tmp_path: Path) -> None:
     with Engine.open() as engine:
         create(engine)
         report = load(
-            str(path), engine_target(engine), LoadOptions(condition="attribute_not_exists(pk) OR #rev < :rev")
+            str(path),
+            engine_target(engine),
+            LoadOptions(condition="attribute_not_exists(pk) OR #rev < :rev"),
         )
         assert (report.written, report.failed) == (2, 2)
         assert stored(engine)["a"]["rev"] == {"N": "5"}
@@ -266,13 +294,18 @@ def test_of_rows_with_one_key_the_last_stays(tmp_path: Path) -> None:
         create(engine)
         report = load(str(path), engine_target(engine), LoadOptions(window_rows=30))
         assert report.written == 500
-        assert {key: item["n"]["N"] for key, item in stored(engine).items()} == {str(k): str(495 + k) for k in range(5)}
+        assert {key: item["n"]["N"] for key, item in stored(engine).items()} == {
+            str(k): str(495 + k) for k in range(5)
+        }
 
 
 # --- crashes ------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=40,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(
     deaths=st.lists(st.tuples(st.integers(1, 25), st.integers(0, 40), st.booleans()), max_size=4),
     condition=st.booleans(),
@@ -285,13 +318,20 @@ def test_no_row_is_lost_or_doubled_whenever_the_process_dies(
     rows: list[Any] = [{"pk": f"{number}", "n": number} for number in range(300)]
     for number in bad:
         rows[number] = {"n": number}
-    with tempfile.TemporaryDirectory() as folder, Engine.open() as engine, pytest.MonkeyPatch.context() as patch:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Engine.open() as engine,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         patch.setattr("stator.pipeline.bulk.load.readers.BLOCK_ROWS", 20)
         create(engine)
         path = write_lines(Path(folder) / "x.jsonl", rows)
         letters = Path(folder) / "dead.jsonl"
         options = LoadOptions(
-            condition="attribute_not_exists(pk)" if condition else None, dead_letters=letters, window_rows=40, writers=2
+            condition="attribute_not_exists(pk)" if condition else None,
+            dead_letters=letters,
+            window_rows=40,
+            writers=2,
         )
         for at, journals, is_after in deaths:
             if not _die(engine, path, options, at, journals, is_after):
@@ -299,7 +339,9 @@ def test_no_row_is_lost_or_doubled_whenever_the_process_dies(
         resume = bool(list(Path(folder).glob("*.journal")))
         report = load(str(path), target_through(Through(engine)), _with(options, resume=resume))
         wanted = {str(number) for number in range(300) if number not in bad}
-        assert {key: item["n"]["N"] for key, item in stored(engine).items()} == {key: key for key in wanted}
+        assert {key: item["n"]["N"] for key, item in stored(engine).items()} == {
+            key: key for key in wanted
+        }
         assert (report.read, report.written, report.failed) == (300, len(wanted), len(bad))
         found = [json.loads(line)["row"] - 1 for line in letters.read_text().splitlines()]
         assert sorted(found) == sorted(bad)
@@ -311,7 +353,9 @@ def _with(options: LoadOptions, **changes: Any) -> LoadOptions:
     return replace(options, **changes)
 
 
-def _die(engine: Engine, path: Path, options: LoadOptions, at: int, journals: int, is_after: bool) -> bool:
+def _die(
+    engine: Engine, path: Path, options: LoadOptions, at: int, journals: int, is_after: bool
+) -> bool:
     """One run that dies; False when it was through before."""
     calls = written = 0
     dead = False
@@ -366,10 +410,15 @@ def test_a_changed_input_or_other_options_are_refused(tmp_path: Path) -> None:
         with pytest.raises(Died):
             load(str(path), target_through(Through(engine, die)))
         with pytest.raises(JournalDiffers, match="map was"):
-            load(str(path), target_through(Through(engine)), LoadOptions(resume=True, map=("note=",)))
+            load(
+                str(path), target_through(Through(engine)), LoadOptions(resume=True, map=("note=",))
+            )
         write_lines(path, ROWS[:10])
         with pytest.raises(JournalDiffers, match="inputs was"):
             load(str(path), target_through(Through(engine)), LoadOptions(resume=True))
-        assert load(str(path), target_through(Through(engine)), LoadOptions(restart=True)).written == 10
+        assert (
+            load(str(path), target_through(Through(engine)), LoadOptions(restart=True)).written
+            == 10
+        )
         with pytest.raises(BulkError, match="there is no journal"):
             load(str(path), target_through(Through(engine)), LoadOptions(resume=True))

@@ -63,7 +63,9 @@ MAKERS: dict[str, Any] = {
 
 @pytest.mark.parametrize("compression", [None, "gzip", "zstd"])
 @pytest.mark.parametrize("name", MAKERS)
-def test_every_format_gives_the_same_items(name: str, compression: str | None, tmp_path: Path) -> None:
+def test_every_format_gives_the_same_items(
+    name: str, compression: str | None, tmp_path: Path
+) -> None:
     path = MAKERS[name](tmp_path / name)
     if compression is not None:
         path = packed(path, compression)
@@ -75,9 +77,12 @@ def test_every_format_gives_the_same_items(name: str, compression: str | None, t
 
 
 @pytest.mark.parametrize("compression", ["gzip", "zstd"])
-def test_compressed_files_put_one_behind_the_other_are_one(compression: str, tmp_path: Path) -> None:
+def test_compressed_files_put_one_behind_the_other_are_one(
+    compression: str, tmp_path: Path
+) -> None:
     parts = [
-        packed(write_lines(tmp_path / f"{at}.jsonl", ROWS[at * 20 : at * 20 + 20]), compression) for at in range(3)
+        packed(write_lines(tmp_path / f"{at}.jsonl", ROWS[at * 20 : at * 20 + 20]), compression)
+        for at in range(3)
     ]
     whole = tmp_path / f"whole.jsonl{parts[0].suffix}"
     whole.write_bytes(b"".join(part.read_bytes() for part in parts))
@@ -138,7 +143,9 @@ def test_a_number_key_takes_text_and_a_text_key_takes_numbers(tmp_path: Path) ->
 
 def test_numbers_keep_all_their_digits(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
-    path.write_text('{"pk":"a","big":12345678901234567890123456789012345678,"small":0.12345678901234567890123}\n')
+    path.write_text(
+        '{"pk":"a","big":12345678901234567890123456789012345678,"small":0.12345678901234567890123}\n'
+    )
     pq.write_table(
         pa.table(
             {
@@ -160,7 +167,10 @@ def test_numbers_keep_all_their_digits(tmp_path: Path) -> None:
 
 
 def test_nested_values_missing_values_and_bytes(tmp_path: Path) -> None:
-    rows = [{"pk": "a", "tags": ["x", 1, None], "deep": {"n": 1.5}, "raw": b"\x00\x01"}, {"pk": "b", "tags": None}]
+    rows = [
+        {"pk": "a", "tags": ["x", 1, None], "deep": {"n": 1.5}, "raw": b"\x00\x01"},
+        {"pk": "b", "tags": None},
+    ]
     pq.write_table(
         pa.table({
             "pk": ["a", "b"], "tags": pa.array([["x", "y"], None]), "deep": pa.array([{"n": 1.5}, None]),
@@ -187,7 +197,9 @@ def test_fields_are_renamed_and_dropped_and_types_given(tmp_path: Path) -> None:
     with Engine.open() as engine, engine_target(engine) as target:
         create(engine)
         load(str(path), target, options)
-        assert stored(engine) == {"a": {"pk": {"S": "a"}, "tags": {"SS": ["p", "q"]}, "deep": {"M": {"n": {"N": "1"}}}}}
+        assert stored(engine) == {
+            "a": {"pk": {"S": "a"}, "tags": {"SS": ["p", "q"]}, "deep": {"M": {"n": {"N": "1"}}}}
+        }
 
 
 @pytest.mark.parametrize(

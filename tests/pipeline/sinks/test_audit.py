@@ -23,7 +23,8 @@ TABLE = "shop-stator"
 def entries(db: Db, of: str = "AUDIT#ledger#shop#") -> list[dict[str, Any]]:
     items = db.call("Scan", {"TableName": TABLE})["Items"]
     return sorted(
-        (item for item in items if item["PK"]["S"].startswith(of)), key=lambda item: str((item["PK"], item["SK"]))
+        (item for item in items if item["PK"]["S"].startswith(of)),
+        key=lambda item: str((item["PK"], item["SK"])),
     )
 
 
@@ -53,7 +54,12 @@ def test_who_what_before_and_after(app: StreamApp, db: Db, engine: Engine) -> No
     assert first.after is not None and first.after["total"] == 5
     assert (second.who, second.changed) == ("ben", ("status", "total"))
     assert second.before == first.after and second.after is not None and second.after["total"] == 6
-    assert (third.kind, third.who, third.after, third.before) == ("REMOVE", None, None, second.after)
+    assert (third.kind, third.who, third.after, third.before) == (
+        "REMOVE",
+        None,
+        None,
+        second.after,
+    )
     assert log.history(db, Order, order_id="o2")[-1].who == "dynamodb.amazonaws.com"
     assert log.history(db, Order, order_id="none") == []
     report = log.verify(db)
@@ -79,7 +85,9 @@ def test_entries_of_any_size(app: StreamApp, db: Db) -> None:
     db.put(Order(order_id="o1", status="ö" * 150_000))
     db.put(Order(order_id="o1", status="x"))
     work(app, db)
-    assert [len(entry.after["status"]) for entry in log.history(db, Order, order_id="o1") if entry.after] == [
+    assert [
+        len(entry.after["status"]) for entry in log.history(db, Order, order_id="o1") if entry.after
+    ] == [
         150_000,
         150_000,
         1,
@@ -95,7 +103,9 @@ def test_a_snapshot_begins_the_chains(app: StreamApp, db: Db) -> None:
     work(app, db, options)
     db.put(Order(order_id="o1", total=2))
     work(app, db, options)
-    assert [entry.after["total"] for entry in log.history(db, Order, order_id="o1") if entry.after][-1] == 2
+    assert [entry.after["total"] for entry in log.history(db, Order, order_id="o1") if entry.after][
+        -1
+    ] == 2
     assert log.verify(db).is_sound
 
 
@@ -133,7 +143,9 @@ def test_a_changed_entry_with_a_hash_made_anew_is_found(log: AuditLog, db: Db) -
 @pytest.mark.parametrize("number", [0, 1, 2, 3])
 def test_a_missing_entry_is_found(log: AuditLog, db: Db, number: int) -> None:
     remove(db, entries(db)[number])
-    assert any("missing" in str(each) or "head tells" in str(each) for each in log.verify(db).problems)
+    assert any(
+        "missing" in str(each) or "head tells" in str(each) for each in log.verify(db).problems
+    )
 
 
 def test_entries_that_changed_places_are_found(log: AuditLog, db: Db) -> None:
@@ -187,7 +199,10 @@ def test_without_the_secret_nothing_verifies(log: AuditLog, db: Db) -> None:
     assert len(AuditLog("ledger", secret="guess").verify(db).problems) == 12
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=25,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(data=st.data())
 def test_any_single_edit_is_found(data: st.DataObject) -> None:
     """Of any attribute of any item of the log."""
@@ -205,10 +220,18 @@ def test_any_single_edit_is_found(data: st.DataObject) -> None:
         if data.draw(st.booleans()):
             remove(db, item)
         else:
-            name = data.draw(st.sampled_from([name for name in ("entry", "hash", "sequence") if name in item]))
+            name = data.draw(
+                st.sampled_from([name for name in ("entry", "hash", "sequence") if name in item])
+            )
             text = item[name]["S"]
             at = data.draw(st.integers(0, len(text) - 1))
-            put(db, {**item, name: {"S": text[:at] + chr((ord(text[at]) + 1) % 128 or 1) + text[at + 1 :]}})
+            put(
+                db,
+                {
+                    **item,
+                    name: {"S": text[:at] + chr((ord(text[at]) + 1) % 128 or 1) + text[at + 1 :]},
+                },
+            )
         assert not log.verify(db).is_sound
 
 

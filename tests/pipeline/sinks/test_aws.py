@@ -85,14 +85,18 @@ class Target:
 def queue(moto: Moto, name: str) -> tuple[Any, str, Callable[[], list[Any]]]:
     client = moto.client("sqs")
     attributes = (
-        {"FifoQueue": "true", "VisibilityTimeout": "600"} if name.endswith(".fifo") else {"VisibilityTimeout": "600"}
+        {"FifoQueue": "true", "VisibilityTimeout": "600"}
+        if name.endswith(".fifo")
+        else {"VisibilityTimeout": "600"}
     )
     url = client.create_queue(QueueName=name, Attributes=attributes)["QueueUrl"]
     found: list[Any] = []
 
     def read() -> list[Any]:
         while True:
-            reply = client.receive_message(QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"])
+            reply = client.receive_message(
+                QueueUrl=url, MaxNumberOfMessages=10, MessageAttributeNames=["All"]
+            )
             if not reply.get("Messages"):
                 return found
             found.extend(json.loads(message["Body"]) for message in reply["Messages"])
@@ -113,8 +117,12 @@ def sns(moto: Moto, suffix: str) -> Target:
     topics = moto.client("sns")
     attributes = {"FifoTopic": "true"} if suffix else {}
     arn = topics.create_topic(Name=f"t{uuid4().hex[:8]}{suffix}", Attributes=attributes)["TopicArn"]
-    queue_arn = client.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
-    topics.subscribe(TopicArn=arn, Protocol="sqs", Endpoint=queue_arn, Attributes={"RawMessageDelivery": "true"})
+    queue_arn = client.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])[
+        "Attributes"
+    ]["QueueArn"]
+    topics.subscribe(
+        TopicArn=arn, Protocol="sqs", Endpoint=queue_arn, Attributes={"RawMessageDelivery": "true"}
+    )
     return Target(SnsSink("out", arn, client=topics), read, topics, "publish_batch")
 
 
@@ -162,7 +170,9 @@ def in_any_order(found: dict[str, list[int]]) -> dict[str, list[int]]:
 
 
 @everywhere
-def test_all_changes_arrive_in_order_where_there_is_one(app: StreamApp, db: Db, target: Target) -> None:
+def test_all_changes_arrive_in_order_where_there_is_one(
+    app: StreamApp, db: Db, target: Target
+) -> None:
     app.add(target.sink)
     write_orders(db)
     work(app, db)
@@ -188,13 +198,23 @@ class Unreliable:
         [(name, entries)] = [each for each in request.items() if isinstance(each[1], list)]
         lucky = [entry for entry in entries if self._random.random() < 0.6]
         self.failed += len(entries) - len(lucky)
-        reply = getattr(self._client, self._operation)(**{**request, name: lucky}) if lucky else {"Records": []}
+        reply = (
+            getattr(self._client, self._operation)(**{**request, name: lucky})
+            if lucky
+            else {"Records": []}
+        )
         if self._operation != "put_records":
             unlucky = [entry for entry in entries if entry not in lucky]
-            failed = [{"Id": entry["Id"], "SenderFault": False, "Code": "InternalError"} for entry in unlucky]
+            failed = [
+                {"Id": entry["Id"], "SenderFault": False, "Code": "InternalError"}
+                for entry in unlucky
+            ]
             return {**reply, "Failed": failed}
         results = iter(reply["Records"])
-        throttled = {"ErrorCode": "ProvisionedThroughputExceededException", "ErrorMessage": "Rate exceeded"}
+        throttled = {
+            "ErrorCode": "ProvisionedThroughputExceededException",
+            "ErrorMessage": "Rate exceeded",
+        }
         return {"Records": [next(results) if entry in lucky else throttled for entry in entries]}
 
 
@@ -249,7 +269,9 @@ def test_what_the_service_refuses_is_parked(app: StreamApp, db: Db, target: Targ
 
 
 @pytest.mark.parametrize("target", ["sqs", "sns-fifo", "kinesis"], indirect=True)
-def test_after_a_crash_the_same_events_come_again_at_most(app: StreamApp, db: Db, target: Target) -> None:
+def test_after_a_crash_the_same_events_come_again_at_most(
+    app: StreamApp, db: Db, target: Target
+) -> None:
     app.add(Crashing(target.sink, crashes=1))
     write_orders(db)
     work(app, db)
@@ -300,13 +322,20 @@ def test_messages_have_attributes_and_groups(app: StreamApp, db: Db, moto: Moto)
     work(app, db)
     first, second = [
         client.receive_message(
-            QueueUrl=url, MessageAttributeNames=["All"], AttributeNames=["All"], MaxNumberOfMessages=1
+            QueueUrl=url,
+            MessageAttributeNames=["All"],
+            AttributeNames=["All"],
+            MaxNumberOfMessages=1,
         )["Messages"][0]
         for _ in range(1)
-    ] + client.receive_message(QueueUrl=url, AttributeNames=["All"], MaxNumberOfMessages=1).get("Messages", [None])
+    ] + client.receive_message(QueueUrl=url, AttributeNames=["All"], MaxNumberOfMessages=1).get(
+        "Messages", [None]
+    )
     event = json.loads(first["Body"])
     assert (
-        first["MessageAttributes"]["id"]["StringValue"] == event["id"] == first["Attributes"]["MessageDeduplicationId"]
+        first["MessageAttributes"]["id"]["StringValue"]
+        == event["id"]
+        == first["Attributes"]["MessageDeduplicationId"]
     )
     assert first["MessageAttributes"]["kind"]["StringValue"] == "INSERT"
     assert second is None  # of the same group, so held back until the first is deleted

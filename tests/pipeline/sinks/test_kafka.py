@@ -43,7 +43,9 @@ def topic(kafka: KafkaServer) -> str:
     """With three partitions, and small messages only."""
     name = f"changes-{uuid4().hex[:8]}"
     admin = AdminClient({"bootstrap.servers": kafka.address})
-    admin.create_topics([NewTopic(name, 3, 1, config={"max.message.bytes": "20000"})])[name].result(30)
+    admin.create_topics([NewTopic(name, 3, 1, config={"max.message.bytes": "20000"})])[name].result(
+        30
+    )
     return name
 
 
@@ -76,7 +78,9 @@ def events(messages: list[Any]) -> list[Any]:
     return [json.loads(message.value()) for message in messages]
 
 
-def test_all_changes_arrive_in_the_order_of_their_items(app: StreamApp, db: Db, kafka: KafkaServer, topic: str) -> None:
+def test_all_changes_arrive_in_the_order_of_their_items(
+    app: StreamApp, db: Db, kafka: KafkaServer, topic: str
+) -> None:
     app.add(KafkaSink("events", kafka.address, topic))
     write_orders(db)
     work(app, db)
@@ -85,7 +89,11 @@ def test_all_changes_arrive_in_the_order_of_their_items(app: StreamApp, db: Db, 
     assert {message.partition() for message in messages} == {0, 1, 2}
     first = messages[0]
     event = json.loads(first.value())
-    assert dict(first.headers()) == {"id": event["id"].encode(), "kind": b"INSERT", "table": b"shop"}
+    assert dict(first.headers()) == {
+        "id": event["id"].encode(),
+        "kind": b"INSERT",
+        "table": b"shop",
+    }
     assert "ORDER" in first.key().decode().upper()
     partitions: dict[bytes, set[int]] = {}
     for message in messages:
@@ -93,7 +101,9 @@ def test_all_changes_arrive_in_the_order_of_their_items(app: StreamApp, db: Db, 
     assert len(partitions) == ORDERS and all(len(each) == 1 for each in partitions.values())
 
 
-def test_a_function_chooses_the_topic(app: StreamApp, db: Db, kafka: KafkaServer, topic: str) -> None:
+def test_a_function_chooses_the_topic(
+    app: StreamApp, db: Db, kafka: KafkaServer, topic: str
+) -> None:
     def chosen(change: Change[Any]) -> str:
         if change.entity == "Customer" and change.new.name == "nobody":
             raise ValueError("nobody has no topic")
@@ -127,7 +137,9 @@ def test_what_kafka_refuses_is_parked(
     assert "bad" in key.key and key.count == 2 and "SinkRefused" in key.error
 
 
-def test_after_a_crash_the_same_events_come_again(app: StreamApp, db: Db, kafka: KafkaServer, topic: str) -> None:
+def test_after_a_crash_the_same_events_come_again(
+    app: StreamApp, db: Db, kafka: KafkaServer, topic: str
+) -> None:
     app.add(Crashing(KafkaSink("events", kafka.address, topic), crashes=1))
     write_orders(db)
     work(app, db)
@@ -138,7 +150,12 @@ def test_after_a_crash_the_same_events_come_again(app: StreamApp, db: Db, kafka:
 
 @pytest.mark.parametrize("how", ["stopped", pytest.param("killed", marks=pytest.mark.slow)])
 def test_a_broker_that_is_away_is_waited_for(
-    app: StreamApp, db: Db, kafka: KafkaServer, topic: str, caplog: pytest.LogCaptureFixture, how: str
+    app: StreamApp,
+    db: Db,
+    kafka: KafkaServer,
+    topic: str,
+    caplog: pytest.LogCaptureFixture,
+    how: str,
 ) -> None:
     app.add(KafkaSink("events", kafka.address, topic, timeout_seconds=2))
     with app.start(db, QUICK) as running:

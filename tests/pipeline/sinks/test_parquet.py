@@ -21,9 +21,21 @@ from stator.tables.work import Work
 
 from ...s3_servers import seaweedfs
 from ..shop import Customer, Order, shop
-from .working import ORDERS, QUICK, ROUNDS, WRITTEN, Crashing, eventually, parked, work, write_orders
+from .working import (
+    ORDERS,
+    QUICK,
+    ROUNDS,
+    WRITTEN,
+    Crashing,
+    eventually,
+    parked,
+    work,
+    write_orders,
+)
 
-BATCHES = WorkerOptions(**{**{name: getattr(QUICK, name) for name in QUICK.__slots__}, "batch_records": 10})
+BATCHES = WorkerOptions(
+    **{**{name: getattr(QUICK, name) for name in QUICK.__slots__}, "batch_records": 10}
+)
 
 
 def totals(rows: Any) -> dict[str, list[int]]:
@@ -36,7 +48,9 @@ def totals(rows: Any) -> dict[str, list[int]]:
 def merged(folder: Path) -> list[dict[str, Any]]:
     """What a reader of the data files sees."""
     return [
-        row for path in sorted(folder.glob("data/**/*.parquet")) for row in parquet.ParquetFile(path).read().to_pylist()
+        row
+        for path in sorted(folder.glob("data/**/*.parquet"))
+        for row in parquet.ParquetFile(path).read().to_pylist()
     ]
 
 
@@ -44,7 +58,9 @@ def staged(folder: Path) -> list[Path]:
     return sorted(folder.glob("staged/**/*.gz"))
 
 
-def test_batches_are_staged_at_once_and_merged_when_it_is_time(app: StreamApp, db: Db, tmp_path: Path) -> None:
+def test_batches_are_staged_at_once_and_merged_when_it_is_time(
+    app: StreamApp, db: Db, tmp_path: Path
+) -> None:
     sink = ParquetSink("archive", tmp_path)
     app.add(sink)
     write_orders(db)
@@ -83,7 +99,12 @@ def test_rows_have_the_entitys_fields_as_columns(app: StreamApp, db: Db, tmp_pat
     [orders] = tmp_path.glob("data/entity=Order/date=*/*.parquet")
     [customers] = tmp_path.glob("data/entity=Customer/date=*/*.parquet")
     inserted, removed = parquet.ParquetFile(orders).read().to_pylist()
-    assert (inserted["_kind"], inserted["order_id"], inserted["total"], inserted["_old"]) == ("INSERT", "o1", 5, None)
+    assert (inserted["_kind"], inserted["order_id"], inserted["total"], inserted["_old"]) == (
+        "INSERT",
+        "o1",
+        5,
+        None,
+    )
     assert (removed["_kind"], removed["order_id"], removed["total"]) == ("REMOVE", "o1", 5)
     assert json.loads(removed["_old"])["total"] == 5
     assert parquet.ParquetFile(customers).read().to_pylist()[0]["name"] == "Anna"
@@ -95,7 +116,11 @@ def test_rows_have_the_entitys_fields_as_columns(app: StreamApp, db: Db, tmp_pat
 def test_a_transform_gives_the_columns(app: StreamApp, db: Db, tmp_path: Path) -> None:
     def row(change: Change[Order]) -> Any:
         assert change.new is not None
-        return {"order": change.new.order_id, "half": change.new.total / 2, "exact": Decimal("0.10")}
+        return {
+            "order": change.new.order_id,
+            "half": change.new.total / 2,
+            "exact": Decimal("0.10"),
+        }
 
     app.add(ParquetSink("archive", tmp_path, roll_seconds=0, only=Order, transform=row))
     db.put(Order(order_id="o1", total=5))
@@ -107,7 +132,13 @@ def test_a_transform_gives_the_columns(app: StreamApp, db: Db, tmp_path: Path) -
 
 
 def test_what_is_no_row_is_parked(app: StreamApp, db: Db, tmp_path: Path) -> None:
-    app.add(ParquetSink("archive", tmp_path, transform=lambda change: "text" if change.new.total == 1 else {"a": 1}))
+    app.add(
+        ParquetSink(
+            "archive",
+            tmp_path,
+            transform=lambda change: "text" if change.new.total == 1 else {"a": 1},
+        )
+    )
     db.put(Order(order_id="bad", total=1))
     db.put(Order(order_id="good", total=2))
     work(app, db)
@@ -189,7 +220,9 @@ def test_a_merge_cut_off_anywhere_is_finished_by_another_worker(
         assert len(seen) == len(set(seen))
         assert totals(read_changes(folder)) == WRITTEN
         other = ParquetSink("archive", folder)
-        assert not is_cut_off or db.run(other.merge(db.context, working.name)) == 0  # it may still be alive
+        assert (
+            not is_cut_off or db.run(other.merge(db.context, working.name)) == 0
+        )  # it may still be alive
         db.context.clock = VirtualClock(db.context.now() + 1000)
         db.run(other.merge(db.context, working.name))
         assert staged(folder) == []
@@ -244,7 +277,9 @@ def test_mistakes_are_told_at_once(tmp_path: Path) -> None:
         ParquetSink("archive", tmp_path / "file")
 
 
-def test_what_is_staged_is_merged_also_when_the_stream_is_silent(app: StreamApp, db: Db, tmp_path: Path) -> None:
+def test_what_is_staged_is_merged_also_when_the_stream_is_silent(
+    app: StreamApp, db: Db, tmp_path: Path
+) -> None:
     app.add(ParquetSink("archive", tmp_path))
     write_orders(db)
     work(app, db)

@@ -33,7 +33,9 @@ def record(db: Db, name: str, sequence: int) -> Record:
     of = db.context.schema.of(Order)
     item = of.item(Order(order_id=name, total=sequence))
     keys = of.stored_key(item)
-    return Record("shop", "INSERT", keys, None, item, str(sequence), f"e{sequence}", 0.0, False, "s", {})
+    return Record(
+        "shop", "INSERT", keys, None, item, str(sequence), f"e{sequence}", 0.0, False, "s", {}
+    )
 
 
 def scope(db: Db) -> Scope:
@@ -99,7 +101,9 @@ class Partial(WaveSink):
 @pytest.mark.parametrize("kind", [Whole, Partial])
 @settings(max_examples=150)
 @given(data=st.data())
-def test_order_and_completeness_whatever_the_receiver_does(kind: type[Any], opened: Db, data: st.DataObject) -> None:
+def test_order_and_completeness_whatever_the_receiver_does(
+    kind: type[Any], opened: Db, data: st.DataObject
+) -> None:
     names = data.draw(st.lists(st.sampled_from("abcd"), min_size=1, max_size=14))
     records = [record(opened, name, number) for number, name in enumerate(names, 1)]
     poison = {f"e{number}" for number in data.draw(st.sets(st.integers(1, len(names)), max_size=2))}
@@ -110,7 +114,9 @@ def test_order_and_completeness_whatever_the_receiver_does(kind: type[Any], open
         failures = opened.run(sink.handle(left, scope(opened)))
         start = {failure.record.key: int(failure.record.sequence) for failure in failures}
         assert len(start) == len(failures)
-        left = [each for each in left if each.key in start and int(each.sequence) >= start[each.key]]
+        left = [
+            each for each in left if each.key in start and int(each.sequence) >= start[each.key]
+        ]
         if not any(isinstance(failure.error, TryLater) for failure in failures):
             break
     wanted: dict[str, list[str]] = {}
@@ -120,7 +126,9 @@ def test_order_and_completeness_whatever_the_receiver_does(kind: type[Any], open
         bad = next((number for number, each in enumerate(ids) if each in poison), len(ids))
         first = list(dict.fromkeys(each for each in receiver.taken if each in ids))
         assert first == ids[:bad]
-        assert ([each.event_id for each in left if each.key == records[names.index(name)].key]) == ids[bad:]
+        assert (
+            [each.event_id for each in left if each.key == records[names.index(name)].key]
+        ) == ids[bad:]
 
 
 def test_a_lost_lease_ends_the_delivery(opened: Db) -> None:
@@ -155,7 +163,12 @@ def test_an_outage_is_found_out_once(opened: Db) -> None:
 
     records = [record(opened, name, number) for number, name in enumerate("abcdabcd", 1)]
     failures = opened.run(Away("sink").handle(records, scope(opened)))
-    assert asked == [2] and sorted(failure.record.sequence for failure in failures) == ["1", "2", "3", "4"]
+    assert asked == [2] and sorted(failure.record.sequence for failure in failures) == [
+        "1",
+        "2",
+        "3",
+        "4",
+    ]
 
 
 def test_an_extra_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,6 +190,11 @@ def test_a_sink_that_cannot_deliver_cannot_be_made() -> None:
     class Waveless(WaveSink):
         pass
 
-    for kind, missing in ((Mute, "send"), (Waveless, "send_wave"), (AwsSink, "send_request"), (ChangeSink, "deliver")):
+    for kind, missing in (
+        (Mute, "send"),
+        (Waveless, "send_wave"),
+        (AwsSink, "send_request"),
+        (ChangeSink, "deliver"),
+    ):
         with pytest.raises(TypeError, match=missing):
             kind("mute")  # type: ignore[abstract]

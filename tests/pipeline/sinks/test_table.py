@@ -52,7 +52,11 @@ def test_the_target_ends_up_as_the_source_is(app: StreamApp, db: Db, other: Db) 
 
 
 def test_over_http_to_another_implementation(app: StreamApp, db: Db) -> None:
-    options: TransportOptions = {"region": "us-east-1", "access_key_id": "test", "secret_access_key": "test"}
+    options: TransportOptions = {
+        "region": "us-east-1",
+        "access_key_id": "test",
+        "secret_access_key": "test",
+    }
     with dynamodb_local() as address, connect(shop, address, **options) as far:
         far.ensure()
         app.add(Crashing(TableSink("copy", address, connection=options), crashes=1))
@@ -87,10 +91,18 @@ def test_a_tombstone_keeps_a_late_change_out_and_expires(app: StreamApp, db: Db,
     assert items(other) == items(db)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=40,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(data=st.data())
 def test_any_replay_in_any_order_ends_the_same(data: st.DataObject) -> None:
-    with Engine.open() as engine, connect(shop, engine) as db, Engine.open() as second, connect(shop, second) as other:
+    with (
+        Engine.open() as engine,
+        connect(shop, engine) as db,
+        Engine.open() as second,
+        connect(shop, second) as other,
+    ):
         db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
         other.ensure()
         app = StreamApp(shop, "going-out")
@@ -135,9 +147,17 @@ def test_a_transform_makes_the_targets_items(app: StreamApp, db: Db, engine: Eng
         assert entity is not None
         if entity.order_id == "bad":
             return {"id": "no key"}
-        return {"order": entity.order_id, "total": entity.total, "tags": ["a"]} if entity.total else None
+        return (
+            {"order": entity.order_id, "total": entity.total, "tags": ["a"]}
+            if entity.total
+            else None
+        )
 
-    app.add(TableSink("copy", EngineTransport(engine, owned=False), "totals", only=Order, transform=total))
+    app.add(
+        TableSink(
+            "copy", EngineTransport(engine, owned=False), "totals", only=Order, transform=total
+        )
+    )
     for number in range(3):
         db.put(Order(order_id=f"o{number}", total=number))
     db.put(Order(order_id="bad"))
@@ -158,7 +178,13 @@ class Shaky(EngineTransport):
 
     def call(self, operation: str, request: Any, **more: Any) -> Any:
         self.calls += 1
-        faults: list[StatorError | None] = [ThroughputExceeded("slow down"), None, Unreachable("no route"), None, None]
+        faults: list[StatorError | None] = [
+            ThroughputExceeded("slow down"),
+            None,
+            Unreachable("no route"),
+            None,
+            None,
+        ]
         if operation == "PutItem" and (fault := faults[self.calls % 5]) is not None:
             raise fault
         return super().call(operation, request, **more)

@@ -16,7 +16,17 @@ from stator.pipeline.sinks.webhook import WebhookSink, signature, verify_signatu
 
 from ...ports import free_port
 from ..shop import Customer, Order
-from .working import QUICK, WRITTEN, Crashing, eventually, first_of_each, parked, totals, work, write_orders
+from .working import (
+    QUICK,
+    WRITTEN,
+    Crashing,
+    eventually,
+    first_of_each,
+    parked,
+    totals,
+    work,
+    write_orders,
+)
 
 
 class Receiver:
@@ -59,14 +69,18 @@ def receiver() -> Iterator[Receiver]:
     made.server.server_close()
 
 
-def test_all_changes_arrive_in_the_order_of_their_items(app: StreamApp, db: Db, receiver: Receiver) -> None:
+def test_all_changes_arrive_in_the_order_of_their_items(
+    app: StreamApp, db: Db, receiver: Receiver
+) -> None:
     app.add(WebhookSink("hook", receiver.url, max_messages=7))
     write_orders(db)
     work(app, db)
     assert totals(receiver.events) == WRITTEN
     assert max(len(json.loads(body)["events"]) for _, body in receiver.requests) == 7
     ids = [event["id"] for event in receiver.events]
-    assert [each for headers, _ in receiver.requests for each in headers["Stator-Events"].split(",")] == ids
+    assert [
+        each for headers, _ in receiver.requests for each in headers["Stator-Events"].split(",")
+    ] == ids
 
 
 def test_an_event_has_the_documented_shape(app: StreamApp, db: Db, receiver: Receiver) -> None:
@@ -81,8 +95,15 @@ def test_an_event_has_the_documented_shape(app: StreamApp, db: Db, receiver: Rec
         "id": 0, "kind": "INSERT", "table": "shop", "entity": "Order", "key": 0, "old": None, "new": order,
         "sequence": 0, "time": 0, "expired": False,
     }  # fmt: skip
-    assert (removed["kind"], removed["old"], removed["new"], removed["expired"]) == ("REMOVE", order, None, False)
-    assert removed["key"] == inserted["key"] and int(removed["sequence"]) > int(inserted["sequence"])
+    assert (removed["kind"], removed["old"], removed["new"], removed["expired"]) == (
+        "REMOVE",
+        order,
+        None,
+        False,
+    )
+    assert removed["key"] == inserted["key"] and int(removed["sequence"]) > int(
+        inserted["sequence"]
+    )
     assert inserted["id"] != removed["id"] and inserted["time"].endswith("Z")
 
 
@@ -112,7 +133,10 @@ def test_a_transform_that_fails_parks_its_item_after_what_came_before(
 ) -> None:
     def shown(change: Change[Order]) -> Any:
         assert change.new is not None
-        return {"id": change.event_id, "new": {"order_id": change.new.order_id, "total": 6 // (2 - change.new.total)}}
+        return {
+            "id": change.event_id,
+            "new": {"order_id": change.new.order_id, "total": 6 // (2 - change.new.total)},
+        }
 
     app.add(WebhookSink("hook", receiver.url, transform=shown))
     for total in (0, 1, 2, 1):
@@ -141,7 +165,9 @@ def test_requests_are_signed(app: StreamApp, db: Db, receiver: Receiver) -> None
 
 
 @pytest.mark.parametrize("status", [500, 503, 429, 401, 404])
-def test_a_receiver_that_is_away_is_waited_for(app: StreamApp, db: Db, receiver: Receiver, status: int) -> None:
+def test_a_receiver_that_is_away_is_waited_for(
+    app: StreamApp, db: Db, receiver: Receiver, status: int
+) -> None:
     asked: list[int] = []
 
     def answer(events: list[Any]) -> int:
@@ -156,7 +182,9 @@ def test_a_receiver_that_is_away_is_waited_for(app: StreamApp, db: Db, receiver:
     assert parked(app, db) == []
 
 
-def test_nothing_is_lost_while_nobody_listens(app: StreamApp, db: Db, caplog: pytest.LogCaptureFixture) -> None:
+def test_nothing_is_lost_while_nobody_listens(
+    app: StreamApp, db: Db, caplog: pytest.LogCaptureFixture
+) -> None:
     first = Receiver()
     first.server.shutdown()
     first.server.server_close()
@@ -174,8 +202,12 @@ def test_nothing_is_lost_while_nobody_listens(app: StreamApp, db: Db, caplog: py
     assert parked(app, db) == []
 
 
-def test_what_is_refused_is_parked_and_the_rest_goes_on(app: StreamApp, db: Db, receiver: Receiver) -> None:
-    receiver.answer = lambda events: 422 if any(event["new"]["order_id"] == "bad" for event in events) else 200
+def test_what_is_refused_is_parked_and_the_rest_goes_on(
+    app: StreamApp, db: Db, receiver: Receiver
+) -> None:
+    receiver.answer = lambda events: (
+        422 if any(event["new"]["order_id"] == "bad" for event in events) else 200
+    )
     app.add(WebhookSink("hook", receiver.url))
     write_orders(db)
     db.put(Order(order_id="bad"))
@@ -185,7 +217,9 @@ def test_what_is_refused_is_parked_and_the_rest_goes_on(app: StreamApp, db: Db, 
     assert "bad" in key.key and "422" in key.error and key.handler == "hook"
 
 
-def test_an_outage_beside_a_refusal_parks_the_refused_only(app: StreamApp, db: Db, receiver: Receiver) -> None:
+def test_an_outage_beside_a_refusal_parks_the_refused_only(
+    app: StreamApp, db: Db, receiver: Receiver
+) -> None:
     seen: list[str] = []
 
     def answer(events: list[Any]) -> int:
@@ -204,7 +238,9 @@ def test_an_outage_beside_a_refusal_parks_the_refused_only(app: StreamApp, db: D
     assert ["bad" in key.key for key in parked(app, db)] == [True]
 
 
-def test_what_is_too_large_is_parked_after_its_earlier_changes(app: StreamApp, db: Db, receiver: Receiver) -> None:
+def test_what_is_too_large_is_parked_after_its_earlier_changes(
+    app: StreamApp, db: Db, receiver: Receiver
+) -> None:
     app.add(WebhookSink("hook", receiver.url, max_bytes=2000))
     db.put(Order(order_id="o1", total=1))
     db.put(Order(order_id="o1", total=2, status="x" * 3000))
@@ -216,7 +252,9 @@ def test_what_is_too_large_is_parked_after_its_earlier_changes(app: StreamApp, d
     assert key.count == 2 and "bytes" in key.error
 
 
-def test_after_a_crash_the_same_events_come_again(app: StreamApp, db: Db, receiver: Receiver) -> None:
+def test_after_a_crash_the_same_events_come_again(
+    app: StreamApp, db: Db, receiver: Receiver
+) -> None:
     app.add(Crashing(WebhookSink("hook", receiver.url), crashes=1))
     write_orders(db)
     work(app, db)

@@ -16,7 +16,13 @@ from stator.tables.work import Work
 
 from ..shop import Order
 
-QUICK = WorkerOptions(start="oldest", idle_seconds=0.02, backoff_seconds=0.01, max_backoff_seconds=0.02, max_attempts=3)
+QUICK = WorkerOptions(
+    start="oldest",
+    idle_seconds=0.02,
+    backoff_seconds=0.01,
+    max_backoff_seconds=0.02,
+    max_attempts=3,
+)
 ORDERS, ROUNDS = 9, 4
 
 

@@ -5,7 +5,21 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from stator import Design, Entity, Links, Outbox, Query, Rollup, Series, StreamApp, find, ident, read, ttl, unique
+from stator import (
+    Design,
+    Entity,
+    Links,
+    Outbox,
+    Query,
+    Rollup,
+    Series,
+    StreamApp,
+    find,
+    ident,
+    read,
+    ttl,
+    unique,
+)
 
 START = datetime(2026, 11, 16, 7, tzinfo=UTC)
 
@@ -44,7 +58,14 @@ greenhouse = Design("greenhouse", [Plant, Bed], [plant, bed])
 def readings(db: Any) -> Series[Any, Reading]:
     rollups = [Rollup("minute", of=Reading.value), Rollup("hour", of=Reading.value)]
     return Series(
-        db, Reading, by=Reading.bed_id, at=Reading.at, bucket="hour", shards=2, rollups=rollups, rollups_from="stream"
+        db,
+        Reading,
+        by=Reading.bed_id,
+        at=Reading.at,
+        bucket="hour",
+        shards=2,
+        rollups=rollups,
+        rollups_from="stream",
     )
 
 

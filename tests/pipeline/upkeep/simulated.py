@@ -47,7 +47,14 @@ PERIODS: tuple[Any, ...] = ("minute", "hour", "day")
 def measures(db: Any) -> Series[Any, Measure]:
     rollups = [Rollup(period, of=Measure.value) for period in PERIODS]
     return Series(
-        db, Measure, by=Measure.sensor, at=Measure.at, bucket="hour", shards=2, rollups=rollups, rollups_from="stream"
+        db,
+        Measure,
+        by=Measure.sensor,
+        at=Measure.at,
+        bucket="hour",
+        shards=2,
+        rollups=rollups,
+        rollups_from="stream",
     )
 
 
@@ -67,7 +74,9 @@ class RollupSimulation(Simulation):
     def __init__(self, seed: int, faults: Faults | None = None, **options: Any) -> None:
         super().__init__(seed, faults, **options)
         self.table = self.context.schema.place.table
-        self.arn = str(self.engine.call("DescribeTable", {"TableName": self.table})["Table"]["LatestStreamArn"])
+        self.arn = str(
+            self.engine.call("DescribeTable", {"TableName": self.table})["Table"]["LatestStreamArn"]
+        )
         self.series = measures(PatternDb(self.context))
         self._builders = 0
 
@@ -88,7 +97,9 @@ class RollupSimulation(Simulation):
     def write(self, count: int = 1) -> None:
         for _ in range(count):
             at = START + timedelta(seconds=self.chance.choice([0, 20, 40, 60, 3599, 3600, 90_000]))
-            value = self.chance.choice([None, *map(Decimal, range(-2, 4)), Decimal("1e30"), Decimal("0.000000000001")])
+            value = self.chance.choice(
+                [None, *map(Decimal, range(-2, 4)), Decimal("1e30"), Decimal("0.000000000001")]
+            )
             made = Measure(sensor=self.chance.choice(SENSORS), at=at, value=value)
             change = self.series.remove if self.chance.random() < 0.3 else self.series.add
             self.run(change.work(made))
@@ -101,7 +112,9 @@ class RollupSimulation(Simulation):
 
     def _rebuild(self, rollup: Any) -> Work[None]:
         try:
-            yield from rollup.rebuild.work(self.chance.choice(SENSORS), START, START + timedelta(days=2))
+            yield from rollup.rebuild.work(
+                self.chance.choice(SENSORS), START, START + timedelta(days=2)
+            )
         except StatorError:
             return
 
@@ -117,7 +130,11 @@ class RollupSimulation(Simulation):
 
     def readings(self) -> list[Measure]:
         items = self.engine.call("Scan", {"TableName": self.table})["Items"]
-        return [self.series.layout.decode(item) for item in items if self.series.changes.is_reading(item)]
+        return [
+            self.series.layout.decode(item)
+            for item in items
+            if self.series.changes.is_reading(item)
+        ]
 
     def compare(self) -> None:
         """Every roll-up is what the readings say."""
@@ -126,7 +143,9 @@ class RollupSimulation(Simulation):
             mine = [each for each in there if each.sensor == sensor and each.value is not None]
             for period in PERIODS:
                 work = self.series.rollup(period, of=Measure.value).range
-                found = self.run(work.work(sensor, START - timedelta(days=1), START + timedelta(days=3)))
+                found = self.run(
+                    work.work(sensor, START - timedelta(days=1), START + timedelta(days=3))
+                )
                 assert found == summaries(mine, period), (sensor, period)
 
 
@@ -150,7 +169,9 @@ def _scaled(value: Decimal) -> int:
     return int(value.scaleb(12, _WIDE))
 
 
-def run_schedule(seed: int, faults: Faults | None = None, rebuilds: float = 0.0) -> RollupSimulation:
+def run_schedule(
+    seed: int, faults: Faults | None = None, rebuilds: float = 0.0
+) -> RollupSimulation:
     world = RollupSimulation(seed, faults)
     chance = world.chance
     for _ in range(chance.randrange(1, 4)):

@@ -18,7 +18,9 @@ KEYS = ("k1", "k2", "k3")
 
 
 def outbox(db: Any) -> Outbox[Any]:
-    return Outbox(db, "orders", shards=2, lease_seconds=5.0, retry_seconds=0.5, longest_retry_seconds=2.0)
+    return Outbox(
+        db, "orders", shards=2, lease_seconds=5.0, retry_seconds=0.5, longest_retry_seconds=2.0
+    )
 
 
 def links(db: Any) -> Links[Any, Plant, Bed]:
@@ -77,7 +79,8 @@ class PatternSimulation(Simulation):
     def is_right(self) -> bool:
         plants = {key: self.db.get(Plant, plant_id=key) for key in KEYS}
         return self.sent == {key: sorted(set(heard)) for key, heard in self.heard.items()} and all(
-            (plant := plants[key]) is not None and names == {plant.name} for key, names in self.copies().items()
+            (plant := plants[key]) is not None and names == {plant.name}
+            for key, names in self.copies().items()
         )
 
 

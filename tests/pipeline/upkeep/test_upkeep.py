@@ -10,8 +10,27 @@ from typing import Any
 
 import pytest
 
-from stator import Change, Db, Engine, Message, Rollup, Series, Sink, StreamApp, TableSettings, WorkerOptions, connect
-from stator.errors import ConfigurationError, DesignError, ItemExists, StreamMissing, TryLater, UniqueTaken
+from stator import (
+    Change,
+    Db,
+    Engine,
+    Message,
+    Rollup,
+    Series,
+    Sink,
+    StreamApp,
+    TableSettings,
+    WorkerOptions,
+    connect,
+)
+from stator.errors import (
+    ConfigurationError,
+    DesignError,
+    ItemExists,
+    StreamMissing,
+    TryLater,
+    UniqueTaken,
+)
 from stator.model.values import Item
 from stator.pipeline.workers.group_state import Watching
 from stator.pipeline.workers.handlers.parked_retry import Retrying
@@ -19,7 +38,13 @@ from stator.pipeline.workers.handlers.parked_retry import Retrying
 from ..test_workers import eventually
 from .greenhouse import START, Bed, Plant, Reading, greenhouse, orders, plantings, readings
 
-QUICK = WorkerOptions(start="oldest", idle_seconds=0.02, backoff_seconds=0.01, max_backoff_seconds=0.02, max_attempts=2)
+QUICK = WorkerOptions(
+    start="oldest",
+    idle_seconds=0.02,
+    backoff_seconds=0.01,
+    max_backoff_seconds=0.02,
+    max_attempts=2,
+)
 DAY = timedelta(days=1)
 HOURLY = Rollup("hour", of=Reading.value)
 
@@ -86,13 +111,18 @@ def test_changes_that_come_again_count_once(app: StreamApp, db: Db) -> None:
     })  # fmt: skip
     for lease in again["Items"]:
         if "position" in lease:  # as if no checkpoint had been written
-            db.call("PutItem", {"TableName": place.table, "Item": lease | {"position": {"S": "TRIM_HORIZON"}}})
+            db.call(
+                "PutItem",
+                {"TableName": place.table, "Item": lease | {"position": {"S": "TRIM_HORIZON"}}},
+            )
     for batch_records in (7, 1000):
         work(app, db, WorkerOptions(start="oldest", idle_seconds=0.02, batch_records=batch_records))
         assert hours(db) == [(29, 29, 1, 1, 1)]
 
 
-def test_a_rebuild_beside_changes_that_are_still_to_come_counts_none_twice(app: StreamApp, db: Db) -> None:
+def test_a_rebuild_beside_changes_that_are_still_to_come_counts_none_twice(
+    app: StreamApp, db: Db
+) -> None:
     app.roll_up(readings)
     series = readings(db)
     series.add_many([reading(minutes, 1) for minutes in range(20)])
@@ -102,10 +132,14 @@ def test_a_rebuild_beside_changes_that_are_still_to_come_counts_none_twice(app: 
     assert hours(db) == [(20, 20, 1, 1, 1)]
 
 
-def test_a_reading_that_expired_stays_in_the_roll_ups(app: StreamApp, db: Db, engine: Engine) -> None:
+def test_a_reading_that_expired_stays_in_the_roll_ups(
+    app: StreamApp, db: Db, engine: Engine
+) -> None:
     def kept(of: Any) -> Series[Any, Reading]:
         keep = timedelta(seconds=1)
-        return Series(of, Reading, by="bed_id", at="at", keep=keep, rollups=[HOURLY], rollups_from="stream")
+        return Series(
+            of, Reading, by="bed_id", at="at", keep=keep, rollups=[HOURLY], rollups_from="stream"
+        )
 
     app.roll_up(kept)
     kept(db).add(reading(0, 5))
@@ -114,12 +148,16 @@ def test_a_reading_that_expired_stays_in_the_roll_ups(app: StreamApp, db: Db, en
     assert hours(db) == [(1, 5, 5, 5, 5)]
 
 
-def test_a_reading_that_does_not_decode_is_parked_and_counted_once_when_it_does(app: StreamApp, db: Db) -> None:
+def test_a_reading_that_does_not_decode_is_parked_and_counted_once_when_it_does(
+    app: StreamApp, db: Db
+) -> None:
     broken = [True]
 
     class Picky(Series[Any, Reading]):
         def __init__(self, of: Any) -> None:
-            super().__init__(of, Reading, by="bed_id", at="at", rollups=[HOURLY], rollups_from="stream")
+            super().__init__(
+                of, Reading, by="bed_id", at="at", rollups=[HOURLY], rollups_from="stream"
+            )
             decode = self.layout.decode
 
             def decoded(item: Item) -> Any:
@@ -233,7 +271,9 @@ def send_orders(db: Db, count: int) -> None:
             outbox.add(tx, topic="bed", body={"number": number}, key="k")
 
 
-def test_messages_are_delivered_in_order_and_failures_are_tried_again(app: StreamApp, db: Db) -> None:
+def test_messages_are_delivered_in_order_and_failures_are_tried_again(
+    app: StreamApp, db: Db
+) -> None:
     heard: list[int] = []
     failed: set[int] = set()
 
@@ -264,20 +304,27 @@ def test_messages_go_into_a_sink(app: StreamApp, db: Db) -> None:
 
     class Listing(Sink):
         def send(self, messages: Sequence[Message]) -> None:
-            sent.extend(json.loads(message.body) | {"sent as": message.event_id} for message in messages)
+            sent.extend(
+                json.loads(message.body) | {"sent as": message.event_id} for message in messages
+            )
 
     app.relay(orders, to=Listing("list"))
     send_orders(db, 3)
     with app.start(db, QUICK):
         eventually(lambda: len(sent) == 3)
     assert [each["body"]["number"] for each in sent] == [0, 1, 2]
-    assert all(each["topic"] == "bed" and each["key"] == "k" and each["id"] == each["sent as"] for each in sent)
+    assert all(
+        each["topic"] == "bed" and each["key"] == "k" and each["id"] == each["sent as"]
+        for each in sent
+    )
 
 
 # -- guards
 
 
-def test_the_guard_of_an_item_that_was_deleted_past_the_data_layer_goes(app: StreamApp, db: Db, engine: Engine) -> None:
+def test_the_guard_of_an_item_that_was_deleted_past_the_data_layer_goes(
+    app: StreamApp, db: Db, engine: Engine
+) -> None:
     app.release_guards()
     of = db.context.schema.of(Plant)
     for number in range(3):
@@ -329,17 +376,26 @@ def test_leases_do_not_keep_workers_busy_with_themselves(app: StreamApp, db: Db)
         after = db.run(Watching(db.context, app.name)._leases.load())
         running.catch_up()
         assert running.progress().batches == batches
-    moved = [name for name, lease in after.leases.items() if lease.position != before.leases[name].position]
+    moved = [
+        name
+        for name, lease in after.leases.items()
+        if lease.position != before.leases[name].position
+    ]
     assert len(moved) <= 1  # that of the shard the leases are in, now and then
     state = db.run(Watching(db.context, app.name).look())
-    assert {shard.table for shard in state.shards} == {db.context.schema.place.table} and state.lag_seconds == 0.0
+    assert {shard.table for shard in state.shards} == {
+        db.context.schema.place.table
+    } and state.lag_seconds == 0.0
 
 
 def test_a_stream_is_added_to_a_table_that_is_there(app: StreamApp, engine: Engine) -> None:
     app.roll_up(readings)
     with connect(greenhouse, engine) as db:
         db.ensure()
-        with pytest.raises(StreamMissing, match="greenhouse-stator has no stream"), app.start(db, QUICK) as running:
+        with (
+            pytest.raises(StreamMissing, match="greenhouse-stator has no stream"),
+            app.start(db, QUICK) as running,
+        ):
             running.catch_up()
         done = db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
         assert "greenhouse-stator has a stream of NEW_AND_OLD_IMAGES" in done

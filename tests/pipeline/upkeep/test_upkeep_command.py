@@ -43,7 +43,18 @@ def expected(turns: int) -> tuple[int, int, int, int]:
 
 
 def test_roll_ups_are_exact_when_workers_are_killed(commands: Commands, db: Db) -> None:
-    started = ("--workers", "2", "--from", "oldest", "--lease", "2", "--ensure", "--batch", "7", "--json")
+    started = (
+        "--workers",
+        "2",
+        "--from",
+        "oldest",
+        "--lease",
+        "2",
+        "--ensure",
+        "--batch",
+        "7",
+        "--json",
+    )
     parent = commands.start("work", APP, *started)
     series, links = readings(db), plantings(db)
     bed = Bed(bed_id="b0", title="t0")
@@ -96,7 +107,10 @@ def test_roll_ups_are_exact_when_workers_are_killed(commands: Commands, db: Db) 
 
 def has_stream(db: Db) -> bool:
     tables = [db.context.schema.place.table, db.context.schema.of(Bed).table.name]
-    return all("LatestStreamArn" in db.call("DescribeTable", {"TableName": table})["Table"] for table in tables)
+    return all(
+        "LatestStreamArn" in db.call("DescribeTable", {"TableName": table})["Table"]
+        for table in tables
+    )
 
 
 def links_of(db: Db, plants: list[Plant]) -> list[Link]:

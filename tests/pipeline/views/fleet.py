@@ -81,5 +81,11 @@ def at(minutes: int) -> datetime:
     return START + timedelta(minutes=minutes)
 
 
-def a_test(number: int, isp: str | None = "acme", minutes: int = 0, latency: float | None = 10.0, **more: Any) -> Test:
+def a_test(
+    number: int,
+    isp: str | None = "acme",
+    minutes: int = 0,
+    latency: float | None = 10.0,
+    **more: Any,
+) -> Test:
     return Test(test_id=f"t{number}", isp=isp, at=at(minutes), latency_ms=latency, **more)

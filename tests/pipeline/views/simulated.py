@@ -107,10 +107,14 @@ class ViewSimulation(Simulation):
         """Begin to, as a process of its own that may crash; what came of it is in ``rebuilt``."""
         self._builders += 1
         name = f"b{self._builders}"
-        options = RebuildOptions(settle_seconds=0.5, wait_seconds=2000.0, grace_seconds=3.0, page_items=2)
+        options = RebuildOptions(
+            settle_seconds=0.5, wait_seconds=2000.0, grace_seconds=3.0, page_items=2
+        )
         makers: list[Any] = [make_view, make_projection, make_sums]
         chosen = self.chance.choice([makers[:1], makers[1:2], makers[2:], makers[:2], makers])
-        self.tasks.append(Task(name, self._rebuild([maker().kept(self.context) for maker in chosen], options)))
+        self.tasks.append(
+            Task(name, self._rebuild([maker().kept(self.context) for maker in chosen], options))
+        )
         return name
 
     def _rebuild(self, kept: list[Any], options: RebuildOptions) -> Work[None]:
@@ -179,13 +183,18 @@ def write_one(world: ViewSimulation, chance: random.Random) -> None:
         world.engine.call("DeleteItem", {"TableName": world.table, "Key": world.key(sensor)})
         return
     zone = chance.choice([*ZONES, None])
-    made = Sample(sensor=sensor, zone=zone, value=chance.randrange(-50, 1000), ok=chance.random() < 0.8)
+    made = Sample(
+        sensor=sensor, zone=zone, value=chance.randrange(-50, 1000), ok=chance.random() < 0.8
+    )
     item = world.context.schema.of(Sample).item(made)
     world.engine.call("PutItem", {"TableName": world.table, "Item": item})
 
 
 def run_schedule(
-    seed: int, faults: Faults | None = None, steps: tuple[int, int] = (100, 400), builds: float = 0.0
+    seed: int,
+    faults: Faults | None = None,
+    steps: tuple[int, int] = (100, 400),
+    builds: float = 0.0,
 ) -> ViewSimulation:
     world = ViewSimulation(seed, faults)
     for _ in range(world.chance.randrange(1, 4)):

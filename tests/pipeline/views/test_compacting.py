@@ -59,7 +59,11 @@ def test_a_generation_in_the_making_is_left_alone() -> None:
         yield  # a generator that waits for nothing
 
     compacting.merge = merge  # type: ignore[method-assign]
-    fresh = {(generation, Group("north", str(number))): None for generation in (1, 2, 3) for number in range(30)}
+    fresh = {
+        (generation, Group("north", str(number))): None
+        for generation in (1, 2, 3)
+        for number in range(30)
+    }
     for _ in range(20):
         world.run(compacting.some("group", fresh, 2))
     assert {generation for generation, _ in merged} == {2} and len(merged) == 30

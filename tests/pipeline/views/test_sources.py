@@ -26,7 +26,14 @@ def source_of(view: View) -> Source:
 
 SOURCES = {
     period: source_of(
-        View("x", of=Test, by=[Test.isp], bucket=(Test.at, period), mean=avg(Test.latency_ms), size=sum_of(Test.size))
+        View(
+            "x",
+            of=Test,
+            by=[Test.isp],
+            bucket=(Test.at, period),
+            mean=avg(Test.latency_ms),
+            size=sum_of(Test.size),
+        )
     )
     for period in PERIODS
 }
@@ -53,7 +60,9 @@ def of_the_entity(source: Source, item: dict[str, Any]) -> dict[str, Any]:
     return item if discriminator is None else item | {discriminator: {"S": "Test"}}
 
 
-moments = st.datetimes(timezones=st.just(UTC), min_value=datetime(1970, 1, 1), max_value=datetime(2200, 1, 1))
+moments = st.datetimes(
+    timezones=st.just(UTC), min_value=datetime(1970, 1, 1), max_value=datetime(2200, 1, 1)
+)
 
 
 @pytest.mark.parametrize("period", PERIODS)
@@ -67,10 +76,17 @@ def test_a_time_is_in_its_bucket_however_it_was_written(
         "zone": moment.astimezone(timezone(timedelta(hours=zone))).isoformat(),
     }[shape]
     for _ in range(2):  # the second time its hour is known
-        assert counted(SOURCES[period], item({"S": text})).group == ("acme", period_text(period, moment))
+        assert counted(SOURCES[period], item({"S": text})).group == (
+            "acme",
+            period_text(period, moment),
+        )
 
 
-@given(at=st.from_regex(r"2026-1[0-9]-[0-3][0-9]T[0-2][0-9]:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z", fullmatch=True))
+@given(
+    at=st.from_regex(
+        r"2026-1[0-9]-[0-3][0-9]T[0-2][0-9]:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z", fullmatch=True
+    )
+)
 @example(at="2026-11-16T10:61:00.000000Z")
 @example(at="2026-11-16T10:00:00.000000z")
 def test_what_is_no_time_is_refused_also_in_an_hour_that_is_known(at: str) -> None:
@@ -89,11 +105,20 @@ def test_what_is_no_time_is_refused_also_in_an_hour_that_is_known(at: str) -> No
 def test_a_value_adds_the_same_each_time(text: str) -> None:
     parts = {"n": 1, "s:mean": Decimal(repr(float(text))), "c:mean": 1, "s:size": 3}
     for _ in range(2):
-        assert dict(counted(SOURCES["day"], item({"S": "2026-11-16T10:00:00Z"}, latency={"N": text})).sums) == parts
+        assert (
+            dict(
+                counted(
+                    SOURCES["day"], item({"S": "2026-11-16T10:00:00Z"}, latency={"N": text})
+                ).sums
+            )
+            == parts
+        )
 
 
 def test_what_is_known_of_a_text_is_not_believed_of_another_type() -> None:
-    source = source_of(View("x", of=Test, by=[Test.isp], tests=count(), spread=percentiles(Test.latency_ms)))
+    source = source_of(
+        View("x", of=Test, by=[Test.isp], tests=count(), spread=percentiles(Test.latency_ms))
+    )
     at = {"S": "2026-11-16T10:00:00Z"}
     counted(source, item(at, isp={"S": "5"}, latency={"N": "5"}))
     with pytest.raises(DesignError):
@@ -108,14 +133,20 @@ def test_a_tally_counts_what_was_there_at_the_start() -> None:
     tally = Tally("x", source)
 
     def sized(name: str, size: int) -> dict[str, Any]:
-        made = item({"S": "2026-11-16T10:00:00Z"}) | {"test_id": {"S": name}, "size": {"N": str(size)}}
+        made = item({"S": "2026-11-16T10:00:00Z"}) | {
+            "test_id": {"S": name},
+            "size": {"N": str(size)},
+        }
         return of_the_entity(source, made)
 
     def key(name: str) -> int:
         return digests([{"test_id": {"S": name}}], ["test_id"])[0]
 
     tally.take(
-        [sized("still", 1), sized("counted, then changed", 10)], [key("still"), key("counted, then changed")], [], 1.0
+        [sized("still", 1), sized("counted, then changed", 10)],
+        [key("still"), key("counted, then changed")],
+        [],
+        1.0,
     )
     tally.count(1.0)
     tally.take([sized("changed, then scanned", 999)], [key("changed, then scanned")], [], 2.0)

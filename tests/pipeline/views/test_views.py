@@ -35,7 +35,13 @@ from stator.pipeline.workers.options import WorkerOptions
 
 from .fleet import START, Router, Test, a_test, at, fleet, make_hours
 
-QUICK = WorkerOptions(start="oldest", idle_seconds=0.02, backoff_seconds=0.01, max_backoff_seconds=0.02, max_attempts=2)
+QUICK = WorkerOptions(
+    start="oldest",
+    idle_seconds=0.02,
+    backoff_seconds=0.01,
+    max_backoff_seconds=0.02,
+    max_attempts=2,
+)
 
 
 @pytest.fixture
@@ -87,11 +93,16 @@ def test_updates_deletes_and_moves_are_taken_back(db: Db) -> None:
     keep(db, hours)
     reader = hours.on(db)
     assert [(row.tests, row.worst) for row in reader.all(isp="acme")] == [(1, 13.0), (1, 11.0)]
-    assert [(row.tests, row.best, row.latency) for row in reader.all(isp="other")] == [(1, 77.0, 77.0)]
+    assert [(row.tests, row.best, row.latency) for row in reader.all(isp="other")] == [
+        (1, 77.0, 77.0)
+    ]
     db.delete(Test, test_id="t3")
     db.put(a_test(2, latency=5.0))
     keep(db, hours)
-    assert [(row.tests, row.worst, row.spread.count) for row in reader.all(isp="acme")] == [(1, 5.0, 1), (1, 11.0, 1)]
+    assert [(row.tests, row.worst, row.spread.count) for row in reader.all(isp="acme")] == [
+        (1, 5.0, 1),
+        (1, 11.0, 1),
+    ]
     for number in range(4):
         db.delete(Test, test_id=f"t{number}")
     keep(db, hours)
@@ -125,7 +136,11 @@ def test_many_rows_at_once(db: Db) -> None:
     for hour in range(3):
         db.put(a_test(hour, minutes=60 * hour))
     keep(db, hours)
-    asked = [{"isp": "acme", "at": at(130)}, {"isp": "nobody", "at": at(0)}, {"isp": "acme", "at": at(0)}]
+    asked = [
+        {"isp": "acme", "at": at(130)},
+        {"isp": "nobody", "at": at(0)},
+        {"isp": "acme", "at": at(0)},
+    ]
     last, nobody, first = hours.on(db).many(asked)
     assert (last.at, first.at, nobody) == (at(120), at(0), None)
     assert hours.on(db).many([]) == []
@@ -134,7 +149,9 @@ def test_many_rows_at_once(db: Db) -> None:
 
 
 def test_everything_in_one_group_and_exact_sums(db: Db) -> None:
-    view = View("all", of=Test, tests=count(), latency=sum_of(Test.latency_ms), size=sum_of(Test.size))
+    view = View(
+        "all", of=Test, tests=count(), latency=sum_of(Test.latency_ms), size=sum_of(Test.size)
+    )
     for number in range(30):
         db.put(a_test(number, latency=0.1, size=10**30))
     keep(db, view)
@@ -162,7 +179,14 @@ def test_a_large_batch_of_many_sketch_buckets_is_one_truth(db: Db) -> None:
 
 
 def test_buckets_past_their_time_are_gone_and_stay_gone(db: Db, engine: Engine) -> None:
-    view = View("recent", of=Test, by=Test.isp, bucket=(Test.at, "hour"), keep=timedelta(days=1), tests=count())
+    view = View(
+        "recent",
+        of=Test,
+        by=Test.isp,
+        bucket=(Test.at, "hour"),
+        keep=timedelta(days=1),
+        tests=count(),
+    )
     old = Test(test_id="old", isp="acme", at=START - timedelta(days=20 * 365), latency_ms=None)
     db.put(old)
     keep(db, view)
@@ -181,7 +205,9 @@ def test_a_projection_is_found_by_another_key(db: Db) -> None:
     reader = by_isp.on(db)
     assert [row.test_id for row in reader.find(isp="acme")] == ["t2", "t1", "t0"]
     assert [row.test_id for row in reader.find(2, isp="acme", newest_first=True)] == ["t0", "t1"]
-    assert whole.on(db).first(isp="acme", size=0) in [a_test(number, minutes=-number) for number in range(3)]
+    assert whole.on(db).first(isp="acme", size=0) in [
+        a_test(number, minutes=-number) for number in range(3)
+    ]
     db.put(a_test(2, isp="other"))
     db.delete(Test, test_id="t1")
     keep(db, by_isp, whole)
@@ -325,7 +351,10 @@ def test_declarations_that_make_no_sense_are_explained(db: Db) -> None:
         top(0, by=Test.size)
     for wrong, message in [
         (View("v", of=Test, tests=sum_of(Test.isp)), "is not a number"),
-        (View("v", of=Test, bucket=(Test.isp, "hour"), tests=count()), "no time to make buckets of"),
+        (
+            View("v", of=Test, bucket=(Test.isp, "hour"), tests=count()),
+            "no time to make buckets of",
+        ),
         (View("v", of=Test, by=Stranger.name, tests=count()), "is not a field of Test"),
         (View("v", of=Stranger, tests=count()), "not in the design"),
     ]:
@@ -376,7 +405,9 @@ def test_views_are_built_anew_together_each_from_its_own_table() -> None:
     models = View("models", of=Router, by=[Router.model], routers=count())
     with Engine.open() as engine, connect(design, engine) as db:
         db.write_many([a_test(number, size=number) for number in range(30)]).raise_for_failures()
-        db.write_many([Router(router_id=f"r{number}", model=f"m{number % 3}") for number in range(9)])
+        db.write_many(
+            [Router(router_id=f"r{number}", model=f"m{number % 3}") for number in range(9)]
+        )
         db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
         app = StreamApp(design, "summaries")
         for view in (by_isp, by_ok, models):
@@ -402,7 +433,10 @@ class Debt(Entity):
 
 def test_a_sum_of_more_digits_than_a_number_has_is_exact() -> None:
     ledger = Design("ledger", [Debt], [])
-    amounts = [Decimal(text) for text in ("1e40", "1", "-0.25", "7e125", "8e125", "1e-60", "-3e39", "-9e125", "2")]
+    amounts = [
+        Decimal(text)
+        for text in ("1e40", "1", "-0.25", "7e125", "8e125", "1e-60", "-3e39", "-9e125", "2")
+    ]
     with connect(ledger) as db:
         db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
         view = View("debts", of=Debt, debts=count(), total=sum_of(Debt.amount))
@@ -449,7 +483,9 @@ def test_what_does_not_decode_is_left_out_and_told(engine: Engine) -> None:
         app.add(by_isp)
         keep(db, by_isp)
         with app.start(db, QUICK):
-            rebuild = Rebuild(by_isp.kept(db.context), RebuildOptions(settle_seconds=0.0, grace_seconds=0.0))
+            rebuild = Rebuild(
+                by_isp.kept(db.context), RebuildOptions(settle_seconds=0.0, grace_seconds=0.0)
+            )
             built = db.run(rebuild.run())
         assert (built.scanned, built.unreadable) == (5, 2)
         row = by_isp.on(db).get(isp="acme")

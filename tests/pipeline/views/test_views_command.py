@@ -68,7 +68,9 @@ def change(db: Db, tests: dict[str, Test], chance: random.Random) -> None:
     db.put(made)
 
 
-def test_a_view_is_exact_when_workers_are_killed_and_it_is_built_anew(commands: Commands, db: Db) -> None:  # noqa: F811
+def test_a_view_is_exact_when_workers_are_killed_and_it_is_built_anew(
+    commands: Commands, db: Db
+) -> None:  # noqa: F811
     chance, tests = random.Random(7), dict[str, Test]()
     for _ in range(50):
         change(db, tests, chance)
@@ -89,7 +91,10 @@ def test_a_view_is_exact_when_workers_are_killed_and_it_is_built_anew(commands: 
                 killed.add(victim)
         out, err = building.communicate(timeout=50)
         assert building.returncode == 0, err
-        assert {name: each["generation"] for name, each in json.loads(out).items()} == {"isp_hours": 2, "by_isp": 2}
+        assert {name: each["generation"] for name, each in json.loads(out).items()} == {
+            "isp_hours": 2,
+            "by_isp": 2,
+        }
         eventually(lambda: told(db) == counted(tests))
         there = sorted(each.test_id for each in tests.values() if each.isp == "bell")
         eventually(lambda: sorted(row.test_id for row in by_isp.on(db).find(isp="bell")) == there)

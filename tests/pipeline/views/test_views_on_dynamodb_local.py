@@ -23,7 +23,11 @@ def test_a_view_is_kept_and_built_anew_on_dynamodb_local() -> None:
         tests: dict[str, Test] = {}
         with app.start(db, QUICK) as running:
             for _ in range(50):
-                made = a_test(chance.randrange(40), latency=chance.randrange(1, 500) / 4, ok=chance.random() < 0.8)
+                made = a_test(
+                    chance.randrange(40),
+                    latency=chance.randrange(1, 500) / 4,
+                    ok=chance.random() < 0.8,
+                )
                 tests[made.test_id] = made
                 db.put(made)
             for number in range(5):
@@ -37,5 +41,7 @@ def test_a_view_is_kept_and_built_anew_on_dynamodb_local() -> None:
                 assert row.worst == max(each.latency_ms or 0 for each in inside)
                 assert len(by_isp.on(db).find(isp="acme")) == len(tests)
                 if generation == 1:
-                    rebuilt = hours.on(db).rebuild(RebuildOptions(settle_seconds=0.2, grace_seconds=0.0))
+                    rebuilt = hours.on(db).rebuild(
+                        RebuildOptions(settle_seconds=0.2, grace_seconds=0.0)
+                    )
                     assert (rebuilt.generation, rebuilt.scanned) == (2, len(tests))

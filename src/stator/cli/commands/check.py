@@ -34,18 +34,27 @@ _GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
 
 def command(
     target: Annotated[
-        str | None, typer.Argument(metavar="[TARGET]", help="shop.py, shop.py:shop or package.module:shop.")
+        str | None,
+        typer.Argument(metavar="[TARGET]", help="shop.py, shop.py:shop or package.module:shop."),
     ] = None,
     lock: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="The lock file; by default <name>.design.json beside the design."),
+        typer.Option(
+            metavar="PATH", help="The lock file; by default <name>.design.json beside the design."
+        ),
     ] = None,
-    github: Annotated[bool, typer.Option("--github", help="Print annotations for GitHub Actions.")] = False,
+    github: Annotated[
+        bool, typer.Option("--github", help="Print annotations for GitHub Actions.")
+    ] = False,
     fixes: Annotated[
         bool | None,
-        typer.Option("--fixes/--no-fixes", help="Say below each finding what to do; on a terminal it does."),
+        typer.Option(
+            "--fixes/--no-fixes", help="Say below each finding what to do; on a terminal it does."
+        ),
     ] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    json_output: Annotated[
+        bool, typer.Option("--json", help="Print the findings as JSON.")
+    ] = False,
 ) -> None:
     """Check a design for what will go wrong, and against its lock file.
 
@@ -65,7 +74,11 @@ def command(
     path = lock or file.lock
     report = file.design.check(frozen)
     if json_output:
-        found = {"design": file.design.name, "lock": str(path) if frozen else None, **report.to_data()}
+        found = {
+            "design": file.design.name,
+            "lock": str(path) if frozen else None,
+            **report.to_data(),
+        }
         typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
     elif github:
         _annotate(report, path)
@@ -110,7 +123,10 @@ def _summarize(file: DesignFile, report: Report, path: Path, *, is_locked: bool)
     said = ", ".join(count for count in counts if count) or "no findings"
     ignored = f" ({len(report.ignored)} ignored)" if report.ignored else ""
     ending = typer.style("ok", fg="green") if report.ok else typer.style("failed", fg="red")
-    typer.echo(f"{ending}: {file.design.name}: {said}{ignored}; {_lock_words(report, path, is_locked)}", err=True)
+    typer.echo(
+        f"{ending}: {file.design.name}: {said}{ignored}; {_lock_words(report, path, is_locked)}",
+        err=True,
+    )
 
 
 def _count(report: Report, severity: str) -> str:
@@ -127,7 +143,11 @@ def _lock_words(report: Report, path: Path, is_locked: bool) -> str:
         return f"{path.name} agrees"
     risks = [change.risk for change in report.changes]
     counts = ", ".join(f"{risks.count(risk)} {risk}" for risk in dict.fromkeys(risks))
-    ending = "accept with stator plan --write" if set(risks) == {"safe"} else "stator plan --write once that is done"
+    ending = (
+        "accept with stator plan --write"
+        if set(risks) == {"safe"}
+        else "stator plan --write once that is done"
+    )
     return f"{path.name} says otherwise ({counts}): {ending}"
 
 
@@ -146,7 +166,11 @@ def _annotate(report: Report, path: Path) -> None:
 
 
 def _finding_annotation(finding: Finding) -> str:
-    place = f"file={_property(finding.location.shown_path)},line={finding.location.line}," if finding.location else ""
+    place = (
+        f"file={_property(finding.location.shown_path)},line={finding.location.line},"
+        if finding.location
+        else ""
+    )
     title = _property(f"{finding.code} {finding.subject}")
     return f"::{_GITHUB[finding.severity]} {place}title={title}::{_data(f'{finding.message}. Fix: {finding.fix}')}"
 
@@ -158,7 +182,11 @@ def _change_annotation(change: LockChange, path: Path) -> str:
 
 def _show_unchecked(error: StatorError, *, github: bool, as_json: bool) -> None:
     if github:
-        place = f"file={_property(error.path)},line={error.line}," if isinstance(error, DesignFileWrong) else ""
+        place = (
+            f"file={_property(error.path)},line={error.line},"
+            if isinstance(error, DesignFileWrong)
+            else ""
+        )
         problem = error.problem if isinstance(error, DesignFileWrong) else error.message
         hint = f". Hint: {error.hint}" if error.hint else ""
         typer.echo(f"::error {place}title=no design to check::{_data(problem + hint)}")

@@ -15,33 +15,57 @@ from stator.pipeline.bulk.targets import Target
 
 
 def command(
-    source: Annotated[str, typer.Argument(metavar="FROM", help="A folder, http://host:port or aws://region.")],
+    source: Annotated[
+        str, typer.Argument(metavar="FROM", help="A folder, http://host:port or aws://region.")
+    ],
     to: Annotated[str, typer.Argument(metavar="TO", help="The same, or another.")],
     table: Annotated[str, typer.Option(metavar="NAME", help="The table to copy.")],
     to_table: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The table to copy into; else of the same name.")
+        str | None,
+        typer.Option(metavar="NAME", help="The table to copy into; else of the same name."),
     ] = None,
     create: Annotated[
-        bool, typer.Option("--create", help="Make the target, with the same keys and indexes, where there is none.")
+        bool,
+        typer.Option(
+            "--create", help="Make the target, with the same keys and indexes, where there is none."
+        ),
     ] = False,
     transform: Annotated[
         str | None,
-        typer.Option(metavar="MODULE:FUNCTION", help="Called with each item in DynamoDB JSON; gives one, or None."),
+        typer.Option(
+            metavar="MODULE:FUNCTION",
+            help="Called with each item in DynamoDB JSON; gives one, or None.",
+        ),
     ] = None,
-    read_rate: Annotated[float | None, typer.Option(min=1, metavar="RCU", help="Read units a second at most.")] = None,
+    read_rate: Annotated[
+        float | None, typer.Option(min=1, metavar="RCU", help="Read units a second at most.")
+    ] = None,
     write_rate: Annotated[
         float | None, typer.Option(min=1, metavar="WCU", help="Write units a second at most.")
     ] = None,
     segments: Annotated[int, typer.Option(min=1, max=1000, help="Of the parallel Scan.")] = 8,
-    writers: Annotated[int | None, typer.Option(min=1, max=64, help="Requests under way at once.")] = None,
-    journal: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to remember how far it is.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where an earlier run stopped.")] = False,
-    restart: Annotated[bool, typer.Option("--restart", help="Forget an earlier run and begin anew.")] = False,
-    dead_letters: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Items that fail, as JSON lines with the reason.")
+    writers: Annotated[
+        int | None, typer.Option(min=1, max=64, help="Requests under way at once.")
     ] = None,
-    max_errors: Annotated[int | None, typer.Option(min=0, help="Stop when more items fail.")] = None,
-    verify: Annotated[bool, typer.Option(help="Scan the target at the end, and compare counts and checksums.")] = True,
+    journal: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to remember how far it is.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on where an earlier run stopped.")
+    ] = False,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Forget an earlier run and begin anew.")
+    ] = False,
+    dead_letters: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Items that fail, as JSON lines with the reason."),
+    ] = None,
+    max_errors: Annotated[
+        int | None, typer.Option(min=0, help="Stop when more items fail.")
+    ] = None,
+    verify: Annotated[
+        bool, typer.Option(help="Scan the target at the end, and compare counts and checksums.")
+    ] = True,
     region: Annotated[str | None, typer.Option(help="Region, for http addresses.")] = None,
     profile: Annotated[str | None, typer.Option(help="Profile of ~/.aws/config, for both.")] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
@@ -83,7 +107,9 @@ def command(
         raise typer.Exit(1)
 
 
-def _target(source: str, to: str, origin: Target, table: str, connecting: TransportOptions) -> Target:
+def _target(
+    source: str, to: str, origin: Target, table: str, connecting: TransportOptions
+) -> Target:
     """A folder is opened once, also when it is copied within."""
     if to == source:
         return Target(origin.transport, table, address=to, owned=False)
@@ -112,7 +138,16 @@ def _show(report: CopyReport, table: str, *, as_json: bool) -> None:
         f"{report.written:,} of {report.read:,} items are in {table}{dropped}: {lasting(report.seconds)}, {rate:,.0f}/s, "
         f"{report.write_units:,.0f} WCU"
     )
-    words = {None: "not verified", True: "verified", False: "not verified: the target had items before"}
+    words = {
+        None: "not verified",
+        True: "verified",
+        False: "not verified: the target had items before",
+    }
     typer.echo(f"checksum {report.checksum}, {words[report.verified]}")
     if report.failed:
-        typer.echo(typer.style(f"{report.failed:,} items failed; --dead-letters FILE keeps them", fg="red"), err=True)
+        typer.echo(
+            typer.style(
+                f"{report.failed:,} items failed; --dead-letters FILE keeps them", fg="red"
+            ),
+            err=True,
+        )

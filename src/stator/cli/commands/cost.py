@@ -34,27 +34,45 @@ class BillingMode(StrEnum):
 
 def command(
     target: Annotated[
-        str | None, typer.Argument(metavar="[TARGET]", help="shop.py, shop.py:shop or module:shop.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="[TARGET]", help="shop.py, shop.py:shop or module:shop.", show_default=False
+        ),
     ] = None,
     region: Annotated[str, typer.Option(help="The AWS region whose prices count.")] = "us-east-1",
-    mode: Annotated[BillingMode, typer.Option(help="How capacity is paid for.")] = BillingMode.on_demand,
+    mode: Annotated[
+        BillingMode, typer.Option(help="How capacity is paid for.")
+    ] = BillingMode.on_demand,
     utilisation: Annotated[
-        float, typer.Option(min=0.01, max=1.0, help="The share of provisioned or reserved capacity that is used.")
+        float,
+        typer.Option(
+            min=0.01, max=1.0, help="The share of provisioned or reserved capacity that is used."
+        ),
     ] = 0.7,
-    years: Annotated[int, typer.Option(min=1, max=3, help="The term of reserved capacity: 1 or 3.")] = 1,
+    years: Annotated[
+        int, typer.Option(min=1, max=3, help="The term of reserved capacity: 1 or 3.")
+    ] = 1,
     pitr: Annotated[bool, typer.Option("--pitr", help="With point-in-time recovery.")] = False,
-    backups: Annotated[float, typer.Option(min=0.0, metavar="N", help="Full backups that are kept.")] = 0.0,
+    backups: Annotated[
+        float, typer.Option(min=0.0, metavar="N", help="Full backups that are kept.")
+    ] = 0.0,
     streams: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Consumers that poll the stream (Lambda reads free of charge).")
+        int,
+        typer.Option(
+            min=0, metavar="N", help="Consumers that poll the stream (Lambda reads free of charge)."
+        ),
     ] = 0,
     prices: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="A price file of your own: another day's, or a contract's.", show_default=False
+            metavar="FILE",
+            help="A price file of your own: another day's, or a contract's.",
+            show_default=False,
         ),
     ] = None,
     diff: Annotated[
-        str | None, typer.Option(metavar="REV", help="Compare with the lock file in another git revision.")
+        str | None,
+        typer.Option(metavar="REV", help="Compare with the lock file in another git revision."),
     ] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -84,13 +102,26 @@ def command(
     found = report(design.name, workload, basis, known.region(region))
     change = None if diff is None else _change(file, plan, found, diff, known, options)
     if json_output:
-        typer.echo(json.dumps(found.to_data() | ({} if change is None else {"diff": change.to_data()}), indent=2))
+        typer.echo(
+            json.dumps(
+                found.to_data() | ({} if change is None else {"diff": change.to_data()}), indent=2
+            )
+        )
         return
-    _show(change_view(change) if change is not None else report_view(found, known, _others(workload, known, found)))
+    _show(
+        change_view(change)
+        if change is not None
+        else report_view(found, known, _others(workload, known, found))
+    )
 
 
 def _change(
-    file: DesignFile, plan: Plan, now: CostReport, revision: str, known: PriceFile, options: CostOptions
+    file: DesignFile,
+    plan: Plan,
+    now: CostReport,
+    revision: str,
+    known: PriceFile,
+    options: CostOptions,
 ) -> CostDiff:
     """Each side by its own workload. A lock file from before workloads were frozen borrows today's."""
     before = plan_at(revision, file.lock)
@@ -107,7 +138,11 @@ def _others(workload: Workload, known: PriceFile, found: CostReport) -> dict[str
             basis.stream_consumers,
         )  # fmt: skip
         try:
-            priced = found if other == basis else report(found.design, workload, other, known.region(basis.region))
+            priced = (
+                found
+                if other == basis
+                else report(found.design, workload, other, known.region(basis.region))
+            )
         except DesignError:
             continue
         totals[str(other)] = priced.total
@@ -122,25 +157,39 @@ def _show(view: RenderableType) -> None:
 
 
 def report_view(found: CostReport, known: PriceFile, modes: dict[str, Decimal]) -> RenderableType:
-    headline = Text.assemble((f"{found.design}  ", "bold"), (_money(found.total), "bold green"), " a month")
+    headline = Text.assemble(
+        (f"{found.design}  ", "bold"), (_money(found.total), "bold green"), " a month"
+    )
     region = known.region(found.basis.region)
-    basis = Text(f"{found.basis}, {found.basis.region} ({region.name}), prices of {found.prices_as_of}", style="dim")
+    basis = Text(
+        f"{found.basis}, {found.basis.region} ({region.name}), prices of {found.prices_as_of}",
+        style="dim",
+    )
     kinds = {line.pattern: line.kind for line in found.lines if line.pattern}
     parts: list[RenderableType] = [
         headline,
         basis,
-        _section("pattern", found.by_pattern(), found.total, {str(name): kind for name, kind in kinds.items()}),
+        _section(
+            "pattern",
+            found.by_pattern(),
+            found.total,
+            {str(name): kind for name, kind in kinds.items()},
+        ),
         _section("entity", found.by_entity(), found.total, {}),
         _section("table, index", found.by_place(), found.total, {}),
         _section("what for", found.by_kind(), found.total, {}),
         _modes_view(found, modes),
     ]
     if found.doubtful:
-        parts.append(Text(f"\nnote: no AWS source was found for {', '.join(found.doubtful)}", style="yellow"))
+        parts.append(
+            Text(f"\nnote: no AWS source was found for {', '.join(found.doubtful)}", style="yellow")
+        )
     return Group(*parts)
 
 
-def _section(title: str, rows: dict[str, Decimal], whole: Decimal, notes: dict[str, str]) -> RenderableType:
+def _section(
+    title: str, rows: dict[str, Decimal], whole: Decimal, notes: dict[str, str]
+) -> RenderableType:
     table = Table(box=None, pad_edge=False, header_style="cyan", padding=(0, 2, 0, 0))
     table.add_column(title, min_width=24, overflow="fold")
     table.add_column("", style="dim", min_width=6)
@@ -171,7 +220,9 @@ def _modes_view(found: CostReport, modes: dict[str, Decimal]) -> RenderableType:
     table.add_column(justify="right", min_width=12)
     for mode, dollars in modes.items():
         mine = mode == str(found.basis)
-        table.add_row(Text(mode, style="bold" if mine else ""), _money(dollars), "<" if mine else "")
+        table.add_row(
+            Text(mode, style="bold" if mine else ""), _money(dollars), "<" if mine else ""
+        )
     return Group(Text("\npaid for otherwise", style="cyan"), table)
 
 
@@ -188,7 +239,10 @@ def change_view(change: CostDiff) -> RenderableType:
     for each in change.changes:
         style = "red" if each.dollars > 0 else "green"
         table.add_row(
-            Text(each.cause), _maybe(each.before), _maybe(each.after), Text(signed(each.dollars), style=style)
+            Text(each.cause),
+            _maybe(each.before),
+            _maybe(each.after),
+            Text(signed(each.dollars), style=style),
         )
     table.add_row()
     style = "bold red" if change.dollars > 0 else "bold green"

@@ -16,16 +16,20 @@ from stator.cli.output_file import write_text
 
 def command(
     scale: Annotated[
-        int, typer.Option(min=10_000, metavar="TESTS", help="How many tests the month of history has.")
+        int,
+        typer.Option(min=10_000, metavar="TESTS", help="How many tests the month of history has."),
     ] = 1_000_000,
     seconds: Annotated[float, typer.Option(min=4.0, help="How long the live part lasts.")] = 10.0,
     keep: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Keep the data, the alerts, the archive and the report in this folder."),
+        typer.Option(
+            metavar="DIR",
+            help="Keep the data, the alerts, the archive and the report in this folder.",
+        ),
     ] = None,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="Where the report goes, a page for the browser.")] = Path(
-        "fleet-report.html"
-    ),
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where the report goes, a page for the browser.")
+    ] = Path("fleet-report.html"),
 ) -> None:
     """A fleet of home routers: designed, loaded, streamed, killed, spread, aged out and recounted, on the embedded engine.
 

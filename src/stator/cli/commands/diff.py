@@ -18,14 +18,23 @@ _COLOURS = {"missing": "red", "different": "yellow", "extra": "cyan"}
 
 def command(
     target: Annotated[
-        str | None, typer.Argument(help="The design: shop.py, shop.py:shop, package.module:shop; or this folder's.")
+        str | None,
+        typer.Argument(
+            help="The design: shop.py, shop.py:shop, package.module:shop; or this folder's."
+        ),
     ] = None,
     live: Annotated[
-        str, typer.Option(metavar="URL", help="Where the tables are: http://localhost:8000 or aws://eu-west-1.")
+        str,
+        typer.Option(
+            metavar="URL", help="Where the tables are: http://localhost:8000 or aws://eu-west-1."
+        ),
     ] = "http://localhost:8000",
-    prefix: Annotated[str, typer.Option(help="What the real tables' names have before the design's.")] = "",
+    prefix: Annotated[
+        str, typer.Option(help="What the real tables' names have before the design's.")
+    ] = "",
     with_patterns: Annotated[
-        bool, typer.Option("--with-patterns", help="Look at NAME-stator even if no field is unique().")
+        bool,
+        typer.Option("--with-patterns", help="Look at NAME-stator even if no field is unique()."),
     ] = False,
     region: Annotated[str | None, typer.Option(help="Region, for an http address.")] = None,
     profile: Annotated[str | None, typer.Option(help="Profile of ~/.aws/config.")] = None,

@@ -21,16 +21,22 @@ class Format(StrEnum):
 
 def command(
     target: Annotated[
-        str | None, typer.Argument(metavar="[TARGET]", help="shop.py, shop.py:shop or module:shop.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="[TARGET]", help="shop.py, shop.py:shop or module:shop.", show_default=False
+        ),
     ] = None,
     form: Annotated[
         Format | None,
         typer.Option(
-            "--format", help="Markdown, or one HTML page with everything in it.", show_default="by --out, or markdown"
+            "--format",
+            help="Markdown, or one HTML page with everything in it.",
+            show_default="by --out, or markdown",
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.", dir_okay=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="Write to this file instead of stdout.", dir_okay=False),
     ] = None,
     json_output: Annotated[
         bool, typer.Option("--json", help="Print the file and format as JSON; needs --out.")
@@ -42,7 +48,9 @@ def command(
     """
     if json_output and out is None:
         raise typer.BadParameter("--json needs --out: the document itself goes to stdout otherwise")
-    chosen = form or (Format.html if out is not None and out.suffix in (".html", ".htm") else Format.markdown)
+    chosen = form or (
+        Format.html if out is not None and out.suffix in (".html", ".htm") else Format.markdown
+    )
     design = load_design(target)
     document = document_of(design, plan_of(design))
     text = html(document) if chosen is Format.html else markdown(document)
@@ -51,6 +59,8 @@ def command(
         return
     write_text(out, text)
     if json_output:
-        typer.echo(json.dumps({"file": str(out), "format": chosen.value, "bytes": len(text.encode())}))
+        typer.echo(
+            json.dumps({"file": str(out), "format": chosen.value, "bytes": len(text.encode())})
+        )
     else:
         typer.echo(f"wrote {out}", err=True)

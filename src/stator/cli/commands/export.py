@@ -21,38 +21,69 @@ from stator.pipeline.bulk.targets import Target
 def command(
     address: Annotated[
         str | None,
-        typer.Argument(metavar="[ADDRESS]", help="A folder, http://host:port or aws://region.", show_default=False),
+        typer.Argument(
+            metavar="[ADDRESS]",
+            help="A folder, http://host:port or aws://region.",
+            show_default=False,
+        ),
     ] = None,
     out: Annotated[
-        str, typer.Option(metavar="DIR|FILE|S3", help="A folder, a file such as orders.csv.gz, or s3://...")
+        str,
+        typer.Option(
+            metavar="DIR|FILE|S3", help="A folder, a file such as orders.csv.gz, or s3://..."
+        ),
     ] = "",
     table: Annotated[str | None, typer.Option(metavar="NAME", help="The table to export.")] = None,
     entity: Annotated[
-        str | None, typer.Option(metavar="DESIGN:ENTITY", help="design.py:Order: the items of one entity.")
+        str | None,
+        typer.Option(metavar="DESIGN:ENTITY", help="design.py:Order: the items of one entity."),
     ] = None,
     design: Annotated[
-        str | None, typer.Option(metavar="DESIGN", help="With --table: a folder for each entity of design.py.")
+        str | None,
+        typer.Option(metavar="DESIGN", help="With --table: a folder for each entity of design.py."),
     ] = None,
-    prefix: Annotated[str, typer.Option(help="Stands before the names of the design's tables.")] = "",
+    prefix: Annotated[
+        str, typer.Option(help="Stands before the names of the design's tables.")
+    ] = "",
     snapshot: Annotated[
         str | None,
-        typer.Option("--from-snapshot", metavar="PATH", help="An export to S3 by AWS, in a folder or s3://..."),
+        typer.Option(
+            "--from-snapshot",
+            metavar="PATH",
+            help="An export to S3 by AWS, in a folder or s3://...",
+        ),
     ] = None,
     format_name: Annotated[
-        str | None, typer.Option("--format", metavar="|".join(EXPORT_FORMATS), help="Instead of by the file's name.")
+        str | None,
+        typer.Option(
+            "--format", metavar="|".join(EXPORT_FORMATS), help="Instead of by the file's name."
+        ),
     ] = None,
-    compression: Annotated[str | None, typer.Option(metavar="gzip|zstd", help="Of the files.")] = None,
+    compression: Annotated[
+        str | None, typer.Option(metavar="gzip|zstd", help="Of the files.")
+    ] = None,
     rate: Annotated[
-        float | None, typer.Option(min=1, metavar="RCU", help="Read units a second at most; else as the table gives.")
+        float | None,
+        typer.Option(
+            min=1, metavar="RCU", help="Read units a second at most; else as the table gives."
+        ),
     ] = None,
-    segments: Annotated[int, typer.Option(min=1, max=1000, help="Of the parallel Scan.")] = DEFAULT_SEGMENTS,
+    segments: Annotated[
+        int, typer.Option(min=1, max=1000, help="Of the parallel Scan.")
+    ] = DEFAULT_SEGMENTS,
     readers: Annotated[int, typer.Option(min=1, max=64, help="Segments read at once.")] = 4,
     consistent: Annotated[
         bool, typer.Option("--consistent", help="Strongly consistent reads, at twice the units.")
     ] = False,
-    journal: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to remember how far it is.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where an earlier run stopped.")] = False,
-    restart: Annotated[bool, typer.Option("--restart", help="Forget an earlier run and begin anew.")] = False,
+    journal: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to remember how far it is.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on where an earlier run stopped.")
+    ] = False,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Forget an earlier run and begin anew.")
+    ] = False,
     verify: Annotated[bool, typer.Option(help="Read back what was written.")] = True,
     region: Annotated[str | None, typer.Option(help="Region, for an http address.")] = None,
     profile: Annotated[str | None, typer.Option(help="Profile of ~/.aws/config.")] = None,
@@ -84,8 +115,12 @@ def command(
             export = snapshot_export(snapshot, out, options)
         else:
             assert address is not None
-            target = stack.enter_context(_target(address, table, entity, design, prefix, region, profile))
-            export = table_export(target, out, options, rate=rate, segments=segments, consistent=consistent)
+            target = stack.enter_context(
+                _target(address, table, entity, design, prefix, region, profile)
+            )
+            export = table_export(
+                target, out, options, rate=rate, segments=segments, consistent=consistent
+            )
         report = _run(export)
     _show(report, as_json=json_output)
 
@@ -112,7 +147,11 @@ def _target(
 
 def _run(export: Export) -> ExportReport:
     with resumable(again()), Bar("export") as bar:
-        return export.run(lambda progress: bar.show(progress.pieces_done / max(1, progress.pieces), _facts(progress)))
+        return export.run(
+            lambda progress: bar.show(
+                progress.pieces_done / max(1, progress.pieces), _facts(progress)
+            )
+        )
 
 
 def _facts(progress: ExportProgress) -> str:
@@ -129,4 +168,6 @@ def _show(report: ExportReport, *, as_json: bool) -> None:
         f"{report.items:,} items in {report.files} files, {sized(report.size_bytes)}: {lasting(report.seconds)}, {rate:,.0f}/s, "
         f"{report.consumed_units:,.0f} RCU"
     )
-    typer.echo(f"checksum {report.checksum}, {'verified' if report.verified else 'not verified'}; {report.manifest}")
+    typer.echo(
+        f"checksum {report.checksum}, {'verified' if report.verified else 'not verified'}; {report.manifest}"
+    )

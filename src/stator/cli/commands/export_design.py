@@ -25,15 +25,23 @@ class ExportTarget(StrEnum):
 
 
 def command(
-    tool: Annotated[ExportTarget, typer.Argument(metavar="TOOL", help="|".join(ExportTarget), show_default=False)],
+    tool: Annotated[
+        ExportTarget,
+        typer.Argument(metavar="TOOL", help="|".join(ExportTarget), show_default=False),
+    ],
     target: Annotated[
-        str | None, typer.Argument(metavar="[TARGET]", help="shop.py, shop.py:shop or module:shop.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="[TARGET]", help="shop.py, shop.py:shop or module:shop.", show_default=False
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.", dir_okay=False)
+        Path | None,
+        typer.Option(metavar="FILE", help="Write to this file instead of stdout.", dir_okay=False),
     ] = None,
     pattern: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="iam: only this pattern; may be repeated.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="iam: only this pattern; may be repeated."),
     ] = None,
     region: Annotated[str, typer.Option(help="iam: the region in the ARNs.")] = "*",
     account: Annotated[str, typer.Option(help="iam: the account in the ARNs.")] = "*",
@@ -61,7 +69,12 @@ def command(
     plan = plan_of(design)
     if tool is ExportTarget.iam:
         exported = policy(
-            plan, pattern or None, design=design, with_patterns=with_patterns, region=region, account=account
+            plan,
+            pattern or None,
+            design=design,
+            with_patterns=with_patterns,
+            region=region,
+            account=account,
         )
     else:
         exported = export(design, tool.value, plan, with_patterns=with_patterns)
@@ -70,7 +83,9 @@ def command(
     else:
         write_text(out, exported.text)
     if json_output:
-        typer.echo(json.dumps({"file": str(out), "tool": tool.value, "notes": list(exported.notes)}))
+        typer.echo(
+            json.dumps({"file": str(out), "tool": tool.value, "notes": list(exported.notes)})
+        )
         return
     if out is not None:
         typer.echo(f"wrote {out}", err=True)

@@ -21,15 +21,27 @@ _HOW = "stator infer http://localhost:8000 TABLE, stator infer aws://eu-west-1 T
 
 def command(
     source: Annotated[
-        str, typer.Argument(help="http://localhost:8000, aws://eu-west-1, or a file or folder of an export.")
+        str,
+        typer.Argument(
+            help="http://localhost:8000, aws://eu-west-1, or a file or folder of an export."
+        ),
     ],
-    table: Annotated[str | None, typer.Argument(help="The table; for a file, the name of the design.")] = None,
+    table: Annotated[
+        str | None, typer.Argument(help="The table; for a file, the name of the design.")
+    ] = None,
     sample: Annotated[int, typer.Option(min=1, help="How many items to look at.")] = 1000,
     key: Annotated[
-        str | None, typer.Option(metavar="PARTITION[,SORT]", help="The table's key, where the source does not say.")
+        str | None,
+        typer.Option(
+            metavar="PARTITION[,SORT]", help="The table's key, where the source does not say."
+        ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the design to this file.", dir_okay=False)] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the design to this file.", dir_okay=False)
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over a file that is there.")
+    ] = False,
     region: Annotated[str | None, typer.Option(help="Region, for an http address.")] = None,
     profile: Annotated[str | None, typer.Option(help="Profile of ~/.aws/config.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
@@ -45,7 +57,9 @@ def command(
     else:
         found = _from_files(Path(source), table, sample, key)
     if out is not None and out.exists() and not force:
-        raise ConfigurationError(f"{out} is there already", hint="choose another name, or --force to write over it")
+        raise ConfigurationError(
+            f"{out} is there already", hint="choose another name, or --force to write over it"
+        )
     text = design_file(found)
     if out is not None:
         out.write_text(text, encoding="utf-8")
@@ -58,7 +72,9 @@ def command(
 
 
 def _report(found: Inference, out: Path) -> None:
-    typer.echo(f"{out}: {len(found.entities)} entities, {len(found.patterns)} patterns of {found.table}")
+    typer.echo(
+        f"{out}: {len(found.entities)} entities, {len(found.patterns)} patterns of {found.table}"
+    )
     for doubt in found.doubts:
         typer.echo(typer.style("  not sure: ", fg="yellow") + doubt)
     typer.echo(f"next: read it, then `stator plan {out}`")
@@ -71,7 +87,9 @@ def _from_table(tables: LiveTables, table: str | None, sample: int) -> Inference
     description = tables.describe(table)
     if description is None:
         names = ", ".join(tables.names()) or "none"
-        raise ConfigurationError(f"there is no table {table} at {tables.address}", hint=f"tables there: {names}")
+        raise ConfigurationError(
+            f"there is no table {table} at {tables.address}", hint=f"tables there: {names}"
+        )
     items = [_on_the_wire(item) for item in tables.sample(table, sample)]
     return infer(items, table=table, description=description)
 
@@ -91,22 +109,38 @@ def _value(value: Any) -> Any:
 def _from_files(path: Path, name: str | None, sample: int, key: str | None) -> Inference:
     if not path.exists():
         raise ConfigurationError(f"there is no {path}", hint=_HOW)
-    files = sorted(file for file in path.rglob("*.json*") if "manifest" not in file.name) if path.is_dir() else [path]
+    files = (
+        sorted(file for file in path.rglob("*.json*") if "manifest" not in file.name)
+        if path.is_dir()
+        else [path]
+    )
     items = list(islice((item for file in files for item in _lines(file)), sample))
     description = None
     if key is not None:
         parts = zip(key.split(","), ("HASH", "RANGE"))
-        description = {"KeySchema": [{"AttributeName": part.strip(), "KeyType": kind} for part, kind in parts]}
-        missing = [part["AttributeName"] for part in description["KeySchema"] if part["AttributeName"] not in items[0]]
+        description = {
+            "KeySchema": [{"AttributeName": part.strip(), "KeyType": kind} for part, kind in parts]
+        }
+        missing = [
+            part["AttributeName"]
+            for part in description["KeySchema"]
+            if part["AttributeName"] not in items[0]
+        ]
         if missing:
-            raise ConfigurationError(f"the items have no attribute {missing[0]}", hint="look at one line of the file")
+            raise ConfigurationError(
+                f"the items have no attribute {missing[0]}", hint="look at one line of the file"
+            )
     return infer(items, table=name or path.name.split(".")[0], description=description)
 
 
 def _lines(file: Path) -> Iterator[Any]:
     """Items of DynamoDB JSON, one a line, as an export to S3 or ``aws dynamodb scan`` has them."""
     try:
-        with gzip.open(file, "rt", encoding="utf-8") if file.suffix == ".gz" else file.open(encoding="utf-8") as opened:
+        with (
+            gzip.open(file, "rt", encoding="utf-8")
+            if file.suffix == ".gz"
+            else file.open(encoding="utf-8") as opened
+        ):
             text = opened.read()
         if text.lstrip().startswith("{") and '"Items"' in text[:10_000]:
             yield from json.loads(text)["Items"]
@@ -116,15 +150,19 @@ def _lines(file: Path) -> Iterator[Any]:
                 yield _item(json.loads(line), file, number)
     except (json.JSONDecodeError, UnicodeDecodeError, gzip.BadGzipFile, KeyError) as error:
         raise ConfigurationError(
-            f"{file} is not an export: {error}", hint='one {"Item": {...}} in DynamoDB JSON a line, gzipped or not'
+            f"{file} is not an export: {error}",
+            hint='one {"Item": {...}} in DynamoDB JSON a line, gzipped or not',
         ) from None
 
 
 def _item(line: Any, file: Path, number: int) -> Any:
     item = line.get("Item", line) if isinstance(line, dict) else None
-    typed = isinstance(item, dict) and all(isinstance(value, dict) and len(value) == 1 for value in item.values())
+    typed = isinstance(item, dict) and all(
+        isinstance(value, dict) and len(value) == 1 for value in item.values()
+    )
     if not typed:
         raise ConfigurationError(
-            f"{file}:{number}: not an item in DynamoDB JSON", hint='as in {"Item": {"PK": {"S": "USER#1"}}}'
+            f"{file}:{number}: not an item in DynamoDB JSON",
+            hint='as in {"Item": {"PK": {"S": "USER#1"}}}',
         )
     return item

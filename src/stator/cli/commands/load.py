@@ -18,50 +18,89 @@ _FAILED_ROWS = 1
 
 def command(
     files: Annotated[
-        list[str], typer.Argument(help="Files, folders, globs in quotes, s3://bucket/prefix, or - for stdin.")
+        list[str],
+        typer.Argument(help="Files, folders, globs in quotes, s3://bucket/prefix, or - for stdin."),
     ],
-    to: Annotated[str, typer.Option(metavar="ADDRESS", help="A folder, http://host:port or aws://region.")],
-    table: Annotated[str | None, typer.Option(metavar="NAME", help="The table to load into.")] = None,
-    entity: Annotated[
-        str | None, typer.Option(metavar="DESIGN:ENTITY", help="design.py:Order: types and keys by the design.")
+    to: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="A folder, http://host:port or aws://region.")
+    ],
+    table: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The table to load into.")
     ] = None,
-    prefix: Annotated[str, typer.Option(help="With --entity: stands before the names of the design's tables.")] = "",
+    entity: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DESIGN:ENTITY", help="design.py:Order: types and keys by the design."
+        ),
+    ] = None,
+    prefix: Annotated[
+        str, typer.Option(help="With --entity: stands before the names of the design's tables.")
+    ] = "",
     blobs: Annotated[
-        str | None, typer.Option(metavar="STORE", help="With --entity: where large() values go, a folder or s3://...")
+        str | None,
+        typer.Option(
+            metavar="STORE", help="With --entity: where large() values go, a folder or s3://..."
+        ),
     ] = None,
     format_name: Annotated[
-        str | None, typer.Option("--format", metavar="|".join(FORMATS), help="Instead of by the files' extensions.")
+        str | None,
+        typer.Option(
+            "--format", metavar="|".join(FORMATS), help="Instead of by the files' extensions."
+        ),
     ] = None,
-    delimiter: Annotated[str | None, typer.Option(help="Of CSV; a comma, or a tab for .tsv.")] = None,
+    delimiter: Annotated[
+        str | None, typer.Option(help="Of CSV; a comma, or a tab for .tsv.")
+    ] = None,
     fields: Annotated[
-        list[str] | None, typer.Option("--map", metavar="FIELD=ATTRIBUTE", help="Rename a field; FIELD= drops it.")
+        list[str] | None,
+        typer.Option("--map", metavar="FIELD=ATTRIBUTE", help="Rename a field; FIELD= drops it."),
     ] = None,
     types: Annotated[
-        list[str] | None, typer.Option("--type", metavar="ATTRIBUTE=TYPE", help="S, N, BOOL, B, SS, NS, L or M.")
+        list[str] | None,
+        typer.Option("--type", metavar="ATTRIBUTE=TYPE", help="S, N, BOOL, B, SS, NS, L or M."),
     ] = None,
     condition: Annotated[
         str | None,
-        typer.Option(metavar="EXPRESSION", help="For every put; :name is the row's own attribute. Slower: one by one."),
+        typer.Option(
+            metavar="EXPRESSION",
+            help="For every put; :name is the row's own attribute. Slower: one by one.",
+        ),
     ] = None,
     rate: Annotated[
         float | None,
-        typer.Option(min=1, metavar="WCU", help="Write units a second at most; else as the table takes it."),
+        typer.Option(
+            min=1, metavar="WCU", help="Write units a second at most; else as the table takes it."
+        ),
     ] = None,
-    writers: Annotated[int | None, typer.Option(min=1, max=64, help="Requests under way at once.")] = None,
+    writers: Annotated[
+        int | None, typer.Option(min=1, max=64, help="Requests under way at once.")
+    ] = None,
     shuffle: Annotated[
         int, typer.Option(min=1, metavar="ROWS", help="Rows in memory, written in random order.")
     ] = 20_000,
     journal: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to remember how far it is; beside the first file.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Where to remember how far it is; beside the first file."
+        ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where an earlier run stopped.")] = False,
-    restart: Annotated[bool, typer.Option("--restart", help="Forget an earlier run and begin anew.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on where an earlier run stopped.")
+    ] = False,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Forget an earlier run and begin anew.")
+    ] = False,
     dead_letters: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Rows that fail, as JSON lines with the reason.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Rows that fail, as JSON lines with the reason."),
     ] = None,
     max_errors: Annotated[int | None, typer.Option(min=0, help="Stop when more rows fail.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing; say what it takes.")] = False,
-    region: Annotated[str | None, typer.Option(help="Region; with --dry-run, whose prices count.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Write nothing; say what it takes.")
+    ] = False,
+    region: Annotated[
+        str | None, typer.Option(help="Region; with --dry-run, whose prices count.")
+    ] = None,
     profile: Annotated[str | None, typer.Option(help="Profile of ~/.aws/config.")] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
@@ -90,7 +129,9 @@ def command(
         dead_letters=dead_letters,
         max_errors=max_errors,
     )
-    with opened_target(to, table, entity, prefix=prefix, blobs=blobs, region=region, profile=profile) as target:
+    with opened_target(
+        to, table, entity, prefix=prefix, blobs=blobs, region=region, profile=profile
+    ) as target:
         plan = LoadPlan(files, target, options)
         if not json_output:
             _show_types(plan)
@@ -112,12 +153,18 @@ def _show_types(plan: LoadPlan) -> None:
     width = max((len(each.target) for each in plan.types), default=0)
     for each in plan.types:
         renamed = "" if each.source == each.target else f"  from {each.source}"
-        typer.echo(f"  {each.target:<{width}}  {each.kind or 'by value':<8}  {each.why}{renamed}", err=True)
+        typer.echo(
+            f"  {each.target:<{width}}  {each.kind or 'by value':<8}  {each.why}{renamed}", err=True
+        )
 
 
 def _facts(progress: LoadProgress) -> str:
     counts, seconds = progress.counts, max(progress.seconds, 0.001)
-    parts = [f"{counts.written:,} items", f"{counts.written / seconds:,.0f}/s", f"{progress.pace.measured:,.0f} WCU/s"]
+    parts = [
+        f"{counts.written:,} items",
+        f"{counts.written / seconds:,.0f}/s",
+        f"{progress.pace.measured:,.0f} WCU/s",
+    ]
     if counts.failed:
         parts.append(f"{counts.failed:,} failed")
     if progress.pace.throttled:
@@ -129,7 +176,10 @@ def _show_estimate(found: LoadEstimate, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(found.to_data()))
         return
-    typer.echo(f"items     {found.items:,}" + (f"  ({found.failed:,} rows would fail)" if found.failed else ""))
+    typer.echo(
+        f"items     {found.items:,}"
+        + (f"  ({found.failed:,} rows would fail)" if found.failed else "")
+    )
     typer.echo(f"size      {sized(found.size_bytes)}")
     more = f"; entries of the table's {found.indexes} indexes come to that" if found.indexes else ""
     typer.echo(f"units     {found.write_units:,} WCU{more}")
@@ -151,6 +201,8 @@ def _show_report(report: LoadReport, *, as_json: bool) -> None:
     )
     if report.failed:
         where = (
-            f"see {report.dead_letters}" if report.dead_letters else "--dead-letters FILE keeps them with the reasons"
+            f"see {report.dead_letters}"
+            if report.dead_letters
+            else "--dead-letters FILE keeps them with the reasons"
         )
         typer.echo(typer.style(f"{report.failed:,} rows failed; {where}", fg="red"), err=True)

@@ -28,13 +28,21 @@ class Action(StrEnum):
 
 
 def command(
-    action: Annotated[Action, typer.Argument(help="Show them, handle their changes again, or forget them.")],
-    target: Annotated[str, typer.Argument(metavar="APP", help="work.py, work.py:app or package.module:app.")],
+    action: Annotated[
+        Action, typer.Argument(help="Show them, handle their changes again, or forget them.")
+    ],
+    target: Annotated[
+        str, typer.Argument(metavar="APP", help="work.py, work.py:app or package.module:app.")
+    ],
     marks: Annotated[
-        list[str] | None, typer.Argument(metavar="[ITEM]...", help="Which, by the id or key that `list` shows.")
+        list[str] | None,
+        typer.Argument(metavar="[ITEM]...", help="Which, by the id or key that `list` shows."),
     ] = None,
     at: Annotated[
-        str, typer.Option("--at", metavar="ADDRESS", help="http://host:port, aws://region, or a folder.")
+        str,
+        typer.Option(
+            "--at", metavar="ADDRESS", help="http://host:port, aws://region, or a folder."
+        ),
     ] = "",
     everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
     prefix: Annotated[str, typer.Option(help="What the tables' names begin with.")] = "",
@@ -65,14 +73,20 @@ def _chosen(parked: list[ParkedKey], marks: list[str], *, everything: bool) -> l
     if everything:
         return parked
     if not marks:
-        raise ConfigurationError("which?", hint="name items as `stator parked list` shows them, or give --all")
+        raise ConfigurationError(
+            "which?", hint="name items as `stator parked list` shows them, or give --all"
+        )
     found = []
     for mark in marks:
         matching = [
-            each for each in parked if mark in (each.mark, each.key) or each.mark.partition("#")[2].startswith(mark)
+            each
+            for each in parked
+            if mark in (each.mark, each.key) or each.mark.partition("#")[2].startswith(mark)
         ]
         if not matching:
-            raise ConfigurationError(f"{mark} is not parked", hint="`stator parked list` shows what is")
+            raise ConfigurationError(
+                f"{mark} is not parked", hint="`stator parked list` shows what is"
+            )
         found += matching
     return found
 
@@ -94,7 +108,14 @@ def _show(parked: list[ParkedKey], *, as_json: bool) -> None:
         table.add_column(title, overflow="fold")
     for each in parked:
         since = datetime.fromtimestamp(each.since, UTC).strftime("%Y-%m-%d %H:%M:%S")
-        table.add_row(each.mark.partition("#")[2][:12], each.key, str(each.count), since, each.handler, each.error)
+        table.add_row(
+            each.mark.partition("#")[2][:12],
+            each.key,
+            str(each.count),
+            since,
+            each.handler,
+            each.error,
+        )
     Console(highlight=False).print(table)
 
 
@@ -103,13 +124,20 @@ def _report(results: list[Retried], action: Action, *, as_json: bool) -> None:
     if as_json:
         typer.echo(
             json.dumps(
-                [{"item": asdict(each.parked), "changes": each.handled, "error": each.error} for each in results]
+                [
+                    {"item": asdict(each.parked), "changes": each.handled, "error": each.error}
+                    for each in results
+                ]
             )
         )
     else:
         verb = "handled" if action is Action.retry else "forgotten"
         for each in results:
-            state = f"{each.handled} changes {verb}" if each.error is None else f"still parked: {each.error}"
+            state = (
+                f"{each.handled} changes {verb}"
+                if each.error is None
+                else f"still parked: {each.error}"
+            )
             typer.echo(f"{each.parked.key}: {state}")
         if not results:
             typer.echo("nothing is parked")

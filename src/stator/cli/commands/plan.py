@@ -19,19 +19,30 @@ from stator.errors import ConfigurationError
 
 def command(
     target: Annotated[
-        str | None, typer.Argument(metavar="[TARGET]", help="shop.py, shop.py:shop or package.module:shop.")
+        str | None,
+        typer.Argument(metavar="[TARGET]", help="shop.py, shop.py:shop or package.module:shop."),
     ] = None,
     write: Annotated[
-        bool, typer.Option("--write", help="Freeze the plan in <name>.design.json, beside the design.")
+        bool,
+        typer.Option("--write", help="Freeze the plan in <name>.design.json, beside the design."),
     ] = False,
     fresh: Annotated[
         bool,
-        typer.Option("--fresh", help="Plan as if there were no lock file: the cheapest design, whatever is there."),
+        typer.Option(
+            "--fresh",
+            help="Plan as if there were no lock file: the cheapest design, whatever is there.",
+        ),
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="With --write: also where items would stay under keys that nobody computes.")
+        bool,
+        typer.Option(
+            "--force",
+            help="With --write: also where items would stay under keys that nobody computes.",
+        ),
     ] = False,
-    table: Annotated[bool, typer.Option("--table", help="One row for each pattern, without the reasons.")] = False,
+    table: Annotated[
+        bool, typer.Option("--table", help="One row for each pattern, without the reasons.")
+    ] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
     """Show the keys, indexes and requests of a design, with what they cost and why.
@@ -61,7 +72,10 @@ def _freeze(path: Path, plan: Plan, *, force: bool) -> None:
     changes = compare(old, plan) if old is not None else []
     for change in changes:
         style = {"orphans": "red", "backfill": "yellow"}.get(change.risk, "green")
-        typer.echo(f"{typer.style(change.risk, fg=style)}: {change.subject}: {change.what}; {change.do}", err=True)
+        typer.echo(
+            f"{typer.style(change.risk, fg=style)}: {change.subject}: {change.what}; {change.do}",
+            err=True,
+        )
     if any(change.risk == "orphans" for change in changes) and not force:
         raise ConfigurationError(
             f"{_shown(path)} stays as it is: items that are there would not be found under the new plan",
@@ -81,7 +95,11 @@ def _compare(file: DesignFile, plan: Plan, *, fresh: bool) -> None:
     else:
         note = f"{_shown(path)} says the same"
     typer.echo(f"{typer.style('lock:', fg='cyan')} {note}", err=True)
-    saved = 0.0 if old is None or fresh else plan.dollars_per_month - fresh_plan(file.design).dollars_per_month
+    saved = (
+        0.0
+        if old is None or fresh
+        else plan.dollars_per_month - fresh_plan(file.design).dollars_per_month
+    )
     if saved >= 0.01:
         kept = f"keeping to it costs ${saved:,.2f} a month more than stator plan --fresh, and moving the data more than that"
         typer.echo(f"{typer.style('lock:', fg='cyan')} {kept}", err=True)

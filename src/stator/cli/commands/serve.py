@@ -22,7 +22,13 @@ import typer
 from stator.engine import Engine
 from stator.engine.recovery.objects import ObjectStore
 from stator.errors import ConfigurationError
-from stator.server import HttpServer, ServerOptions, read_credentials, run_until_signal, server_context
+from stator.server import (
+    HttpServer,
+    ServerOptions,
+    read_credentials,
+    run_until_signal,
+    server_context,
+)
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -47,12 +53,19 @@ class ServePlan:
 
 
 def command(
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")] = 8000,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for every network.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+    ] = 8000,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 for every network.")
+    ] = "127.0.0.1",
     data: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep the data in this folder.", file_okay=False)
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep the data in this folder.", file_okay=False),
     ] = None,
-    memory: Annotated[bool, typer.Option("--memory", help="Keep the data in memory (the default).")] = False,
+    memory: Annotated[
+        bool, typer.Option("--memory", help="Keep the data in memory (the default).")
+    ] = False,
     durability: Annotated[
         Durability,
         typer.Option(
@@ -69,10 +82,14 @@ def command(
     ] = None,
     credentials: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Verify signatures against this AWS credentials file; else any key will do."),
+        typer.Option(
+            metavar="FILE",
+            help="Verify signatures against this AWS credentials file; else any key will do.",
+        ),
     ] = None,
     status_delay: Annotated[
-        float, typer.Option(min=0.0, metavar="SECONDS", help="How long tables stay CREATING or DELETING.")
+        float,
+        typer.Option(min=0.0, metavar="SECONDS", help="How long tables stay CREATING or DELETING."),
     ] = 0.0,
     buckets: Annotated[
         Path | None,
@@ -89,7 +106,9 @@ def command(
             help="Exports go to, and imports come from, S3 at this address, with credentials as boto3 finds them.",
         ),
     ] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print where it listens as one line of JSON.")] = False,
+    json_output: Annotated[
+        bool, typer.Option("--json", help="Print where it listens as one line of JSON.")
+    ] = False,
 ) -> None:
     """Serve DynamoDB's API on this machine, in memory or from a folder.
 
@@ -107,7 +126,9 @@ def command(
         tls=None if tls_cert is None else server_context(tls_cert, tls_key),
         credentials=None if credentials is None else read_credentials(credentials),
     )
-    plan = ServePlan(options, data, durability, status_delay, buckets, s3_endpoint, credentials, tls_cert)
+    plan = ServePlan(
+        options, data, durability, status_delay, buckets, s3_endpoint, credentials, tls_cert
+    )
     _log_to_stderr()
     serve(plan, as_json=json_output)
 
@@ -121,7 +142,9 @@ def serve(plan: ServePlan, *, as_json: bool) -> None:
         buckets=_buckets(plan),
     )
     try:
-        run_until_signal(engine, plan.options, lambda server: _announce(server, plan, as_json=as_json))
+        run_until_signal(
+            engine, plan.options, lambda server: _announce(server, plan, as_json=as_json)
+        )
     except OSError as error:
         raise _address_error(error, plan.options) from error
     finally:
@@ -173,7 +196,9 @@ def _banner(url: str, plan: ServePlan) -> str:
         "try": _example_call(url, plan),
         "stop": "Ctrl-C",
     }
-    return "\n".join(f"{typer.style(f'{label:8}', fg='cyan')} {text}" for label, text in lines.items())
+    return "\n".join(
+        f"{typer.style(f'{label:8}', fg='cyan')} {text}" for label, text in lines.items()
+    )
 
 
 def _counts_when(durability: Durability) -> str:
@@ -204,7 +229,9 @@ def _address_error(error: OSError, options: ServerOptions) -> ConfigurationError
             hint="stop what listens there, or choose another with --port (0: any)",
         )
     if error.errno == errno.EACCES:
-        return ConfigurationError(f"{where} may not be used by this user", hint="choose a port above 1023 with --port")
+        return ConfigurationError(
+            f"{where} may not be used by this user", hint="choose a port above 1023 with --port"
+        )
     if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
         return ConfigurationError(
             f"{options.host} is not an address of this machine",

@@ -19,10 +19,21 @@ from stator.tables.connection import connect
 
 
 def command(
-    target: Annotated[str, typer.Argument(metavar="APP", help="work.py, work.py:app or package.module:app.")],
-    at: Annotated[str, typer.Option("--at", metavar="ADDRESS", help="http://host:port, aws://region, or a folder.")],
-    once: Annotated[bool, typer.Option("--once", help="Look once; so it does when this is not a terminal.")] = False,
-    every: Annotated[float, typer.Option(min=0.5, metavar="SECONDS", help="How often to look.")] = 2.0,
+    target: Annotated[
+        str, typer.Argument(metavar="APP", help="work.py, work.py:app or package.module:app.")
+    ],
+    at: Annotated[
+        str,
+        typer.Option(
+            "--at", metavar="ADDRESS", help="http://host:port, aws://region, or a folder."
+        ),
+    ],
+    once: Annotated[
+        bool, typer.Option("--once", help="Look once; so it does when this is not a terminal.")
+    ] = False,
+    every: Annotated[
+        float, typer.Option(min=0.5, metavar="SECONDS", help="How often to look.")
+    ] = 2.0,
     prefix: Annotated[str, typer.Option(help="What the tables' names begin with.")] = "",
     json_output: Annotated[bool, typer.Option("--json", help="Print one look as JSON.")] = False,
 ) -> None:
@@ -50,7 +61,10 @@ def command(
                         live.update(_shown(app.name, state))
                 except KeyboardInterrupt:
                     return
-    if any(shard.lost or (shard.owner is None and not shard.waiting and shard.lag_seconds) for shard in state.shards):
+    if any(
+        shard.lost or (shard.owner is None and not shard.waiting and shard.lag_seconds)
+        for shard in state.shards
+    ):
         sys.exit(1)
 
 
@@ -66,16 +80,26 @@ def _facts(name: str, state: GroupState) -> dict[str, object]:
 
 
 def _shown(name: str, state: GroupState) -> Table:
-    parked = f", {state.parked_items} items parked with {state.parked_changes} changes" if state.parked_items else ""
+    parked = (
+        f", {state.parked_items} items parked with {state.parked_changes} changes"
+        if state.parked_items
+        else ""
+    )
     title = f"{name}: {len(state.workers)} workers, {state.lag_seconds:.1f} s behind{parked}"
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for column in ("table", "shard", "worker", "behind", "until trimmed"):
-        table.add_column(column, justify="right" if column in ("behind", "until trimmed") else "left")
+        table.add_column(
+            column, justify="right" if column in ("behind", "until trimmed") else "left"
+        )
     for shard in state.shards:
         worker = shard.owner or ("waits for its parent" if shard.waiting else "[red]nobody[/]")
         if shard.lost:
             worker = "[red]changes were trimmed unread[/]"
         left = "" if not shard.lag_seconds else f"{shard.trim_seconds / 3600:.1f} h"
-        colour = "red" if shard.lag_seconds > 3600 else "yellow" if shard.lag_seconds > 60 else "green"
-        table.add_row(shard.table, shard.shard, worker, f"[{colour}]{shard.lag_seconds:.1f} s[/]", left)
+        colour = (
+            "red" if shard.lag_seconds > 3600 else "yellow" if shard.lag_seconds > 60 else "green"
+        )
+        table.add_row(
+            shard.table, shard.shard, worker, f"[{colour}]{shard.lag_seconds:.1f} s[/]", left
+        )
     return table

@@ -31,18 +31,35 @@ class Action(StrEnum):
 
 
 def command(
-    action: Annotated[Action, typer.Argument(help="Show them, or build some anew from their tables.")],
-    target: Annotated[str, typer.Argument(metavar="APP", help="work.py, work.py:app or package.module:app.")],
-    names: Annotated[list[str] | None, typer.Argument(metavar="[VIEW]...", help="Which, by name.")] = None,
+    action: Annotated[
+        Action, typer.Argument(help="Show them, or build some anew from their tables.")
+    ],
+    target: Annotated[
+        str, typer.Argument(metavar="APP", help="work.py, work.py:app or package.module:app.")
+    ],
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[VIEW]...", help="Which, by name.")
+    ] = None,
     at: Annotated[
-        str, typer.Option("--at", metavar="ADDRESS", help="http://host:port, aws://region, or a folder.")
+        str,
+        typer.Option(
+            "--at", metavar="ADDRESS", help="http://host:port, aws://region, or a folder."
+        ),
     ] = "",
     everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
     work: Annotated[
-        bool, typer.Option("--work", help="Work here meanwhile: for an app whose workers are not running.")
+        bool,
+        typer.Option(
+            "--work", help="Work here meanwhile: for an app whose workers are not running."
+        ),
     ] = False,
     grace: Annotated[
-        float, typer.Option(min=0.0, metavar="SECONDS", help="How long the old items are left before they are deleted.")
+        float,
+        typer.Option(
+            min=0.0,
+            metavar="SECONDS",
+            help="How long the old items are left before they are deleted.",
+        ),
     ] = 15.0,
     settle: Annotated[
         float,
@@ -82,7 +99,9 @@ def _chosen(views: list[Any], names: list[str], *, everything: bool, app: Stream
     if everything:
         return views
     if not names:
-        raise ConfigurationError("which?", hint="name views as `stator views list` shows them, or give --all")
+        raise ConfigurationError(
+            "which?", hint="name views as `stator views list` shows them, or give --all"
+        )
     known = {view.name: view for view in views}
     for name in names:
         if name not in known:
@@ -93,7 +112,9 @@ def _chosen(views: list[Any], names: list[str], *, everything: bool, app: Stream
     return [known[name] for name in names]
 
 
-def _rebuilt(db: Db, views: list[Any], options: RebuildOptions, *, as_json: bool) -> dict[str, Rebuilt]:
+def _rebuilt(
+    db: Db, views: list[Any], options: RebuildOptions, *, as_json: bool
+) -> dict[str, Rebuilt]:
     """Together: a table that several are of is read once."""
     shown = {view.name: _Shown(view.name, quiet=as_json) for view in views}
     builds = [Rebuild(view.kept(db.context), options, shown[view.name].show) for view in views]
@@ -120,9 +141,7 @@ class _Shown:
     def done(self, rebuilt: Rebuilt) -> None:
         if self._quiet:
             return
-        line = (
-            f"{self._name}: generation {rebuilt.generation}, of {rebuilt.scanned:,} items in {rebuilt.groups:,} groups"
-        )
+        line = f"{self._name}: generation {rebuilt.generation}, of {rebuilt.scanned:,} items in {rebuilt.groups:,} groups"
         if rebuilt.changed:
             line += f"; {rebuilt.changed:,} changed meanwhile"
         if rebuilt.unreadable:
@@ -161,5 +180,11 @@ def _show(views: list[dict[str, Any]], *, as_json: bool) -> None:
         state = "not kept yet" if each["generation"] is None else str(each["generation"])
         if each["building"] is not None:
             state += f" ({each['building']} is being built)"
-        table.add_row(each["name"], each["of"], by or "everything", ", ".join(each["metrics"]) or "copies", state)
+        table.add_row(
+            each["name"],
+            each["of"],
+            by or "everything",
+            ", ".join(each["metrics"]) or "copies",
+            state,
+        )
     Console(highlight=False).print(table)

@@ -23,38 +23,55 @@ from stator.tables.lifecycle import TableSettings
 
 
 def command(
-    target: Annotated[str, typer.Argument(metavar="APP", help="work.py, work.py:app or package.module:app.")],
+    target: Annotated[
+        str, typer.Argument(metavar="APP", help="work.py, work.py:app or package.module:app.")
+    ],
     at: Annotated[
         str,
         typer.Option(
-            "--at", metavar="ADDRESS", help="http://host:port, aws://region, or a folder nobody else has open."
+            "--at",
+            metavar="ADDRESS",
+            help="http://host:port, aws://region, or a folder nobody else has open.",
         ),
     ],
     workers: Annotated[int, typer.Option(min=1, help="How many processes share the shards.")] = 1,
     start: Annotated[
         str,
         typer.Option(
-            "--from", help="Where a new group begins: latest, oldest, or snapshot (every item, then the changes)."
+            "--from",
+            help="Where a new group begins: latest, oldest, or snapshot (every item, then the changes).",
         ),
     ] = "latest",
     prefix: Annotated[str, typer.Option(help="What the tables' names begin with.")] = "",
     ensure: Annotated[
-        bool, typer.Option("--ensure", help="Make the tables and their streams where they are missing.")
+        bool,
+        typer.Option("--ensure", help="Make the tables and their streams where they are missing."),
     ] = False,
     catch_up: Annotated[
-        bool, typer.Option("--catch-up", help="End when everything written so far has been handled.")
+        bool,
+        typer.Option("--catch-up", help="End when everything written so far has been handled."),
     ] = False,
     batch: Annotated[int, typer.Option(min=1, help="At most so many changes at once.")] = 1000,
-    window: Annotated[float, typer.Option(min=0.0, metavar="SECONDS", help="How long a batch may wait to fill.")] = 0.0,
-    attempts: Annotated[int, typer.Option(min=1, help="How often a change is tried before its item is parked.")] = 5,
+    window: Annotated[
+        float, typer.Option(min=0.0, metavar="SECONDS", help="How long a batch may wait to fill.")
+    ] = 0.0,
+    attempts: Annotated[
+        int, typer.Option(min=1, help="How often a change is tried before its item is parked.")
+    ] = 5,
     lease: Annotated[
-        float, typer.Option(min=1.0, metavar="SECONDS", help="How long a dead worker keeps its shards.")
+        float,
+        typer.Option(min=1.0, metavar="SECONDS", help="How long a dead worker keeps its shards."),
     ] = 10.0,
     metrics_port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Serve metrics for Prometheus on this port (0: any).")
+        int | None,
+        typer.Option(min=0, max=65535, help="Serve metrics for Prometheus on this port (0: any)."),
     ] = None,
-    every: Annotated[float, typer.Option(min=0.1, metavar="SECONDS", help="How often to tell progress.")] = 5.0,
-    json_output: Annotated[bool, typer.Option("--json", help="Print progress as lines of JSON.")] = False,
+    every: Annotated[
+        float, typer.Option(min=0.1, metavar="SECONDS", help="How often to tell progress.")
+    ] = 5.0,
+    json_output: Annotated[
+        bool, typer.Option("--json", help="Print progress as lines of JSON.")
+    ] = False,
 ) -> None:
     """Call handlers for every change of a design's tables, and keep on doing so.
 
@@ -70,11 +87,16 @@ def command(
     if workers > 1:
         if not at.startswith(("http://", "https://", "aws://")):
             raise ConfigurationError(
-                f"{at} can be open in one process only", hint="`stator serve --data FOLDER`, and give its URL"
+                f"{at} can be open in one process only",
+                hint="`stator serve --data FOLDER`, and give its URL",
             )
         sys.exit(WorkerProcesses(workers, sys.argv[1:]).run())
     options = WorkerOptions(
-        start=start, batch_records=batch, window_seconds=window, max_attempts=attempts, lease_seconds=lease
+        start=start,
+        batch_records=batch,
+        window_seconds=window,
+        max_attempts=attempts,
+        lease_seconds=lease,
     )
     with connect(app.design, at, prefix=prefix) as db:
         if ensure:
@@ -86,7 +108,9 @@ def command(
         _until_told(running, app.name, catch_up=catch_up, every=every, as_json=json_output)
 
 
-def _until_told(running: Running, name: str, *, catch_up: bool, every: float, as_json: bool) -> None:
+def _until_told(
+    running: Running, name: str, *, catch_up: bool, every: float, as_json: bool
+) -> None:
     told = Told()
     shown = _Shown(running, name, as_json=as_json)
     try:
@@ -133,7 +157,9 @@ class _Shown:
             typer.echo(line, err=True)
 
 
-def _facts(name: str, worker: str, shards: int, rate: float, progress: Progress) -> dict[str, object]:
+def _facts(
+    name: str, worker: str, shards: int, rate: float, progress: Progress
+) -> dict[str, object]:
     return {
         "app": name,
         "worker": worker,
@@ -151,4 +177,6 @@ def _facts(name: str, worker: str, shards: int, rate: float, progress: Progress)
 def _serve_metrics(running: Running, port: int, group: str) -> None:
     from stator.pipeline.workers.metrics import serve_metrics
 
-    typer.echo(f"metrics on http://localhost:{serve_metrics(running, port, group)}/metrics", err=True)
+    typer.echo(
+        f"metrics on http://localhost:{serve_metrics(running, port, group)}/metrics", err=True
+    )

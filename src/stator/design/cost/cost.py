@@ -67,13 +67,22 @@ class Basis:
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
-            raise DesignError(f"there is no billing mode {self.mode!r}", hint=f"one of {', '.join(MODES)}")
+            raise DesignError(
+                f"there is no billing mode {self.mode!r}", hint=f"one of {', '.join(MODES)}"
+            )
         if not 0 < self.utilisation <= 1:
-            raise DesignError(f"a utilisation of {self.utilisation:g} is impossible", hint="a share of 1, as in 0.7")
+            raise DesignError(
+                f"a utilisation of {self.utilisation:g} is impossible",
+                hint="a share of 1, as in 0.7",
+            )
         if self.backups < 0 or self.stream_consumers < 0:
-            raise DesignError("there cannot be fewer than no backups or consumers", hint="give 0 or more")
+            raise DesignError(
+                "there cannot be fewer than no backups or consumers", hint="give 0 or more"
+            )
         if self.mode == "reserved" and self.table_class != "standard":
-            raise DesignError("only the Standard table class can be reserved", hint="use provisioned")
+            raise DesignError(
+                "only the Standard table class can be reserved", hint="use provisioned"
+            )
 
     def __str__(self) -> str:
         how = {
@@ -124,7 +133,9 @@ class CostReport:
 
     def by_pattern(self) -> dict[str, Decimal]:
         """Patterns with all they cause, index writes included; what no pattern causes goes by its kind, in brackets."""
-        return self.by(lambda line: line.pattern or (IDLE if line.entity == IDLE else f"({line.kind})"))
+        return self.by(
+            lambda line: line.pattern or (IDLE if line.entity == IDLE else f"({line.kind})")
+        )
 
     def by_entity(self) -> dict[str, Decimal]:
         return self.by(lambda line: line.entity)
@@ -153,7 +164,10 @@ class CostReport:
             "prices_as_of": self.prices_as_of,
             "doubtful_prices": list(self.doubtful),
             "dollars_per_month": float(self.total),
-            **{name: {each: float(dollars) for each, dollars in group.items()} for name, group in groups.items()},
+            **{
+                name: {each: float(dollars) for each, dollars in group.items()}
+                for name, group in groups.items()
+            },
             "lines": [
                 {
                     "kind": line.kind,
@@ -220,7 +234,11 @@ class _Bill:
         found: list[CostLine] = []
         capacities = self._capacities()
         for kind in ("read", "write"):
-            places = {(table, index): held for (each, table, index), held in capacities.items() if each == kind}
+            places = {
+                (table, index): held
+                for (each, table, index), held in capacities.items()
+                if each == kind
+            }
             shares = self._capacity_dollars(kind, list(places.values()))
             for place, dollars in zip(places, shares):
                 found += self._shared_out(kind, place, dollars)
@@ -228,7 +246,9 @@ class _Bill:
 
     def _unit_dollars(self, use: Use) -> Decimal:
         units = {f"{use.kind}_units": a_month(use.units)}
-        return self._dollars(pricing.on_demand(self.region, table_class=self.basis.table_class, **units))
+        return self._dollars(
+            pricing.on_demand(self.region, table_class=self.basis.table_class, **units)
+        )
 
     def _capacities(self) -> dict[tuple[str, str, str | None], Decimal]:
         """Capacity of each table and each global index, used or not; local indexes live on their table's."""
@@ -242,7 +262,10 @@ class _Bill:
             index = None if (use.table, use.index) in local else use.index
             key = (use.kind, use.table, index)
             units[key] = units.get(key, Decimal(0)) + use.units
-        return {key: pricing.capacity(each, utilisation=self.basis.utilisation) for key, each in units.items()}
+        return {
+            key: pricing.capacity(each, utilisation=self.basis.utilisation)
+            for key, each in units.items()
+        }
 
     def _capacity_dollars(self, kind: str, held: list[Decimal]) -> list[Decimal]:
         """What each capacity costs; reserved blocks are bought for all of them together."""
@@ -255,28 +278,53 @@ class _Bill:
     def _provisioned(self, kind: str, held: Decimal) -> tuple[Charge, ...]:
         read, write = (held, 0) if kind == "read" else (0, held)
         return pricing.provisioned(
-            self.region, read_capacity=read, write_capacity=write, table_class=self.basis.table_class
+            self.region,
+            read_capacity=read,
+            write_capacity=write,
+            table_class=self.basis.table_class,
         )
 
-    def _shared_out(self, kind: str, place: tuple[str, str | None], dollars: Decimal) -> list[CostLine]:
+    def _shared_out(
+        self, kind: str, place: tuple[str, str | None], dollars: Decimal
+    ) -> list[CostLine]:
         table, index = place
         local = {kept.index for kept in self.workload.kept if kept.is_local and kept.table == table}
         users = [
             use
             for use in self.workload.uses
-            if use.kind == kind and use.table == table and (None if use.index in local else use.index) == index
+            if use.kind == kind
+            and use.table == table
+            and (None if use.index in local else use.index) == index
         ]
         if not users:
             noun: Kind = "reads" if kind == "read" else "writes"
-            return [CostLine(noun, None, IDLE, table, index, Decimal(1), "idle capacity units", _rounded(dollars))]
-        return [_request_line(use, each) for use, each in zip(users, _shares(dollars, [use.units for use in users]))]
+            return [
+                CostLine(
+                    noun,
+                    None,
+                    IDLE,
+                    table,
+                    index,
+                    Decimal(1),
+                    "idle capacity units",
+                    _rounded(dollars),
+                )
+            ]
+        return [
+            _request_line(use, each)
+            for use, each in zip(users, _shares(dollars, [use.units for use in users]))
+        ]
 
     # -- everything else
 
     def storage(self) -> list[CostLine]:
         return [
             _kept_line(
-                "storage", kept, self._dollars(pricing.storage(self.region, size, table_class=self.basis.table_class))
+                "storage",
+                kept,
+                self._dollars(
+                    pricing.storage(self.region, size, table_class=self.basis.table_class)
+                ),
             )
             for kept in self.workload.kept
             if (size := kept.stored_bytes)
@@ -285,18 +333,33 @@ class _Bill:
     def streams(self) -> list[CostLine]:
         """A consumer polls each shard once a second; a shard stands behind each partition."""
         found: list[CostLine] = []
-        for table in sorted({kept.table for kept in self.workload.kept}) if self.basis.stream_consumers else ():
+        for table in (
+            sorted({kept.table for kept in self.workload.kept})
+            if self.basis.stream_consumers
+            else ()
+        ):
             reads = a_month(self._partitions(table) * self.basis.stream_consumers)
             dollars = _rounded(self._dollars(pricing.streams(self.region, reads=reads)))
-            found.append(CostLine("streams", None, "(all)", table, None, reads, "GetRecords calls", dollars))
+            found.append(
+                CostLine("streams", None, "(all)", table, None, reads, "GetRecords calls", dollars)
+            )
         return found
 
     def _partitions(self, table: str) -> int:
         size = sum(
-            (kept.stored_bytes for kept in self.workload.kept if kept.table == table and not kept.index), Decimal(0)
+            (
+                kept.stored_bytes
+                for kept in self.workload.kept
+                if kept.table == table and not kept.index
+            ),
+            Decimal(0),
         )
         writes = sum(
-            (use.units for use in self.workload.uses if (use.kind, use.table, use.index) == ("write", table, None)),
+            (
+                use.units
+                for use in self.workload.uses
+                if (use.kind, use.table, use.index) == ("write", table, None)
+            ),
             Decimal(0),
         )
         return max(1, -int(-size // _PARTITION_BYTES), -int(-writes // _PARTITION_WRITES))
@@ -308,11 +371,21 @@ class _Bill:
             if (kept.index is not None and not kept.is_local) or not size:
                 continue
             if self.basis.pitr:
-                found.append(_kept_line("backups", kept, self._dollars(pricing.backups(self.region, pitr_bytes=size))))
+                found.append(
+                    _kept_line(
+                        "backups",
+                        kept,
+                        self._dollars(pricing.backups(self.region, pitr_bytes=size)),
+                    )
+                )
             if self.basis.backups:
                 copies = size * Decimal(str(self.basis.backups))
                 found.append(
-                    _kept_line("backups", kept, self._dollars(pricing.backups(self.region, backup_bytes=copies)))
+                    _kept_line(
+                        "backups",
+                        kept,
+                        self._dollars(pricing.backups(self.region, backup_bytes=copies)),
+                    )
                 )
         return found
 
@@ -321,13 +394,23 @@ def _request_line(use: Use, dollars: Decimal) -> CostLine:
     noun: Kind = "reads" if use.kind == "read" else "writes"
     units = a_month(use.units)
     return CostLine(
-        noun, use.pattern, use.entity, use.table, use.index, units, f"{use.kind} units", _rounded(dollars), use.by
+        noun,
+        use.pattern,
+        use.entity,
+        use.table,
+        use.index,
+        units,
+        f"{use.kind} units",
+        _rounded(dollars),
+        use.by,
     )
 
 
 def _kept_line(kind: Kind, kept: Kept, dollars: Decimal) -> CostLine:
     size = kept.stored_bytes / pricing.GB_BYTES
-    return CostLine(kind, None, kept.entity, kept.table, kept.index, size, "GB", _rounded(dollars), kept.by)
+    return CostLine(
+        kind, None, kept.entity, kept.table, kept.index, size, "GB", _rounded(dollars), kept.by
+    )
 
 
 def _rounded(dollars: Decimal) -> Decimal:

@@ -67,7 +67,9 @@ class CostDiff:
         return f"This change {verb} ${abs(self.dollars):,.2f} a month{share}: {self._because(telling)}."
 
     def _because(self, telling: list[CostChange]) -> str:
-        count = len(telling) if len(telling) == _SHOWN + 1 else _SHOWN  # "1 smaller change" says less than the change
+        count = (
+            len(telling) if len(telling) == _SHOWN + 1 else _SHOWN
+        )  # "1 smaller change" says less than the change
         shown = [str(each) for each in telling[:count]]
         if len(telling) > count:
             rest = self.dollars - sum((each.dollars for each in telling[:count]), Decimal(0))
@@ -103,11 +105,16 @@ def _origin_data(origin: Origin) -> dict[str, Any]:
     }
 
 
-def compare(before: CostReport, after: CostReport, plans: tuple[Plan, Plan] | None = None) -> CostDiff:
+def compare(
+    before: CostReport, after: CostReport, plans: tuple[Plan, Plan] | None = None
+) -> CostDiff:
     """Both on the same basis: another region or mode is not a change of the design. ``plans`` are what the reports are of: with them,
     the difference is told apart by where it comes from."""
     if before.basis != after.basis:
-        raise DesignError("the two costs are not on the same basis", hint="give both the same region, mode and options")
+        raise DesignError(
+            "the two costs are not on the same basis",
+            hint="give both the same region, mode and options",
+        )
     old, new = before.by(cause_of), after.by(cause_of)
     changes = [CostChange(cause, old.get(cause), new.get(cause)) for cause in {**old, **new}]
     telling = [each for each in changes if each.dollars]
@@ -119,10 +126,16 @@ def cause_of(line: CostLine) -> str:
     if line.kind in ("streams", "backups"):
         return f"{'the streams' if line.kind == 'streams' else 'backup'} of {line.table}"
     if line.index is not None and line.kind != "reads":
-        return f"index of {line.entity} by {line.by}" if line.by else f"idle capacity of {line.table}/{line.index}"
+        return (
+            f"index of {line.entity} by {line.by}"
+            if line.by
+            else f"idle capacity of {line.table}/{line.index}"
+        )
     if line.pattern is not None:
         return line.pattern
-    return f"storage of {line.entity}" if line.kind == "storage" else f"idle capacity of {line.table}"
+    return (
+        f"storage of {line.entity}" if line.kind == "storage" else f"idle capacity of {line.table}"
+    )
 
 
 def signed(dollars: Decimal) -> str:

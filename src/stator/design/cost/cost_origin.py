@@ -45,10 +45,14 @@ class Origin:
             (self.keys, "the keys and indexes"),
             (self.new_or_gone, "patterns and entities that are new or gone"),
         ]
-        telling = [f"{_signed(dollars)} from {what}" for dollars, what in parts if abs(dollars) >= _CENT]
+        telling = [
+            f"{_signed(dollars)} from {what}" for dollars, what in parts if abs(dollars) >= _CENT
+        ]
         if not telling:
             return "Neither the workload nor the keys make a difference."
-        return f"Of this, {', '.join(telling[:-1])}{' and ' if len(telling) > 1 else ''}{telling[-1]}."
+        return (
+            f"Of this, {', '.join(telling[:-1])}{' and ' if len(telling) > 1 else ''}{telling[-1]}."
+        )
 
     def _asked(self) -> str:
         more = len(self.asked) - _SHOWN
@@ -64,7 +68,9 @@ def origin_of(changes: Iterable[CostChange], before: Plan, after: Plan) -> Origi
     for change in changes:
         for origin, dollars in reader.parts(change):
             sums[origin] += dollars
-    return Origin(sums["workload"], sums["keys"], sums["new or gone"], tuple(demand_changes(before, after)))
+    return Origin(
+        sums["workload"], sums["keys"], sums["new or gone"], tuple(demand_changes(before, after))
+    )
 
 
 class _Attribution:
@@ -84,9 +90,16 @@ class _Attribution:
         if any(cause in indexes for indexes in self.indexes):
             return [(self._index(cause), change.dollars)]
         there = change.before is not None and change.after is not None
-        return [("workload" if there or not cause.startswith("storage of ") else "new or gone", change.dollars)]
+        return [
+            (
+                "workload" if there or not cause.startswith("storage of ") else "new or gone",
+                change.dollars,
+            )
+        ]
 
-    def _pattern(self, old: PatternPlan, new: PatternPlan, change: CostChange) -> list[tuple[str, Decimal]]:
+    def _pattern(
+        self, old: PatternPlan, new: PatternPlan, change: CostChange
+    ) -> list[tuple[str, Decimal]]:
         if old.kind == "write" or requests_of(old) == requests_of(new) or change.before is None:
             return [("workload", change.dollars)]
         more = change.before * (self._growth(old, new) - 1)
@@ -96,7 +109,10 @@ class _Attribution:
         """How much more the old requests would cost under the new workload."""
         rate, before = Decimal(str(new.requests_per_second)), Decimal(str(old.requests_per_second))
         growth = rate / before if before else Decimal(1)
-        was, now = (plan.demand.pattern(old.name) if plan.demand else None for plan in (self.before, self.after))
+        was, now = (
+            plan.demand.pattern(old.name) if plan.demand else None
+            for plan in (self.before, self.after)
+        )
         if was is not None and now is not None and was.returns and now.returns:
             growth *= max(Decimal(str(now.returns)) / Decimal(str(was.returns)), _least(old))
         return growth
@@ -111,14 +127,21 @@ class _Attribution:
 
 def _least(pattern: PatternPlan) -> Decimal:
     """No request reads less than half a unit, or one that is consistent."""
-    least = sum(len(step.conditions) * step.shards * (1.0 if step.consistent else 0.5) for step in pattern.steps)
+    least = sum(
+        len(step.conditions) * step.shards * (1.0 if step.consistent else 0.5)
+        for step in pattern.steps
+    )
     return Decimal(str(least / pattern.units_per_call)) if pattern.units_per_call else Decimal(1)
 
 
 def _indexes(plan: Plan) -> dict[str, tuple[object, ...]]:
     """What each entity's place in an index projects, by the name of the cause."""
     return {
-        f"index of {entity.name} by {found_by(entity, index.name)}": (index.projection, index.included, index.native)
+        f"index of {entity.name} by {found_by(entity, index.name)}": (
+            index.projection,
+            index.included,
+            index.native,
+        )
         for entity in plan.entities
         for index in plan.table(entity.table).indexes
         if entity.name in index.entities

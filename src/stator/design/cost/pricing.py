@@ -33,7 +33,10 @@ REPLICATED_ITEM_OVERHEAD_BYTES: Final = 48
 # "Streams read request unit" of the pricing page: one GetRecords call gives up to 1 MB.
 STREAM_READ_BYTES: Final = 1024**2
 
-_HOURLY: Final[dict[str, PriceName]] = {"read": "read_capacity_hour", "write": "write_capacity_hour"}
+_HOURLY: Final[dict[str, PriceName]] = {
+    "read": "read_capacity_hour",
+    "write": "write_capacity_hour",
+}
 
 
 def _exact(value: Number) -> Decimal:
@@ -49,14 +52,20 @@ def read_units(size_bytes: Number, consistency: Consistency = "eventual") -> Dec
     return Decimal(units.half_read_units(_exact(size_bytes), consistency)) / 2
 
 
-def write_units(size_bytes: Number, *, before_bytes: Number = 0, transactional: bool = False) -> Decimal:
+def write_units(
+    size_bytes: Number, *, before_bytes: Number = 0, transactional: bool = False
+) -> Decimal:
     """Units of one write of the table itself; ``before_bytes`` is the item it replaces, updates or deletes."""
     larger = max(_exact(size_bytes), _exact(before_bytes))
     return Decimal(units.write_units(larger, transactional=transactional))
 
 
 def index_write_units(
-    before_bytes: Number | None, after_bytes: Number | None, *, key_changes: bool = False, changes: bool = True
+    before_bytes: Number | None,
+    after_bytes: Number | None,
+    *,
+    key_changes: bool = False,
+    changes: bool = True,
 ) -> Decimal:
     """Units that one write of the table costs in one index. Sizes are of the projected entry; None where there is none."""
     before, after = (None if size is None else _exact(size) for size in (before_bytes, after_bytes))
@@ -70,7 +79,11 @@ def stored_bytes(items: Number, item_bytes: Number, *, replicated: bool = False)
 
 
 def capacity(
-    average: Number, *, peak_to_average: Number = 1, utilisation: Number = Decimal("0.7"), auto_scaling: bool = True
+    average: Number,
+    *,
+    peak_to_average: Number = 1,
+    utilisation: Number = Decimal("0.7"),
+    auto_scaling: bool = True,
 ) -> Decimal:
     """Capacity units to provision for units a second, on average over the month.
 
@@ -79,9 +92,13 @@ def capacity(
     """
     share = _exact(utilisation)
     if not 0 < share <= 1:
-        raise DesignError(f"a utilisation of {utilisation} is impossible", hint="give a share of 1, as in 0.7")
+        raise DesignError(
+            f"a utilisation of {utilisation} is impossible", hint="give a share of 1, as in 0.7"
+        )
     if _exact(peak_to_average) < 1:
-        raise DesignError(f"a peak of {peak_to_average} times the average is none", hint="give 1 or more")
+        raise DesignError(
+            f"a peak of {peak_to_average} times the average is none", hint="give 1 or more"
+        )
     held = _exact(average) if auto_scaling else _exact(average) * _exact(peak_to_average)
     return max(Decimal(1), (held / share).to_integral_value(ROUND_CEILING))
 
@@ -112,7 +129,9 @@ def a_month(per_second: Number) -> Decimal:
 
 
 def _charges(prices: RegionPrices, *lines: tuple[PriceName, Number]) -> tuple[Charge, ...]:
-    return tuple(Charge(name, _exact(quantity), prices[name]) for name, quantity in lines if quantity)
+    return tuple(
+        Charge(name, _exact(quantity), prices[name]) for name, quantity in lines if quantity
+    )
 
 
 def _of_class(name: str, table_class: TableClass) -> PriceName:
@@ -149,12 +168,18 @@ def provisioned(
     """So much capacity for so many hours; ``free`` is what the account's free tier still has, Standard class only."""
     read, write, lasting = _exact(read_capacity), _exact(write_capacity), _exact(hours)
     if free is not None and table_class == "standard":
-        read, write = max(Decimal(0), read - free.read_capacity), max(Decimal(0), write - free.write_capacity)
+        read, write = (
+            max(Decimal(0), read - free.read_capacity),
+            max(Decimal(0), write - free.write_capacity),
+        )
     return _charges(
         prices,
         (_of_class("read_capacity_hour", table_class), read * lasting),
         (_of_class("write_capacity_hour", table_class), write * lasting),
-        (_of_class("replicated_write_capacity_hour", table_class), _exact(replicated_write_capacity) * lasting),
+        (
+            _of_class("replicated_write_capacity_hour", table_class),
+            _exact(replicated_write_capacity) * lasting,
+        ),
     )
 
 
@@ -166,20 +191,29 @@ def reserved(
     What is left over is provisioned at the usual rate. Reserved capacity is for the Standard class, and not for replicated writes.
     """
     charges: list[Charge] = []
-    kinds: tuple[tuple[Literal["read", "write"], Number], ...] = (("read", read_capacity), ("write", write_capacity))
+    kinds: tuple[tuple[Literal["read", "write"], Number], ...] = (
+        ("read", read_capacity),
+        ("write", write_capacity),
+    )
     for kind, wanted in kinds:
         if not wanted:
             continue
         price = prices.reserved(kind, years)
         blocks, rest = divmod(_exact(wanted), price.units)
         if blocks:
-            charges.append(Charge(f"reserved_{kind}_block_month", blocks, price.month(years, MONTH_HOURS)))
+            charges.append(
+                Charge(f"reserved_{kind}_block_month", blocks, price.month(years, MONTH_HOURS))
+            )
         charges += _charges(prices, (_HOURLY[kind], rest * MONTH_HOURS))
     return tuple(charges)
 
 
 def storage(
-    prices: RegionPrices, size_bytes: Number, *, table_class: TableClass = "standard", free: FreeTier | None = None
+    prices: RegionPrices,
+    size_bytes: Number,
+    *,
+    table_class: TableClass = "standard",
+    free: FreeTier | None = None,
 ) -> tuple[Charge, ...]:
     """A month of storage; see ``stored_bytes`` for what to count."""
     size = _exact(size_bytes) / GB_BYTES
@@ -211,14 +245,20 @@ def backups(
 
 
 def streams(
-    prices: RegionPrices, *, reads: Number = 0, kinesis_units: Number = 0, free: FreeTier | None = None
+    prices: RegionPrices,
+    *,
+    reads: Number = 0,
+    kinesis_units: Number = 0,
+    free: FreeTier | None = None,
 ) -> tuple[Charge, ...]:
     """Calls of GetRecords by anybody but Lambda and global tables, and units captured into Kinesis (1 KB of a change each)."""
     paid = _exact(reads) if free is None else max(Decimal(0), _exact(reads) - free.stream_reads)
     return _charges(prices, ("stream_read", paid), ("kinesis_capture_unit", kinesis_units))
 
 
-def break_even_utilisation(prices: RegionPrices, kind: Literal["read", "write"] = "write") -> Decimal:
+def break_even_utilisation(
+    prices: RegionPrices, kind: Literal["read", "write"] = "write"
+) -> Decimal:
     """The share of provisioned capacity that must be used for it to cost no more than on-demand."""
     if kind == "write":
         return prices["write_capacity_hour"] / 3600 / prices["write_request_unit"]

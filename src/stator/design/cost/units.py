@@ -45,7 +45,11 @@ def write_units(size_bytes: Number, *, transactional: bool = False) -> int:
 
 
 def index_write_units(
-    before_bytes: Number | None, after_bytes: Number | None, *, key_changes: bool = False, changes: bool = True
+    before_bytes: Number | None,
+    after_bytes: Number | None,
+    *,
+    key_changes: bool = False,
+    changes: bool = True,
 ) -> int:
     """Units that one write of the table costs in one index. Sizes are of the projected entry; None where there is none.
 

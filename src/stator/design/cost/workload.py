@@ -75,12 +75,16 @@ def workload_of(plan: Plan, design: Design | None = None) -> Workload:
 class _Counting:
     def __init__(self, plan: Plan, design: Design | None) -> None:
         self.plan = plan
-        self.demand = demand_of(design) if plan.demand is None and design is not None else plan.demand
+        self.demand = (
+            demand_of(design) if plan.demand is None and design is not None else plan.demand
+        )
         self.entities = {each.name: each for each in plan.entities}
 
     def count(self) -> Workload:
         uses = [use for pattern in self.plan.patterns for use in self._pattern(pattern)]
-        return Workload(tuple(each for each in (*uses, *self._declared()) if each.units), tuple(self._kept()))
+        return Workload(
+            tuple(each for each in (*uses, *self._declared()) if each.units), tuple(self._kept())
+        )
 
     # -- requests
 
@@ -89,29 +93,46 @@ class _Counting:
         if pattern.kind == "read":
             for step in pattern.steps:
                 entities = " + ".join(step.entities)
-                yield Use("read", pattern.name, entities, step.table, step.index, _exact(step.units) * rate)
+                yield Use(
+                    "read",
+                    pattern.name,
+                    entities,
+                    step.table,
+                    step.index,
+                    _exact(step.units) * rate,
+                )
             return
         changes = self._changes(pattern)
         if changes is None:
             yield from self._undeclared(pattern, rate)
             return
         for change in changes:
-            yield from self._writes(pattern.name, change, rate * _exact(change.times), pattern.transaction)
+            yield from self._writes(
+                pattern.name, change, rate * _exact(change.times), pattern.transaction
+            )
 
     def _changes(self, pattern: PatternPlan) -> tuple[ChangeDemand, ...] | None:
         """What the pattern changes, if that is known of the entities that the plan has."""
         found = self.demand.pattern(pattern.name) if self.demand is not None else None
         planned = [step.entities[0] for step in pattern.steps]
-        return found.changes if found is not None and [each.entity for each in found.changes] == planned else None
+        return (
+            found.changes
+            if found is not None and [each.entity for each in found.changes] == planned
+            else None
+        )
 
     def _declared(self) -> Iterator[Use]:
         """``Design(writes=...)``: creations that no pattern stands for."""
         for entity in () if self.demand is None else self.demand.entities:
             if entity.creates and entity.name in self.entities:
                 change = ChangeDemand("create", entity.name)
-                yield from self._writes(f"writes of {entity.name}", change, _exact(entity.creates), transactional=False)
+                yield from self._writes(
+                    f"writes of {entity.name}", change, _exact(entity.creates), transactional=False
+                )
 
-    def _writes(self, pattern: str, change: ChangeDemand, rate: Decimal, transactional: bool) -> Iterator[Use]:
+    def _writes(
+        self, pattern: str, change: ChangeDemand, rate: Decimal, transactional: bool
+    ) -> Iterator[Use]:
         entity = self.entities[change.entity]
         size = _exact(entity.item_bytes)
         units = write_units(size, transactional=transactional)
@@ -119,7 +140,13 @@ class _Counting:
         for index in self._indexes(entity):
             each = self._index_units(entity, index, change)
             yield Use(
-                "write", pattern, entity.name, entity.table, index.name, each * rate, found_by(entity, index.name)
+                "write",
+                pattern,
+                entity.name,
+                entity.table,
+                index.name,
+                each * rate,
+                found_by(entity, index.name),
             )
 
     def _index_units(self, entity: EntityPlan, index: IndexPlan, change: ChangeDemand) -> Decimal:
@@ -162,7 +189,11 @@ class _Counting:
                 yield Kept(entity.name, entity.table, index.name, local, entries, size, by)
 
     def _indexes(self, entity: EntityPlan) -> list[IndexPlan]:
-        return [index for index in self.plan.table(entity.table).indexes if entity.name in index.entities]
+        return [
+            index
+            for index in self.plan.table(entity.table).indexes
+            if entity.name in index.entities
+        ]
 
     def _known(self, entity: EntityPlan) -> EntityDemand | None:
         return None if self.demand is None else self.demand.entity(entity.name)
@@ -209,7 +240,12 @@ def _names(part: Part) -> set[str]:
 def _fields(entity: EntityPlan, index: str) -> set[str]:
     """Every field that decides whether and where the index has an entry for the item."""
     keys = [key for key in entity.keys if key.index == index]
-    return {name for key in keys for each in (key.template, *(test for test, _ in key.when)) for name in _holes(each)}
+    return {
+        name
+        for key in keys
+        for each in (key.template, *(test for test, _ in key.when))
+        for name in _holes(each)
+    }
 
 
 def found_by(entity: EntityPlan, index: str) -> str:

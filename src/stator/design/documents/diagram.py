@@ -39,7 +39,13 @@ class Relation:
 
     @property
     def label(self) -> str:
-        return "one each" if self.is_one else f"{self.each:,.3g} each" if self.each < 1000 else f"{self.each:,.0f} each"
+        return (
+            "one each"
+            if self.is_one
+            else f"{self.each:,.3g} each"
+            if self.each < 1000
+            else f"{self.each:,.0f} each"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +95,11 @@ def _shown(known: EntityInfo, name: str, foreign: set[str]) -> Field:
     field = known.fields[name]
     marks = [
         mark
-        for mark, holds in (("PK", field.role == "ident"), ("FK", name in foreign), ("UK", field.role == "unique"))
+        for mark, holds in (
+            ("PK", field.role == "ident"),
+            ("FK", name in foreign),
+            ("UK", field.role == "unique"),
+        )
         if holds
     ]
     return Field(name, type_name(field.shape), ", ".join(marks))
@@ -100,7 +110,10 @@ def mermaid(diagram: Diagram) -> str:
     lines = ["erDiagram", *map(_mermaid_relation, diagram.relations)]
     for box in diagram.boxes:
         lines.append(f"    {_word(box.name)} {{")
-        lines += [f"        {_word(field.kind)} {_word(field.name)} {field.mark}".rstrip() for field in box.fields]
+        lines += [
+            f"        {_word(field.kind)} {_word(field.name)} {field.mark}".rstrip()
+            for field in box.fields
+        ]
         lines.append("    }")
     return "\n".join(lines)
 

@@ -113,7 +113,10 @@ def document_of(design: Design, plan: Plan | None = None) -> Document:
         f"on-demand, us-east-1, prices of {priced.prices_as_of}",
         priced.total,
         tuple(entry for kind, entry in entries if kind == "read"),
-        (*(entry for kind, entry in entries if kind == "write"), *_declared_writes(design, planned, priced)),
+        (
+            *(entry for kind, entry in entries if kind == "write"),
+            *_declared_writes(design, planned, priced),
+        ),
         entities,
         tuple(_table(table, design, planned, priced) for table in planned.tables),
         diagram_of(design),
@@ -147,8 +150,14 @@ def _counted(count: int, one: str, many: str) -> str:
 
 
 def _pattern(plan: PatternPlan, summary: str, dollars: Decimal) -> PatternEntry:
-    places = dict.fromkeys(step.table if step.index is None else f"{step.table}/{step.index}" for step in plan.steps)
-    conditions = plan.key_condition if plan.kind == "read" else ", ".join(_write(step) for step in plan.steps)
+    places = dict.fromkeys(
+        step.table if step.index is None else f"{step.table}/{step.index}" for step in plan.steps
+    )
+    conditions = (
+        plan.key_condition
+        if plan.kind == "read"
+        else ", ".join(_write(step) for step in plan.steps)
+    )
     return PatternEntry(
         plan.name,
         summary,
@@ -188,21 +197,35 @@ def _write(step: Any) -> str:
 def _entity(entity: type[Any], plan: Plan, priced: CostReport) -> EntityEntry:
     known, own = info(entity), plan.entity(entity)
     item = item_of(entity, own)
-    declared = [_attribute(name, item, type_name(field.shape), own, field.role) for name, field in known.fields.items()]
+    declared = [
+        _attribute(name, item, type_name(field.shape), own, field.role)
+        for name, field in known.fields.items()
+    ]
     added = [_attribute(name, item, "str", own, None) for name in item if name not in known.fields]
     dollars = priced.by_entity().get(known.name, Decimal(0))
     return EntityEntry(
-        known.name, _summary(entity), own.table, own.items, own.item_bytes, dollars, (*added, *declared), own.reasons
+        known.name,
+        _summary(entity),
+        own.table,
+        own.items,
+        own.item_bytes,
+        dollars,
+        (*added, *declared),
+        own.reasons,
     )
 
 
-def _attribute(name: str, item: Any, kind: str, plan: EntityPlan, role: str | None) -> AttributeEntry:
+def _attribute(
+    name: str, item: Any, kind: str, plan: EntityPlan, role: str | None
+) -> AttributeEntry:
     keys = [f"key of {key.index or 'the table'}" for key in plan.keys if key.name == name]
     if name == plan.discriminator:
         keys.append("tells the entity")
     words = {"ident": "identity", "ttl": "expiry"}
     roles = [*([words.get(role, role)] if role else []), *keys]
-    return AttributeEntry(name, kind, shown_value(item[name]) if name in item else "", ", ".join(dict.fromkeys(roles)))
+    return AttributeEntry(
+        name, kind, shown_value(item[name]) if name in item else "", ", ".join(dict.fromkeys(roles))
+    )
 
 
 def _table(table: TablePlan, design: Design, plan: Plan, priced: CostReport) -> TableEntry:
@@ -213,9 +236,16 @@ def _table(table: TablePlan, design: Design, plan: Plan, priced: CostReport) -> 
         if own.table == table.name:
             item = item_of(entity, own)
             held = {key.name for key in own.keys if key.name in item}
-            rows.append((own.name, tuple(shown_value(item[name]) if name in held else "" for name in columns)))
+            rows.append(
+                (
+                    own.name,
+                    tuple(shown_value(item[name]) if name in held else "" for name in columns),
+                )
+            )
     places = priced.by_place()
-    indexes = tuple(_index(each, places.get(f"{table.name}/{each.name}", Decimal(0))) for each in table.indexes)
+    indexes = tuple(
+        _index(each, places.get(f"{table.name}/{each.name}", Decimal(0))) for each in table.indexes
+    )
     return TableEntry(table.name, table.partition, table.sort or "", indexes, columns, tuple(rows))
 
 

@@ -10,7 +10,18 @@ from typing import Any, Final
 from uuid import UUID
 
 from stator.design.entities.entity import Entity, EntityField, EntityInfo, info
-from stator.design.entities.shapes import Anything, Choice, Epoch, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
+from stator.design.entities.shapes import (
+    Anything,
+    Choice,
+    Epoch,
+    ListOf,
+    MapOf,
+    Maybe,
+    Nested,
+    Scalar,
+    SetOf,
+    Shape,
+)
 from stator.design.plan.plan import EntityPlan
 from stator.model.values import Item, Value
 
@@ -49,7 +60,11 @@ def example_of(entity: type[Entity], plan: EntityPlan | None = None) -> Any:
 
 
 def _make(entity: type[Entity], values: dict[str, Any]) -> Any:
-    taken = {name for name, field in info(entity).fields.items() if field.role not in ("version", "created", "updated")}
+    taken = {
+        name
+        for name, field in info(entity).fields.items()
+        if field.role not in ("version", "created", "updated")
+    }
     made = entity(**{name: value for name, value in values.items() if name in taken})
     for name in values.keys() - taken:
         object.__setattr__(made, name, values[name])
@@ -58,7 +73,11 @@ def _make(entity: type[Entity], values: dict[str, Any]) -> Any:
 
 def _field(field: EntityField) -> Any:
     inner = field.shape.inner if isinstance(field.shape, Maybe) else field.shape
-    if field.role in _ROLES and isinstance(inner, Scalar) and inner.python in (int, datetime, Epoch):
+    if (
+        field.role in _ROLES
+        and isinstance(inner, Scalar)
+        and inner.python in (int, datetime, Epoch)
+    ):
         return _ROLES[str(field.role)]
     return _value(field.name, field.shape)
 
@@ -102,7 +121,9 @@ def _constants(known: EntityInfo, plan: EntityPlan, values: dict[str, Any]) -> d
             names = {part.value for part in test.parts if part.kind == "field"} - found.keys()
             for name in names & known.fields.keys():
                 choices = _choices(known.fields[name].shape)
-                fitting = [each for each in choices if test.fill(values | {name: each}) == {"S": wanted}]
+                fitting = [
+                    each for each in choices if test.fill(values | {name: each}) == {"S": wanted}
+                ]
                 if fitting:
                     found[name] = fitting[0]
     return found

@@ -6,7 +6,13 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from html import escape
 
-from stator.design.documents.document import Document, EntityEntry, IndexEntry, PatternEntry, TableEntry
+from stator.design.documents.document import (
+    Document,
+    EntityEntry,
+    IndexEntry,
+    PatternEntry,
+    TableEntry,
+)
 from stator.design.documents.style import STYLE
 from stator.design.documents.svg import svg
 from stator.design.documents.words import bytes_shown, count_shown, dollars_shown
@@ -61,7 +67,10 @@ def _facts(document: Document) -> str:
         (count_shown(writes), "writes a second"),
         (count_shown(sum(each.items for each in document.entities)), "items"),
     ]
-    shown = "".join(f'<div class="fact"><b>{escape(value)}</b><span>{what}</span></div>' for value, what in facts)
+    shown = "".join(
+        f'<div class="fact"><b>{escape(value)}</b><span>{what}</span></div>'
+        for value, what in facts
+    )
     return f'<div class="facts">{shown}</div>'
 
 
@@ -89,7 +98,9 @@ def _patterns(title: str, entries: tuple[PatternEntry, ...], condition: str, tot
 
 def _request(entry: PatternEntry) -> str:
     place = entry.place + (", consistent" if entry.consistent else "")
-    return f'<span class="tag">{entry.operation}</span><br><span class="note">{escape(place)}</span>'
+    return (
+        f'<span class="tag">{entry.operation}</span><br><span class="note">{escape(place)}</span>'
+    )
 
 
 def _named(entry: PatternEntry) -> str:
@@ -114,7 +125,9 @@ def _bar(dollars: Decimal, total: Decimal) -> str:
 
 
 def _table(table: TableEntry) -> str:
-    key = f"Partition key {_code(table.partition)}" + (f", sort key {_code(table.sort)}" if table.sort else "")
+    key = f"Partition key {_code(table.partition)}" + (
+        f", sort key {_code(table.sort)}" if table.sort else ""
+    )
     parts = [f"<h3>{escape(table.name)}</h3>\n<p>{key}.</p>"]
     if table.indexes:
         rows = [
@@ -128,9 +141,17 @@ def _table(table: TableEntry) -> str:
             )
             for each in table.indexes
         ]
-        parts.append(_grid(("Index", "Partition key", "Sort key", "Projection", "Serves", "#A month"), rows))
-    keys = [(f'<span class="name">{escape(name)}</span>', *map(_code, values)) for name, values in table.rows]
-    parts.append("<p>Keys of an example of each entity:</p>" + _grid(("Entity", *table.columns), keys, "keys"))
+        parts.append(
+            _grid(("Index", "Partition key", "Sort key", "Projection", "Serves", "#A month"), rows)
+        )
+    keys = [
+        (f'<span class="name">{escape(name)}</span>', *map(_code, values))
+        for name, values in table.rows
+    ]
+    parts.append(
+        "<p>Keys of an example of each entity:</p>"
+        + _grid(("Entity", *table.columns), keys, "keys")
+    )
     return "\n".join(parts)
 
 
@@ -142,7 +163,12 @@ def _index(index: IndexEntry) -> str:
 def _entity(entity: EntityEntry) -> str:
     facts = f"{count_shown(entity.items)} items of about {bytes_shown(entity.item_bytes)}, {dollars_shown(entity.dollars)} a month"
     rows = [
-        (_code(each.name), f'<span class="note">{escape(each.kind)}</span>', _code(each.value), _role(each.role))
+        (
+            _code(each.name),
+            f'<span class="note">{escape(each.kind)}</span>',
+            _code(each.value),
+            _role(each.role),
+        )
         for each in entity.attributes
     ]
     about = f"<p>{escape(entity.summary)}</p>" if entity.summary else ""

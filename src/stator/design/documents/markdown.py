@@ -53,7 +53,9 @@ def _named(entry: PatternEntry) -> str:
 
 
 def _table(table: TableEntry) -> list[str]:
-    key = f"partition key `{table.partition}`" + (f", sort key `{table.sort}`" if table.sort else "")
+    key = f"partition key `{table.partition}`" + (
+        f", sort key `{table.sort}`" if table.sort else ""
+    )
     parts = [f"### Table {_text(table.name)}", f"{key[0].upper()}{key[1:]}."]
     if table.indexes:
         header = ("Index", "Kind", "Partition key", "Sort key", "Projection", "Serves", "A month")
@@ -66,12 +68,18 @@ def _table(table: TableEntry) -> list[str]:
         ]  # fmt: skip
         parts.append(_grid(header, rows, right=(6,)))
     examples = [(f"**{name}**", *map(_code, values)) for name, values in table.rows]
-    return [*parts, "Keys of an example of each entity:", _grid(("Entity", *table.columns), examples)]
+    return [
+        *parts,
+        "Keys of an example of each entity:",
+        _grid(("Entity", *table.columns), examples),
+    ]
 
 
 def _entity(entity: EntityEntry) -> list[str]:
     facts = f"{count_shown(entity.items)} items of about {bytes_shown(entity.item_bytes)}, {dollars_shown(entity.dollars)} a month."
-    rows = [(_code(each.name), each.kind, _code(each.value), each.role) for each in entity.attributes]
+    rows = [
+        (_code(each.name), each.kind, _code(each.value), each.role) for each in entity.attributes
+    ]
     about = f"{_text(entity.summary)} " if entity.summary else ""
     return [f"### {entity.name}", about + facts, _grid(("Attribute", "Type", "Example", ""), rows)]
 
@@ -85,7 +93,8 @@ def _text(text: str) -> str:
     """Text that stays text: nothing in it starts a cell, a tag or a link."""
     for character in "\\`*_[]<>|":
         text = text.replace(
-            character, f"\\{character}" if character not in "<>" else {"<": "&lt;", ">": "&gt;"}[character]
+            character,
+            f"\\{character}" if character not in "<>" else {"<": "&lt;", ">": "&gt;"}[character],
         )
     return " ".join(text.split())
 

@@ -71,7 +71,11 @@ def _place(diagram: Diagram) -> dict[str, _Placed]:
 
 def _height_of_parents(box: Box, diagram: Diagram, placed: dict[str, _Placed]) -> float:
     """Where a box would best be, so that few lines cross: as high as its parents are on average. Equals keep their order."""
-    parents = [placed[each.parent] for each in diagram.relations if each.child == box.name and each.parent in placed]
+    parents = [
+        placed[each.parent]
+        for each in diagram.relations
+        if each.child == box.name and each.parent in placed
+    ]
     return sum(each.y for each in parents) / len(parents) if parents else 0.0
 
 
@@ -80,7 +84,9 @@ def _depths(diagram: Diagram) -> dict[str, int]:
     depth = {box.name: 0 for box in diagram.boxes}
     for _ in diagram.boxes:
         for each in diagram.relations:
-            if depth[each.child] <= depth[each.parent] < len(diagram.boxes) - 1 and not _mutual(each, diagram):
+            if depth[each.child] <= depth[each.parent] < len(diagram.boxes) - 1 and not _mutual(
+                each, diagram
+            ):
                 depth[each.child] = depth[each.parent] + 1
     used = sorted(set(depth.values()))
     return {name: used.index(each) for name, each in depth.items()}
@@ -100,7 +106,9 @@ def _mutual(relation: Relation, diagram: Diagram) -> bool:
 
 
 def _width(box: Box) -> float:
-    longest = max((len(field.name) + len(field.kind) + len(field.mark) for field in box.fields), default=0)
+    longest = max(
+        (len(field.name) + len(field.kind) + len(field.mark) for field in box.fields), default=0
+    )
     return max(150.0, (longest + 6) * _LETTER + 2 * _MARGIN, len(box.name) * 9 + 2 * _MARGIN)
 
 
@@ -114,16 +122,28 @@ def _box(placed: _Placed) -> str:
     for at, field in enumerate(placed.box.fields):
         base = y + _HEAD + at * _ROW + 18
         strong = " key" if "PK" in field.mark else ""
-        parts.append(f'<text class="field{strong}" x="{x + _MARGIN:.1f}" y="{base:.1f}">{escape(field.name)}</text>')
-        kind = f'<tspan class="mark">{field.mark}</tspan>  {escape(field.kind)}' if field.mark else escape(field.kind)
-        parts.append(f'<text class="kind" x="{x + width - _MARGIN:.1f}" y="{base:.1f}" text-anchor="end">{kind}</text>')
+        parts.append(
+            f'<text class="field{strong}" x="{x + _MARGIN:.1f}" y="{base:.1f}">{escape(field.name)}</text>'
+        )
+        kind = (
+            f'<tspan class="mark">{field.mark}</tspan>  {escape(field.kind)}'
+            if field.mark
+            else escape(field.kind)
+        )
+        parts.append(
+            f'<text class="kind" x="{x + width - _MARGIN:.1f}" y="{base:.1f}" text-anchor="end">{kind}</text>'
+        )
     return "\n".join([*parts, "</g>"])
 
 
 def _relation(relation: Relation, placed: dict[str, _Placed]) -> str:
     parent, child = placed[relation.parent], placed[relation.child]
     keys = {field.name for field in parent.box.fields if "PK" in field.mark}
-    foreign = {field.name for field in child.box.fields if "FK" in field.mark and field.name.endswith(tuple(keys))}
+    foreign = {
+        field.name
+        for field in child.box.fields
+        if "FK" in field.mark and field.name.endswith(tuple(keys))
+    }
     y1, y2 = parent.row_y(keys), child.row_y(foreign or keys)
     if child.x > parent.x:
         x1, x2, bend, side = parent.x + parent.width, child.x, 60.0, -1
@@ -131,7 +151,9 @@ def _relation(relation: Relation, placed: dict[str, _Placed]) -> str:
     else:
         x1, x2, side = parent.x + parent.width, child.x + child.width, 1
         out = max(x1, x2) + 50
-        path = f"M{x1:.1f} {y1:.1f} C{out:.1f} {y1:.1f} {out:.1f} {y2:.1f} {x2 + _FOOT:.1f} {y2:.1f}"
+        path = (
+            f"M{x1:.1f} {y1:.1f} C{out:.1f} {y1:.1f} {out:.1f} {y2:.1f} {x2 + _FOOT:.1f} {y2:.1f}"
+        )
     foot = "" if relation.is_one else _crows_foot(x2, y2, side)
     end = f"M{x2 + side * _FOOT:.1f} {y2:.1f} L{x2:.1f} {y2:.1f}"
     return f'<path class="line" d="{path} {end} {foot}"/>{_label(relation, x2, y2, side)}'

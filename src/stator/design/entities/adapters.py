@@ -70,7 +70,9 @@ def adapt(
     overrides = Overrides(key, tuple((index or {}).items()), name)
     known = KNOWN.get(model)
     if isinstance(known, AdaptedInfo) and (known.roles, known.overrides) == (roles, overrides):
-        return cast("type[M]", known.cls)  # a design file that is loaded again gets the handle it had
+        return cast(
+            "type[M]", known.cls
+        )  # a design file that is loaded again gets the handle it had
     made = AdaptedInfo(model, library, roles, overrides)
     KNOWN[made.cls] = KNOWN[model] = made
     return cast("type[M]", made.cls)
@@ -80,7 +82,8 @@ def _marker(model: type, field: str, given: Any) -> Marker:
     found = marker_of(given) if isinstance(given, dataclasses.Field) else None
     if found is None:
         raise DesignError(
-            f"{model.__name__}.{field}: {given!r} is not a marker", hint='as in markers={"email": unique()}'
+            f"{model.__name__}.{field}: {given!r} is not a marker",
+            hint='as in markers={"email": unique()}',
         )
     return found
 
@@ -97,7 +100,9 @@ class _Handle(type):
 class AdaptedInfo(EntityInfo):
     """What is known about an adapted model; ``cls`` is its handle."""
 
-    def __init__(self, model: type, library: Library, roles: dict[str, Marker], overrides: Overrides) -> None:
+    def __init__(
+        self, model: type, library: Library, roles: dict[str, Marker], overrides: Overrides
+    ) -> None:
         self.model = model
         self.library = library
         self.roles = roles
@@ -105,7 +110,8 @@ class AdaptedInfo(EntityInfo):
         self._declared = {field.name: field for field in library.fields(model)}
         for field in roles.keys() - self._declared.keys():
             raise DesignError(
-                f"{model.__name__} has no field {field!r}", hint=f"its fields are {', '.join(self._declared)}"
+                f"{model.__name__} has no field {field!r}",
+                hint=f"its fields are {', '.join(self._declared)}",
             )
         super().__init__(self._handle())
 
@@ -115,7 +121,12 @@ class AdaptedInfo(EntityInfo):
         def make(cls: type, *args: Any, **kwargs: Any) -> Any:
             return model(*args, **kwargs)
 
-        body = {"__new__": make, "__model__": model, "__module__": model.__module__, "__doc__": model.__doc__}
+        body = {
+            "__new__": make,
+            "__model__": model,
+            "__module__": model.__module__,
+            "__doc__": model.__doc__,
+        }
         handle = _Handle(model.__name__, (Entity,), body)
         for name in self._declared:
             setattr(handle, name, FieldRef(handle, (name,)))
@@ -145,7 +156,9 @@ class AdaptedInfo(EntityInfo):
         """In the order ``ident`` gave them, which need not be that of the model."""
         names = tuple(name for name, marker in self.roles.items() if marker.role == "ident")
         if not names:
-            raise DesignError(f"{self.name} has no identity", hint='name the fields, as in ident="order_id"')
+            raise DesignError(
+                f"{self.name} has no identity", hint='name the fields, as in ident="order_id"'
+            )
         return names
 
     def default_maker(self, field: str) -> Callable[[], Any] | None:
@@ -161,7 +174,8 @@ class AdaptedInfo(EntityInfo):
     @cached_property
     def codec(self) -> Codec:
         absent = {
-            name: LEFT_OUT if field.has_default else absent_value(field.shape) for name, field in self.fields.items()
+            name: LEFT_OUT if field.has_default else absent_value(field.shape)
+            for name, field in self.fields.items()
         }
         return make_codec(self, Making(self.library.maker(self.model, self.name), absent))
 
@@ -182,7 +196,9 @@ def _shape(library: Library, annotation: Any, where: str, above: tuple[type, ...
     if origin is list or (origin is tuple and inner[1:] == [Ellipsis]):
         return ListOf((_shape(library, inner[0], where, above),), origin)
     if origin is tuple and inner:
-        return ListOf(tuple(_shape(library, each, where, above) for each in inner), tuple, fixed=True)
+        return ListOf(
+            tuple(_shape(library, each, where, above) for each in inner), tuple, fixed=True
+        )
     if origin is dict and arguments[0] is str:
         return MapOf(_shape(library, arguments[1], where, above))
     plain = library.plain(annotation)
@@ -192,10 +208,15 @@ def _shape(library: Library, annotation: Any, where: str, above: tuple[type, ...
 def _nested(library: Library, model: type, where: str, above: tuple[type, ...]) -> Nested:
     if model in above:
         raise DesignError(
-            f"{where}: {model.__name__} contains itself", hint="store the inner ones as items of their own, or use Any"
+            f"{where}: {model.__name__} contains itself",
+            hint="store the inner ones as items of their own, or use Any",
         )
     members = [
-        (field.name, _shape(library, field.type, f"{where}.{field.name}", (*above, model)), field.has_default)
+        (
+            field.name,
+            _shape(library, field.type, f"{where}.{field.name}", (*above, model)),
+            field.has_default,
+        )
         for field in library.fields(model)
     ]
     return NestedModel(model, tuple(members), library.maker(model, None))
@@ -253,14 +274,19 @@ class _Pydantic:
     def __init__(self) -> None:
         self.module = _imported("pydantic")
         if not hasattr(self.module.BaseModel, "model_validate"):
-            raise DesignError(f"pydantic {self.module.VERSION} is too old", hint="pip install 'stator[pydantic]'")
+            raise DesignError(
+                f"pydantic {self.module.VERSION} is too old", hint="pip install 'stator[pydantic]'"
+            )
 
     def is_model(self, annotation: Any) -> bool:
         return isinstance(annotation, type) and issubclass(annotation, self.module.BaseModel)
 
     def fields(self, model: type) -> list[ModelField]:
         declared: dict[str, Any] = cast("Any", model).model_fields
-        return [ModelField(name, field.annotation, self._default(field)) for name, field in declared.items()]
+        return [
+            ModelField(name, field.annotation, self._default(field))
+            for name, field in declared.items()
+        ]
 
     def _default(self, field: Any) -> Callable[[], Any] | None:
         return None if field.is_required() else lambda: field.get_default(call_default_factory=True)
@@ -298,14 +324,18 @@ def _alias(field: Any) -> str | None:
     return choices[0] if choices else None
 
 
-def _refusal(entity: str | None, error: Any, names: dict[str, str], values: dict[str, Any]) -> Exception:
+def _refusal(
+    entity: str | None, error: Any, names: dict[str, str], values: dict[str, Any]
+) -> Exception:
     """The first thing pydantic found wrong; of a nested model, for the codec to say in which field."""
     first = error.errors(include_url=False)[0]
     path = [str(step) for step in first["loc"]]
     field = next((name for name, alias in names.items() if path[:1] == [alias]), "?")
     at, value = ".".join([field, *path[1:]]), first.get("input", values.get(field))
     return (
-        WrongValue(f"{at}: {first['msg']}", value) if entity is None else ItemMismatch(entity, at, first["msg"], value)
+        WrongValue(f"{at}: {first['msg']}", value)
+        if entity is None
+        else ItemMismatch(entity, at, first["msg"], value)
     )
 
 
@@ -317,7 +347,10 @@ class _Msgspec:
         return isinstance(annotation, type) and issubclass(annotation, self.module.Struct)
 
     def fields(self, model: type) -> list[ModelField]:
-        return [ModelField(field.name, field.type, self._default(field)) for field in self.module.structs.fields(model)]
+        return [
+            ModelField(field.name, field.type, self._default(field))
+            for field in self.module.structs.fields(model)
+        ]
 
     def _default(self, field: Any) -> Callable[[], Any] | None:
         if field.required:
@@ -349,9 +382,12 @@ def _library_of(model: Any) -> Library:
             found = library()
             if found.is_model(model):
                 return found
-            raise DesignError(f"{shown} is not a model of {name} that can be stored", hint=_ACCEPTED)
+            raise DesignError(
+                f"{shown} is not a model of {name} that can be stored", hint=_ACCEPTED
+            )
     raise DesignError(
-        f"{shown} is not a model", hint=f"{_ACCEPTED}; a dataclass becomes an entity as `class {shown}(Entity)`"
+        f"{shown} is not a model",
+        hint=f"{_ACCEPTED}; a dataclass becomes an entity as `class {shown}(Entity)`",
     )
 
 
@@ -362,4 +398,6 @@ def _imported(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise DesignError(f"{name} is not installed", hint=f"pip install 'stator[{name}]'") from None
+        raise DesignError(
+            f"{name} is not installed", hint=f"pip install 'stator[{name}]'"
+        ) from None

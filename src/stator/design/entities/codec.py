@@ -34,7 +34,15 @@ from typing import TYPE_CHECKING, Any
 
 from stator.design.entities.codec_source import Source, attribute, default_of, is_plain
 from stator.design.entities.shapes import Shape
-from stator.design.entities.wire import REQUIRED, Decoder, Encoder, WrongValue, decoder, encoder, omits
+from stator.design.entities.wire import (
+    REQUIRED,
+    Decoder,
+    Encoder,
+    WrongValue,
+    decoder,
+    encoder,
+    omits,
+)
 from stator.errors import ItemMismatch
 from stator.model.values import Item, Value
 
@@ -75,7 +83,11 @@ def make_codec(entity: EntityInfo, making: Making | None = None) -> Codec:
     decoders = {name: decoder(shape) for name, shape in shapes.items()}
     if making is None and not is_plain(entity.cls):
         making = _by_init(entity.cls, shapes)
-    absent = making.absent if making else {name: default_of(entity.cls, name, shape) for name, shape in shapes.items()}
+    absent = (
+        making.absent
+        if making
+        else {name: default_of(entity.cls, name, shape) for name, shape in shapes.items()}
+    )
     to_wire, from_wire = _make_encode(shapes), _make_decode(entity.cls, shapes, absent, making)
 
     def encode(made: Any) -> Item:
@@ -176,7 +188,9 @@ def _fault(
     for name, decode in decoders.items():
         if name not in item:
             if absent[name] is REQUIRED:
-                return ItemMismatch(entity.name, name, "the item has no such attribute", sorted(item))
+                return ItemMismatch(
+                    entity.name, name, "the item has no such attribute", sorted(item)
+                )
             continue
         try:
             decode(item[name])

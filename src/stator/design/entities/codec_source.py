@@ -21,7 +21,15 @@ from typing import Any
 from uuid import UUID
 
 from stator.design.entities.shapes import Choice, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
-from stator.design.entities.wire import REQUIRED, absent_value, decode_time, decoder, encode_utc, encoder, maker_of
+from stator.design.entities.wire import (
+    REQUIRED,
+    absent_value,
+    decode_time,
+    decoder,
+    encode_utc,
+    encoder,
+    maker_of,
+)
 
 # For the values that need no closure: the test that the fast form applies, and the fast form.
 _ENCODE: dict[type, tuple[str, str]] = {
@@ -47,7 +55,13 @@ _DECODE: dict[type, str] = {
     date: 'date.fromisoformat({v}["S"])',
     UUID: 'UUID({v}["S"])',
 }
-_MEMBER: dict[type, str] = {int: "int", float: "float", Decimal: "Decimal", bytes: "b64decode", UUID: "UUID"}
+_MEMBER: dict[type, str] = {
+    int: "int",
+    float: "float",
+    Decimal: "Decimal",
+    bytes: "b64decode",
+    UUID: "UUID",
+}
 
 
 class Source:
@@ -93,7 +107,10 @@ class Source:
             case Scalar(python) if python in _ENCODE:
                 test, form = (part.format(v=value) for part in _ENCODE[python])
                 return f"{form} if {test} else {other}"
-            case Choice(enum=enum, scalar=scalar) if enum is not None and scalar.python in (str, int):
+            case Choice(enum=enum, scalar=scalar) if enum is not None and scalar.python in (
+                str,
+                int,
+            ):
                 inner = f"{value}._value_" if scalar.python is str else f"str({value}._value_)"
                 return f'{{"{shape.kind}": {inner}}} if type({value}) is {self.bind("t", enum)} else {other}'
             case ListOf(elements=(element,), fixed=False) if not isinstance(element, Maybe):
@@ -134,7 +151,9 @@ class Source:
                 return _DECODE[python].format(v=value)
             case Choice(enum=enum, scalar=scalar):
                 known = (
-                    {each.value: each for each in enum} if enum is not None else {each: each for each in shape.values}
+                    {each.value: each for each in enum}
+                    if enum is not None
+                    else {each: each for each in shape.values}
                 )
                 return f"{self.bind('m', known)}[{self.decode(scalar, value)}]"
             case Maybe(inner):
@@ -146,7 +165,9 @@ class Source:
             case MapOf(values):
                 key, item = self.fresh("k"), self.fresh("x")
                 return f'{{{key}: {self.decode(values, item)} for {key}, {item} in {value}["M"].items()}}'
-            case SetOf(element=Scalar(python=python) as element, frozen=frozen) if python is str or python in _MEMBER:
+            case SetOf(element=Scalar(python=python) as element, frozen=frozen) if (
+                python is str or python in _MEMBER
+            ):
                 members = f'{value}["{element.kind}S"]'
                 made = members if python is str else f"map({_MEMBER[python]}, {members})"
                 return f"{'frozenset' if frozen else 'set'}({made})"
@@ -158,7 +179,9 @@ class Source:
         name = self.fresh("nested")
         if is_plain(shape.cls):
             shapes = {field: inner for field, inner, _ in shape.fields}
-            defaults = {field: default_of(shape.cls, field, inner) for field, inner in shapes.items()}
+            defaults = {
+                field: default_of(shape.cls, field, inner) for field, inner in shapes.items()
+            }
             body = self.fill(self.bind("t", shape.cls), shapes, defaults)
         else:
             body = ["d = {}"]
@@ -168,21 +191,28 @@ class Source:
         self.function(name, "value", ['item = value["M"]', *body])
         return name
 
-    def fill(self, cls: str, shapes: dict[str, Shape], absent: dict[str, Callable[[], Any]]) -> list[str]:
+    def fill(
+        self, cls: str, shapes: dict[str, Shape], absent: dict[str, Callable[[], Any]]
+    ) -> list[str]:
         """Statements that make an object from ``item`` without ``__init__``: the fields are put where it would put them."""
         body = [f"o = new({cls})", "d = o.__dict__"]
         for name, shape in shapes.items():
             body += self.get(name, shape, absent[name])
         return [*body, "return o"]
 
-    def get(self, name: str, shape: Shape, absent: Callable[[], Any], *, leave_out: bool = False) -> list[str]:
+    def get(
+        self, name: str, shape: Shape, absent: Callable[[], Any], *, leave_out: bool = False
+    ) -> list[str]:
         """Statements that decode an attribute of ``item`` into ``d``; ``leave_out`` puts nothing where there is none."""
         form = self.decode(shape, "v")
         if leave_out:
             return [f"v = item.get({name!r})", "if v is not None:", f"    d[{name!r}] = {form}"]
         if absent is REQUIRED:
             return [f"v = item[{name!r}]", f"d[{name!r}] = {form}"]
-        return [f"v = item.get({name!r})", f"d[{name!r}] = {self.bind('a', absent)}() if v is None else {form}"]
+        return [
+            f"v = item.get({name!r})",
+            f"d[{name!r}] = {self.bind('a', absent)}() if v is None else {form}",
+        ]
 
 
 def attribute(owner: str, name: str) -> str:
@@ -197,7 +227,8 @@ def is_plain(cls: type) -> bool:
     made: Any = cls
     params = made.__dataclass_params__
     stored_elsewhere = any(
-        hasattr(inspect.getattr_static(cls, field.name, None), "__set__") for field in dataclasses.fields(cls)
+        hasattr(inspect.getattr_static(cls, field.name, None), "__set__")
+        for field in dataclasses.fields(cls)
     )
     return (
         bool(params.init)

@@ -17,7 +17,20 @@ from stator.errors import DesignError
 
 T = TypeVar("T")
 V = TypeVar("V", contravariant=True)
-Operator = Literal["=", "<>", "<", "<=", ">", ">=", "between", "in", "begins_with", "contains", "exists", "not_exists"]
+Operator = Literal[
+    "=",
+    "<>",
+    "<",
+    "<=",
+    ">",
+    ">=",
+    "between",
+    "in",
+    "begins_with",
+    "contains",
+    "exists",
+    "not_exists",
+]
 Step = str | int
 
 
@@ -151,7 +164,9 @@ class FieldRef:
         return Comparison(self, "not_exists", ())
 
     def __bool__(self) -> bool:
-        raise DesignError(f"{self!r} stands for a field and has no truth value", hint=f"write {self!r} == True")
+        raise DesignError(
+            f"{self!r} stands for a field and has no truth value", hint=f"write {self!r} == True"
+        )
 
 
 def same_field(left: FieldRef, right: FieldRef) -> bool:
@@ -178,5 +193,7 @@ class Attribute(Protocol[V]):
 def attr(field: T) -> Attribute[T]:
     """The methods of a field reference, typed: ``attr(Order.status).is_in([Status.OPEN])``."""
     if not isinstance(field, FieldRef):
-        raise DesignError(f"{field!r} is not a field", hint="name it on its class, as in attr(Order.status)")
+        raise DesignError(
+            f"{field!r} is not a field", hint="name it on its class, as in attr(Order.status)"
+        )
     return cast("Attribute[T]", field)

@@ -56,7 +56,18 @@ class Overrides:
 
 @dataclass_transform(
     kw_only_default=True,
-    field_specifiers=(ident, unique, version, ttl, created, updated, counter, large, encrypted, dataclasses.field),
+    field_specifiers=(
+        ident,
+        unique,
+        version,
+        ttl,
+        created,
+        updated,
+        counter,
+        large,
+        encrypted,
+        dataclasses.field,
+    ),
 )
 class Entity:
     """A kind of item. Subclass it and annotate fields; every field is a keyword argument."""
@@ -170,7 +181,9 @@ def check_roles(entity: str, fields: dict[str, EntityField]) -> None:
     for role in ("version", "ttl", "created", "updated"):
         marked = [field.name for field in fields.values() if field.role == role]
         if len(marked) > 1:
-            raise DesignError(f"{entity} has {role}() on {' and '.join(marked)}", hint="keep one of them")
+            raise DesignError(
+                f"{entity} has {role}() on {' and '.join(marked)}", hint="keep one of them"
+            )
 
 
 def info(cls: type[Any]) -> EntityInfo:

@@ -15,7 +15,9 @@ from typing import Any, Final, Literal
 _METADATA: Final = "stator"
 NOT_YET: Final = datetime.fromtimestamp(0, UTC)
 
-Role = Literal["ident", "unique", "version", "ttl", "created", "updated", "counter", "large", "encrypted"]
+Role = Literal[
+    "ident", "unique", "version", "ttl", "created", "updated", "counter", "large", "encrypted"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,9 @@ def marker_of(declared: dataclasses.Field[Any]) -> Marker | None:
     return found if isinstance(found, Marker) else None
 
 
-def _marked(marker: Marker, default: Any, default_factory: Callable[[], Any] | Any = dataclasses.MISSING) -> Any:
+def _marked(
+    marker: Marker, default: Any, default_factory: Callable[[], Any] | Any = dataclasses.MISSING
+) -> Any:
     metadata = {_METADATA: marker}
     if default_factory is not dataclasses.MISSING:
         return field(default_factory=default_factory, metadata=metadata)
@@ -43,7 +47,11 @@ def _marked(marker: Marker, default: Any, default_factory: Callable[[], Any] | A
     return field(metadata=metadata)
 
 
-def ident(*, default: Any = dataclasses.MISSING, default_factory: Callable[[], Any] | Any = dataclasses.MISSING) -> Any:
+def ident(
+    *,
+    default: Any = dataclasses.MISSING,
+    default_factory: Callable[[], Any] | Any = dataclasses.MISSING,
+) -> Any:
     """Part of what identifies the item. Several fields may be; together they are its identity."""
     return _marked(Marker("ident"), default, default_factory)
 
@@ -91,7 +99,9 @@ def large(
     default: Any = dataclasses.MISSING,
 ) -> Any:
     """A value that may be large: compressed (``auto`` takes the smallest), and stored outside the table past a size."""
-    return _marked(Marker("large", compress=compress, offload_over_bytes=offload_over_bytes), default)
+    return _marked(
+        Marker("large", compress=compress, offload_over_bytes=offload_over_bytes), default
+    )
 
 
 def encrypted(*, default: Any = dataclasses.MISSING) -> Any:

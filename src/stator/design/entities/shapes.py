@@ -160,13 +160,19 @@ def _optional(arguments: tuple[Any, ...], where: str) -> Shape:
     inner = [argument for argument in arguments if argument is not type(None)]
     if len(inner) == 1 and len(inner) < len(arguments):
         return Maybe(shape_of(inner[0], where))
-    raise DesignError(f"{where}: a union of several types cannot be stored", hint="use one type, or that type and None")
+    raise DesignError(
+        f"{where}: a union of several types cannot be stored",
+        hint="use one type, or that type and None",
+    )
 
 
 def _choice(values: tuple[Any, ...], enum: type[Enum] | None, where: str) -> Choice:
     kinds = {type(value) for value in values}
     if len(kinds) != 1 or next(iter(kinds)) not in (str, int, bool, Decimal):
-        raise DesignError(f"{where}: the choices must all be str, or all be int", hint="give every choice one type")
+        raise DesignError(
+            f"{where}: the choices must all be str, or all be int",
+            hint="give every choice one type",
+        )
     return Choice(values, Scalar(next(iter(kinds))), enum)
 
 
@@ -187,7 +193,8 @@ def _collection(origin: Any, arguments: tuple[Any, ...], where: str) -> Shape:
         element = _element(arguments, where)
         if not isinstance(element, (Scalar, Choice)) or element.kind not in ("S", "N", "B"):
             raise DesignError(
-                f"{where}: a set holds strings, numbers or binaries", hint="use a list for members of other types"
+                f"{where}: a set holds strings, numbers or binaries",
+                hint="use a list for members of other types",
             )
         return SetOf(element, origin is frozenset)
     raise _unsupported(origin, where)
@@ -212,8 +219,13 @@ def field_shapes(cls: type, where: str) -> list[tuple[str, Shape, bool]]:
         ) from None
     shapes = []
     for field in dataclasses.fields(cls):
-        missing_ok = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
-        shapes.append((field.name, shape_of(hints[field.name], f"{where}.{field.name}"), missing_ok))
+        missing_ok = (
+            field.default is not dataclasses.MISSING
+            or field.default_factory is not dataclasses.MISSING
+        )
+        shapes.append(
+            (field.name, shape_of(hints[field.name], f"{where}.{field.name}"), missing_ok)
+        )
     return shapes
 
 

@@ -16,7 +16,18 @@ from uuid import UUID
 
 import orjson
 
-from stator.design.entities.shapes import Anything, Choice, Epoch, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
+from stator.design.entities.shapes import (
+    Anything,
+    Choice,
+    Epoch,
+    ListOf,
+    MapOf,
+    Maybe,
+    Nested,
+    Scalar,
+    SetOf,
+    Shape,
+)
 from stator.model.values import Value
 
 Encoder = Callable[[Any], Value]
@@ -69,7 +80,12 @@ def _encode_scalar(python: type) -> Encoder:
         return {"N": str(int(value))}
 
     def real(value: Any) -> Value:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value or value in _INFINITE:
+        if (
+            isinstance(value, bool)
+            or not isinstance(value, (int, float))
+            or value != value
+            or value in _INFINITE
+        ):
             raise wrong(value)
         return {"N": repr(value)}
 
@@ -184,7 +200,9 @@ def _encode_list(shape: ListOf) -> Encoder:
 
     def encode(value: Any) -> Value:
         if not isinstance(value, (list, tuple)):
-            raise WrongValue(f"expected a {shape.container.__name__}, got {type(value).__name__}", value)
+            raise WrongValue(
+                f"expected a {shape.container.__name__}, got {type(value).__name__}", value
+            )
         if shape.fixed:
             if len(value) != len(encoders):
                 raise WrongValue(f"expected {len(encoders)} elements", value)
@@ -278,7 +296,11 @@ def decoder(shape: Shape) -> Decoder:
 
 
 def _decode_choice(inner: Decoder, shape: Choice, enum: Any) -> Decoder:
-    members = {member.value: member for member in enum} if enum is not None else {v: v for v in shape.values}
+    members = (
+        {member.value: member for member in enum}
+        if enum is not None
+        else {v: v for v in shape.values}
+    )
 
     def decode(value: Value) -> Any:
         found = inner(value)
@@ -296,7 +318,9 @@ def _decode_maybe(inner: Decoder) -> Decoder:
 def _decode_list(shape: ListOf) -> Decoder:
     decoders = [decoder(element) for element in shape.elements]
     if shape.fixed:
-        return lambda value: tuple(one(inner) for one, inner in zip(decoders, value["L"], strict=True))
+        return lambda value: tuple(
+            one(inner) for one, inner in zip(decoders, value["L"], strict=True)
+        )
     [each] = decoders
     if shape.container is tuple:
         return lambda value: tuple(each(inner) for inner in value["L"])

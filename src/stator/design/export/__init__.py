@@ -30,7 +30,9 @@ TARGETS: Final[dict[str, Exporter]] = {
 __all__ = ["TARGETS", "Exported", "Source", "export"]
 
 
-def export(design: Design, target: str, plan: Plan | None = None, *, with_patterns: bool = False) -> Exported:
+def export(
+    design: Design, target: str, plan: Plan | None = None, *, with_patterns: bool = False
+) -> Exported:
     """The text for a target, and what it leaves out. ``with_patterns`` has the table ``<design>-stator`` in it also where no field is unique."""
     exporter = TARGETS.get(target)
     if exporter is None:

@@ -45,7 +45,10 @@ app.synth()
 
 def _table(table: TablePlan, source: Source) -> str:
     kinds = dict(table.attributes)
-    arguments = [f"table_name={_text(table.name)}", f"partition_key={_attribute(table.partition, kinds)}"]
+    arguments = [
+        f"table_name={_text(table.name)}",
+        f"partition_key={_attribute(table.partition, kinds)}",
+    ]
     if table.sort:
         arguments.append(f"sort_key={_attribute(table.sort, kinds)}")
     arguments += ["billing=dynamodb.Billing.on_demand()", "removal_policy=RemovalPolicy.RETAIN"]

@@ -14,8 +14,14 @@ def export(source: Source) -> Exported:
     for table in source.tables:
         name = f"{camel(table.name)}Table"
         resources[name] = _table(table, source)
-        outputs[f"{name}Name"] = {"Description": f"The name of {table.name}", "Value": {"Ref": name}}
-        outputs[f"{name}Arn"] = {"Description": f"The ARN of {table.name}", "Value": {"Fn::GetAtt": [name, "Arn"]}}
+        outputs[f"{name}Name"] = {
+            "Description": f"The name of {table.name}",
+            "Value": {"Ref": name},
+        }
+        outputs[f"{name}Arn"] = {
+            "Description": f"The ARN of {table.name}",
+            "Value": {"Fn::GetAtt": [name, "Arn"]},
+        }
     template = {
         "AWSTemplateFormatVersion": "2010-09-09",
         "Description": f"The tables of {source.design.name}, made by stator export-design",

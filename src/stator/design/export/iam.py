@@ -61,14 +61,22 @@ def policy(
     unknown = [name for name in wanted if name not in {each.name for each in plan.patterns}]
     if unknown:
         known = ", ".join(each.name for each in plan.patterns)
-        raise DesignError(f"{plan.name} has no pattern {', '.join(unknown)}", hint=f"it has {known}")
+        raise DesignError(
+            f"{plan.name} has no pattern {', '.join(unknown)}", hint=f"it has {known}"
+        )
     arns = f"arn:{partition}:dynamodb:{region}:{account}:table/"
     guards = {} if design is None else _guards(design)
-    statements = [each for name in wanted for each in _statements(plan.pattern(name), plan, arns, guards.get(name, {}))]
+    statements = [
+        each
+        for name in wanted
+        for each in _statements(plan.pattern(name), plan, arns, guards.get(name, {}))
+    ]
     if with_patterns:
         actions = [f"dynamodb:{action}" for action in _PATTERN_OBJECTS]
         resource = f"{arns}{own_table(plan.name).name}"
-        statements.append({"Sid": "StatorPatterns", "Effect": "Allow", "Action": actions, "Resource": resource})
+        statements.append(
+            {"Sid": "StatorPatterns", "Effect": "Allow", "Action": actions, "Resource": resource}
+        )
     document = {"Version": "2012-10-17", "Statement": statements}
     text = json.dumps(document, indent=2) + "\n"
     size = len("".join(text.split()))
@@ -79,7 +87,9 @@ def policy(
 def _guards(design: Design) -> dict[str, Guards]:
     return {
         pattern.name: {
-            at: found for at, change in enumerate(pattern.trace()) if (found := guard_writes(change)) is not None
+            at: found
+            for at, change in enumerate(pattern.trace())
+            if (found := guard_writes(change)) is not None
         }
         for pattern in design.write_patterns
     }
@@ -90,10 +100,15 @@ def _statements(pattern: PatternPlan, plan: Plan, arns: str, guards: Guards) -> 
     merged: dict[str, Statement] = {}
     for at, step in enumerate(pattern.steps):
         guard = guards.get(at)
-        needs = [*_needs(step, plan, pattern.transaction or guard is not None), *_guard_needs(step, plan, guard)]
+        needs = [
+            *_needs(step, plan, pattern.transaction or guard is not None),
+            *_guard_needs(step, plan, guard),
+        ]
         for action, resource, condition in needs:
             key = json.dumps([resource, condition])
-            each = merged.setdefault(key, {"Effect": "Allow", "Action": [], "Resource": f"{arns}{resource}"})
+            each = merged.setdefault(
+                key, {"Effect": "Allow", "Action": [], "Resource": f"{arns}{resource}"}
+            )
             if f"dynamodb:{action}" not in each["Action"]:
                 each["Action"].append(f"dynamodb:{action}")
             if condition:
@@ -116,25 +131,37 @@ def _needs(step: Step, plan: Plan, transaction: bool) -> Iterable[tuple[str, str
         return
     where = table if step.index is None else f"{table}/index/{step.index}"
     for tests in step.conditions:
-        yield step.operation, where, _leading(_asked_partition(step, tests, plan), certain=step.index is None)
+        yield (
+            step.operation,
+            where,
+            _leading(_asked_partition(step, tests, plan), certain=step.index is None),
+        )
     if step.fetch:
         found = [_own_partition(plan.entity(name), plan) for name in step.entities]
         yield "BatchGetItem", table, _leading(found[0] if len(found) == 1 else None, certain=True)
 
 
-def _guard_needs(step: Step, plan: Plan, guard: GuardWrites | None) -> Iterable[tuple[str, str, dict[str, Any]]]:
+def _guard_needs(
+    step: Step, plan: Plan, guard: GuardWrites | None
+) -> Iterable[tuple[str, str, dict[str, Any]]]:
     if guard is None:
         return
     entity = plan.entity(step.entities[0])
     yield "GetItem", step.table, _leading(_own_partition(entity, plan), certain=True)
     leading = [f"{guard_prefix(_literal(entity.name), _literal(field))}*" for field in guard.fields]
     for operation in guard.operations:
-        yield operation, own_table(plan.name).name, {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": leading}}
+        yield (
+            operation,
+            own_table(plan.name).name,
+            {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": leading}},
+        )
 
 
 def _own_partition(entity: EntityPlan, plan: Plan) -> Template | None:
     partition = plan.table(entity.table).partition
-    return next((key.template for key in entity.keys if key.index is None and key.name == partition), None)
+    return next(
+        (key.template for key in entity.keys if key.index is None and key.name == partition), None
+    )
 
 
 def _asked_partition(step: Step, asked: tuple[KeyTest, ...], plan: Plan) -> Template | None:

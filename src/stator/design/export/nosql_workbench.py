@@ -23,7 +23,11 @@ _DATE: Final = "Jan 01, 2026, 12:00 AM"
 
 
 def export(source: Source) -> Exported:
-    notes = [note for table in source.plan.tables for note in (*_several(table), *_disagreeing(table, source))]
+    notes = [
+        note
+        for table in source.plan.tables
+        for note in (*_several(table), *_disagreeing(table, source))
+    ]
     model = {
         "ModelName": source.design.name,
         "ModelMetadata": {
@@ -91,8 +95,12 @@ def _own_table(table: TablePlan, source: Source) -> dict[str, Any]:
     kinds = {OWNER: "S", ENTITY: "S", FIELD: "S", table.ttl: "N"}
     return {
         "TableName": table.name,
-        "KeyAttributes": _keys((table.partition,), (table.sort,) if table.sort else (), dict(table.attributes)),
-        "NonKeyAttributes": [{"AttributeName": name, "AttributeType": kind} for name, kind in kinds.items()],
+        "KeyAttributes": _keys(
+            (table.partition,), (table.sort,) if table.sort else (), dict(table.attributes)
+        ),
+        "NonKeyAttributes": [
+            {"AttributeName": name, "AttributeType": kind} for name, kind in kinds.items()
+        ],
         "TableFacets": [
             {
                 "FacetName": f"{name}.{field} is unique",
@@ -113,7 +121,9 @@ def _own_table(table: TablePlan, source: Source) -> dict[str, Any]:
     }
 
 
-def _keys(partition: tuple[str, ...], sort: tuple[str, ...], kinds: dict[str, str]) -> dict[str, Any]:
+def _keys(
+    partition: tuple[str, ...], sort: tuple[str, ...], kinds: dict[str, str]
+) -> dict[str, Any]:
     keys = {"PartitionKey": {"AttributeName": partition[0], "AttributeType": kinds[partition[0]]}}
     if sort:
         keys["SortKey"] = {"AttributeName": sort[0], "AttributeType": kinds[sort[0]]}
@@ -135,12 +145,18 @@ def _others(table: TablePlan, examples: dict[str, Item]) -> list[dict[str, str]]
         for name, value in item.items():
             kinds.setdefault(name, next(iter(value)))
     own = {table.partition, table.sort}
-    return [{"AttributeName": name, "AttributeType": kind} for name, kind in kinds.items() if name not in own]
+    return [
+        {"AttributeName": name, "AttributeType": kind}
+        for name, kind in kinds.items()
+        if name not in own
+    ]
 
 
 def _facet(name: str, item: Item, table: TablePlan, source: Source) -> dict[str, Any]:
     """An entity: its items without those of the others, with its own words for the key."""
-    templates = {key.name: str(key.template) for key in source.plan.entity(name).keys if key.index is None}
+    templates = {
+        key.name: str(key.template) for key in source.plan.entity(name).keys if key.index is None
+    }
     alias = {"PartitionKeyAlias": templates[table.partition]}
     if table.sort:
         alias["SortKeyAlias"] = templates[table.sort]

@@ -39,7 +39,11 @@ class Source:
         return self.plan.tables if own is None else (*self.plan.tables, own)
 
     def entities(self, table: TablePlan) -> list[type[Entity]]:
-        return [entity for entity in self.design.entities if self.plan.entity(entity).table == table.name]
+        return [
+            entity
+            for entity in self.design.entities
+            if self.plan.entity(entity).table == table.name
+        ]
 
 
 Exporter = Callable[[Source], Exported]

@@ -24,7 +24,15 @@ def export(source: Source) -> Exported:
     provider = [("source", _text("hashicorp/aws")), ("version", _text(f">= {version}"))]
     parts = [
         "\n".join(
-            ["terraform {", "  required_providers {", "    aws = {", *_aligned(provider, 6), "    }", "  }", "}"]
+            [
+                "terraform {",
+                "  required_providers {",
+                "    aws = {",
+                *_aligned(provider, 6),
+                "    }",
+                "  }",
+                "}",
+            ]
         ),
         *(_table(table, source) for table in tables),
         *(_output(table) for table in tables),
@@ -61,10 +69,14 @@ def _index(index: IndexPlan) -> list[str]:
         keys = [("range_key", _text(index.sort[0]))]
         return _block("local_secondary_index", [("name", _text(index.name)), *keys, *projection])
     if not _has_several(index):
-        keys = [("hash_key", _text(index.partition[0]))] + [("range_key", _text(name)) for name in index.sort]
+        keys = [("hash_key", _text(index.partition[0]))] + [
+            ("range_key", _text(name)) for name in index.sort
+        ]
         return _block("global_secondary_index", [("name", _text(index.name)), *keys, *projection])
     lines = _block("global_secondary_index", [("name", _text(index.name)), *projection])[:-1]
-    for name, kind in [(name, "HASH") for name in index.partition] + [(name, "RANGE") for name in index.sort]:
+    for name, kind in [(name, "HASH") for name in index.partition] + [
+        (name, "RANGE") for name in index.sort
+    ]:
         inner = _block("key_schema", [("attribute_name", _text(name)), ("key_type", _text(kind))])
         lines += [f"  {line}" if line else line for line in inner]
     return [*lines, "  }"]

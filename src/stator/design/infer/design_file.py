@@ -19,12 +19,16 @@ _STANDARD = {
 
 
 def design_file(found: Inference) -> str:
-    body = "\n\n\n".join([*map(_entity, found.entities), *(_pattern(found, each) for each in found.patterns)])
+    body = "\n\n\n".join(
+        [*map(_entity, found.entities), *(_pattern(found, each) for each in found.patterns)]
+    )
     return f"{_head(found)}\n{_imports(found, body)}\n\n\n{body}\n\n\n{_design(found)}\n"
 
 
 def _head(found: Inference) -> str:
-    lines = [f'"""The design of {found.table}, inferred from its items. Read it, correct it, then `stator plan`.']
+    lines = [
+        f'"""The design of {found.table}, inferred from its items. Read it, correct it, then `stator plan`.'
+    ]
     if found.doubts:
         lines += ["", "Not sure:"]
         for doubt in found.doubts:
@@ -40,18 +44,27 @@ def _imports(found: Inference, body: str) -> str:
     ours = {"Design", "Entity", "Query", "find", "ident", "read"}
     ours |= {f"Bundle{len(each.entities)}" for each in found.patterns if len(each.entities) > 1}
     ours |= {name for name in ("together", "ttl") if re.search(rf"\b{name}\(", body)}
-    text = [f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(lines.items())]
-    return "\n".join([*text, *([""] if text else []), f"from stator import {', '.join(sorted(ours))}"])
+    text = [
+        f"from {module} import {', '.join(sorted(names))}"
+        for module, names in sorted(lines.items())
+    ]
+    return "\n".join(
+        [*text, *([""] if text else []), f"from stator import {', '.join(sorted(ours))}"]
+    )
 
 
 def _entity(entity: GuessedEntity) -> str:
     overrides = "".join(
-        f", {name}={_shown(value)}" for name, value in (("key", entity.key), ("index", dict(entity.indexes))) if value
+        f", {name}={_shown(value)}"
+        for name, value in (("key", entity.key), ("index", dict(entity.indexes)))
+        if value
     )
     lines = [f"class {entity.name}(Entity{overrides}):"]
     for field in entity.fields:
         name = f"{field.name}_" if keyword.iskeyword(field.name) else field.name
-        default = field.marker or ("ident()" if field.name in entity.identity else ("None" if field.optional else ""))
+        default = field.marker or (
+            "ident()" if field.name in entity.identity else ("None" if field.optional else "")
+        )
         annotation = field.annotation if field.name not in entity.identity else field.python
         lines.append(f"    {name}: {annotation}" + (f" = {default}" if default else ""))
     return "\n".join(lines)
@@ -62,7 +75,9 @@ def _shown(value: object) -> str:
         inner = ", ".join(_shown(each) for each in value)
         return f"({inner},)" if len(value) == 1 else f"({inner})"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_shown(key)}: {_shown(each)}" for key, each in value.items()) + "}"
+        return (
+            "{" + ", ".join(f"{_shown(key)}: {_shown(each)}" for key, each in value.items()) + "}"
+        )
     return '"' + str(value).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -73,18 +88,22 @@ def _pattern(found: Inference, pattern: GuessedPattern) -> str:
     tests = ", ".join(f"{first.name}.{name} == {name}" for name in pattern.equal)
     returns = f", returns={pattern.returns:g}" if pattern.returns > 1 else ""
     names = ", ".join(pattern.entities)
-    kind = f"Query[{names}]" if len(pattern.entities) == 1 else f"Bundle{len(pattern.entities)}[{names}]"
+    kind = (
+        f"Query[{names}]"
+        if len(pattern.entities) == 1
+        else f"Bundle{len(pattern.entities)}[{names}]"
+    )
     start = f"find({names})" if len(pattern.entities) == 1 else f"together({names})"
     order = f".order_by({first.name}.{pattern.order})" if pattern.order else ""
-    return (
-        f"@read(rps=1{returns})\ndef {pattern.name}({parameters}) -> {kind}:\n    return {start}.where({tests}){order}"
-    )
+    return f"@read(rps=1{returns})\ndef {pattern.name}({parameters}) -> {kind}:\n    return {start}.where({tests}){order}"
 
 
 def _design(found: Inference) -> str:
     name = re.sub(r"\W", "_", found.table).strip("_").lower() or "design"
     name = f"design_{name}" if name[0].isdigit() or keyword.iskeyword(name) else name
-    volumes = ", ".join(f"{each.name}: {max(1, round(found.items * each.share))}" for each in found.entities)
+    volumes = ", ".join(
+        f"{each.name}: {max(1, round(found.items * each.share))}" for each in found.entities
+    )
     lines = [
         f"{name} = Design(",
         f'    "{found.table}",',

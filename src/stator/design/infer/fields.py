@@ -11,10 +11,14 @@ Value = dict[str, Any]
 
 _DATETIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:\d\d)?\Z")
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d\Z")
-_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z", re.IGNORECASE)
+_UUID: Final = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z", re.IGNORECASE
+)
 _INT: Final = re.compile(r"-?\d+\Z")
 _EPOCH: Final = range(1_000_000_000, 5_000_000_000)
-_TTL_NAME: Final = re.compile(r"(?i)\A(_?ttl|expires?(_?at|_?on)?|expiration(_?time)?|time_?to_?live)\Z")
+_TTL_NAME: Final = re.compile(
+    r"(?i)\A(_?ttl|expires?(_?at|_?on)?|expiration(_?time)?|time_?to_?live)\Z"
+)
 _FEW_CHOICES: Final = 8
 _ENOUGH: Final = 20
 
@@ -48,7 +52,13 @@ def field_of(name: str, values: Sequence[Value], total: int, *, in_key: bool = F
     if in_key and kind == "S":
         return Field(name, "str", optional)
     if kind == "N" and _TTL_NAME.match(name) and all(_is_epoch(content) for content in contents):
-        return Field(name, "datetime", True, marker="ttl(default=None)", doubt="taken for a time to live by its name")
+        return Field(
+            name,
+            "datetime",
+            True,
+            marker="ttl(default=None)",
+            doubt="taken for a time to live by its name",
+        )
     python, doubt = _typed(kind, contents)
     return Field(name, python, optional, doubt=doubt)
 
@@ -62,7 +72,9 @@ def _typed(kind: str, contents: list[Any]) -> tuple[str, str]:
         case "S":
             return _text(contents)
         case "N":
-            return ("int", "") if all(_INT.match(content) for content in contents) else ("Decimal", "")
+            return (
+                ("int", "") if all(_INT.match(content) for content in contents) else ("Decimal", "")
+            )
         case "BOOL":
             return "bool", ""
         case "B":
@@ -82,10 +94,16 @@ def _text(contents: list[str]) -> tuple[str, str]:
         return "str", "looks like a time; as datetime it would be written in another form than now"
     if all(_DATE.match(content) for content in contents):
         return "date", ""
-    if all(_UUID.match(content) for content in contents) and all(content == content.lower() for content in contents):
+    if all(_UUID.match(content) for content in contents) and all(
+        content == content.lower() for content in contents
+    ):
         return "UUID", ""
     distinct = sorted(set(contents))
-    if len(contents) >= _ENOUGH and len(distinct) <= _FEW_CHOICES and all(map(str.isidentifier, distinct)):
+    if (
+        len(contents) >= _ENOUGH
+        and len(distinct) <= _FEW_CHOICES
+        and all(map(str.isidentifier, distinct))
+    ):
         return "Literal[" + ", ".join(
             f'"{each}"' for each in distinct
         ) + "]", "other values may exist outside the sample"
@@ -99,4 +117,6 @@ def _list(contents: list[list[Value]]) -> tuple[str, str]:
         return "list[Any]", "" if not kinds else "a list of several types"
     [kind] = kinds
     inner, doubt = _typed(kind, [element[kind] for element in elements])
-    return f"list[{inner if not inner.startswith('Literal') else 'str'}]", "" if inner.startswith("Literal") else doubt
+    return f"list[{inner if not inner.startswith('Literal') else 'str'}]", "" if inner.startswith(
+        "Literal"
+    ) else doubt

@@ -11,7 +11,17 @@ from stator.design.infer.key_text import Shape, shapes_of
 
 Item = dict[str, dict[str, Any]]
 
-_TYPE_NAMES: Final = ("_type", "type", "entity", "entitytype", "entity_type", "__edb_e__", "_et", "__typename", "kind")
+_TYPE_NAMES: Final = (
+    "_type",
+    "type",
+    "entity",
+    "entitytype",
+    "entity_type",
+    "__edb_e__",
+    "_et",
+    "__typename",
+    "kind",
+)
 _MOST_KINDS: Final = 60
 
 
@@ -35,7 +45,9 @@ def type_attribute(items: Sequence[Item]) -> str | None:
     return None
 
 
-def kinds_of(items: Sequence[Item], keys: Sequence[str], indexed: Sequence[str], told_by: str | None) -> list[Kind]:
+def kinds_of(
+    items: Sequence[Item], keys: Sequence[str], indexed: Sequence[str], told_by: str | None
+) -> list[Kind]:
     """``keys`` are the table's key attributes, ``indexed`` those of its indexes."""
     shapes: dict[str, dict[str, Shape]] = {}
     for name in (*keys, *indexed):
@@ -52,7 +64,9 @@ def kinds_of(items: Sequence[Item], keys: Sequence[str], indexed: Sequence[str],
         made = tuple(_signature(shape(item, name)) for name in keys) if told is None else ()
         grouped[(told, *made)].append(item)
     found = []
-    for signature, members in sorted(grouped.items(), key=lambda each: (-len(each[1]), repr(each[0]))):
+    for signature, members in sorted(
+        grouped.items(), key=lambda each: (-len(each[1]), repr(each[0]))
+    ):
         common: dict[str, Shape] = {}
         for name in (*keys, *indexed):
             seen = {one for item in members if (one := shape(item, name)) is not None}

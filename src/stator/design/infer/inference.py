@@ -16,7 +16,13 @@ Key = tuple[str, ...]
 _GENERIC_WORDS: Final = frozenset(
     {"METADATA", "META", "PROFILE", "INFO", "DETAILS", "DATA", "ITEM", "ROOT", "A", "SELF"}
 )
-_USUAL_KEYS: Final = (("PK", "SK"), ("pk", "sk"), ("Pk", "Sk"), ("partitionKey", "sortKey"), ("id",))
+_USUAL_KEYS: Final = (
+    ("PK", "SK"),
+    ("pk", "sk"),
+    ("Pk", "Sk"),
+    ("partitionKey", "sortKey"),
+    ("id",),
+)
 _TOGETHER: Final = 4
 
 
@@ -65,9 +71,13 @@ class TableKeys:
         return (self.partition, self.sort) if self.sort else (self.partition,)
 
 
-def infer(items: Sequence[Item], *, table: str, description: Mapping[str, Any] | None = None) -> Inference:
+def infer(
+    items: Sequence[Item], *, table: str, description: Mapping[str, Any] | None = None
+) -> Inference:
     if not items:
-        raise ConfigurationError(f"{table} has no items to look at", hint="a design is inferred from items")
+        raise ConfigurationError(
+            f"{table} has no items to look at", hint="a design is inferred from items"
+        )
     keys = _table_keys(items, description)
     told_by = type_attribute(items)
     indexed = sorted({name for names in keys.indexes.values() for name in names} - set(keys.own))
@@ -75,7 +85,10 @@ def infer(items: Sequence[Item], *, table: str, description: Mapping[str, Any] |
     guess = _Guessing(table, keys, told_by)
     entities = tuple(guess.entity(kind, len(items)) for kind in kinds)
     patterns = guess.patterns(entities, kinds)
-    doubts = [*guess.doubts, "rates: every pattern has rps=1 and no writes are declared; put in your own"]
+    doubts = [
+        *guess.doubts,
+        "rates: every pattern has rps=1 and no writes are declared; put in your own",
+    ]
     if description is None:
         doubts.insert(0, f"the table's key: taken for {' and '.join(keys.own)} by name")
     count = int((description or {}).get("ItemCount") or 0)
@@ -89,8 +102,13 @@ def _table_keys(items: Sequence[Item], description: Mapping[str, Any] | None) ->
             *(description.get("GlobalSecondaryIndexes") or ()),
             *(description.get("LocalSecondaryIndexes") or ()),
         ]
-        single = {each["IndexName"]: each["KeySchema"] for each in members if len(each["KeySchema"]) <= 2}
-        indexes = {name: tuple(part for part in _schema(schema) if part) for name, schema in sorted(single.items())}
+        single = {
+            each["IndexName"]: each["KeySchema"] for each in members if len(each["KeySchema"]) <= 2
+        }
+        indexes = {
+            name: tuple(part for part in _schema(schema) if part)
+            for name, schema in sorted(single.items())
+        }
         return TableKeys(str(partition), sort, indexes)
     common = set.intersection(*(set(item) for item in items))
     for names in _USUAL_KEYS:
@@ -109,7 +127,9 @@ def _guessed_indexes(items: Sequence[Item]) -> dict[str, Key]:
     for name in found:
         match = re.fullmatch(r"(?i)(.*\d+.*?)_?(pk)", name)
         if match:
-            sort = next((one for one in found if one.lower() == name.lower()[: match.start(2)] + "sk"), None)
+            sort = next(
+                (one for one in found if one.lower() == name.lower()[: match.start(2)] + "sk"), None
+            )
             pairs[match.group(1)] = (name, sort) if sort else (name,)
     return pairs
 
@@ -142,10 +162,13 @@ class _Guessing:
         attributes = self._attributes(kind)
         holes = {key: self._holes(name, kind, key, attributes) for key in kind.shapes}
         in_keys = {hole for names in holes.values() for hole in names}
-        identity = tuple(dict.fromkeys(hole for key in self.keys.own for hole in holes.get(key, ())))
+        identity = tuple(
+            dict.fromkeys(hole for key in self.keys.own for hole in holes.get(key, ()))
+        )
         fields = []
         for each in sorted(
-            {*attributes, *in_keys}, key=lambda one: (identity.index(one) if one in identity else len(identity), one)
+            {*attributes, *in_keys},
+            key=lambda one: (identity.index(one) if one in identity else len(identity), one),
         ):
             values = attributes[each] if each in attributes else self._made(kind, holes, each)
             fields.append(field_of(each, values, len(kind.items), in_key=each in in_keys))
@@ -153,7 +176,9 @@ class _Guessing:
             if field.doubt:
                 self.doubts.append(f"{name}.{field.name}: {field.doubt}")
         if not identity:
-            self.doubts.append(f"{name}: its key has no part that differs between items; no identity could be told")
+            self.doubts.append(
+                f"{name}: its key has no part that differs between items; no identity could be told"
+            )
         key = self._templates(kind, self.keys.own, holes, name)
         indexes = {
             index: found
@@ -161,13 +186,20 @@ class _Guessing:
             if (found := self._templates(kind, names, holes, name, index)) is not None
         }
         if self.told_by is None and len(kind.items) < 3:
-            self.doubts.append(f"{name}: only {len(kind.items)} of {total} items seen are of this kind")
+            self.doubts.append(
+                f"{name}: only {len(kind.items)} of {total} items seen are of this kind"
+            )
         return GuessedEntity(name, tuple(fields), identity, key, indexes, len(kind.items) / total)
 
     def _name(self, kind: Kind) -> str:
         label = kind.label
         if label is None:
-            words = [word for key in self.keys.own if key in kind.shapes for word in kind.shapes[key].words]
+            words = [
+                word
+                for key in self.keys.own
+                if key in kind.shapes
+                for word in kind.shapes[key].words
+            ]
             telling = [word for word in words if word.upper() not in _GENERIC_WORDS]
             label = telling[-1] if telling else (words[-1] if words else self.table)
             if not words:
@@ -185,7 +217,9 @@ class _Guessing:
 
     def _attributes(self, kind: Kind) -> dict[str, list[dict[str, Any]]]:
         """Every attribute that is not a made-up key or the type's name, with its values."""
-        hidden = {self.told_by} | {key for key, shape in kind.shapes.items() if shape.words or self._is_generic(key)}
+        hidden = {self.told_by} | {
+            key for key, shape in kind.shapes.items() if shape.words or self._is_generic(key)
+        }
         found: dict[str, list[dict[str, Any]]] = {}
         for item in kind.items:
             for name, value in item.items():
@@ -194,9 +228,15 @@ class _Guessing:
         return {_identifier(name): values for name, values in found.items()}
 
     def _is_generic(self, key: str) -> bool:
-        return bool(re.fullmatch(r"(?i)_?(gsi|lsi|index)?_?\d*_?(pk|sk|partition_?key|sort_?key|hash|range)", key))
+        return bool(
+            re.fullmatch(
+                r"(?i)_?(gsi|lsi|index)?_?\d*_?(pk|sk|partition_?key|sort_?key|hash|range)", key
+            )
+        )
 
-    def _holes(self, entity: str, kind: Kind, key: str, attributes: Mapping[str, Any]) -> tuple[str, ...]:
+    def _holes(
+        self, entity: str, kind: Kind, key: str, attributes: Mapping[str, Any]
+    ) -> tuple[str, ...]:
         """A field for each value in a key: the attribute that always equals it, or one named after the word before it."""
         shape = kind.shapes[key]
         columns = list(zip(*(shape.values(item[key]["S"]) for item in kind.items if key in item)))
@@ -208,12 +248,16 @@ class _Guessing:
                 name
                 for name in sorted(attributes)
                 if name not in names
-                and all(item.get(name, {}).get("S") == value for item, value in zip(holders, column))
+                and all(
+                    item.get(name, {}).get("S") == value for item, value in zip(holders, column)
+                )
             ]
             if key in same:
                 same = [key]
             if same:
-                names.append(min(same, key=lambda one: (not one.endswith(("id", "Id")), len(one), one)))
+                names.append(
+                    min(same, key=lambda one: (not one.endswith(("id", "Id")), len(one), one))
+                )
                 continue
             word = next((each for each in reversed(shape.parts[:place]) if each is not None), None)
             made = f"{_identifier((word or entity).lower())}_id"
@@ -225,30 +269,45 @@ class _Guessing:
             names.append(made)
         return tuple(names)
 
-    def _made(self, kind: Kind, holes: Mapping[str, tuple[str, ...]], name: str) -> list[dict[str, Any]]:
+    def _made(
+        self, kind: Kind, holes: Mapping[str, tuple[str, ...]], name: str
+    ) -> list[dict[str, Any]]:
         key = next(key for key, names in holes.items() if name in names)
         at = holes[key].index(name)
-        return [{"S": kind.shapes[key].values(item[key]["S"])[at]} for item in kind.items if key in item]
+        return [
+            {"S": kind.shapes[key].values(item[key]["S"])[at]} for item in kind.items if key in item
+        ]
 
     def _templates(
-        self, kind: Kind, names: Key, holes: Mapping[str, tuple[str, ...]], entity: str, index: str | None = None
+        self,
+        kind: Kind,
+        names: Key,
+        holes: Mapping[str, tuple[str, ...]],
+        entity: str,
+        index: str | None = None,
     ) -> Key | None:
         where = f"{entity}: {f'index {index}' if index else 'the key'}"
         present = [name for name in names if any(name in item for item in kind.items)]
         if index is not None and len(present) < len(names):
             return None  # these items are not in that index
         if any(name not in kind.shapes for name in names):
-            self.doubts.append(f"{where} is not made in one way for all items, or is not text; it is planned anew")
+            self.doubts.append(
+                f"{where} is not made in one way for all items, or is not text; it is planned anew"
+            )
             return None
         shapes = [kind.shapes[name] for name in names]
         if any(shape.separator not in ("", "#") for shape in shapes):
-            self.doubts.append(f"{where} is separated by {_other(shapes)!r}; Stator writes '#', so it is planned anew")
+            self.doubts.append(
+                f"{where} is separated by {_other(shapes)!r}; Stator writes '#', so it is planned anew"
+            )
             return None
         return tuple(shape.filled(holes[name]) for shape, name in zip(shapes, names))
 
     # -- patterns
 
-    def patterns(self, entities: Sequence[GuessedEntity], kinds: Sequence[Kind]) -> tuple[GuessedPattern, ...]:
+    def patterns(
+        self, entities: Sequence[GuessedEntity], kinds: Sequence[Kind]
+    ) -> tuple[GuessedPattern, ...]:
         found: dict[tuple[Any, ...], GuessedPattern] = {}
 
         def add(pattern: GuessedPattern) -> None:
@@ -261,16 +320,30 @@ class _Guessing:
                 add(GuessedPattern(f"{snake}_by_id", (entity.name,), entity.identity, None, 1))
             partition = self._fields_of(entity.key, 0)
             if entity.key is not None and partition:
-                shared.setdefault((kind.shapes[self.keys.partition].parts, partition), []).append(entity)
+                shared.setdefault((kind.shapes[self.keys.partition].parts, partition), []).append(
+                    entity
+                )
                 if partition != entity.identity:
                     name = f"{snake}s_of_{_joined(partition)}"
-                    add(GuessedPattern(name, (entity.name,), partition, None, self._per(kind, self.keys.partition)))
+                    add(
+                        GuessedPattern(
+                            name,
+                            (entity.name,),
+                            partition,
+                            None,
+                            self._per(kind, self.keys.partition),
+                        )
+                    )
             for index, key in entity.indexes.items():
                 equal, order = self._fields_of(key, 0), self._fields_of(key, 1)
                 if equal:
                     name = f"{snake}s_by_{_joined(equal)}"
                     returns = self._per(kind, self.keys.indexes[index][0])
-                    add(GuessedPattern(name, (entity.name,), equal, order[0] if order else None, returns))
+                    add(
+                        GuessedPattern(
+                            name, (entity.name,), equal, order[0] if order else None, returns
+                        )
+                    )
         for (_, partition), members in sorted(shared.items(), key=lambda each: repr(each[0])):
             if 2 <= len(members) <= _TOGETHER:
                 root = min(members, key=lambda each: (len(each.identity), each.name))

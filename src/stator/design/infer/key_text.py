@@ -28,7 +28,9 @@ class Shape:
     def filled(self, names: Iterable[str]) -> str:
         """As a template with these names in the holes."""
         following = iter(names)
-        return self.separator.join(f"{{{next(following)}}}" if word is None else word for word in self.parts)
+        return self.separator.join(
+            f"{{{next(following)}}}" if word is None else word for word in self.parts
+        )
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -55,12 +57,16 @@ def _words(texts: list[str], separator: str) -> set[tuple[int, str]]:
     seen: Counter[tuple[int, str]] = Counter()
     for text in texts:
         seen.update(enumerate(text.split(separator) if separator else [text]))
-    reading = {at: {piece for place, piece in seen if place == at and _WORD.match(piece)} for at, _ in seen}
+    reading = {
+        at: {piece for place, piece in seen if place == at and _WORD.match(piece)} for at, _ in seen
+    }
     alone = {text for text in texts if not separator or separator not in text}
     found = set()
     for (at, piece), count in seen.items():
         is_word = piece in reading[at] and len(reading[at]) <= _FEW
-        if is_word and (count > 1 or (at == 0 and (separator and piece not in alone)) or piece.isupper()):
+        if is_word and (
+            count > 1 or (at == 0 and (separator and piece not in alone)) or piece.isupper()
+        ):
             found.add((at, piece))
     return found
 

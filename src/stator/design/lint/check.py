@@ -22,7 +22,9 @@ def check(design: Design, lock: Plan | None = None) -> Report:
         for entry in CATALOGUE:
             if entry.rule is not None:
                 found += entry.rule(facts)
-    kept = [finding for finding in found if not any(_silences(each, finding) for each in design.ignore)]
+    kept = [
+        finding for finding in found if not any(_silences(each, finding) for each in design.ignore)
+    ]
     ignored = [finding for finding in found if finding not in kept]
     kept += _idle(design, found)
     changes = () if lock is None or plan is None or refused else tuple(compare(lock, plan))
@@ -51,7 +53,9 @@ def _idle(design: Design, found: list[Finding]) -> list[Finding]:
                 design.name,
                 f"ignore has {entry!r}, "
                 + ("and there is nothing to ignore" if known else "which is no code of a rule"),
-                "remove it" if known else "codes look like ST104, or ST104:Order to ignore one finding",
+                "remove it"
+                if known
+                else "codes look like ST104, or ST104:Order to ignore one finding",
             )
         )
     return findings
@@ -59,4 +63,10 @@ def _idle(design: Design, found: list[Finding]) -> list[Finding]:
 
 def _rank(finding: Finding) -> tuple[object, ...]:
     where = (str(finding.location.path), finding.location.line) if finding.location else ("", 0)
-    return (_SEVERITIES.index(finding.severity), *where, finding.code, finding.subject, finding.message)
+    return (
+        _SEVERITIES.index(finding.severity),
+        *where,
+        finding.code,
+        finding.subject,
+        finding.message,
+    )

@@ -18,7 +18,15 @@ from stator.design.entities.entity import Entity, EntityField, EntityInfo, info
 from stator.design.lint.finding import Finding, Kind, Severity
 from stator.design.lint.location import Location, class_location, function_location
 from stator.design.patterns.pattern import Change, Pattern, WritePattern
-from stator.design.plan.plan import EntityPlan, IndexPlan, KeyAttribute, PatternPlan, Plan, Step, TablePlan
+from stator.design.plan.plan import (
+    EntityPlan,
+    IndexPlan,
+    KeyAttribute,
+    PatternPlan,
+    Plan,
+    Step,
+    TablePlan,
+)
 from stator.design.planner.estimates import Estimates
 
 _ALWAYS_WRITTEN = ("version", "updated")
@@ -83,15 +91,23 @@ class Facts:
 
     def rate(self, entity: type[Entity], *kinds: str) -> float:
         """Writes a second of some kinds."""
-        return sum(rate for change, rate in self.changes if change.entity is entity and change.kind in kinds)
-
-    def update_rate(self, entity: type[Entity], fields: set[str]) -> float:
-        """Updates a second that change one of the fields."""
-        always = {each.name for each in info(entity).fields.values() if each.role in _ALWAYS_WRITTEN}
         return sum(
             rate
             for change, rate in self.changes
-            if change.entity is entity and change.kind == "update" and fields & ({*change.fields} | always)
+            if change.entity is entity and change.kind in kinds
+        )
+
+    def update_rate(self, entity: type[Entity], fields: set[str]) -> float:
+        """Updates a second that change one of the fields."""
+        always = {
+            each.name for each in info(entity).fields.values() if each.role in _ALWAYS_WRITTEN
+        }
+        return sum(
+            rate
+            for change, rate in self.changes
+            if change.entity is entity
+            and change.kind == "update"
+            and fields & ({*change.fields} | always)
         )
 
     def write_units(self, entity: type[Entity]) -> float:
@@ -116,13 +132,24 @@ class Facts:
         for name in index.entities if index else table.entities:
             entity = self.by_name[name]
             held = index.name if index else None
-            keys = [key for key in self.plan.entity(name).keys if key.index == held and key.name in names]
+            keys = [
+                key
+                for key in self.plan.entity(name).keys
+                if key.index == held and key.name in names
+            ]
             grouped.setdefault(", ".join(str(key.template) for key in keys), {})[entity] = keys
         for template, members in grouped.items():
             fields = {entity: _fields_in(keys) for entity, keys in members.items()}
-            shards = max(part.shards for keys in members.values() for key in keys for part in key.template.parts)
+            shards = max(
+                part.shards
+                for keys in members.values()
+                for key in keys
+                for part in key.template.parts
+            )
             distinct = max(self.distinct(entity, names) for entity, names in fields.items())
-            yield Collection(table, index, template, tuple(members), fields, shards, distinct * shards)
+            yield Collection(
+                table, index, template, tuple(members), fields, shards, distinct * shards
+            )
 
     def distinct(self, entity: type[Entity], fields: tuple[str, ...]) -> float:
         return self.estimates.distinct(entity, fields) if fields else 1.0
@@ -131,18 +158,28 @@ class Facts:
         """The part of an entity's items that has an entry: a sparse index has fewer."""
         held = collection.index.name if collection.index else None
         tests = {
-            test.parts[0].value for key in self.entity_plan(entity).keys if key.index == held for test, _ in key.when
+            test.parts[0].value
+            for key in self.entity_plan(entity).keys
+            if key.index == held
+            for test, _ in key.when
         }
         return float(math.prod(1 / self.distinct(entity, (name,)) for name in tests))
 
     def steps_on(self, collection: Collection) -> Iterator[tuple[PatternPlan, Step]]:
         """Reads of the collection."""
         names = {info(entity).name for entity in collection.entities}
-        held = {collection.index.name} if collection.index else {None, *self._local(collection.table)}
+        held = (
+            {collection.index.name} if collection.index else {None, *self._local(collection.table)}
+        )
         for pattern in self.plan.patterns:
             for step in pattern.steps:
                 here = step.table == collection.table.name and step.index in held
-                if pattern.kind == "read" and step.operation != "Scan" and here and names & {*step.entities}:
+                if (
+                    pattern.kind == "read"
+                    and step.operation != "Scan"
+                    and here
+                    and names & {*step.entities}
+                ):
                     yield pattern, step
 
     def _local(self, table: TablePlan) -> set[str]:
@@ -150,7 +187,9 @@ class Facts:
 
     def read_units_per_value(self, collection: Collection) -> float:
         """Read units a second on one key value."""
-        units = sum(pattern.requests_per_second * step.units for pattern, step in self.steps_on(collection))
+        units = sum(
+            pattern.requests_per_second * step.units for pattern, step in self.steps_on(collection)
+        )
         return units / collection.values
 
     def write_units_per_value(self, collection: Collection) -> float:
@@ -176,27 +215,48 @@ class Facts:
         found: set[str] = set()
         for key in self.entity_plan(entity).keys:
             if key.index == index:
-                found |= {*_fields_in([key]), *(part.value for test, _ in key.when for part in test.parts)}
+                found |= {
+                    *_fields_in([key]),
+                    *(part.value for test, _ in key.when for part in test.parts),
+                }
         return found
 
     # -- findings
 
-    def on_entity(self, code: str, severity: Severity, entity: type[Entity], message: str, fix: str) -> Finding:
-        return Finding(code, severity, "entity", info(entity).name, message, fix, class_location(entity))
+    def on_entity(
+        self, code: str, severity: Severity, entity: type[Entity], message: str, fix: str
+    ) -> Finding:
+        return Finding(
+            code, severity, "entity", info(entity).name, message, fix, class_location(entity)
+        )
 
     def on_field(
-        self, code: str, severity: Severity, entity: type[Entity], field: str, message: str, fix: str
+        self,
+        code: str,
+        severity: Severity,
+        entity: type[Entity],
+        field: str,
+        message: str,
+        fix: str,
     ) -> Finding:
         where = class_location(entity, field)
         return Finding(code, severity, "field", f"{info(entity).name}.{field}", message, fix, where)
 
-    def on_pattern(self, code: str, severity: Severity, name: str, message: str, fix: str) -> Finding:
+    def on_pattern(
+        self, code: str, severity: Severity, name: str, message: str, fix: str
+    ) -> Finding:
         return Finding(code, severity, "pattern", name, message, fix, self.pattern_location(name))
 
-    def on_index(self, code: str, severity: Severity, index: IndexPlan, message: str, fix: str) -> Finding:
-        return Finding(code, severity, "index", index.name, message, fix, self._index_location(index))
+    def on_index(
+        self, code: str, severity: Severity, index: IndexPlan, message: str, fix: str
+    ) -> Finding:
+        return Finding(
+            code, severity, "index", index.name, message, fix, self._index_location(index)
+        )
 
-    def on_collection(self, code: str, severity: Severity, collection: Collection, message: str, fix: str) -> Finding:
+    def on_collection(
+        self, code: str, severity: Severity, collection: Collection, message: str, fix: str
+    ) -> Finding:
         """About the field that the key is made of, where there is just one; else about the entity or index."""
         entity = collection.entities[0]
         fields = collection.fields[entity]
@@ -216,12 +276,21 @@ class Facts:
             if index.name in dict(info(self.by_name[name]).overrides.indexes):
                 return class_location(self.by_name[name])
         located = (self.pattern_location(name) for name in index.patterns)
-        return next((where for where in located if where is not None), class_location(self.by_name[index.entities[0]]))
+        return next(
+            (where for where in located if where is not None),
+            class_location(self.by_name[index.entities[0]]),
+        )
 
-    def of(self, kind: Kind, code: str, severity: Severity, subject: str, message: str, fix: str) -> Finding:
+    def of(
+        self, kind: Kind, code: str, severity: Severity, subject: str, message: str, fix: str
+    ) -> Finding:
         return Finding(code, severity, kind, subject, message, fix)
 
 
 def _fields_in(keys: list[KeyAttribute]) -> tuple[str, ...]:
     """The fields that are written into keys; those a shard is computed from are not."""
-    return tuple(dict.fromkeys(part.value for key in keys for part in key.template.parts if part.kind == "field"))
+    return tuple(
+        dict.fromkeys(
+            part.value for key in keys for part in key.template.parts if part.kind == "field"
+        )
+    )

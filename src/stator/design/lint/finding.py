@@ -68,7 +68,8 @@ class Report:
             "ok": self.ok,
             "findings": [finding.to_data() for finding in self.findings],
             "changes": [
-                {"risk": each.risk, "subject": each.subject, "what": each.what, "do": each.do} for each in self.changes
+                {"risk": each.risk, "subject": each.subject, "what": each.what, "do": each.do}
+                for each in self.changes
             ],
             "ignored": [{"code": each.code, each.kind: each.subject} for each in self.ignored],
         }

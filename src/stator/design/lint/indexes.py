@@ -80,7 +80,9 @@ def key_changes_often(facts: Facts) -> Iterator[Finding]:
 def _churn(facts: Facts, index: str, name: str) -> Iterator[Finding]:
     entity = facts.by_name[name]
     changed = sorted(
-        field for field in facts.key_fields(entity, index) if facts.update_rate(entity, {field}) >= _CHURN_RATE
+        field
+        for field in facts.key_fields(entity, index)
+        if facts.update_rate(entity, {field}) >= _CHURN_RATE
     )
     if not changed:
         return

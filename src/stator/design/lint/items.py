@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from stator.design.cost.unit_prices import READ_UNIT_DOLLARS, STORAGE_BYTE_DOLLARS, WRITE_UNIT_DOLLARS
+from stator.design.cost.unit_prices import (
+    READ_UNIT_DOLLARS,
+    STORAGE_BYTE_DOLLARS,
+    WRITE_UNIT_DOLLARS,
+)
 from stator.design.cost.units import MONTH_SECONDS, half_read_units, write_units
 from stator.design.entities.conditions import FieldRef
 from stator.design.entities.entity import info
@@ -131,7 +135,11 @@ def long_names(facts: Facts) -> Iterator[Finding]:
         names = list(info(entity).fields)
         spent = sum(map(len, names))
         longest = max(names, key=len)
-        if len(longest) < _LONG_NAME or spent < plan.item_bytes * _NAMES_SHARE or spent * volume < _NAMES_BYTES:
+        if (
+            len(longest) < _LONG_NAME
+            or spent < plan.item_bytes * _NAMES_SHARE
+            or spent * volume < _NAMES_BYTES
+        ):
             continue
         copies = 1 + sum(
             plan.name in index.entities and index.projection == "ALL"

@@ -120,9 +120,9 @@ def _innermost(trace: TracebackType | None) -> Location | None:
 def _is_users(path: str) -> bool:
     if path.startswith("<") or Path(path).is_relative_to(_OWN_SOURCES):
         return False
-    return not any(part in ("site-packages", "dist-packages") for part in Path(path).parts) and not Path(
-        path
-    ).is_relative_to(_STANDARD_LIBRARY)
+    return not any(
+        part in ("site-packages", "dist-packages") for part in Path(path).parts
+    ) and not Path(path).is_relative_to(_STANDARD_LIBRARY)
 
 
 _STANDARD_LIBRARY = Path(inspect.getsourcefile(ast) or "").parent

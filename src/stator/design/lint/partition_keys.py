@@ -39,7 +39,10 @@ def low_cardinality(facts: Facts) -> Iterator[Finding]:
         items = sum(facts.design.volume(one) * facts.presence(each, one) for one in each.entities)
         if items / each.values < _CROWDED_ITEMS:
             continue
-        busy = max(facts.read_units_per_value(each) / READ_LIMIT, facts.write_units_per_value(each) / WRITE_LIMIT)
+        busy = max(
+            facts.read_units_per_value(each) / READ_LIMIT,
+            facts.write_units_per_value(each) / WRITE_LIMIT,
+        )
         severity: Severity = "warning" if busy > _EARLY and each.shards == 1 else "note"
         yield facts.on_collection(
             "ST101",
@@ -64,7 +67,9 @@ def _tells_time(field: EntityField) -> bool:
     shape = field.shape.inner if isinstance(field.shape, Maybe) else field.shape
     if not isinstance(shape, Scalar):
         return False
-    return shape.python in (date, time) or (shape.python in (str, int) and bool(_TIME_WORDS.search(field.name)))
+    return shape.python in (date, time) or (
+        shape.python in (str, int) and bool(_TIME_WORDS.search(field.name))
+    )
 
 
 def time_based(facts: Facts) -> Iterator[Finding]:
@@ -76,7 +81,12 @@ def time_based(facts: Facts) -> Iterator[Finding]:
                 continue
             # Whatever is written now goes to the value of now, however many values history has.
             values = facts.distinct(entity, others) * each.shards
-            now = facts.rate(entity, "create") * facts.write_units(entity) * facts.presence(each, entity) / values
+            now = (
+                facts.rate(entity, "create")
+                * facts.write_units(entity)
+                * facts.presence(each, entity)
+                / values
+            )
             yield facts.on_field(
                 "ST102",
                 _time_severity(now),
@@ -107,7 +117,11 @@ def monotonic(facts: Facts) -> Iterator[Finding]:
         if len(known.identity) != 1 or not rate:
             continue
         field = known.fields[known.identity[0]]
-        if isinstance(field.shape, Scalar) and field.shape.python is int and _COUNT_WORDS.search(field.name):
+        if (
+            isinstance(field.shape, Scalar)
+            and field.shape.python is int
+            and _COUNT_WORDS.search(field.name)
+        ):
             yield facts.on_field(
                 "ST103",
                 "warning" if rate >= _COUNTED_RATE else "note",
@@ -126,7 +140,9 @@ def hot_key(facts: Facts) -> Iterator[Finding]:
             if units <= limit * _WARM:
                 continue
             shards = each.shards * max(2, shards_for(units, limit))
-            ways = "keep it in a cache, or copy it to" if what == "read" else "spread the writes over"
+            ways = (
+                "keep it in a cache, or copy it to" if what == "read" else "spread the writes over"
+            )
             yield facts.on_collection(
                 "ST104",
                 "error" if units > limit else "warning",
@@ -141,17 +157,28 @@ def large_collection(facts: Facts) -> Iterator[Finding]:
     for each in facts.collections:
         if each.index is not None:
             continue
-        now = sum(facts.design.volume(one) * facts.entity_plan(one).item_bytes for one in each.entities) / each.values
+        now = (
+            sum(
+                facts.design.volume(one) * facts.entity_plan(one).item_bytes
+                for one in each.entities
+            )
+            / each.values
+        )
         growing = [entity for entity in each.entities if _grows(facts, each, entity)]
         later = sum(
-            facts.rate(one, "create") * _YEAR_SECONDS * _YEARS * facts.entity_plan(one).item_bytes for one in growing
+            facts.rate(one, "create") * _YEAR_SECONDS * _YEARS * facts.entity_plan(one).item_bytes
+            for one in growing
         )
         total = now + later / each.values
         if total <= _COLLECTION_BYTES:
             continue
         local = [index.name for index in each.table.indexes if index.kind == "LSI"]
         heaviest = max(growing or each.entities, key=lambda one: facts.design.volume(one))
-        when = f"holds {size(now)}" if now > _COLLECTION_BYTES else f"grows to {size(total)} in {_YEARS} years"
+        when = (
+            f"holds {size(now)}"
+            if now > _COLLECTION_BYTES
+            else f"grows to {size(total)} in {_YEARS} years"
+        )
         limit = (
             f"; with the local index {', '.join(local)} writes fail at 10 GB"
             if local
@@ -169,6 +196,8 @@ def large_collection(facts: Facts) -> Iterator[Finding]:
 def _grows(facts: Facts, collection: Collection, entity: type[Entity]) -> bool:
     """Items are added and never leave, and many of them share a key value."""
     known = info(entity)
-    leaves = facts.rate(entity, "delete") > 0 or any(each.role == "ttl" for each in known.fields.values())
+    leaves = facts.rate(entity, "delete") > 0 or any(
+        each.role == "ttl" for each in known.fields.values()
+    )
     single = set(known.identity) <= set(collection.fields[entity])
     return not leaves and not single and facts.rate(entity, "create") > 0

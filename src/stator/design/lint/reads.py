@@ -83,13 +83,21 @@ def numbers_in_strings(facts: Facts) -> Iterator[Finding]:
 
 def _ordered_strings(ask: Ask) -> Iterator[tuple[Any, EntityField]]:
     """Text fields that a range or an order is over."""
-    names = {test.field.name for test in ask.tests if test.operator in ("<", "<=", ">", ">=", "between")}
+    names = {
+        test.field.name for test in ask.tests if test.operator in ("<", "<=", ">", ">=", "between")
+    }
     if ask.order is not None:
         names.add(ask.order.name)
     for entity in ask.targets:
         for name in sorted(names):
             field = info(entity).fields.get(name)
-            shape = field.shape.inner if field and isinstance(field.shape, Maybe) else field.shape if field else None
+            shape = (
+                field.shape.inner
+                if field and isinstance(field.shape, Maybe)
+                else field.shape
+                if field
+                else None
+            )
             if field is not None and isinstance(shape, Scalar) and shape.python is str:
                 yield entity, field
 
@@ -107,11 +115,19 @@ def ttl_for_correctness(facts: Facts) -> Iterator[Finding]:
     for pattern in facts.design.reads:
         ask = pattern.trace()
         compared = {
-            (reference.owner, reference.name) for test in (*ask.tests, *ask.filters) for reference in references(test)
+            (reference.owner, reference.name)
+            for test in (*ask.tests, *ask.filters)
+            for reference in references(test)
         }
         for entity in ask.targets:
-            field = next((each for each in info(entity).fields.values() if each.role == "ttl"), None)
-            if field is None or (entity, field.name) in compared or not _matters(info(entity).name, field):
+            field = next(
+                (each for each in info(entity).fields.values() if each.role == "ttl"), None
+            )
+            if (
+                field is None
+                or (entity, field.name) in compared
+                or not _matters(info(entity).name, field)
+            ):
                 continue
             yield facts.on_pattern(
                 "ST404",
@@ -143,9 +159,7 @@ def scan_allowed(facts: Facts) -> Iterator[Finding]:
             )
 
 
-_SCAN_FIX: Final = (
-    "compare a field with ==, or export the table for reports; if it must be, ignore this finding by name"
-)
+_SCAN_FIX: Final = "compare a field with ==, or export the table for reports; if it must be, ignore this finding by name"
 
 
 def _scan_message(plan: PatternPlan) -> str:

@@ -16,7 +16,9 @@ from stator.errors import DesignError, PatternRefused, ScanNeeded
 _TOO_MANY = re.compile(r" needs \d+ global and \d+ local indexes on one table")
 
 
-def plan_what_can_be(design: Design, lock: Plan | None) -> tuple[Design, Plan | None, list[Finding]]:
+def plan_what_can_be(
+    design: Design, lock: Plan | None
+) -> tuple[Design, Plan | None, list[Finding]]:
     """The design without the patterns that were refused, its plan from the lock on, and a finding for each refusal."""
     findings: list[Finding] = []
     while True:
@@ -56,7 +58,14 @@ def _pattern_of(error: DesignError, design: Design) -> Pattern[..., Any] | Write
     """Errors name the pattern they are about, or begin with its place."""
     named = error.pattern if isinstance(error, PatternRefused) else None
     patterns: list[Pattern[..., Any] | WritePattern] = [*design.reads, *design.write_patterns]
-    return next((each for each in patterns if each.name == named or error.message.startswith(f"{each.where}: ")), None)
+    return next(
+        (
+            each
+            for each in patterns
+            if each.name == named or error.message.startswith(f"{each.where}: ")
+        ),
+        None,
+    )
 
 
 def _entity_location(problem: str, design: Design) -> Location | None:

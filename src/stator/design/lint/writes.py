@@ -28,7 +28,9 @@ def large_transaction(facts: Facts) -> Iterator[Finding]:
         if len(changes) < 2:
             continue
         items = sum(change.times for change in changes)
-        stored = sum(change.times * facts.entity_plan(change.entity).item_bytes for change in changes)
+        stored = sum(
+            change.times * facts.entity_plan(change.entity).item_bytes for change in changes
+        )
         share = max(items / _TRANSACTION_ITEMS, stored / TRANSACTION_BYTES)
         if share > _NEAR:
             yield facts.on_pattern(
@@ -61,7 +63,11 @@ def _hot_counter(facts: Facts, entity: type[Entity], field: EntityField, rate: f
     name, items = f"{info(entity).name}.{field.name}", facts.design.volume(entity)
     sure = rate / items > WRITE_LIMIT
     shards = max(2, shards_for(rate, WRITE_LIMIT))
-    spread = "each" if items <= 1 else f"over {amount(items)} items, and a popular one may get most of them"
+    spread = (
+        "each"
+        if items <= 1
+        else f"over {amount(items)} items, and a popular one may get most of them"
+    )
     return facts.on_field(
         "ST502",
         "error" if sure else "warning",

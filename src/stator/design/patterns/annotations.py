@@ -26,7 +26,11 @@ def used_names(function: Callable[..., Any], frame: FrameType | None) -> dict[st
     if frame is None or frame.f_locals is frame.f_globals:
         return {}
     texts = " ".join(each for each in function.__annotations__.values() if isinstance(each, str))
-    return {name: frame.f_locals[name] for name in re.findall(r"[^\W\d]\w*", texts) if name in frame.f_locals}
+    return {
+        name: frame.f_locals[name]
+        for name in re.findall(r"[^\W\d]\w*", texts)
+        if name in frame.f_locals
+    }
 
 
 def argument_types(function: Callable[..., Any], around: Mapping[str, Any]) -> dict[str, Any]:

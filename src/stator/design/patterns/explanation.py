@@ -33,7 +33,10 @@ class Explanation:
             *(f"  beware   {warning}" for warning in pattern.warnings),
         ]
         for request in self.requests:
-            lines += ["  request", *(f"    {line}" for line in json.dumps(request, indent=2).splitlines())]
+            lines += [
+                "  request",
+                *(f"    {line}" for line in json.dumps(request, indent=2).splitlines()),
+            ]
         return "\n".join(lines)
 
 
@@ -47,7 +50,8 @@ def explain(query: Question, design: Design | None) -> Explanation:
     design = design or pattern.design
     if design is None:
         raise DesignError(
-            f"{pattern.name} is in no design yet", hint="put it into a Design, or pass one: explain(design)"
+            f"{pattern.name} is in no design yet",
+            hint="put it into a Design, or pass one: explain(design)",
         )
     planned = design.plan().pattern(pattern.name)
     return Explanation(planned, planned.requests(**query.arguments))

@@ -83,10 +83,14 @@ class FilterWriter:
         """Only items of these entities."""
         self._terms.append(self._is_type(attribute, sorted(types)))
 
-    def add_unless_other(self, attribute: str, type_: str, conditions: list[Condition], known: EntityInfo) -> None:
+    def add_unless_other(
+        self, attribute: str, type_: str, conditions: list[Condition], known: EntityInfo
+    ) -> None:
         """Conditions that only items of one entity have to meet."""
         written = " AND ".join(self._write(condition, known) for condition in conditions)
-        self._terms.append(f"({self._name(attribute)} <> {self._constant({'S': type_})} OR ({written}))")
+        self._terms.append(
+            f"({self._name(attribute)} <> {self._constant({'S': type_})} OR ({written}))"
+        )
 
     def done(self) -> Filter | None:
         if not self._terms:
@@ -137,7 +141,11 @@ class FilterWriter:
     def _path(self, field: FieldRef) -> str:
         written = ""
         for step in field.path:
-            written += f"[{step}]" if isinstance(step, int) else ("." if written else "") + self._name(step)
+            written += (
+                f"[{step}]"
+                if isinstance(step, int)
+                else ("." if written else "") + self._name(step)
+            )
         return written
 
     def _name(self, name: str) -> str:
@@ -153,7 +161,9 @@ class FilterWriter:
         encoding = keys.encoding_of(shape) if shape is not None else None
         name = encoding.name if encoding is not None else "any"
         if isinstance(value, Param):
-            self._values.append(FilterValue(f":f{len(self._values)}", param=value.name, encoding=name))
+            self._values.append(
+                FilterValue(f":f{len(self._values)}", param=value.name, encoding=name)
+            )
             return self._values[-1].placeholder
         return self._constant(wire_value(name, value))
 

@@ -72,7 +72,9 @@ class Ask:
             condition = as_condition(given)
             for part in condition.operands if isinstance(condition, All) else (condition,):
                 self._check(part)
-                (tests if isinstance(part, Comparison) and _indexable(part) else filters).append(cast("Any", part))
+                (tests if isinstance(part, Comparison) and _indexable(part) else filters).append(
+                    cast("Any", part)
+                )
         return replace(self, tests=tuple(tests), filters=tuple(filters))
 
     def filtered(self, conditions: tuple[Any, ...]) -> Ask:
@@ -82,19 +84,27 @@ class Ask:
 
     def ordered(self, field: Any, descending: bool) -> Ask:
         if field is not None and not isinstance(field, FieldRef):
-            raise DesignError(f"{field!r} is not a field", hint="order by a field of the entity, as in Order.placed_at")
+            raise DesignError(
+                f"{field!r} is not a field",
+                hint="order by a field of the entity, as in Order.placed_at",
+            )
         return replace(self, order=field, descending=descending, by_time=field is None)
 
     def limited(self, count: int) -> Ask:
         if not isinstance(count, Param) and count < 1:
-            raise DesignError(f"a limit of {count} returns nothing", hint="give a limit of 1 or more")
+            raise DesignError(
+                f"a limit of {count} returns nothing", hint="give a limit of 1 or more"
+            )
         return replace(self, limit=count)
 
     def _check(self, condition: Condition) -> None:
         for reference in references(condition):
             if not any(issubclass(target, reference.owner) for target in self.targets):
                 names = " and ".join(target.__name__ for target in self.targets)
-                raise DesignError(f"{reference!r} is not a field of {names}", hint="compare fields of what is found")
+                raise DesignError(
+                    f"{reference!r} is not a field of {names}",
+                    hint="compare fields of what is found",
+                )
 
 
 _INDEXABLE = frozenset({"=", "<", "<=", ">", ">=", "between", "begins_with", "in"})
@@ -107,7 +117,10 @@ def _indexable(test: Comparison) -> bool:
 def references(condition: Any) -> list[FieldRef]:
     """Every field a condition looks at."""
     if isinstance(condition, Comparison):
-        return [condition.field, *(value for value in condition.values if isinstance(value, FieldRef))]
+        return [
+            condition.field,
+            *(value for value in condition.values if isinstance(value, FieldRef)),
+        ]
     operands = getattr(condition, "operands", None) or (condition.operand,)
     return [reference for operand in operands for reference in references(operand)]
 
@@ -142,7 +155,9 @@ class Question:
 
     def explain(self, design: Design | None = None) -> Explanation:
         """The exact request, the index, the cost and the reasons. Without one, the design the pattern was last put into."""
-        from stator.design.patterns.explanation import explain  # it needs the planner, which needs this module
+        from stator.design.patterns.explanation import (
+            explain,
+        )  # it needs the planner, which needs this module
 
         return explain(self, design)
 
@@ -236,7 +251,9 @@ def together(
 def together(*entities: type[Any]) -> Any:
     """Start one query that returns items of several entities, which must share a partition."""
     if len(entities) < 2 or len(set(entities)) != len(entities):
-        raise DesignError("together() takes two or more different entities", hint="use find() for one")
+        raise DesignError(
+            "together() takes two or more different entities", hint="use find() for one"
+        )
     for entity in entities:
         info(entity)
     kinds: dict[int, type[_Bundle]] = {2: Bundle2, 3: Bundle3, 4: Bundle4}
@@ -260,7 +277,9 @@ class Traffic:
 class Pattern(Generic[P, Q]):
     """A declared access pattern. Calling it makes the query; ``trace`` gives its shape."""
 
-    def __init__(self, function: Callable[P, Q], traffic: Traffic, around: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, function: Callable[P, Q], traffic: Traffic, around: Mapping[str, Any] | None = None
+    ) -> None:
         """``around`` are names that annotations may use beside those of the function's module: those of the function it is local to."""
         self.function = function
         self.traffic = traffic
@@ -313,7 +332,9 @@ class Pattern(Generic[P, Q]):
         try:
             query = cast("Callable[..., Any]", self.function)(**arguments)
         except DesignError as error:
-            raise DesignError(f"{self.where}: {self.name}: {error.message}", hint=error.hint) from None
+            raise DesignError(
+                f"{self.where}: {self.name}: {error.message}", hint=error.hint
+            ) from None
         except Exception as error:
             raise DesignError(
                 f"{self.where}: {self.name} does more with its arguments than compare them: {error}",
@@ -338,7 +359,8 @@ def read(
     """Declare a read: ``rps`` times a second, ``returns`` items as a rule, answered ``within`` milliseconds."""
     if rps < 0 or (returns is not None and returns <= 0):
         raise DesignError(
-            "rps cannot be negative and returns must be positive", hint="estimate; exactness is not needed"
+            "rps cannot be negative and returns must be positive",
+            hint="estimate; exactness is not needed",
         )
     traffic = Traffic(rps, returns, consistent, within, allow_scan)
     frame = inspect.currentframe()
@@ -371,7 +393,9 @@ def updates(*fields: Any, times: float = 1.0) -> Change:
     """``updates(Order.status)``: the fields that change; all of one entity."""
     owners = {field.owner for field in fields if isinstance(field, FieldRef)}
     if len(owners) != 1 or not all(isinstance(field, FieldRef) for field in fields):
-        raise DesignError("updates() takes fields of one entity", hint="as in updates(Order.status, Order.total)")
+        raise DesignError(
+            "updates() takes fields of one entity", hint="as in updates(Order.status, Order.total)"
+        )
     return Change("update", owners.pop(), tuple(field.name for field in fields), times)
 
 

@@ -108,7 +108,9 @@ def _write(pattern: WritePattern) -> PatternDemand:
     changes = []
     for change in pattern.trace():
         known = info(change.entity)
-        always = {name for name, each in known.fields.items() if each.role in ("version", "updated")}
+        always = {
+            name for name, each in known.fields.items() if each.role in ("version", "updated")
+        }
         fields = sorted({*change.fields, *always}) if change.kind == "update" else ()
         changes.append(ChangeDemand(change.kind, known.name, tuple(fields), float(change.times)))
     return PatternDemand(pattern.name, changes=tuple(changes))
@@ -136,8 +138,14 @@ def _entity_changes(before: Plan, after: Plan) -> Iterator[str]:
             yield f"{entity.items:,.0f} items of {entity.name} instead of {was.items:,.0f}"
         if was.item_bytes != entity.item_bytes:
             yield f"items of {entity.name} of {entity.item_bytes:,.0f} bytes instead of {was.item_bytes:,.0f}"
-        declared = [each.demand.entity(entity.name) if each.demand else None for each in (before, after)]
-        if declared[0] is not None and declared[1] is not None and declared[0].creates != declared[1].creates:
+        declared = [
+            each.demand.entity(entity.name) if each.demand else None for each in (before, after)
+        ]
+        if (
+            declared[0] is not None
+            and declared[1] is not None
+            and declared[0].creates != declared[1].creates
+        ):
             yield f"{declared[1].creates:g} writes of {entity.name} a second instead of {declared[0].creates:g}"
 
 
@@ -149,7 +157,9 @@ def _pattern_changes(before: Plan, after: Plan) -> Iterator[str]:
         rate = old[pattern.name].requests_per_second
         if rate != pattern.requests_per_second:
             yield f"{pattern.name} {pattern.requests_per_second:g} times a second instead of {rate:g}"
-        was, now = (each.demand.pattern(pattern.name) if each.demand else None for each in (before, after))
+        was, now = (
+            each.demand.pattern(pattern.name) if each.demand else None for each in (before, after)
+        )
         if was is None or now is None:
             continue
         if was.returns != now.returns:

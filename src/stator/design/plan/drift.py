@@ -32,7 +32,11 @@ def drift(
     plan: Plan, described: Mapping[str, Description | None], beside: Iterable[TablePlan] = ()
 ) -> list[Difference]:
     """Differences of all tables of a plan, and of those ``beside`` it, by the names they have there. None: there is no such table."""
-    return [each for table in (*plan.tables, *beside) for each in table_drift(table, described.get(table.name))]
+    return [
+        each
+        for table in (*plan.tables, *beside)
+        for each in table_drift(table, described.get(table.name))
+    ]
 
 
 def table_drift(table: TablePlan, found: Description | None) -> list[Difference]:
@@ -47,7 +51,11 @@ def _key_drift(table: TablePlan, found: Description) -> list[Difference]:
     if wanted == there:
         return []
     message = f"its key is {there}, and the design wants {wanted}"
-    return [Difference("different", table.name, message, "a table's key cannot be changed: move to a new table")]
+    return [
+        Difference(
+            "different", table.name, message, "a table's key cannot be changed: move to a new table"
+        )
+    ]
 
 
 def _type_drift(table: TablePlan, found: Description) -> list[Difference]:
@@ -78,29 +86,52 @@ def _index_drift(table: TablePlan, found: Description) -> list[Difference]:
             if index.kind == "LSI":
                 remedy = "a local index is made with its table: move to a new table"
             where = f"{table.name}/{name}"
-            differences.append(Difference("missing", where, f"there is no such {index.kind}", remedy))
+            differences.append(
+                Difference("missing", where, f"there is no such {index.kind}", remedy)
+            )
     for name in sorted(there.keys() - wanted.keys()):
         remedy = "remove it if nothing else reads it: each write to it is paid for"
-        differences.append(Difference("extra", f"{table.name}/{name}", "the design has no such index", remedy))
+        differences.append(
+            Difference("extra", f"{table.name}/{name}", "the design has no such index", remedy)
+        )
     return differences
 
 
 def _one_index(table: str, index: IndexPlan, kind: str, found: Description) -> list[Difference]:
-    where, anew = f"{table}/{index.name}", "an index cannot be changed: add it under another name, then remove this one"
+    where, anew = (
+        f"{table}/{index.name}",
+        "an index cannot be changed: add it under another name, then remove this one",
+    )
     differences: list[Difference] = []
     if kind != index.kind:
-        differences.append(Difference("different", where, f"it is a {kind}, and the design wants a {index.kind}", anew))
+        differences.append(
+            Difference(
+                "different", where, f"it is a {kind}, and the design wants a {index.kind}", anew
+            )
+        )
     wanted, there = _shown_key(index.partition, index.sort), _described_key(found["KeySchema"])
     if wanted != there:
-        differences.append(Difference("different", where, f"its key is {there}, and the design wants {wanted}", anew))
+        differences.append(
+            Difference(
+                "different", where, f"its key is {there}, and the design wants {wanted}", anew
+            )
+        )
     projection = found.get("Projection", {})
-    shown = _shown_projection(projection.get("ProjectionType", "ALL"), projection.get("NonKeyAttributes") or ())
+    shown = _shown_projection(
+        projection.get("ProjectionType", "ALL"), projection.get("NonKeyAttributes") or ()
+    )
     desired = _shown_projection(index.projection, index.included)
     if shown != desired:
-        differences.append(Difference("different", where, f"it projects {shown}, and the design wants {desired}", anew))
+        differences.append(
+            Difference(
+                "different", where, f"it projects {shown}, and the design wants {desired}", anew
+            )
+        )
     status = found.get("IndexStatus", "ACTIVE")
     if status != "ACTIVE":
-        differences.append(Difference("different", where, f"it is {status}", "wait until it is ACTIVE"))
+        differences.append(
+            Difference("different", where, f"it is {status}", "wait until it is ACTIVE")
+        )
     return differences
 
 
@@ -110,7 +141,8 @@ def _shown_key(partition: tuple[str, ...], sort: tuple[str, ...]) -> str:
 
 def _described_key(schema: list[Mapping[str, str]]) -> str:
     parts = {
-        kind: tuple(each["AttributeName"] for each in schema if each["KeyType"] == kind) for kind in ("HASH", "RANGE")
+        kind: tuple(each["AttributeName"] for each in schema if each["KeyType"] == kind)
+        for kind in ("HASH", "RANGE")
     }
     return _shown_key(parts["HASH"], parts["RANGE"])
 

@@ -36,7 +36,9 @@ def check_size(entity: str, key: KeyAttribute, value: Value, values: Mapping[str
     if size <= limit:
         return
     sizes = {
-        part.value: len(str(part.fill(values, None)).encode()) for part in key.template.parts if part.kind == "field"
+        part.value: len(str(part.fill(values, None)).encode())
+        for part in key.template.parts
+        if part.kind == "field"
     }
     field = max(sizes, key=lambda name: sizes[name])
     where = f"index {key.index}" if key.index else "the table"
@@ -68,7 +70,10 @@ def _part_bounds(part: Part, shapes: Mapping[str, Shape], native: bool) -> tuple
     shape = shape.inner if isinstance(shape, Maybe) else shape
     if isinstance(shape, Choice):
         plain = [keys.plain(value) for value in shape.values]
-        texts = [value if native and isinstance(value, str) else keys.encode(part.encoding, value) for value in plain]
+        texts = [
+            value if native and isinstance(value, str) else keys.encode(part.encoding, value)
+            for value in plain
+        ]
         sizes = [len(text.encode()) for text in texts]
         return min(sizes), max(sizes)
     return _BOUNDS.get(part.encoding, (0, None))

@@ -136,11 +136,17 @@ def _typed(value: Any, *types: type) -> Any:
 
 
 def _wrong(value: object, wanted: str) -> DesignError:
-    return DesignError(f"a key needs {wanted} here, not {value!r}", hint="pass a value of the field's type")
+    return DesignError(
+        f"a key needs {wanted} here, not {value!r}", hint="pass a value of the field's type"
+    )
 
 
 def _finite(value: Any) -> Decimal:
-    number = Decimal(repr(value)) if isinstance(_typed(value, Decimal, float, int), float) else Decimal(value)
+    number = (
+        Decimal(repr(value))
+        if isinstance(_typed(value, Decimal, float, int), float)
+        else Decimal(value)
+    )
     if not number.is_finite():
         raise _wrong(value, "a finite number")
     return number
@@ -256,7 +262,9 @@ def encode(name: str, value: Any, *, inverted: bool = False) -> str:
     if not inverted:
         return encoding.write(plain(value))
     if encoding.turn is None:
-        raise DesignError(f"a {name} cannot be written in inverted order", hint="read the other way round instead")
+        raise DesignError(
+            f"a {name} cannot be written in inverted order", hint="read the other way round instead"
+        )
     return encoding.turn(plain(value))
 
 
@@ -266,7 +274,9 @@ def decode(name: str, text: str, *, inverted: bool = False) -> Any:
     if not inverted:
         return encoding.read(text)
     if encoding.turn_back is None:
-        raise DesignError(f"a {name} cannot be written in inverted order", hint="read the other way round instead")
+        raise DesignError(
+            f"a {name} cannot be written in inverted order", hint="read the other way round instead"
+        )
     return encoding.turn_back(text)
 
 
@@ -276,7 +286,9 @@ def join(names: Sequence[str], values: Sequence[Any]) -> str:
 
 
 def split(names: Sequence[str], text: str) -> tuple[Any, ...]:
-    return tuple(decode(name, part) for name, part in zip(names, text.split(SEPARATOR), strict=True))
+    return tuple(
+        decode(name, part) for name, part in zip(names, text.split(SEPARATOR), strict=True)
+    )
 
 
 # --- to show ------------------------------------------------------------------------------------------------

@@ -22,7 +22,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from stator.design.plan.plan import EntityPlan, IndexPlan, KeyAttribute, PatternPlan, Plan, TablePlan
+from stator.design.plan.plan import (
+    EntityPlan,
+    IndexPlan,
+    KeyAttribute,
+    PatternPlan,
+    Plan,
+    TablePlan,
+)
 from stator.errors import ConfigurationError, DesignError
 
 Risk = Literal["safe", "backfill", "orphans"]
@@ -58,7 +65,9 @@ def read_lock(path: Path) -> Plan | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path} cannot be read: {error}", hint="restore it from version control") from None
+        raise ConfigurationError(
+            f"{path} cannot be read: {error}", hint="restore it from version control"
+        ) from None
     try:
         return Plan.from_json(text)
     except DesignError as error:
@@ -88,7 +97,9 @@ def _replace(path: Path, text: str) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        mode = path.stat().st_mode if path.exists() else 0o644  # a temporary file is for its owner only
+        mode = (
+            path.stat().st_mode if path.exists() else 0o644
+        )  # a temporary file is for its owner only
         Path(beside).chmod(mode & 0o777)
         Path(beside).replace(path)
     except BaseException:
@@ -112,7 +123,9 @@ def compare(old: Plan, new: Plan) -> list[LockChange]:
                 "write the lock again",
             )
         ]
-    return sorted(found, key=lambda change: (_RISKS.index(change.risk), change.subject, change.what))
+    return sorted(
+        found, key=lambda change: (_RISKS.index(change.risk), change.subject, change.what)
+    )
 
 
 def _estimates_differ(old: Plan, new: Plan) -> bool:
@@ -122,9 +135,9 @@ def _estimates_differ(old: Plan, new: Plan) -> bool:
         return True
     items = {each.name: (each.items, each.item_bytes) for each in old.entities}
     rates = {each.name: each.requests_per_second for each in old.patterns}
-    return items != {each.name: (each.items, each.item_bytes) for each in new.entities} or rates != {
-        each.name: each.requests_per_second for each in new.patterns
-    }
+    return items != {
+        each.name: (each.items, each.item_bytes) for each in new.entities
+    } or rates != {each.name: each.requests_per_second for each in new.patterns}
 
 
 # --- tables and indexes
@@ -135,7 +148,12 @@ def _tables(old: Plan, new: Plan) -> Iterator[LockChange]:
     after = {table.name: table for table in new.tables}
     for name in sorted({*before, *after}):
         if name not in before:
-            yield LockChange("safe", f"table {name}", "is new", "create it before the code that uses it is deployed")
+            yield LockChange(
+                "safe",
+                f"table {name}",
+                "is new",
+                "create it before the code that uses it is deployed",
+            )
         elif name not in after:
             yield LockChange(
                 "orphans",
@@ -169,7 +187,9 @@ def _table(old: TablePlan, new: TablePlan) -> Iterator[LockChange]:
 
 def _schema(table: TablePlan) -> list[tuple[str, str]]:
     kinds = dict(table.attributes)
-    return [(name, kinds.get(name, "S")) for name in (table.partition, table.sort) if name is not None]
+    return [
+        (name, kinds.get(name, "S")) for name in (table.partition, table.sort) if name is not None
+    ]
 
 
 def _shown(schema: list[tuple[str, str]]) -> str:
@@ -185,7 +205,10 @@ def _new_index(index: IndexPlan, subject: str) -> LockChange:
             "make a new table and copy the items, or drop consistent=True so that a global index will do",
         )
     return LockChange(
-        "safe", subject, "is new", "create it and wait until it is ACTIVE before the code that reads it is deployed"
+        "safe",
+        subject,
+        "is new",
+        "create it and wait until it is ACTIVE before the code that reads it is deployed",
     )
 
 
@@ -209,7 +232,12 @@ def _index(
         what = f"its key was {_shown(before)} and would be {_shown(after)}"
         yield LockChange(risk, subject, what, again)
     elif (old.projection, old.included) != (new.projection, new.included):
-        yield LockChange(risk, subject, f"its projection was {_projection(old)} and would be {_projection(new)}", again)
+        yield LockChange(
+            risk,
+            subject,
+            f"its projection was {_projection(old)} and would be {_projection(new)}",
+            again,
+        )
 
 
 def _index_schema(index: IndexPlan, table: TablePlan) -> list[tuple[str, str]]:
@@ -260,12 +288,17 @@ def _entity(old: EntityPlan, new: EntityPlan, indexes: set[str]) -> Iterator[Loc
         )
     if old.discriminator != new.discriminator and new.discriminator is not None:
         yield LockChange(
-            "backfill", subject, f"items carry {new.discriminator} now", "write it on the items that are there"
+            "backfill",
+            subject,
+            f"items carry {new.discriminator} now",
+            "write it on the items that are there",
         )
     yield from _index_keys(old, new, indexes, subject)
 
 
-def _index_keys(old: EntityPlan, new: EntityPlan, indexes: set[str], subject: str) -> Iterator[LockChange]:
+def _index_keys(
+    old: EntityPlan, new: EntityPlan, indexes: set[str], subject: str
+) -> Iterator[LockChange]:
     """``indexes`` are those there are now: what was written for one that is gone is of no interest."""
     for index in sorted(indexes):
         before, after = _keys(old, index), _keys(new, index)
@@ -276,10 +309,17 @@ def _index_keys(old: EntityPlan, new: EntityPlan, indexes: set[str], subject: st
             yield LockChange("safe", subject, f"is not in index {index} any more", do)
         elif not before:
             what = f"gets {_written(after)} for index {index}"
-            yield LockChange("backfill", subject, what, "write it on the items that are there, then read the index")
+            yield LockChange(
+                "backfill",
+                subject,
+                what,
+                "write it on the items that are there, then read the index",
+            )
         else:
             what = f"its key in index {index} was {_written(before)} and would be {_written(after)}"
-            yield LockChange("backfill", subject, what, "rewrite the items before the index is read that way")
+            yield LockChange(
+                "backfill", subject, what, "rewrite the items before the index is read that way"
+            )
 
 
 def _keys(entity: EntityPlan, index: str | None) -> dict[str, KeyAttribute]:
@@ -295,7 +335,9 @@ def _template(key: KeyAttribute) -> str:
     marks = []
     for part in key.template.parts:
         if part.kind == "field":
-            shown = f"{part.value}: {part.encoding}" if part.encoding not in ("", "str") else part.value
+            shown = (
+                f"{part.value}: {part.encoding}" if part.encoding not in ("", "str") else part.value
+            )
             marks.append(f"{{{shown}{', newest first' if part.inverted else ''}}}")
         else:
             marks.append(f"{{{part.shards} shards}}" if part.kind == "shard" else part.value)
@@ -304,7 +346,12 @@ def _template(key: KeyAttribute) -> str:
 
 
 def _override(keys: dict[str, KeyAttribute]) -> str:
-    return "(" + ", ".join(f'"{key.template}"' for key in keys.values()) + ("," if len(keys) == 1 else "") + ")"
+    return (
+        "("
+        + ", ".join(f'"{key.template}"' for key in keys.values())
+        + ("," if len(keys) == 1 else "")
+        + ")"
+    )
 
 
 # --- patterns
@@ -320,7 +367,12 @@ def _patterns(old: Plan, new: Plan) -> Iterator[LockChange]:
             yield LockChange("safe", f"pattern {name}", "is gone", "nothing is left to do")
         elif requests_of(before[name]) != requests_of(after[name]):
             what = f"was {_request(before[name])} and would be {_request(after[name])}"
-            yield LockChange("safe", f"pattern {name}", what, "deploy it after the changes of keys and indexes above")
+            yield LockChange(
+                "safe",
+                f"pattern {name}",
+                what,
+                "deploy it after the changes of keys and indexes above",
+            )
 
 
 def requests_of(pattern: PatternPlan) -> list[tuple[object, ...]]:

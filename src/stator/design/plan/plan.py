@@ -27,7 +27,14 @@ _READABLE: Final = (1, 2)
 
 Request = dict[str, Any]
 Operation = Literal[
-    "GetItem", "Query", "Scan", "BatchGetItem", "PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"
+    "GetItem",
+    "Query",
+    "Scan",
+    "BatchGetItem",
+    "PutItem",
+    "UpdateItem",
+    "DeleteItem",
+    "TransactWriteItems",
 ]
 
 
@@ -84,7 +91,9 @@ class TablePlan:
         request: Request = {
             "TableName": self.name,
             "KeySchema": _schema((self.partition,), (self.sort,) if self.sort else ()),
-            "AttributeDefinitions": [{"AttributeName": name, "AttributeType": kind} for name, kind in self.attributes],
+            "AttributeDefinitions": [
+                {"AttributeName": name, "AttributeType": kind} for name, kind in self.attributes
+            ],
             "BillingMode": "PAY_PER_REQUEST",
         }
         for member, kind in (("GlobalSecondaryIndexes", "GSI"), ("LocalSecondaryIndexes", "LSI")):
@@ -158,14 +167,17 @@ class EntityPlan:
             return self._filled([key for key in self.keys if key.index is None], values)
         except KeyError as error:
             raise DesignError(
-                f"the key of {self.name} needs {error.args[0]}", hint=f"pass {', '.join(self.base_fields)}"
+                f"the key of {self.name} needs {error.args[0]}",
+                hint=f"pass {', '.join(self.base_fields)}",
             ) from None
 
     @property
     def base_fields(self) -> tuple[str, ...]:
         """The fields the table's key is made of."""
         parts = [part for key in self.keys if key.index is None for part in key.template.parts]
-        holes = [part for part in parts if part.kind == "field"] + [of for part in parts for of in part.of]
+        holes = [part for part in parts if part.kind == "field"] + [
+            of for part in parts for of in part.of
+        ]
         return tuple(dict.fromkeys(part.value for part in holes))
 
     def item(self, entity: Any) -> Item:
@@ -272,14 +284,18 @@ class Step:
         request: Request = {"TableName": self.table, "Key": key}
         return request | ({"ConsistentRead": True} if self.consistent else {})
 
-    def _read(self, arguments: Mapping[str, Any], shard: int, tests: tuple[KeyTest, ...]) -> Request:
+    def _read(
+        self, arguments: Mapping[str, Any], shard: int, tests: tuple[KeyTest, ...]
+    ) -> Request:
         request: Request = {"TableName": self.table}
         names: dict[str, str] = {}
         values: dict[str, Value | None] = {}
         if self.index:
             request["IndexName"] = self.index
         if tests:
-            request["KeyConditionExpression"] = self._condition(tests, arguments, shard, names, values)
+            request["KeyConditionExpression"] = self._condition(
+                tests, arguments, shard, names, values
+            )
         if self.filter:
             request["FilterExpression"] = self.filter.expression
             names |= dict(self.filter.names)
@@ -378,7 +394,8 @@ class PatternPlan:
         found = self.requests(**arguments)
         if len(found) != 1:
             raise DesignError(
-                f"{self.name} takes {len(found)} requests, not one", hint="use requests(), and put the answers together"
+                f"{self.name} takes {len(found)} requests, not one",
+                hint="use requests(), and put the answers together",
             )
         return found[0]
 
@@ -386,7 +403,9 @@ class PatternPlan:
         """All the requests: one for each shard, and one for each table where entities do not share one."""
         missing = [name for name in self.parameters if name not in arguments]
         if missing:
-            raise DesignError(f"{self.name} needs {', '.join(missing)}", hint="pass every argument by name")
+            raise DesignError(
+                f"{self.name} needs {', '.join(missing)}", hint="pass every argument by name"
+            )
         return tuple(request for step in self.steps for request in step.requests(arguments))
 
 
@@ -432,6 +451,7 @@ class Plan:
         found = data.pop("format", None)
         if found not in _READABLE:
             raise DesignError(
-                f"this plan has format {found}; this Stator reads format {FORMAT}", hint="plan the design again"
+                f"this plan has format {found}; this Stator reads format {FORMAT}",
+                hint="plan the design again",
             )
         return from_data(cls, data)

@@ -50,7 +50,9 @@ class Path:
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.entity, self.partition, self.sort, self.shards, self.inverted, self.handwritten))
+        return hash(
+            (self.entity, self.partition, self.sort, self.shards, self.inverted, self.handwritten)
+        )
 
     def __hash__(self) -> int:
         return self._hash  # the search asks for it a million times
@@ -98,7 +100,11 @@ class Service:
 
     @property
     def filter_fields(self) -> frozenset[str]:
-        return self.need.filter_fields | set(self.left_equal) | {span.field for span in self.left_spans}
+        return (
+            self.need.filter_fields
+            | set(self.left_equal)
+            | {span.field for span in self.left_spans}
+        )
 
     @property
     def queries(self) -> int:
@@ -111,14 +117,19 @@ class Service:
         asked = {*self.path.partition, *self.prefix}
         equal = self.need.equal
         return all(
-            name in equal and (name in asked or not equal[name].options) for name in info(self.need.entity).identity
+            name in equal and (name in asked or not equal[name].options)
+            for name in info(self.need.entity).identity
         )
 
     def one_by_one(self) -> Iterable[Service]:
         """The same for each single combination."""
-        fields = [name for name in (*self.path.partition, *self.prefix) if self.need.equal[name].options]
+        fields = [
+            name for name in (*self.path.partition, *self.prefix) if self.need.equal[name].options
+        ]
         for chosen in product(*(self.need.equal[name].options for name in fields)):
-            yield replace(self, need=replace(self.need, equal=self.need.equal | dict(zip(fields, chosen))))
+            yield replace(
+                self, need=replace(self.need, equal=self.need.equal | dict(zip(fields, chosen)))
+            )
 
     @property
     def is_blunt(self) -> bool:
@@ -127,7 +138,9 @@ class Service:
         if span is None or span.field != self.path.sort[-1]:
             return False
         is_turned = self.path.inverted and len(self.path.sort) == 1
-        bound, included = (span.low, span.low_inclusive) if is_turned else (span.high, span.high_inclusive)
+        bound, included = (
+            (span.low, span.low_inclusive) if is_turned else (span.high, span.high_inclusive)
+        )
         if bound is None or included:
             return False
         encoding = key_encoding(info(self.need.entity), span.field)
@@ -164,10 +177,15 @@ def _holds_all(path: Path, need: Need) -> bool:
 
 
 def _holds_constants(path: Path, need: Need) -> bool:
-    return all(name in need.equal and need.equal[name].same == source.same for name, source in path.constants)
+    return all(
+        name in need.equal and need.equal[name].same == source.same
+        for name, source in path.constants
+    )
 
 
-def _amplification(need: Need, left: tuple[str, ...], spans: tuple[Span, ...], estimates: Estimates) -> float:
+def _amplification(
+    need: Need, left: tuple[str, ...], spans: tuple[Span, ...], estimates: Estimates
+) -> float:
     if set(info(need.entity).identity) <= need.equal.keys() - set(left):
         return 1.0
     values = max(1.0, estimates.distinct(need.entity, left) / need.options(left)) if left else 1.0
@@ -177,7 +195,9 @@ def _amplification(need: Need, left: tuple[str, ...], spans: tuple[Span, ...], e
 # --- making them --------------------------------------------------------------------------------------------
 
 
-def paths_of(entity: type[Entity], needs: Iterable[Need], groups: Iterable[Group], labels: Labels) -> tuple[Path, ...]:
+def paths_of(
+    entity: type[Entity], needs: Iterable[Need], groups: Iterable[Group], labels: Labels
+) -> tuple[Path, ...]:
     """Every path of an entity that some need, or the identity, gives reason to consider."""
     known = list(needs)
     found = [path for need in known for path in _paths_for(need, known, labels)]
@@ -213,14 +233,25 @@ def _tails(need: Need) -> list[tuple[str, ...]]:
     return [(span.field,) for span in need.spans] or [()]
 
 
-def _splits(equal: list[str], others: list[Need], need: Need) -> list[tuple[tuple[str, ...], list[str]]]:
+def _splits(
+    equal: list[str], others: list[Need], need: Need
+) -> list[tuple[tuple[str, ...], list[str]]]:
     """Ways to take some of the equal fields for the partition; with many fields only those that another need could share."""
     if len(equal) <= _ALL_SUBSETS_UP_TO:
         chosen = chain.from_iterable(combinations(equal, size) for size in range(1, len(equal) + 1))
     else:
-        common = (tuple(name for name in equal if name in other.equal) for other in others if other is not need)
-        chosen = chain([tuple(equal)], ((name,) for name in equal), (each for each in common if each))
-    return [(tuple(part), [name for name in equal if name not in part]) for part in dict.fromkeys(chosen)]
+        common = (
+            tuple(name for name in equal if name in other.equal)
+            for other in others
+            if other is not need
+        )
+        chosen = chain(
+            [tuple(equal)], ((name,) for name in equal), (each for each in common if each)
+        )
+    return [
+        (tuple(part), [name for name in equal if name not in part])
+        for part in dict.fromkeys(chosen)
+    ]
 
 
 def _orders(rest: list[str]) -> list[tuple[str, ...]]:
@@ -276,7 +307,11 @@ def group_inverts(group: Group, labels: Labels) -> bool | None:
     others = [labels.entity(member.entity) for member in group.members if not is_ordered(member)]
     if not group.is_limited or not ordered or not others:
         return None
-    encodings = [key_encoding(info(each.entity), str(each.order)) for each in group.members if is_ordered(each)]
+    encodings = [
+        key_encoding(info(each.entity), str(each.order))
+        for each in group.members
+        if is_ordered(each)
+    ]
     descending = group.members[0].descending
     if max(others) < min(ordered):
         return descending if all(each is not None and each.turn for each in encodings) else None
@@ -296,7 +331,9 @@ def may_be_base(path: Path, mutable: frozenset[str]) -> bool:
         return False
     # The time of creation is another each time somebody tries: under a key with it, an item could be created twice.
     stamped = {name for name, each in known.fields.items() if each.role == "created"}
-    return not any(name in mutable or name in stamped or is_optional(known, name) for name in path.fields)
+    return not any(
+        name in mutable or name in stamped or is_optional(known, name) for name in path.fields
+    )
 
 
 def can_be_native(path: Path) -> bool:
@@ -307,7 +344,11 @@ def can_be_native(path: Path) -> bool:
     if any(_may_be_empty(known, name) for name in (*path.partition, *sort)):
         return False
     encodings = [key_encoding(known, name) for name in (*path.partition, *sort)]
-    return len(path.partition) <= 4 and len(sort) <= 4 and all(each and each.native for each in encodings)
+    return (
+        len(path.partition) <= 4
+        and len(sort) <= 4
+        and all(each and each.native for each in encodings)
+    )
 
 
 def _may_be_empty(known: EntityInfo, name: str) -> bool:

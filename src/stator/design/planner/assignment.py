@@ -47,12 +47,16 @@ def within(used: Caps, caps: Caps) -> bool:
 class Assignment:
     """One entity, its base key chosen, some facilities forced open: the cheapest way to serve every need."""
 
-    def __init__(self, choices: Choices, base: Facility, forced: tuple[Facility, ...], caps: Caps) -> None:
+    def __init__(
+        self, choices: Choices, base: Facility, forced: tuple[Facility, ...], caps: Caps
+    ) -> None:
         self.choices = choices
         self.base = base
         self.forced = (*choices.pinned, *(each for each in forced if each not in choices.pinned))
         self.caps = caps
-        candidates = [each for each in choices.secondary if each not in self.forced and _fits_base(each, base)]
+        candidates = [
+            each for each in choices.secondary if each not in self.forced and _fits_base(each, base)
+        ]
         self.candidates = candidates
         self.have = [choices.have[each] for each in candidates]
         self.use = [choices.use[each] for each in candidates]
@@ -68,7 +72,9 @@ class Assignment:
         self.chosen: tuple[int, ...] | None = None
 
     def _hardest_first(self) -> list[int]:
-        options = [sum(use[at] is not None for use in self.use) for at in range(len(self.choices.needs))]
+        options = [
+            sum(use[at] is not None for use in self.use) for at in range(len(self.choices.needs))
+        ]
         return sorted(range(len(options)), key=lambda at: (self.given[at] < FAR, options[at], at))
 
     def _floor(self, at: int, rent: float = 0.0) -> float:
@@ -89,7 +95,9 @@ class Assignment:
         if self.room >= len(self.needs):
             return 0.0
         without = [min(self._floor(at, FAR), 1e12) for at in range(len(self.choices.needs))]
-        saved = sorted((high - low for high, low in zip(without, self.floor) if low < FAR), reverse=True)
+        saved = sorted(
+            (high - low for high, low in zip(without, self.floor) if low < FAR), reverse=True
+        )
         return min(saved[self.room], 1e9) if 0 <= self.room < len(saved) else 0.0
 
     def solve(self) -> EntityDesign | None:
@@ -100,14 +108,18 @@ class Assignment:
         if self.chosen is None:
             return None
         opened = (*self.forced, *(self.candidates[at] for at in self.chosen))
-        return EntityDesign(self.base, opened, self._assigned(opened), self.best, self.nodes <= ASSIGNMENT_BUDGET)
+        return EntityDesign(
+            self.base, opened, self._assigned(opened), self.best, self.nodes <= ASSIGNMENT_BUDGET
+        )
 
     def _bound(self, depth: int, opened: frozenset[int], now: list[float]) -> float:
         rest = sum(min(self.floor[at], now[at]) for at in self.needs[depth:])
         if not self.rent:
             return rest
         left = self.room - sum(self.candidates[at].shares_slot for at in opened)
-        return max(rest, sum(min(self.rented[at], now[at]) for at in self.needs[depth:]) - self.rent * left)
+        return max(
+            rest, sum(min(self.rented[at], now[at]) for at in self.needs[depth:]) - self.rent * left
+        )
 
     def _descend(self, depth: int, spent: float, opened: frozenset[int], now: list[float]) -> None:
         self.nodes += 1
@@ -142,7 +154,11 @@ class Assignment:
         found: list[Facility | None] = []
         for at in range(len(self.choices.needs)):
             able = [each for each in (self.base, *opened) if self.choices.use[each][at] is not None]
-            best = min(able, key=lambda each: (self._used(each, at), not each.is_base, each.rank), default=None)
+            best = min(
+                able,
+                key=lambda each: (self._used(each, at), not each.is_base, each.rank),
+                default=None,
+            )
             scan = _number(self.choices.scans[at])
             found.append(None if best is None or scan < self._used(best, at) - TIE else best)
         return tuple(found)

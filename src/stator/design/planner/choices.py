@@ -54,14 +54,22 @@ class Choices:
         if facility not in self.have:
             self.use[facility] = tuple(self._use(facility, need) for need in self.needs)
             own = not facility.is_base and not facility.shares_slot
-            self.keep[facility] = self.costing.open_dollars(facility) + (INDEX_DOLLARS if own else 0.0)
-            self.have[facility] = self.keep[facility] + moving_dollars(facility, self.kept, self.costing)
+            self.keep[facility] = self.costing.open_dollars(facility) + (
+                INDEX_DOLLARS if own else 0.0
+            )
+            self.have[facility] = self.keep[facility] + moving_dollars(
+                facility, self.kept, self.costing
+            )
 
     def service(self, facility: Facility, need: Need) -> Service | None:
         found = serve(facility.path, need, self.costing.estimates)
         if found is None:
             return None
-        exact = _native_bounds(found) if facility.is_native else facility.is_base or _string_bounds(found)
+        exact = (
+            _native_bounds(found)
+            if facility.is_native
+            else facility.is_base or _string_bounds(found)
+        )
         return found if exact else None
 
     def _use(self, facility: Facility, need: Need) -> float | None:
@@ -76,7 +84,12 @@ class Choices:
 def _native_bounds(service: Service) -> bool:
     """BETWEEN takes its ends in: where one is out, there must be a value just beside it."""
     span = service.span
-    if span is None or span.low is None or span.high is None or (span.low_inclusive and span.high_inclusive):
+    if (
+        span is None
+        or span.low is None
+        or span.high is None
+        or (span.low_inclusive and span.high_inclusive)
+    ):
         return True
     encoding = key_encoding(info(service.need.entity), span.field)
     return encoding is not None and encoding.step is not None
@@ -105,7 +118,9 @@ def choices_of(
     choices = Choices(entity, needs, (), (), _pinned(entity), costing, scans, kept)
     if kept is not None:
         paths = tuple(sorted({*paths, *kept.paths}, key=lambda path: path.rank))
-        choices.held = {name: each for name, each in kept.indexes if _still_holds(each, neighbours, costing)}
+        choices.held = {
+            name: each for name, each in kept.indexes if _still_holds(each, neighbours, costing)
+        }
     written = info(entity).overrides.key
     if written is not None:
         bases = [_handwritten_base(entity, parse(entity, written))]
@@ -113,7 +128,10 @@ def choices_of(
         mutable = mutable_fields(entity, costing.rates[entity])
         bases = [_sharded(path, costing) for path in paths if may_be_base(path, mutable)]
         if kept is not None and kept.base is not None and kept.base.path.shards > 1:
-            more = replace(kept.base.path, shards=max(kept.base.path.shards, costing.write_shards(kept.base.path)))
+            more = replace(
+                kept.base.path,
+                shards=max(kept.base.path.shards, costing.write_shards(kept.base.path)),
+            )
             bases += [more] if may_be_base(more, mutable) else []
     holdings: list[Facility] = [Facility(path, "base") for path in bases]
     holdings += [variant for base in holdings for variant in _hotter(choices, base)]
@@ -137,7 +155,11 @@ def drop_worse_bases(choices: Choices, ordered: bool) -> None:
             if each is not base
             and (each.path.partition, each.path.shards) == (base.path.partition, base.path.shards)
             and each.holding == base.holding
-            and (not ordered or (each.path.sort[:1], each.path.inverted) == (base.path.sort[:1], base.path.inverted))
+            and (
+                not ordered
+                or (each.path.sort[:1], each.path.inverted)
+                == (base.path.sort[:1], base.path.inverted)
+            )
         ]
         if not any(_beats(choices, rival, base) for rival in rivals):
             kept.append(base)
@@ -175,7 +197,9 @@ def _hotter(choices: Choices, facility: Facility) -> Iterable[Facility]:
                 yield replace(facility, path=replace(facility.path, shards=shards))
 
 
-def _secondary(choices: Choices, paths: tuple[Path, ...], neighbours: tuple[type[Entity], ...]) -> Iterable[Facility]:
+def _secondary(
+    choices: Choices, paths: tuple[Path, ...], neighbours: tuple[type[Entity], ...]
+) -> Iterable[Facility]:
     found: dict[Facility, None] = {}
     for plain in paths:
         path = _sharded(plain, choices.costing)
@@ -191,15 +215,30 @@ def _secondary(choices: Choices, paths: tuple[Path, ...], neighbours: tuple[type
             found[facility] = None
             found |= dict.fromkeys(_hotter(choices, facility))
             if can_be_native(path) and not _clashes(path, neighbours):
-                fields = tuple(name for name in included if name not in (*path.partition, *path.sort))
-                found[Facility(path, "native", projection if fields or not included else "KEYS_ONLY", fields)] = None
-            if any(service.need.consistent for service in services) and _local_fits(path, choices.costing):
+                fields = tuple(
+                    name for name in included if name not in (*path.partition, *path.sort)
+                )
+                found[
+                    Facility(
+                        path,
+                        "native",
+                        projection if fields or not included else "KEYS_ONLY",
+                        fields,
+                    )
+                ] = None
+            if any(service.need.consistent for service in services) and _local_fits(
+                path, choices.costing
+            ):
                 found[Facility(path, "local", projection, included)] = None
     held = choices.held.values()
-    return found | dict.fromkeys(each for each in held if any(choices.service(each, need) for need in choices.needs))
+    return found | dict.fromkeys(
+        each for each in held if any(choices.service(each, need) for need in choices.needs)
+    )
 
 
-def _still_holds(facility: Facility, neighbours: tuple[type[Entity], ...], costing: Costing) -> bool:
+def _still_holds(
+    facility: Facility, neighbours: tuple[type[Entity], ...], costing: Costing
+) -> bool:
     """Whether a path of the lock can stay in its index."""
     path = facility.path
     if path.shards < costing.write_shards(path):
@@ -245,9 +284,15 @@ def _local_fits(path: Path, costing: Costing) -> bool:
 def _undominated(choices: Choices) -> tuple[Facility, ...]:
     """Without facilities that another one of the same kind of slot beats, or equals and comes first."""
     kept: list[Facility] = []
-    useful = [each for each in choices.secondary if any(cost is not None for cost in choices.use[each])]
+    useful = [
+        each for each in choices.secondary if any(cost is not None for cost in choices.use[each])
+    ]
     for facility in sorted(useful, key=lambda each: each.rank):
-        rivals = [each for each in useful if each is not facility and _slot_kind(each) == _slot_kind(facility)]
+        rivals = [
+            each
+            for each in useful
+            if each is not facility and _slot_kind(each) == _slot_kind(facility)
+        ]
         if not any(_beats(choices, rival, facility) for rival in rivals):
             kept.append(facility)
     return tuple(kept)
@@ -260,7 +305,10 @@ def _slot_kind(facility: Facility) -> tuple[object, ...]:
 
 
 def _beats(choices: Choices, rival: Facility, facility: Facility) -> bool:
-    prices = ((choices.have[rival], choices.keep[rival]), (choices.have[facility], choices.keep[facility]))
+    prices = (
+        (choices.have[rival], choices.keep[rival]),
+        (choices.have[facility], choices.keep[facility]),
+    )
     if any(its > mine for its, mine in zip(*prices)):
         return False
     for mine, theirs in zip(choices.use[facility], choices.use[rival]):

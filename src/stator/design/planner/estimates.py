@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from stator.design.entities.entity import Entity, EntityInfo, info
-from stator.design.entities.shapes import Anything, Choice, Epoch, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
+from stator.design.entities.shapes import (
+    Anything,
+    Choice,
+    Epoch,
+    ListOf,
+    MapOf,
+    Maybe,
+    Nested,
+    Scalar,
+    SetOf,
+    Shape,
+)
 
 if TYPE_CHECKING:
     from stator.design.design import Design
@@ -36,7 +47,11 @@ def value_bytes(shape: Shape) -> int:
         case Scalar(python):
             return _BYTES[python]
         case Choice(values, scalar):
-            return max(len(str(value)) for value in values) if scalar.kind == "S" else _BYTES[scalar.python]
+            return (
+                max(len(str(value)) for value in values)
+                if scalar.kind == "S"
+                else _BYTES[scalar.python]
+            )
         case Maybe(inner):
             return value_bytes(inner)
         case ListOf(elements, _, fixed):
@@ -68,7 +83,9 @@ class Estimates:
 
     @cached_property
     def _item_bytes(self) -> dict[type[Entity], int]:
-        estimated = {each: self.fields_bytes(each, tuple(info(each).fields)) for each in self.design.entities}
+        estimated = {
+            each: self.fields_bytes(each, tuple(info(each).fields)) for each in self.design.entities
+        }
         return {**estimated, **self.design.sizes}
 
     def fields_bytes(self, entity: type[Entity], fields: tuple[str, ...]) -> int:
@@ -76,7 +93,9 @@ class Estimates:
 
     def field_bytes(self, entity: type[Entity], field: str) -> int:
         declared = info(entity).fields[field]
-        return len(field) + (_LARGE_BYTES if declared.role == "large" else value_bytes(declared.shape))
+        return len(field) + (
+            _LARGE_BYTES if declared.role == "large" else value_bytes(declared.shape)
+        )
 
     def distinct(self, entity: type[Entity], fields: tuple[str, ...]) -> float:
         """How many different values (tuples of values) the fields have among the items."""

@@ -37,8 +37,15 @@ def fields_of(pieces: tuple[Piece, ...]) -> tuple[str, ...]:
 
 def parse(entity: type[Entity], written: tuple[str, ...], index: str | None = None) -> Handwritten:
     where = f"{info(entity).name}, {f'index {index}' if index else 'key'}"
-    if not isinstance(written, tuple) or len(written) not in (1, 2) or not all(isinstance(one, str) for one in written):
-        raise DesignError(f"{where}: {written!r} is not a key", hint='write ("USER#{user_id}", "ORDER#{order_id}")')
+    if (
+        not isinstance(written, tuple)
+        or len(written) not in (1, 2)
+        or not all(isinstance(one, str) for one in written)
+    ):
+        raise DesignError(
+            f"{where}: {written!r} is not a key",
+            hint='write ("USER#{user_id}", "ORDER#{order_id}")',
+        )
     sides = [_pieces(entity, text, where) for text in written]
     return Handwritten(sides[0], sides[1] if len(sides) == 2 else (), index)
 

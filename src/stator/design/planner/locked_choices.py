@@ -52,7 +52,9 @@ class Kept:
 
     @property
     def paths(self) -> set[Path]:
-        facilities = [facility for _, facility in self.indexes] + ([self.base] if self.base is not None else [])
+        facilities = [facility for _, facility in self.indexes] + (
+            [self.base] if self.base is not None else []
+        )
         return {replace(each.path, shards=1) for each in facilities}
 
 
@@ -85,7 +87,11 @@ def kept_labels(previous: Plan | None, entities: Iterable[type[Entity]]) -> Labe
         for plan, entity in known:
             for index in dict.fromkeys(key.index for key in plan.keys):
                 own = [key for key in plan.keys if key.index == index]
-                if (index is None) == of_base and not _by_hand(entity, index) and not own[0].template.native:
+                if (
+                    (index is None) == of_base
+                    and not _by_hand(entity, index)
+                    and not own[0].template.native
+                ):
                     _read_labels(plan.name, own, found)
     return found
 
@@ -110,7 +116,9 @@ def _labelled(key: KeyAttribute) -> Iterator[tuple[str, str]]:
     pieces: list[Part] = []
     for part in key.template.parts:
         if part.kind == "text":
-            pieces += [replace(part, value=word) for word in part.value.split(keys.SEPARATOR) if word]
+            pieces += [
+                replace(part, value=word) for word in part.value.split(keys.SEPARATOR) if word
+            ]
         elif part.kind == "field":
             pieces.append(part)
     constants = iter([test.parts[0].value for test, _ in key.when])
@@ -125,15 +133,23 @@ def _labelled(key: KeyAttribute) -> Iterator[tuple[str, str]]:
 # --- keys ---------------------------------------------------------------------------------------------------
 
 
-def kept_of(entity: type[Entity], previous: Plan, paths: Iterable[Path], labels: Labels) -> Kept | None:
+def kept_of(
+    entity: type[Entity], previous: Plan, paths: Iterable[Path], labels: Labels
+) -> Kept | None:
     """What the lock has of an entity, as far as today's labels and types would write it the same; None where it does not know it."""
     plan = next((each for each in previous.entities if each.name == info(entity).name), None)
     if plan is None:
         return None
     reader = _Reader(entity, plan, {path.rank: path for path in paths}, labels)
     base = reader.base()
-    indexes = [each for each in previous.table(plan.table).indexes if not _by_hand(entity, each.name)]
-    found = [(each.name, facility) for each in indexes if (facility := reader.index(each, base)) is not None]
+    indexes = [
+        each for each in previous.table(plan.table).indexes if not _by_hand(entity, each.name)
+    ]
+    found = [
+        (each.name, facility)
+        for each in indexes
+        if (facility := reader.index(each, base)) is not None
+    ]
     return Kept(base, tuple(found))
 
 
@@ -149,7 +165,9 @@ class _Reader:
     def base(self) -> Facility | None:
         own = self._own(None)
         if all(key.template.native for key in own):
-            path = self._checked(Path(self.entity, (own[0].name,), tuple(key.name for key in own[1:])))
+            path = self._checked(
+                Path(self.entity, (own[0].name,), tuple(key.name for key in own[1:]))
+            )
             return None if path is None else Facility(path, "native base")
         path = self._strings(own[0], own[-1])
         return None if path is None else Facility(path, "base")
@@ -158,7 +176,9 @@ class _Reader:
         own = self._own(index.name)
         if not own:
             return None
-        holding: Holding = "native" if index.native else "local" if index.kind == "LSI" else "concatenated"
+        holding: Holding = (
+            "native" if index.native else "local" if index.kind == "LSI" else "concatenated"
+        )
         if holding == "native":
             path = self._checked(Path(self.entity, index.partition, index.sort))
         elif holding == "local":
@@ -176,7 +196,9 @@ class _Reader:
             for test, wanted in partition.when
         )
         shards = next((part.shards for part in partition.template.parts if part.kind == "shard"), 1)
-        made = Path(self.entity, _fields(partition), _fields(sort), constants, shards, _is_inverted(sort))
+        made = Path(
+            self.entity, _fields(partition), _fields(sort), constants, shards, _is_inverted(sort)
+        )
         path = self._checked(made)
         if path is None or partition_parts(path, self.labels) != partition.template.parts:
             return None
@@ -184,7 +206,11 @@ class _Reader:
 
     def _local(self, base: Path, sort: KeyAttribute) -> Path | None:
         path = self._checked(replace(base, sort=_fields(sort), inverted=_is_inverted(sort)))
-        return path if path is not None and sort_parts(path, self.labels) == sort.template.parts else None
+        return (
+            path
+            if path is not None and sort_parts(path, self.labels) == sort.template.parts
+            else None
+        )
 
     def _checked(self, path: Path) -> Path | None:
         """The path, if its fields can still be in keys; as the patterns have it, where they do."""

@@ -86,11 +86,15 @@ class Need:
 
     @property
     def filter_fields(self) -> frozenset[str]:
-        return frozenset(reference.name for condition in self.filters for reference in references(condition))
+        return frozenset(
+            reference.name for condition in self.filters for reference in references(condition)
+        )
 
     def options(self, fields: Iterable[str]) -> int:
         """How many combinations of values some of the equal fields may have."""
-        return math.prod(len(self.equal[name].options) or 1 for name in fields if name in self.equal)
+        return math.prod(
+            len(self.equal[name].options) or 1 for name in fields if name in self.equal
+        )
 
     @property
     def wanted(self) -> float:
@@ -167,12 +171,17 @@ def _sorted_tests(
         if not issubclass(target, test.field.owner):
             continue
         name = test.field.name
-        if any(isinstance(value, FieldRef) or value is None for value in test.values) or not key_encoding(known, name):
+        if any(
+            isinstance(value, FieldRef) or value is None for value in test.values
+        ) or not key_encoding(known, name):
             filters.append(test)
         elif test.operator == "=" and name not in equal:
             equal[name], equal_tests[name] = source_of(test.values[0]), test
         elif test.operator == "in" and name not in equal and _may_be_asked_one_by_one(test, ask):
-            equal[name], equal_tests[name] = Source(options=tuple(map(source_of, test.values))), test
+            equal[name], equal_tests[name] = (
+                Source(options=tuple(map(source_of, test.values))),
+                test,
+            )
         elif test.operator in ("=", "in"):
             filters.append(test)
         else:
@@ -182,7 +191,11 @@ def _sorted_tests(
         merged, rest = _merged(name, tests, known)
         filters += rest
         spans += [merged] if merged is not None else []
-    filters += [each for each in ask.filters if all(issubclass(target, one.owner) for one in references(each))]
+    filters += [
+        each
+        for each in ask.filters
+        if all(issubclass(target, one.owner) for one in references(each))
+    ]
     return equal, equal_tests, tuple(spans), tuple(filters)
 
 
@@ -191,14 +204,18 @@ def _may_be_asked_one_by_one(test: Comparison, ask: Ask) -> bool:
     return len(ask.targets) == 1 and 1 <= len(test.values) <= MOST_VALUES
 
 
-def _merged(name: str, tests: list[Comparison], known: EntityInfo) -> tuple[Span | None, list[Comparison]]:
+def _merged(
+    name: str, tests: list[Comparison], known: EntityInfo
+) -> tuple[Span | None, list[Comparison]]:
     """One span from the comparisons of one field, and those that do not fit into it."""
     span, rest = Span(name), []
     encoding = key_encoding(known, name)
     for test in tests:
         values = [source_of(value) for value in test.values]
         match test.operator:
-            case "begins_with" if span == Span(name) and encoding is not None and encoding.name == "str":
+            case "begins_with" if (
+                span == Span(name) and encoding is not None and encoding.name == "str"
+            ):
                 span = replace(span, prefix=values[0])
             case ">=" | ">" if span.low is None and span.prefix is None:
                 span = replace(span, low=values[0], low_inclusive=test.operator == ">=")
@@ -214,11 +231,17 @@ def _merged(name: str, tests: list[Comparison], known: EntityInfo) -> tuple[Span
 
 
 def _order(
-    pattern: Pattern[..., Any], ask: Ask, target: type[Entity], known: EntityInfo, spans: tuple[Span, ...]
+    pattern: Pattern[..., Any],
+    ask: Ask,
+    target: type[Entity],
+    known: EntityInfo,
+    spans: tuple[Span, ...],
 ) -> str | None:
     if ask.order is not None:
         if not issubclass(target, ask.order.owner):
-            return ask.order.name if len(ask.targets) > 1 and ask.order.name in known.fields else None
+            return (
+                ask.order.name if len(ask.targets) > 1 and ask.order.name in known.fields else None
+            )
         if len(ask.order.path) > 1 or not key_encoding(known, ask.order.name):
             raise DesignError(
                 f"{pattern.where}: {pattern.name} orders by {ask.order!r}, which cannot stand in a key",
@@ -234,7 +257,9 @@ def _order(
         candidates = [
             name
             for name, each in known.fields.items()
-            if each.role in (None, "ident") and (found := key_encoding(known, name)) and found.name == "datetime"
+            if each.role in (None, "ident")
+            and (found := key_encoding(known, name))
+            and found.name == "datetime"
         ]
     if len(candidates) == 1:
         return candidates[0]
@@ -270,11 +295,15 @@ def group_of(pattern: Pattern[..., Any], estimates: Estimates) -> Group:
     shared: list[tuple[str, ...]] = []
     filled = [dict(member.equal) for member in members]
     tests = [dict(member.equal_tests) for member in members]
-    for same in dict.fromkeys(source.same for member in members for source in member.equal.values()):
+    for same in dict.fromkeys(
+        source.same for member in members for source in member.equal.values()
+    ):
         columns = [_field_for(same, at, members) for at in range(len(members))]
         if all(column is not None for column in columns):
             shared.append(tuple(str(column) for column in columns))
-            _check_link(pattern, [(member.entity, str(column)) for member, column in zip(members, columns)])
+            _check_link(
+                pattern, [(member.entity, str(column)) for member, column in zip(members, columns)]
+            )
             source, test = next(
                 (each, member.equal_tests[name])
                 for member in members
@@ -305,8 +334,13 @@ def _field_for(same: str, at: int, members: list[Need]) -> str | None:
     if own:
         return own[0]
     known = info(members[at].entity)
-    names = [name for member in members for name, source in member.equal.items() if source.same == same]
-    return next((name for name in names if name not in members[at].equal and key_encoding(known, name)), None)
+    names = [
+        name for member in members for name, source in member.equal.items() if source.same == same
+    ]
+    return next(
+        (name for name in names if name not in members[at].equal and key_encoding(known, name)),
+        None,
+    )
 
 
 def _check_link(pattern: Pattern[..., Any], columns: list[tuple[type[Entity], str]]) -> None:
@@ -354,7 +388,9 @@ class Rates:
 
 
 def rates_of(entity: type[Entity], changes: Iterable[tuple[Any, float]]) -> Rates:
-    always = {name for name, each in info(entity).fields.items() if each.role in ("version", "updated")}
+    always = {
+        name for name, each in info(entity).fields.items() if each.role in ("version", "updated")
+    }
     creates = deletes = 0.0
     updates: dict[frozenset[str], float] = {}
     for change, rate in changes:
@@ -374,7 +410,11 @@ def mutable_fields(entity: type[Entity], rates: Rates) -> frozenset[str]:
     """Fields that some write changes: no base key may hold them."""
     known = info(entity)
     changed = {name for fields, _ in rates.updates for name in fields}
-    roles = {name for name, each in known.fields.items() if each.role in ("version", "updated", "counter", "ttl")}
+    roles = {
+        name
+        for name, each in known.fields.items()
+        if each.role in ("version", "updated", "counter", "ttl")
+    }
     for name in known.identity:
         if name in changed:
             raise DesignError(

@@ -20,7 +20,13 @@ from stator.design.cost.unit_prices import (
     STORAGE_BYTE_DOLLARS,
     WRITE_UNIT_DOLLARS,
 )
-from stator.design.cost.units import ITEM_OVERHEAD_BYTES, MONTH_SECONDS, index_write_units, read_units, write_units
+from stator.design.cost.units import (
+    ITEM_OVERHEAD_BYTES,
+    MONTH_SECONDS,
+    index_write_units,
+    read_units,
+    write_units,
+)
 from stator.design.entities.entity import Entity, info
 from stator.design.planner.access_paths import Path, Service
 from stator.design.planner.blueprint.labels import Labels
@@ -65,12 +71,21 @@ class Facility:
     @cached_property
     def shares_slot(self) -> bool:
         """Whether other entities may be put into the same index."""
-        return self.holding == "concatenated" and self.projection != "INCLUDE" and self.path.handwritten is None
+        return (
+            self.holding == "concatenated"
+            and self.projection != "INCLUDE"
+            and self.path.handwritten is None
+        )
 
     @cached_property
     def rank(self) -> tuple[object, ...]:
         holding = ("base", "native base", "native", "concatenated", "local").index(self.holding)
-        return (self.path.rank, holding, ("KEYS_ONLY", "INCLUDE", "ALL").index(self.projection), self.included)
+        return (
+            self.path.rank,
+            holding,
+            ("KEYS_ONLY", "INCLUDE", "ALL").index(self.projection),
+            self.included,
+        )
 
     def __str__(self) -> str:
         return f"{self.path} {self.holding} {self.projection}"
@@ -102,14 +117,20 @@ class Costing:
         if facility.is_base or facility.projection == "ALL":
             return self.item_bytes(entity)
         own = (*facility.path.partition, *facility.path.sort) if facility.is_native else ()
-        fields = self.estimates.fields_bytes(entity, tuple(dict.fromkeys((*own, *facility.included))))
+        fields = self.estimates.fields_bytes(
+            entity, tuple(dict.fromkeys((*own, *facility.included)))
+        )
         return min(KEYS_BYTES + self.key_bytes(facility) + fields, self.item_bytes(entity))
 
     def presence(self, path: Path) -> float:
         """The part of the items that the path has an entry for."""
         known = info(path.entity)
-        constants = math.prod(1 / self.estimates.distinct(path.entity, (name,)) for name, _ in path.constants)
-        optional = sum(is_optional(known, name) for name in dict.fromkeys((*path.partition, *path.sort)))
+        constants = math.prod(
+            1 / self.estimates.distinct(path.entity, (name,)) for name, _ in path.constants
+        )
+        optional = sum(
+            is_optional(known, name) for name in dict.fromkeys((*path.partition, *path.sort))
+        )
         return float(constants * _PRESENT_OPTIONAL**optional)
 
     # -- writes and storage
@@ -118,12 +139,16 @@ class Costing:
         """Write units a second that keeping the index costs."""
         rates = self.rates[facility.path.entity]
         units = (rates.creates + rates.deletes) * self.write_units_of_item(facility)
-        return units + sum(rate * self.write_units_of_update(facility, fields) for fields, rate in rates.updates)
+        return units + sum(
+            rate * self.write_units_of_update(facility, fields) for fields, rate in rates.updates
+        )
 
     def write_units_of_update(self, facility: Facility, fields: frozenset[str]) -> float:
         size, moved = self.entry_bytes(facility), bool(fields & set(facility.path.fields))
         seen = facility.projection == "ALL" or bool(fields & set(facility.included))
-        return self.presence(facility.path) * index_write_units(size, size, key_changes=moved, changes=seen)
+        return self.presence(facility.path) * index_write_units(
+            size, size, key_changes=moved, changes=seen
+        )
 
     def write_units_of_item(self, facility: Facility) -> float:
         """Those of one that is created or deleted."""
@@ -142,7 +167,10 @@ class Costing:
     def billed_dollars(self, facility: Facility) -> float:
         """The part of it that a bill would show."""
         writes = 0.0 if facility.is_base else self.index_write_units(facility)
-        return writes * MONTH_SECONDS * WRITE_UNIT_DOLLARS + self.storage_bytes(facility) * STORAGE_BYTE_DOLLARS
+        return (
+            writes * MONTH_SECONDS * WRITE_UNIT_DOLLARS
+            + self.storage_bytes(facility) * STORAGE_BYTE_DOLLARS
+        )
 
     def _burdens(self, facility: Facility) -> float:
         """What no bill shows: a partition key with few values, a base key that the identity alone does not give."""
@@ -178,9 +206,17 @@ class Costing:
         need, path = service.need, facility.path
         if need.consistent and not (facility.is_base or facility.holding == "local"):
             return None
-        is_get = facility.is_base and service.whole_key and not (service.filter_fields or service.left_spans)
+        is_get = (
+            facility.is_base
+            and service.whole_key
+            and not (service.filter_fields or service.left_spans)
+        )
         if is_get and service.queries == 1:
-            return 0.0 if need.only_key else read_units(self.item_bytes(need.entity), consistent=need.consistent)
+            return (
+                0.0
+                if need.only_key
+                else read_units(self.item_bytes(need.entity), consistent=need.consistent)
+            )
         if facility.is_native and service.filter_fields & {*path.partition, *path.sort}:
             return None  # DynamoDB refuses filters on the attributes of the key
         if not self._filterable(service, facility):
@@ -190,7 +226,9 @@ class Costing:
         if covered:
             return units
         if facility.holding == "local":
-            return units + need.wanted * read_units(self.item_bytes(need.entity), consistent=need.consistent)
+            return units + need.wanted * read_units(
+                self.item_bytes(need.entity), consistent=need.consistent
+            )
         return units + need.wanted * read_units(self.item_bytes(need.entity), consistent=False)
 
     def _filterable(self, service: Service, facility: Facility) -> bool:
@@ -210,9 +248,13 @@ class Costing:
 
     def read_dollars(self, service: Service, facility: Facility) -> float | None:
         units = self.read_units(service, facility)
-        return None if units is None else units * service.need.rps * MONTH_SECONDS * READ_UNIT_DOLLARS
+        return (
+            None if units is None else units * service.need.rps * MONTH_SECONDS * READ_UNIT_DOLLARS
+        )
 
-    def group_units(self, group: Group, paths: tuple[Path, ...], *, consistent: bool = False) -> float:
+    def group_units(
+        self, group: Group, paths: tuple[Path, ...], *, consistent: bool = False
+    ) -> float:
         """Read units of one call that reads several entities out of one partition."""
         bytes_read = 0.0
         shards = paths[0].shards
@@ -234,11 +276,15 @@ class Costing:
         if need.limit is None or need.is_count:
             read = self.matched(service) * self.entry_bytes(facility) + others
         else:
-            own = self.partition_bytes(facility.path, service.prefix) * (KEPT_BY_FILTER if service.span else 1.0)
+            own = self.partition_bytes(facility.path, service.prefix) * (
+                KEPT_BY_FILTER if service.span else 1.0
+            )
             read = min(own + others, float(PAGE_BYTES) * shards)
         return service.queries * shards * read_units(read / shards, consistent=need.consistent)
 
-    def crowded_group_units(self, group: Group, paths: tuple[Path, ...], strangers: list[Path]) -> float:
+    def crowded_group_units(
+        self, group: Group, paths: tuple[Path, ...], strangers: list[Path]
+    ) -> float:
         """The same for a call that reads several entities."""
         shards, others = paths[0].shards, sum(map(self.partition_bytes, strangers))
         if group.is_limited:
@@ -252,7 +298,9 @@ class Costing:
 
     def group_matched(self, member: Need, path: Path) -> float:
         left = tuple(name for name in member.equal if name not in path.partition)
-        in_partition = self.estimates.volume(member.entity) / self.estimates.distinct(member.entity, path.partition)
+        in_partition = self.estimates.volume(member.entity) / self.estimates.distinct(
+            member.entity, path.partition
+        )
         if isinstance(member.limit, int) and not left and not member.spans:
             return min(member.returns, float(member.limit), in_partition)
         values = self.estimates.distinct(member.entity, left) if left else 1.0
@@ -264,7 +312,9 @@ class Costing:
     def write_shards(self, path: Path) -> int:
         """Shards for the writes to one value of the partition. A changed key is a delete and an insert."""
         rates, units = self.rates[path.entity], self.base_write_units(path.entity)
-        updates = sum(rate * (2 if fields & set(path.fields) else 1) for fields, rate in rates.updates)
+        updates = sum(
+            rate * (2 if fields & set(path.fields) else 1) for fields, rate in rates.updates
+        )
         rate = (rates.creates + rates.deletes + updates) * units * self.presence(path)
         return shards_for(rate / self._partitions(path), WRITE_LIMIT)
 

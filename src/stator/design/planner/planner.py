@@ -66,7 +66,9 @@ class Planning:
         self.groups: list[Group] = []
         self.allowed_scans = {pattern.name for pattern in self.reads if pattern.traffic.allow_scan}
         self._sort_reads()
-        self.labels: Labels = labels_of(self.entities, self.groups, kept_labels(previous, self.entities))
+        self.labels: Labels = labels_of(
+            self.entities, self.groups, kept_labels(previous, self.entities)
+        )
         changes = design.changes()
         rates = {entity: rates_of(entity, changes) for entity in self.entities}
         self.costing = Costing(self.estimates, rates, self.labels)
@@ -102,13 +104,17 @@ class Planning:
             self.weight += drawing.dollars
             for each in drawing.patterns:
                 before = patterns.get(each.name)
-                patterns[each.name] = each if before is None else before.joined(each)  # entities in several tables
+                patterns[each.name] = (
+                    each if before is None else before.joined(each)
+                )  # entities in several tables
             proven = proven and drawing.proven
         by_name = {each.name: each for each in entities}
         writes = write_plans(self.design, self.costing, by_name, opened)
         found = sorted([*patterns.values(), *writes], key=lambda each: each.name)
         dollars = sum(each.dollars_per_month for each in found)
-        dollars += sum(each.storage_dollars_per_month + each.other_dollars_per_month for each in tables)
+        dollars += sum(
+            each.storage_dollars_per_month + each.other_dollars_per_month for each in tables
+        )
         warnings = [f"{each.name}: {warning}" for each in entities for warning in each.warnings]
         warnings += [f"{each.name}: {warning}" for each in found for warning in each.warnings]
         return Plan(
@@ -130,15 +136,21 @@ class Planning:
             return [(self.design.name, self.entities)]
         if self.design.layout == "table-per-entity":
             return [(self._table_name(entity), [entity]) for entity in self.entities]
-        joined: dict[type[Entity], set[type[Entity]]] = {entity: {entity} for entity in self.entities}
+        joined: dict[type[Entity], set[type[Entity]]] = {
+            entity: {entity} for entity in self.entities
+        }
         for group in self.groups:
-            merged: set[type[Entity]] = set().union(*(joined[member.entity] for member in group.members))
+            merged: set[type[Entity]] = set().union(
+                *(joined[member.entity] for member in group.members)
+            )
             joined |= dict.fromkeys(merged, merged)
         found = []
         for entity in self.entities:
             members = [each for each in self.entities if each in joined[entity]]
             if entity is members[0]:
-                found.append((self._kept_name(members) or self._table_name(self._root(members)), members))
+                found.append(
+                    (self._kept_name(members) or self._table_name(self._root(members)), members)
+                )
         return found
 
     def _kept_name(self, members: list[type[Entity]]) -> str | None:
@@ -150,7 +162,10 @@ class Planning:
         present = {info(each).name for each in self.entities}
         if len(tables) != 1 or not present & set(tables[0].entities) <= names:
             return None
-        return next((name for name, own in self.design.names.items() if own == tables[0].name), tables[0].name)
+        return next(
+            (name for name, own in self.design.names.items() if own == tables[0].name),
+            tables[0].name,
+        )
 
     def _kept(self, entity: type[Entity], paths: tuple[Path, ...]) -> Kept | None:
         """What the lock has of an entity, unless the layout puts it into another table."""
@@ -158,7 +173,9 @@ class Planning:
             return None
         table = next(name for name, members in self.tables() if entity in members)
         own = self.design.names.get(table, table)
-        there = any(each.name == own and info(entity).name in each.entities for each in self.previous.tables)
+        there = any(
+            each.name == own and info(entity).name in each.entities for each in self.previous.tables
+        )
         return kept_of(entity, self.previous, paths, self.labels) if there else None
 
     def _root(self, members: list[type[Entity]]) -> type[Entity]:
@@ -184,7 +201,12 @@ class Planning:
         for component in components:
             _even_shards(component)
             for each in component.choices:
-                ordered = [member.order for group in groups for member in group.members if member.entity is each.entity]
+                ordered = [
+                    member.order
+                    for group in groups
+                    for member in group.members
+                    if member.entity is each.entity
+                ]
                 drop_worse_bases(each, any(ordered))
         return components
 
@@ -194,22 +216,33 @@ class Planning:
             refuse_component(component)
         found = search(components)
         refuse_indexes(self.design.name, found)
-        choices = sorted((each for one in components for each in one.choices), key=lambda each: each.name)
+        choices = sorted(
+            (each for one in components for each in one.choices), key=lambda each: each.name
+        )
         taken = self._taken_names(self.design.names.get(name, name))
-        return draw_table(name, self.design, choices, found, self.costing, self.labels, self.reads, taken)
+        return draw_table(
+            name, self.design, choices, found, self.costing, self.labels, self.reads, taken
+        )
 
     def _taken_names(self, table: str) -> frozenset[str]:
         """Names of indexes that the lock has in a table."""
         tables = () if self.previous is None else self.previous.tables
-        return frozenset(index.name for each in tables if each.name == table for index in each.indexes)
+        return frozenset(
+            index.name for each in tables if each.name == table for index in each.indexes
+        )
 
-    def _choices(self, entity: type[Entity], members: list[type[Entity]], groups: list[Group]) -> Choices:
+    def _choices(
+        self, entity: type[Entity], members: list[type[Entity]], groups: list[Group]
+    ) -> Choices:
         needs = tuple(self.needs[entity])
         scan = sum(
-            self.estimates.volume(each) * self.costing.item_bytes(each) / READ_UNIT_BYTES / 2 for each in members
+            self.estimates.volume(each) * self.costing.item_bytes(each) / READ_UNIT_BYTES / 2
+            for each in members
         )
         scans = tuple(
-            scan * need.rps * MONTH_SECONDS * READ_UNIT_DOLLARS if need.name in self.allowed_scans else None
+            scan * need.rps * MONTH_SECONDS * READ_UNIT_DOLLARS
+            if need.name in self.allowed_scans
+            else None
             for need in needs
         )
         paths = paths_of(entity, needs, groups, self.labels)
@@ -232,11 +265,15 @@ def _even_shards(component: Component) -> None:
     most: dict[tuple[str, ...], int] = {}
     for choices in component.choices:
         for base in choices.bases:
-            head = tuple(component.labels.field(choices.entity, name) for name in base.path.partition)
+            head = tuple(
+                component.labels.field(choices.entity, name) for name in base.path.partition
+            )
             most[head] = max(most.get(head, 1), base.path.shards)
     for choices in component.choices:
         for base in choices.bases:
-            head = tuple(component.labels.field(choices.entity, name) for name in base.path.partition)
+            head = tuple(
+                component.labels.field(choices.entity, name) for name in base.path.partition
+            )
             if most[head] > base.path.shards and base.path.handwritten is None:
                 add_shards(choices, base.path, most[head])
 

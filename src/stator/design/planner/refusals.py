@@ -27,7 +27,9 @@ def refuse_unserved(choices: Choices, reads: Iterable[Pattern[..., Any]], labels
     """Refuse the first need that no facility serves."""
     where = {pattern.name: pattern.where for pattern in reads}
     for at, need in enumerate(choices.needs):
-        prices = [choices.use[each][at] for each in (*choices.bases, *choices.pinned, *choices.secondary)]
+        prices = [
+            choices.use[each][at] for each in (*choices.bases, *choices.pinned, *choices.secondary)
+        ]
         if all(price is None for price in (*prices, choices.scans[at])):
             raise _refusal(choices, need, where.get(need.name, ""), labels)
 
@@ -45,7 +47,9 @@ def _refusal(choices: Choices, need: Need, where: str, labels: Labels) -> Patter
     written = "#".join(f"{{{name}}}" for name in facility.path.sort)
     shards = facility.path.shards
     spread = (
-        f"; one key would have to take all its writes, enough for {shards}, so prefer a field" if shards > 1 else ""
+        f"; one key would have to take all its writes, enough for {shards}, so prefer a field"
+        if shards > 1
+        else ""
     )
     return ScanNeeded(
         need.name,
@@ -108,7 +112,12 @@ def refuse_component(component: Component) -> None:
 
 def refuse_indexes(design: str, found: TableDesign) -> None:
     """DynamoDB has at most twenty global and five local indexes on a table."""
-    opened = {each for one in found.components for entity in one.entities.values() for each in entity.opened}
+    opened = {
+        each
+        for one in found.components
+        for entity in one.entities.values()
+        for each in entity.opened
+    }
     # One written by hand may hold several entities.
     own = {
         each.path.handwritten.index if each.path.handwritten else each

@@ -37,7 +37,13 @@ from typing import Final
 from stator.design.cost.unit_prices import INDEX_DOLLARS, READ_UNIT_DOLLARS
 from stator.design.cost.units import MONTH_SECONDS
 from stator.design.entities.entity import Entity, info
-from stator.design.planner.access_paths import Path, by_label, group_choices, group_inverts, is_ordered
+from stator.design.planner.access_paths import (
+    Path,
+    by_label,
+    group_choices,
+    group_inverts,
+    is_ordered,
+)
 from stator.design.planner.assignment import (
     FAR,
     TIE,
@@ -140,7 +146,9 @@ class Component:
 
     def in_base(self, group: Group, bases: dict[type[Entity], Facility]) -> GroupDesign | None:
         found = tuple(bases[member.entity] for member in group.members)
-        if any(each.is_native for each in found) or not self.aligned(group, tuple(each.path for each in found)):
+        if any(each.is_native for each in found) or not self.aligned(
+            group, tuple(each.path for each in found)
+        ):
             return None
         return GroupDesign(group, found, self._dollars(group, tuple(each.path for each in found)))
 
@@ -149,7 +157,8 @@ class Component:
         if group.name not in self._options:
             different = {each.facilities: each for each in self._index_options(group)}
             self._options[group.name] = sorted(
-                different.values(), key=lambda each: (each.dollars, [one.rank for one in each.facilities])
+                different.values(),
+                key=lambda each: (each.dollars, [one.rank for one in each.facilities]),
             )
         return self._options[group.name]
 
@@ -163,10 +172,19 @@ class Component:
             for member in group.members:
                 fields = group.partition_of(member.entity, chosen)
                 partition = by_label(member.entity, fields, self.labels)
-                sorts = {path.sort for path in _paths(by_entity[member.entity]) if path.partition == partition}
+                sorts = {
+                    path.sort
+                    for path in _paths(by_entity[member.entity])
+                    if path.partition == partition
+                }
                 sorts.add((str(member.order),) if is_ordered(member) else ())
                 inverted = is_ordered(member) and group_inverts(group, self.labels) is True
-                alternatives.append([Path(member.entity, partition, sort, inverted=inverted) for sort in sorted(sorts)])
+                alternatives.append(
+                    [
+                        Path(member.entity, partition, sort, inverted=inverted)
+                        for sort in sorted(sorts)
+                    ]
+                )
             for paths in product(*alternatives):
                 shards = max(self.costing.write_shards(path) for path in paths)
                 even = tuple(replace(path, shards=shards) for path in paths)
@@ -176,7 +194,9 @@ class Component:
                         by_entity[facility.path.entity].price(facility)
                     yield GroupDesign(group, found, self._dollars(group, even))
 
-    def _present_options(self, group: Group, by_entity: dict[type[Entity], Choices]) -> Iterator[GroupDesign]:
+    def _present_options(
+        self, group: Group, by_entity: dict[type[Entity], Choices]
+    ) -> Iterator[GroupDesign]:
         """Indexes that hold every member and are there anyway: written by hand, or in the lock."""
         present = [_present(by_entity[member.entity]) for member in group.members]
         for name in present[0]:
@@ -192,9 +212,15 @@ class Component:
         heads = set()
         inverts = group_inverts(group, self.labels) or False
         for member, path in zip(group.members, paths):
-            if path.constants or not path.partition or not set(path.partition) <= member.equal.keys():
+            if (
+                path.constants
+                or not path.partition
+                or not set(path.partition) <= member.equal.keys()
+            ):
                 return False
-            if is_ordered(member) and (path.sort[:1] != (member.order,) or path.inverted != inverts):
+            if is_ordered(member) and (
+                path.sort[:1] != (member.order,) or path.inverted != inverts
+            ):
                 return False
             if any(is_optional(info(path.entity), name) for name in path.sort):
                 return False  # items without the field would be missing
@@ -205,7 +231,9 @@ class Component:
         """The partition key as the pattern fills it."""
         parts = partition_parts(path, self.labels)
         return tuple(
-            f":{member.equal[part.value].same}" if part.kind == "field" else f"{part.value}{part.shards}"
+            f":{member.equal[part.value].same}"
+            if part.kind == "field"
+            else f"{part.value}{part.shards}"
             for part in parts
         )
 
@@ -216,13 +244,19 @@ class Component:
 
 def _present(choices: Choices) -> dict[str, Facility]:
     held = {
-        name: each for name, each in choices.held.items() if each.holding == "concatenated" and each.projection == "ALL"
+        name: each
+        for name, each in choices.held.items()
+        if each.holding == "concatenated" and each.projection == "ALL"
     }
-    return held | {str(each.path.handwritten.index): each for each in choices.pinned if each.path.handwritten}
+    return held | {
+        str(each.path.handwritten.index): each for each in choices.pinned if each.path.handwritten
+    }
 
 
 def _paths(choices: Choices) -> Iterable[Path]:
-    return dict.fromkeys(facility.path for facility in choices.secondary if not facility.path.constants)
+    return dict.fromkeys(
+        facility.path for facility in choices.secondary if not facility.path.constants
+    )
 
 
 # --- base keys ----------------------------------------------------------------------------------------------
@@ -248,19 +282,25 @@ class _BaseSearch:
                     priced.append((alone.dollars, base))
             if not priced:
                 return None
-            self.ranked.append(sorted(priced, key=lambda each: (round(each[0] / TIE), each[1].rank)))
+            self.ranked.append(
+                sorted(priced, key=lambda each: (round(each[0] / TIE), each[1].rank))
+            )
         self.least = [ranked[0][0] for ranked in self.ranked]
         self._descend({}, 0.0, 0.0, 0.0)
         if self.best is not None and self.nodes > NODE_BUDGET:
             return replace(self.best, proven=False)
         return self.best
 
-    def _descend(self, bases: dict[type[Entity], Facility], spent: float, grouped: float, moved: float) -> None:
+    def _descend(
+        self, bases: dict[type[Entity], Facility], spent: float, grouped: float, moved: float
+    ) -> None:
         """``grouped``: what the groups' reads cost. ``moved``: the most that putting one of them into an index adds."""
         self.nodes += 1
         at = len(bases)
         limit = FAR if self.best is None else self.best.dollars
-        if spent + grouped + moved + sum(self.least[at:]) >= limit - TIE or (self.nodes > NODE_BUDGET and self.best):
+        if spent + grouped + moved + sum(self.least[at:]) >= limit - TIE or (
+            self.nodes > NODE_BUDGET and self.best
+        ):
             return
         if at == len(self.choices):
             self._place_groups(bases)
@@ -269,7 +309,8 @@ class _BaseSearch:
         for dollars, base in self.ranked[at]:
             if (
                 self.best is not None
-                and spent + dollars + grouped + moved + sum(self.least[at + 1 :]) >= self.best.dollars
+                and spent + dollars + grouped + moved + sum(self.least[at + 1 :])
+                >= self.best.dollars
             ):
                 break  # those that follow cost no less
             extended = {**bases, entity: base}
@@ -277,7 +318,9 @@ class _BaseSearch:
             if reads < FAR and indexed < FAR:
                 self._descend(extended, spent + dollars, grouped + reads, max(moved, indexed))
 
-    def _groups_floor(self, entity: type[Entity], bases: dict[type[Entity], Facility]) -> tuple[float, float]:
+    def _groups_floor(
+        self, entity: type[Entity], bases: dict[type[Entity], Facility]
+    ) -> tuple[float, float]:
         """The least that the groups cost which are settled now that this entity's key is: reading, and having one in an index.
 
         Two groups may share what they open, so of the second only the largest counts."""
@@ -301,8 +344,12 @@ class _BaseSearch:
         for choices in self.choices:
             for facility in placed.facilities:
                 if facility.path.entity is choices.entity:
-                    alone = self.component.solve_entity(choices, bases[choices.entity], (), self.caps)
-                    moved = self.component.solve_entity(choices, bases[choices.entity], (facility,), self.caps)
+                    alone = self.component.solve_entity(
+                        choices, bases[choices.entity], (), self.caps
+                    )
+                    moved = self.component.solve_entity(
+                        choices, bases[choices.entity], (facility,), self.caps
+                    )
                     if moved is None or alone is None:
                         return FAR
                     added += moved.dollars - alone.dollars
@@ -334,7 +381,9 @@ class _BaseSearch:
             total += design.dollars
             if self.best is not None and total >= self.best.dollars - TIE:
                 return
-        used = slots_needed([design.opened for design in designs.values()], [each.facilities for each in placed])
+        used = slots_needed(
+            [design.opened for design in designs.values()], [each.facilities for each in placed]
+        )
         if within(used, self.caps):
             proven = all(design.proven for design in designs.values())
             self.best = ComponentDesign(designs, tuple(placed), total, used, proven)
@@ -358,7 +407,9 @@ def search(components: list[Component]) -> TableDesign:
     best: TableDesign | None = None
     # More indexes than the freest design has cannot pay; fewer, or others, may.
     total = sum(most)
-    sizes: list[Caps] = [(keys_only, all_) for all_ in range(total + 1) for keys_only in range(total + 1 - all_)]
+    sizes: list[Caps] = [
+        (keys_only, all_) for all_ in range(total + 1) for keys_only in range(total + 1 - all_)
+    ]
     for caps in sorted(sizes, key=lambda caps: (-sum(caps), -caps[1])):
         charge = INDEX_DOLLARS * sum(caps)
         if best is not None and floor + charge >= best.dollars - TIE:
@@ -371,7 +422,9 @@ def search(components: list[Component]) -> TableDesign:
         if best is None or dollars < best.dollars - TIE:
             best = TableDesign(found, dollars, used, all(design.proven for design in found))
     assert best is not None
-    return replace(best, proven=best.proven and not any(component.is_cut_off for component in components))
+    return replace(
+        best, proven=best.proven and not any(component.is_cut_off for component in components)
+    )
 
 
 def _all_within(
@@ -397,11 +450,15 @@ def _largest(caps: Iterable[Caps]) -> Caps:
     return max((each[0] for each in pairs), default=0), max((each[1] for each in pairs), default=0)
 
 
-def components_of(choices: list[Choices], groups: list[Group], costing: Costing, labels: Labels) -> list[Component]:
+def components_of(
+    choices: list[Choices], groups: list[Group], costing: Costing, labels: Labels
+) -> list[Component]:
     """Entities that some pattern reads together belong together."""
     joined: dict[type[Entity], set[type[Entity]]] = {each.entity: {each.entity} for each in choices}
     for group in groups:
-        merged: set[type[Entity]] = set().union(*(joined[member.entity] for member in group.members))
+        merged: set[type[Entity]] = set().union(
+            *(joined[member.entity] for member in group.members)
+        )
         for entity in merged:
             joined[entity] = merged
     ordered = sorted(choices, key=lambda each: info(each.entity).name)

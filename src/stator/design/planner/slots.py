@@ -22,15 +22,25 @@ def slots_needed(opened: Iterable[Sequence[Facility]], groups: Iterable[Vertex])
     """The fewest shared indexes with KEYS_ONLY and with ALL that hold what was opened."""
     facilities = [each for several in opened for each in several]
     together = list(groups)
-    if any(len({one.path.entity for one in vertex}) < len(vertex) for vertex in _vertices(facilities, together)):
+    if any(
+        len({one.path.entity for one in vertex}) < len(vertex)
+        for vertex in _vertices(facilities, together)
+    ):
         return IMPOSSIBLE
-    keys_only = colour([each for each in facilities if each.shares_slot and each.projection == "KEYS_ONLY"], ())
-    everything = colour([each for each in facilities if each.shares_slot and each.projection == "ALL"], together)
+    keys_only = colour(
+        [each for each in facilities if each.shares_slot and each.projection == "KEYS_ONLY"], ()
+    )
+    everything = colour(
+        [each for each in facilities if each.shares_slot and each.projection == "ALL"], together
+    )
     return len(set(keys_only.values())), len(set(everything.values()))
 
 
 def colour(
-    facilities: Sequence[Facility], groups: Iterable[Vertex], fixed: Mapping[Facility, int] | None = None, free: int = 0
+    facilities: Sequence[Facility],
+    groups: Iterable[Vertex],
+    fixed: Mapping[Facility, int] | None = None,
+    free: int = 0,
 ) -> dict[Facility, int]:
     """A number from 0 for each facility, as few as possible, and the smallest numbers for what comes first.
 
@@ -41,7 +51,9 @@ def colour(
     for count in range(free, free + len(vertices) + 1):
         found = _with(count, vertices, given, free)
         if found is not None:
-            return {facility: number for vertex, number in zip(vertices, found) for facility in vertex}
+            return {
+                facility: number for vertex, number in zip(vertices, found) for facility in vertex
+            }
     raise AssertionError("as many colours as vertices are always enough")
 
 
@@ -65,7 +77,9 @@ def _given(vertices: list[Vertex], fixed: Mapping[Facility, int]) -> dict[int, i
     given: dict[int, int] = {}
     held: set[tuple[int, object]] = set()
     # Those that are all there come first: what is new gives way.
-    for at in sorted(range(len(vertices)), key=lambda at: (not all(each in fixed for each in vertices[at]), at)):
+    for at in sorted(
+        range(len(vertices)), key=lambda at: (not all(each in fixed for each in vertices[at]), at)
+    ):
         vertex = vertices[at]
         number = next((fixed[each] for each in vertex if each in fixed), None)
         places = {(number, each.path.entity) for each in vertex}
@@ -75,7 +89,9 @@ def _given(vertices: list[Vertex], fixed: Mapping[Facility, int]) -> dict[int, i
     return given
 
 
-def _with(count: int, vertices: list[Vertex], given: Mapping[int, int], free: int) -> list[int] | None:
+def _with(
+    count: int, vertices: list[Vertex], given: Mapping[int, int], free: int
+) -> list[int] | None:
     entities = [{facility.path.entity for facility in vertex} for vertex in vertices]
     chosen: list[int] = []
 
@@ -85,7 +101,9 @@ def _with(count: int, vertices: list[Vertex], given: Mapping[int, int], free: in
             return True
         highest = max(free - 1, max(chosen, default=-1))
         for number in [given[at]] if at in given else range(min(count, highest + 2)):
-            if not any(chosen[other] == number and entities[other] & entities[at] for other in range(at)):
+            if not any(
+                chosen[other] == number and entities[other] & entities[at] for other in range(at)
+            ):
                 chosen.append(number)
                 if descend():
                     return True

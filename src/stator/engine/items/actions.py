@@ -15,7 +15,12 @@ from stator.engine.items.item_reads import check_key_paths
 from stator.engine.items.update_cost import update_cost
 from stator.engine.items.write_path import Mutation
 from stator.engine.operation import Call
-from stator.engine.tables.key_schema import RequestRefused, check_index_keys, check_item_key, check_key
+from stator.engine.tables.key_schema import (
+    RequestRefused,
+    check_index_keys,
+    check_item_key,
+    check_key,
+)
 from stator.engine.tables.table import Table
 from stator.errors import ConditionFailed, DuplicateItem, TransactionConflict, ValidationFailed
 from stator.expr import update as updates
@@ -212,7 +217,9 @@ class UpdateItem:
         for action in update.actions:
             name = str(action.path.parts[0])
             if name in table.schema.names:
-                raise ValidationFailed(f"{INVALID}Cannot update attribute {name}. This attribute is part of the key")
+                raise ValidationFailed(
+                    f"{INVALID}Cannot update attribute {name}. This attribute is part of the key"
+                )
         check_key_paths(table.schema, self.nested)
         for action in update.actions:
             if action.path.parts[0] in table.index_key_names:
@@ -241,7 +248,9 @@ class UpdateItem:
         item = dict(self.key if old is None else old)
         if self.update is None:
             return item, old_size or item_size(item)
-        if old is None and all(isinstance(action, (RemoveAction, DeleteAction)) for action in self.update.actions):
+        if old is None and all(
+            isinstance(action, (RemoveAction, DeleteAction)) for action in self.update.actions
+        ):
             return None, 0  # nothing to take away, at whatever path, does not make an item
         try:
             updates.apply(self.update, item)
@@ -300,7 +309,9 @@ class UpdateItem:
         return [] if self.update is None else [action.path for action in self.update.actions]
 
 
-def prepare(call: Call, table: Table, action: Action, *, needs_old: bool) -> tuple[Mutation, Item | None]:
+def prepare(
+    call: Call, table: Table, action: Action, *, needs_old: bool
+) -> tuple[Mutation, Item | None]:
     """Locate, check the condition and apply one action of a request of its own."""
     key = action.locate(table)
     if call.engine.transaction_locks.holds(key):
@@ -323,7 +334,9 @@ def mutate(
         if old is None:
             new_item, size = action.apply(table, None)
         else:
-            new_item, size = action.apply(table, old_item or records.unpack(old), records.size_of(old))
+            new_item, size = action.apply(
+                table, old_item or records.unpack(old), records.size_of(old)
+            )
     else:
         new_item, size = action.apply(table, old_item)
     return Mutation(table, key, old, old_item, new_item, size), old_item
@@ -337,7 +350,9 @@ def check_condition(action: Action, old_item: Item | None) -> None:
     raise ConditionFailed(item=item)
 
 
-def returned_values(wanted: str, old: Item | None, new: Item | None, touched: list[Path]) -> Item | None:
+def returned_values(
+    wanted: str, old: Item | None, new: Item | None, touched: list[Path]
+) -> Item | None:
     """The Attributes of a reply, by ReturnValues; None when there are none to return."""
     match wanted:
         case "ALL_OLD":

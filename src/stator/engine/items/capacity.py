@@ -44,7 +44,9 @@ class Consumed:
         return self.table + sum(self.indexes.values())
 
 
-def report(table: Table, shown_name: str, consumed: Consumed, mode: str, *, kind: str | None = None) -> dict[str, Any]:
+def report(
+    table: Table, shown_name: str, consumed: Consumed, mode: str, *, kind: str | None = None
+) -> dict[str, Any]:
     """One ConsumedCapacity entry. ``kind`` (Read or Write) adds the split that only transactions report."""
     entry: dict[str, Any] = {"TableName": shown_name, **_units(consumed.total, kind)}
     if mode != "INDEXES":
@@ -54,7 +56,11 @@ def report(table: Table, shown_name: str, consumed: Consumed, mode: str, *, kind
         ("LocalSecondaryIndexes", table.local_indexes),
         ("GlobalSecondaryIndexes", table.global_indexes),
     ):
-        used = {i.name: _units(consumed.indexes[i.name], kind) for i in indexes if i.name in consumed.indexes}
+        used = {
+            i.name: _units(consumed.indexes[i.name], kind)
+            for i in indexes
+            if i.name in consumed.indexes
+        }
         if used:
             entry[member] = used
     return entry

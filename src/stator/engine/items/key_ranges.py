@@ -30,7 +30,9 @@ def query_range(schema: KeySchema, prefix: bytes, tests: dict[str, KeyTest]) -> 
     """The entries of a table or index that the tests select: one partition, and a stretch of its sort keys."""
     _check_tests(schema, tests)
     keys: Item = {name: tests[name].values[0] for name, _ in schema.partition}
-    check_no_empty_key(schema, {name: test.values[0] for name, test in tests.items() if test.operator == "="})
+    check_no_empty_key(
+        schema, {name: test.values[0] for name, test in tests.items() if test.operator == "="}
+    )
     low = prefix + schema.partition_bytes(keys)
     for attribute in schema.sort:
         test = tests.get(attribute.name)
@@ -78,7 +80,9 @@ def _check_tests(schema: KeySchema, tests: dict[str, KeyTest]) -> None:
             raise ValidationFailed("Query key condition not supported")
     unknown = [name for name in tests if name not in schema.names]
     if unknown and schema.sort:
-        _check_present(tests, next((name for name, _ in schema.sort if name not in tests), schema.sort[0].name))
+        _check_present(
+            tests, next((name for name, _ in schema.sort if name not in tests), schema.sort[0].name)
+        )
     if unknown:
         raise ValidationFailed("Query key condition not supported")
     _check_sort(schema, tests)
@@ -90,7 +94,9 @@ def _check_present(tests: dict[str, KeyTest], name: str) -> None:
 
 
 def _check_kind(test: KeyTest, kind: str) -> None:
-    if any(kind not in value for value in test.values) or (test.operator == "begins_with" and kind == "N"):
+    if any(kind not in value for value in test.values) or (
+        test.operator == "begins_with" and kind == "N"
+    ):
         raise ValidationFailed(f"{INVALID}Condition parameter type does not match schema type")
 
 
@@ -141,11 +147,15 @@ def check_query_start(table: Table, index: Index | None, start: Item) -> None:
 def check_query_boundaries(schema: KeySchema, start: Item, tests: dict[str, KeyTest]) -> None:
     for name, _ in schema.partition:
         if start[name] != tests[name].values[0]:
-            raise ValidationFailed("The provided starting key is outside query boundaries based on provided conditions")
+            raise ValidationFailed(
+                "The provided starting key is outside query boundaries based on provided conditions"
+            )
     for name, _ in schema.sort:
         test = tests.get(name)
         if test is not None and not _holds(test, start[name]):
-            raise ValidationFailed("The provided starting key does not match the range key predicate")
+            raise ValidationFailed(
+                "The provided starting key does not match the range key predicate"
+            )
 
 
 def _holds(test: KeyTest, value: dict[str, str]) -> bool:

@@ -75,7 +75,11 @@ def _encode_binary(content: str) -> bytes:
     return b64decode(content)
 
 
-RAW: dict[str, Callable[[Any], bytes]] = {"S": _encode_string, "N": encode_ordered, "B": _encode_binary}
+RAW: dict[str, Callable[[Any], bytes]] = {
+    "S": _encode_string,
+    "N": encode_ordered,
+    "B": _encode_binary,
+}
 
 
 def partition(raw: bytes) -> bytes:
@@ -116,7 +120,9 @@ def segment_bounds(prefix: bytes, segment: int, total: int) -> tuple[bytes, byte
     low = _segment_start(segment, total)
     high = _segment_start(segment + 1, total)
     first = prefix + low.to_bytes(HASH_BYTES, "big")
-    last = prefix + (high.to_bytes(HASH_BYTES, "big") if high < 2**64 else b"\xff" * HASH_BYTES + b"\xff\xff\xff")
+    last = prefix + (
+        high.to_bytes(HASH_BYTES, "big") if high < 2**64 else b"\xff" * HASH_BYTES + b"\xff\xff\xff"
+    )
     return first, last
 
 

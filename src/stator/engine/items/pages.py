@@ -100,7 +100,9 @@ def make_view(
     fetch = False
     if index is not None and index.projected is not None:
         asked = set() if projection is None else attribute_names(projection)
-        beyond = [name for name in _ordered(projection) if name not in index.projected] if asked else []
+        beyond = (
+            [name for name in _ordered(projection) if name not in index.projected] if asked else []
+        )
         if index.is_global:
             _refuse_beyond(index, beyond, select)
         filtered = [] if filter is None else sorted(attribute_names(filter) - index.projected)
@@ -114,7 +116,11 @@ def make_view(
 
 
 def _ordered(projection: Projection | None) -> list[str]:
-    return [] if projection is None else list(dict.fromkeys(str(path.parts[0]) for path in projection.paths))
+    return (
+        []
+        if projection is None
+        else list(dict.fromkeys(str(path.parts[0]) for path in projection.paths))
+    )
 
 
 def _refuse_beyond(index: Index, beyond: list[str], select: str | None) -> None:
@@ -124,11 +130,17 @@ def _refuse_beyond(index: Index, beyond: list[str], select: str | None) -> None:
             "because its projection type is not ALL"
         )
     if beyond:
-        raise ValidationFailed(f"{INVALID}Global secondary index {index.name} does not project [{', '.join(beyond)}]")
+        raise ValidationFailed(
+            f"{INVALID}Global secondary index {index.name} does not project [{', '.join(beyond)}]"
+        )
 
 
-def read_page(call: Call, view: View, span: Range, limit: int | None, *, forward: bool = True) -> Page:
-    return read_records(call, view, call.engine.storage.values(span.low, span.high, reverse=not forward), limit)
+def read_page(
+    call: Call, view: View, span: Range, limit: int | None, *, forward: bool = True
+) -> Page:
+    return read_records(
+        call, view, call.engine.storage.values(span.low, span.high, reverse=not forward), limit
+    )
 
 
 def read_records(call: Call, view: View, entries: Iterable[bytes], limit: int | None) -> Page:
@@ -150,7 +162,10 @@ def read_records(call: Call, view: View, entries: Iterable[bytes], limit: int | 
 
 def _key_order(view: View) -> list[str]:
     names = start_names(view.table, view.index)
-    ordered = [*(view.index.schema.names if view.index is not None else ()), *view.table.schema.names]
+    ordered = [
+        *(view.index.schema.names if view.index is not None else ()),
+        *view.table.schema.names,
+    ]
     return [name for name in dict.fromkeys(ordered) if name in names]
 
 
@@ -164,7 +179,13 @@ class _Walked:
     fetched_units: float
 
     def __init__(
-        self, items: Any, count: int, scanned: int, size: int, last: bytes | None, fetched_units: float = 0.0
+        self,
+        items: Any,
+        count: int,
+        scanned: int,
+        size: int,
+        last: bytes | None,
+        fetched_units: float = 0.0,
     ) -> None:
         self.items = items
         self.count = count

@@ -21,7 +21,9 @@ class SingleWrite:
     options: dict[str, Any]
     returns: str
 
-    def __init__(self, action: Put | Delete | UpdateItem, options: dict[str, Any], returns: str) -> None:
+    def __init__(
+        self, action: Put | Delete | UpdateItem, options: dict[str, Any], returns: str
+    ) -> None:
         self.action = action
         self.options = options
         self.returns = returns

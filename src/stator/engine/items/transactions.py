@@ -23,7 +23,9 @@ def check_distinct(keys: Iterable[bytes | None]) -> None:
 
 def check_total(size_bytes: int) -> None:
     if size_bytes > TRANSACTION_BYTES:
-        raise ValidationFailed("Aggregate size of the items in the transaction exceeds the limit of 4 MB")
+        raise ValidationFailed(
+            "Aggregate size of the items in the transaction exceeds the limit of 4 MB"
+        )
 
 
 def check_payload(size_bytes: int) -> None:
@@ -37,6 +39,11 @@ def read_report(tables: list[Table], found: list[bytes | None], mode: str) -> li
     """The capacity of items read in a transaction: twice that of a strongly consistent read, per table."""
     used: dict[str, tuple[Table, Consumed]] = {}
     for table, record in zip(tables, found):
-        units = 2 * capacity.read_units(0 if record is None else records.size_of(record), consistent=True)
+        units = 2 * capacity.read_units(
+            0 if record is None else records.size_of(record), consistent=True
+        )
         used.setdefault(table.name, (table, Consumed()))[1].add(Consumed(units))
-    return [capacity.report(table, name, consumed, mode, kind="Read") for name, (table, consumed) in used.items()]
+    return [
+        capacity.report(table, name, consumed, mode, kind="Read")
+        for name, (table, consumed) in used.items()
+    ]

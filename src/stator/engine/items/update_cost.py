@@ -7,7 +7,16 @@ paritysuite conformance suite.
 
 from __future__ import annotations
 
-from stator.expr.tree import AddAction, Arithmetic, Function, Literal, Operand, Path, SetAction, Update
+from stator.expr.tree import (
+    AddAction,
+    Arithmetic,
+    Function,
+    Literal,
+    Operand,
+    Path,
+    SetAction,
+    Update,
+)
 from stator.model.values import size_bytes
 
 _OPERATOR_COST = {"+": 34, "-": 37, "if_not_exists": 39, "list_append": 37}

@@ -64,7 +64,9 @@ class Followed:
     new: bytes | None
     item: Item
 
-    def __init__(self, table: Table, key: bytes, old: bytes | None, new: bytes | None, item: Item) -> None:
+    def __init__(
+        self, table: Table, key: bytes, old: bytes | None, new: bytes | None, item: Item
+    ) -> None:
         self.table = table
         self.key = key
         self.old = old
@@ -132,7 +134,12 @@ class Writer:
                 consumed.indexes[index.name] = consumed.indexes.get(index.name, 0.0) + units
 
     def _replace_entry(
-        self, index: Index, mutation: Mutation, record: bytes | None, before: bytes | None, after: bytes | None
+        self,
+        index: Index,
+        mutation: Mutation,
+        record: bytes | None,
+        before: bytes | None,
+        after: bytes | None,
     ) -> int:
         """Move one index entry from ``before`` to ``after``; the write units that takes."""
         old_size = new_size = 0

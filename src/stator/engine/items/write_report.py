@@ -39,4 +39,7 @@ def collection_metrics(call: Call, table: Table, key: Item) -> dict[str, Any]:
         low = prefix + partition
         size += sum(map(records.size_of, call.engine.storage.values(low, after_prefix(low))))
     gigabytes = size // _GIB
-    return {"ItemCollectionKey": {name: key[name]}, "SizeEstimateRangeGB": [gigabytes, gigabytes + 1]}
+    return {
+        "ItemCollectionKey": {name: key[name]},
+        "SizeEstimateRangeGB": [gigabytes, gigabytes + 1],
+    }

@@ -14,7 +14,13 @@ from stator.engine.items.actions import Action
 from stator.engine.items.capacity import Consumed
 from stator.engine.operation import Call, Operation
 from stator.engine.partiql.selects import check_index, shape, single_key
-from stator.engine.partiql.statements import EXISTS_OUTSIDE, Exists, Select, Statement, read_statement
+from stator.engine.partiql.statements import (
+    EXISTS_OUTSIDE,
+    Exists,
+    Select,
+    Statement,
+    read_statement,
+)
 from stator.engine.partiql.writes import run_write, write_action
 from stator.engine.tables.key_schema import check_key
 from stator.engine.tables.table import Table
@@ -61,10 +67,14 @@ Step = Union[Read, Change, ServiceError]
 def parse(request: dict[str, Any]) -> Request:
     members = [_member(entry) for entry in request["Statements"]]
     kinds = {
-        isinstance(member.statement, Select) for member in members if not isinstance(member.statement, StatorError)
+        isinstance(member.statement, Select)
+        for member in members
+        if not isinstance(member.statement, StatorError)
     }
     if len(kinds) > 1:
-        raise ValidationFailed("Read and write requests together in the same batch is not supported.")
+        raise ValidationFailed(
+            "Read and write requests together in the same batch is not supported."
+        )
     return Request(members, request.get("ReturnConsumedCapacity", "NONE"))
 
 
@@ -86,7 +96,8 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     response: dict[str, Any] = {"Responses": [_answer(call, step, used) for step in steps]}
     if request.mode != "NONE":
         response["ConsumedCapacity"] = [
-            capacity.report(table, name, consumed, request.mode) for name, (table, consumed) in used.items()
+            capacity.report(table, name, consumed, request.mode)
+            for name, (table, consumed) in used.items()
         ]
     return response
 
@@ -123,7 +134,9 @@ def _answer(call: Call, step: Step, used: dict[str, tuple[Table, Consumed]]) -> 
     if isinstance(step, ServiceError):
         return _failure(step, None)
     try:
-        item, consumed = _read_item(call, step) if isinstance(step, Read) else _write_item(call, step)
+        item, consumed = (
+            _read_item(call, step) if isinstance(step, Read) else _write_item(call, step)
+        )
     except ServiceError as error:
         return _failure(error, step.table)
     used.setdefault(step.table.name, (step.table, Consumed()))[1].add(consumed)

@@ -47,7 +47,12 @@ def parse(request: dict[str, Any]) -> Request:
 
 
 def _check_mixing_across(tables: dict[str, dict[str, Any]]) -> None:
-    merged = {name: True for options in tables.values() for name, value in options.items() if value is not None}
+    merged = {
+        name: True
+        for options in tables.values()
+        for name, value in options.items()
+        if value is not None
+    }
     check_mixing(merged, ("AttributesToGet",), ("ProjectionExpression",))
 
 
@@ -83,7 +88,13 @@ def run(call: Call, request: Request) -> dict[str, Any]:
             unprocessed[part.name] = {**part.options, "Keys": part.options["Keys"][taken:]}
         if taken or len(found) == 0:
             responses[part.name] = _items(found[:taken], part.projection)
-            reports.append((table, part.name, _consumed(found[:taken], bool(part.options.get("ConsistentRead")))))
+            reports.append(
+                (
+                    table,
+                    part.name,
+                    _consumed(found[:taken], bool(part.options.get("ConsistentRead"))),
+                )
+            )
     response: dict[str, Any] = {"Responses": responses, "UnprocessedKeys": unprocessed}
     if request.mode != "NONE":
         response["ConsumedCapacity"] = [
@@ -116,7 +127,9 @@ def _within(found: list[bytes | None], room: int) -> tuple[int, int]:
 def _items(found: list[bytes | None], projection: Projection | None) -> Any:
     if projection is None:
         header = records.HEADER_BYTES
-        return orjson.Fragment(b"[" + b",".join([r[header:] for r in found if r is not None]) + b"]")
+        return orjson.Fragment(
+            b"[" + b",".join([r[header:] for r in found if r is not None]) + b"]"
+        )
     return [shown(record, projection) for record in found if record is not None]
 
 

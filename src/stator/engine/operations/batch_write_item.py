@@ -25,7 +25,10 @@ class Request:
 
 
 def parse(request: dict[str, Any]) -> Request:
-    tables = {name: [_parse_write(name, write) for write in writes] for name, writes in request["RequestItems"].items()}
+    tables = {
+        name: [_parse_write(name, write) for write in writes]
+        for name, writes in request["RequestItems"].items()
+    }
     if sum(map(len, tables.values())) > BATCH_WRITE_ITEMS:
         raise ValidationFailed("Too many items requested for the BatchWriteItem call")
     return Request(tables, request)
@@ -97,7 +100,9 @@ def _check_batch_key(table: Table, item: Item) -> None:
     check_no_empty_key(table.schema, item)
 
 
-def _report(call: Call, request: Request, used: dict[str, tuple[Table, Consumed]]) -> dict[str, Any]:
+def _report(
+    call: Call, request: Request, used: dict[str, tuple[Table, Consumed]]
+) -> dict[str, Any]:
     options = request.options
     response: dict[str, Any] = {"UnprocessedItems": {}}
     mode = options.get("ReturnConsumedCapacity", "NONE")

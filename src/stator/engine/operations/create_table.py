@@ -10,7 +10,11 @@ from stator.engine.operation import Call, Operation
 from stator.engine.requests.shapes import failed, violations
 from stator.engine.tables import index_checks, key_checks, throughput
 from stator.engine.tables import settings as table_settings
-from stator.engine.tables.account_quotas import check_account_quota, check_table_count, check_throughput_quotas
+from stator.engine.tables.account_quotas import (
+    check_account_quota,
+    check_table_count,
+    check_throughput_quotas,
+)
 from stator.engine.tables.description import describe
 from stator.engine.tables.state_checks import in_use
 from stator.engine.tables.table import TableDefinition
@@ -79,7 +83,9 @@ def _check_billing(options: dict[str, Any], billing_mode: str) -> None:
         )
     throughput.check_bounds(provisioned, throughput.TABLE)
     throughput.check_maxima(on_demand, throughput.TABLE, clearable=False)
-    throughput.check_first_warm(options.get("WarmThroughput"), provisioned, billing_mode, throughput.TABLE)
+    throughput.check_first_warm(
+        options.get("WarmThroughput"), provisioned, billing_mode, throughput.TABLE
+    )
 
 
 def _check_keys(options: dict[str, Any], attributes: dict[str, str], billing_mode: str) -> None:
@@ -94,7 +100,9 @@ def _check_keys(options: dict[str, Any], attributes: dict[str, str], billing_mod
     index_checks.check_local_indexes(local, schema)
     index_checks.check_global_indexes(global_, billing_mode)
     index_checks.check_names_differ(indexes)
-    index_checks.check_projected_total([len(i["Projection"].get("NonKeyAttributes", ())) for i in indexes])
+    index_checks.check_projected_total(
+        [len(i["Projection"].get("NonKeyAttributes", ())) for i in indexes]
+    )
 
 
 def _check_stream(specification: dict[str, Any] | None) -> None:
@@ -102,7 +110,9 @@ def _check_stream(specification: dict[str, Any] | None) -> None:
         return
     if specification["StreamEnabled"]:
         if "StreamViewType" not in specification:
-            raise ValidationFailed(f"{INVALID}Table is being created with a stream enabled, UpdateViewType is required")
+            raise ValidationFailed(
+                f"{INVALID}Table is being created with a stream enabled, UpdateViewType is required"
+            )
     elif "StreamViewType" in specification:
         raise ValidationFailed(
             f"{INVALID}Table is being created with a stream disabled, UpdateViewType should not be specified"

@@ -16,7 +16,9 @@ def parse(request: dict[str, Any]) -> str:
 def run(call: Call, name: str) -> dict[str, Any]:
     table = find_source(call, name)
     call.engine.recovery.trim(table)
-    return {"ContinuousBackupsDescription": describe_continuous(call.engine.recovery, table.definition)}
+    return {
+        "ContinuousBackupsDescription": describe_continuous(call.engine.recovery, table.definition)
+    }
 
 
 OPERATION = Operation("DescribeContinuousBackups", parse, run)

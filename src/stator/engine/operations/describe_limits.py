@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from stator.engine.operation import Call, Operation
-from stator.model.limits import ACCOUNT_READ_UNITS, ACCOUNT_WRITE_UNITS, TABLE_READ_UNITS, TABLE_WRITE_UNITS
+from stator.model.limits import (
+    ACCOUNT_READ_UNITS,
+    ACCOUNT_WRITE_UNITS,
+    TABLE_READ_UNITS,
+    TABLE_WRITE_UNITS,
+)
 
 
 def parse(request: dict[str, Any]) -> None:

@@ -46,7 +46,9 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     stream = call.engine.streams.find(request.arn)
     shards = sorted(stream.shards, key=lambda shard: shard.id)
     if request.is_filtered:
-        shards = [shard for shard in shards if shard.parent is not None and shard.parent == request.parent]
+        shards = [
+            shard for shard in shards if shard.parent is not None and shard.parent == request.parent
+        ]
     if request.after is not None:
         shards = [shard for shard in shards if shard.id > request.after]
     page = shards[: request.limit]

@@ -9,7 +9,13 @@ from stator.engine.items import capacity
 from stator.engine.operation import Call, Operation
 from stator.engine.partiql.next_token import statement_print
 from stator.engine.partiql.selects import run_select
-from stator.engine.partiql.statements import EXISTS_OUTSIDE, Exists, Select, Statement, read_statement
+from stator.engine.partiql.statements import (
+    EXISTS_OUTSIDE,
+    Exists,
+    Select,
+    Statement,
+    read_statement,
+)
 from stator.engine.partiql.writes import run_write, write_action
 from stator.errors import ValidationFailed
 

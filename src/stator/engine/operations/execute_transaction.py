@@ -75,7 +75,9 @@ def _speaking_of(at: int) -> Iterator[None]:
     try:
         yield
     except ValidationFailed as error:
-        raise ValidationFailed(f"Validation failed in TransactStatements[{at}]: {error.message}") from None
+        raise ValidationFailed(
+            f"Validation failed in TransactStatements[{at}]: {error.message}"
+        ) from None
 
 
 def run(call: Call, request: Request) -> dict[str, Any]:

@@ -17,7 +17,13 @@ from stator.engine.recovery.source_table import find_source
 from stator.engine.recovery.tasks import Task
 from stator.engine.tables.settings import without_nulls
 from stator.engine.tables.table import Table
-from stator.errors import ExportConflict, InvalidExportTime, LimitExceeded, RecoveryUnavailable, ValidationFailed
+from stator.errors import (
+    ExportConflict,
+    InvalidExportTime,
+    LimitExceeded,
+    RecoveryUnavailable,
+    ValidationFailed,
+)
 from stator.model.limits import CONCURRENT_EXPORTS, TASK_TOKEN_SECONDS
 from stator.storage import Changes
 
@@ -34,15 +40,21 @@ def parse(request: dict[str, Any]) -> dict[str, Any]:
             "Member must have length greater than or equal to 1"
         )
     if not options["TableArn"].startswith("arn:"):
-        raise ValidationFailed(f"Invalid TableArn: Invalid ResourceArn provided as input {options['TableArn']}")
+        raise ValidationFailed(
+            f"Invalid TableArn: Invalid ResourceArn provided as input {options['TableArn']}"
+        )
     if incremental != ("IncrementalExportSpecification" in options):
         raise ValidationFailed(
             "IncrementalExportSpecification must be specified if, and only if, ExportType is INCREMENTAL_EXPORT"
         )
     if incremental and "ExportTime" in options:
-        raise ValidationFailed("ExportTime cannot be specified when ExportType is INCREMENTAL_EXPORT")
+        raise ValidationFailed(
+            "ExportTime cannot be specified when ExportType is INCREMENTAL_EXPORT"
+        )
     if incremental and "ExportFromTime" not in options["IncrementalExportSpecification"]:
-        raise ValidationFailed("ExportFromTime must be specified when ExportType is INCREMENTAL_EXPORT")
+        raise ValidationFailed(
+            "ExportFromTime must be specified when ExportType is INCREMENTAL_EXPORT"
+        )
     if "S3SseKmsKeyId" in options and options.get("S3SseAlgorithm") != "KMS":
         raise ValidationFailed("S3SseKmsKeyId can only be specified when S3SseAlgorithm is KMS")
     check_ion(options.get("ExportFormat"))
@@ -61,8 +73,13 @@ def run(call: Call, options: dict[str, Any]) -> dict[str, Any]:
     if table.definition.recovery is None or table.definition.status in ("CREATING", "DELETING"):
         raise RecoveryUnavailable(f"Point in time recovery is not enabled for table '{table.name}'")
     ExportFilter(options.get("FilterSpecification")).check(table.schema)
-    if sum(export.status == "IN_PROGRESS" for export in exports.registry.of(call.scope)) >= CONCURRENT_EXPORTS:
-        raise LimitExceeded(f"Subscriber limit exceeded: there can be {CONCURRENT_EXPORTS} exports at a time")
+    if (
+        sum(export.status == "IN_PROGRESS" for export in exports.registry.of(call.scope))
+        >= CONCURRENT_EXPORTS
+    ):
+        raise LimitExceeded(
+            f"Subscriber limit exceeded: there can be {CONCURRENT_EXPORTS} exports at a time"
+        )
     changes: Changes = {}
     export = _define(call, table, token, options, engine.catalog.take_number(changes))
     exports.registry.put(export, changes)
@@ -95,7 +112,9 @@ def _define(call: Call, table: Table, token: str, options: dict[str, Any], numbe
         options=options,
         key_schema=definition.key_schema,
         attributes=definition.attributes,
-        file_count=file_count(table.counts.size_bytes, definition.billing_mode == "PAY_PER_REQUEST"),
+        file_count=file_count(
+            table.counts.size_bytes, definition.billing_mode == "PAY_PER_REQUEST"
+        ),
         started=now,
         moment=float(options.get("ExportTime", now)),
     )
@@ -128,10 +147,14 @@ def _task(call: Call, table: Table, export: Export) -> Task:
     if export.window is not None:
         start, end = (start_of(to_micros(moment)).hex() for moment in export.window)
         return Task(
-            export.number, ["begin export", "gather", "write export", "drop"], {"gather_from": start, "gather_to": end}
+            export.number,
+            ["begin export", "gather", "write export", "drop"],
+            {"gather_from": start, "gather_to": end},
         )
     facts = call.engine.recovery.captures.undo_facts(table, to_micros(export.moment))
-    return Task(export.number, ["begin export", "copy", "undo", "write export", "drop"], dict(facts))
+    return Task(
+        export.number, ["begin export", "copy", "undo", "write export", "drop"], dict(facts)
+    )
 
 
 OPERATION = Operation("ExportTableToPointInTime", parse, run)

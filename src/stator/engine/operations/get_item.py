@@ -57,7 +57,9 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     if mode is not None and mode != "NONE":
         size = 0 if record is None else records.size_of(record)
         units = capacity.read_units(size, bool(options.get("ConsistentRead")))
-        response["ConsumedCapacity"] = capacity.report(table, table.name, capacity.Consumed(units), mode)
+        response["ConsumedCapacity"] = capacity.report(
+            table, table.name, capacity.Consumed(units), mode
+        )
     return response
 
 

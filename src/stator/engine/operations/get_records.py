@@ -43,7 +43,9 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     shard = stream.shard_by_number(iterator.shard_number)
     if shard is None:
         raise TrimmedDataAccess  # the shard itself is a day past its closing
-    start = max(iterator.sequence, shard.first, shard.horizon if iterator.sequence == HORIZON else 0)
+    start = max(
+        iterator.sequence, shard.first, shard.horizon if iterator.sequence == HORIZON else 0
+    )
     if start < shard.horizon:
         raise TrimmedDataAccess
     page, place, is_end = _read(call, stream, shard, start, request.limit)
@@ -55,13 +57,17 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     return response
 
 
-def _read(call: Call, stream: Stream, shard: Shard, start: int, limit: int) -> tuple[list[orjson.Fragment], int, bool]:
+def _read(
+    call: Call, stream: Stream, shard: Shard, start: int, limit: int
+) -> tuple[list[orjson.Fragment], int, bool]:
     """Records from ``start`` on, the place after them, and whether nothing can follow."""
     end = stream.next_sequence if shard.last is None else shard.last + 1
     page: list[orjson.Fragment] = []
     place, size = start, 0
     if start < end:
-        for key, record in call.engine.storage.scan(stream.record_key(shard, start), stream.record_key(shard, end)):
+        for key, record in call.engine.storage.scan(
+            stream.record_key(shard, start), stream.record_key(shard, end)
+        ):
             size += events.size_of(record)
             if len(page) == limit or (page and size > _MOST_BYTES):
                 return page, place, False

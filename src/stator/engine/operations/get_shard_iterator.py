@@ -28,7 +28,9 @@ def parse(request: dict[str, Any]) -> Request:
     kind = request["ShardIteratorType"]
     given, timestamp = request.get("SequenceNumber"), request.get("Timestamp")
     if kind not in _NUMBERED and given is not None:
-        raise ValidationFailed(f"{INVALID}SequenceNumber should not be passed for this iterator type")
+        raise ValidationFailed(
+            f"{INVALID}SequenceNumber should not be passed for this iterator type"
+        )
     if kind in _NUMBERED and (given is None or not given.isdecimal()):
         raise ValidationFailed(f"{INVALID}Invalid SequenceNumber")
     if kind == "AT_TIMESTAMP" and timestamp is None:
@@ -47,7 +49,9 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     stream = call.engine.streams.find(request.arn)
     shard = stream.shard(request.shard_id)
     if shard is None:
-        raise ResourceNotFound(f"Requested resource not found: Shard does not exist: {request.shard_id}")
+        raise ResourceNotFound(
+            f"Requested resource not found: Shard does not exist: {request.shard_id}"
+        )
     place = _place(call, stream, shard, request)
     return {"ShardIterator": Iterator(stream.arn, shard.number, place, now).encode()}
 

@@ -33,14 +33,18 @@ def parse(request: dict[str, Any]) -> Request:
             "1 validation error detected: Value null at 'clientToken' failed to satisfy constraint: Member must not be null"
         )
     if "Csv" in options.get("InputFormatOptions", {}) and options["InputFormat"] != "CSV":
-        raise ValidationFailed("InputFormatOptions.Csv can only be specified when InputFormat is CSV")
+        raise ValidationFailed(
+            "InputFormatOptions.Csv can only be specified when InputFormat is CSV"
+        )
     table = create_table.parse(copy.deepcopy(options["TableCreationParameters"]))
     _unstarted(options, "").input_format.check()
     return Request(options, table)
 
 
 def _unstarted(options: dict[str, Any], token: str) -> Import:
-    return Import(number=0, arn="", table_arn="", table_id="", token=token, options=options, started=0.0)
+    return Import(
+        number=0, arn="", table_arn="", table_id="", token=token, options=options, started=0.0
+    )
 
 
 def run(call: Call, request: Request) -> dict[str, Any]:
@@ -55,8 +59,13 @@ def run(call: Call, request: Request) -> dict[str, Any]:
         if again.table_arn != call.scope.table_arn(name):
             raise ImportConflict("Duplicate request detected with conflicting parameters")
         return {"ImportTableDescription": describe(again)}
-    if sum(each.status == "IN_PROGRESS" for each in imports.registry.of(call.scope)) >= CONCURRENT_IMPORTS:
-        raise LimitExceeded(f"Subscriber limit exceeded: there can be {CONCURRENT_IMPORTS} imports at a time")
+    if (
+        sum(each.status == "IN_PROGRESS" for each in imports.registry.of(call.scope))
+        >= CONCURRENT_IMPORTS
+    ):
+        raise LimitExceeded(
+            f"Subscriber limit exceeded: there can be {CONCURRENT_IMPORTS} imports at a time"
+        )
     changes: Changes = {}
     definition = create_table.define(request.table, name, call.scope, engine.clock.now())
     table = engine.recovery.restores.create_table(definition, changes)

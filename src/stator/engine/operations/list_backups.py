@@ -24,9 +24,15 @@ def run(call: Call, request: dict[str, Any]) -> dict[str, Any]:
     backups, now = call.engine.recovery.backups, call.engine.clock.now()
     backups.expire()
     after = request.get("ExclusiveStartBackupArn") or ""
-    found = [each for each in backups.registry.of(call.scope) if each.arn > after and _wanted(each, request)]
+    found = [
+        each
+        for each in backups.registry.of(call.scope)
+        if each.arn > after and _wanted(each, request)
+    ]
     page = found[: request.get("Limit") or _MOST]
-    response: dict[str, Any] = {"BackupSummaries": [summary(backup, backup.status(now)) for backup in page]}
+    response: dict[str, Any] = {
+        "BackupSummaries": [summary(backup, backup.status(now)) for backup in page]
+    }
     if len(page) < len(found):
         response["LastEvaluatedBackupArn"] = page[-1].arn
     return response

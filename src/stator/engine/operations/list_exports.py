@@ -24,7 +24,11 @@ def run(call: Call, request: dict[str, Any]) -> dict[str, Any]:
     if (table_arn := request.get("TableArn")) is not None:
         call.engine.lifecycle.settle_all()
         table = call.engine.catalog.find(call.scope, table_name(table_arn))
-        wanted = [each for each in wanted if table is not None and each.table_id == table.definition.table_id]
+        wanted = [
+            each
+            for each in wanted
+            if table is not None and each.table_id == table.definition.table_id
+        ]
     page, token = page_of(wanted, request.get("MaxResults"), request.get("NextToken"), newest_first)
     response: dict[str, Any] = {"ExportSummaries": [summary(export) for export in page]}
     return response if token is None else response | {"NextToken": token}

@@ -17,7 +17,9 @@ def run(call: Call, request: dict[str, Any]) -> dict[str, Any]:
     imports = call.engine.recovery.imports
     imports.forget_old()
     table_arn = request.get("TableArn")
-    wanted = [each for each in imports.registry.of(call.scope) if table_arn in (None, each.table_arn)]
+    wanted = [
+        each for each in imports.registry.of(call.scope) if table_arn in (None, each.table_arn)
+    ]
     page, token = page_of(wanted, request.get("PageSize"), request.get("NextToken"))
     response: dict[str, Any] = {"ImportSummaryList": [summary(running) for running in page]}
     return response if token is None else response | {"NextToken": token}

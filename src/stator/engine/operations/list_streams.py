@@ -23,7 +23,9 @@ class Request:
 def parse(request: dict[str, Any]) -> Request:
     limit = request.get("Limit", _MOST)
     if limit > _MOST:
-        raise ValidationFailed(f"{INVALID}Limit cannot be greater than the maximum allowed size: {_MOST}")
+        raise ValidationFailed(
+            f"{INVALID}Limit cannot be greater than the maximum allowed size: {_MOST}"
+        )
     after = request.get("ExclusiveStartStreamArn")
     if after is not None:
         check_stream_arn(after)
@@ -36,11 +38,18 @@ def run(call: Call, request: Request) -> dict[str, Any]:
         name = request.table_name.rpartition("/")[2]
         streams = [stream for stream in streams if stream.table_name == name]
     places = [stream.arn for stream in streams]
-    start = places.index(request.after) + 1 if request.after in places else len(places) if request.after else 0
+    start = (
+        places.index(request.after) + 1
+        if request.after in places
+        else len(places)
+        if request.after
+        else 0
+    )
     page = streams[start : start + request.limit]
     response: dict[str, Any] = {
         "Streams": [
-            {"StreamArn": stream.arn, "StreamLabel": stream.label, "TableName": stream.table_name} for stream in page
+            {"StreamArn": stream.arn, "StreamLabel": stream.label, "TableName": stream.table_name}
+            for stream in page
         ]
     }
     if start + request.limit < len(streams):

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from stator.engine.items import capacity
-from stator.engine.items.key_ranges import Range, check_query_boundaries, check_query_start, query_range, start_entry
+from stator.engine.items.key_ranges import (
+    Range,
+    check_query_boundaries,
+    check_query_start,
+    query_range,
+    start_entry,
+)
 from stator.engine.items.pages import find_index, make_view, read_page
 from stator.engine.operation import Call, Operation
 from stator.engine.requests.expression_parameters import (
@@ -97,12 +103,24 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     span = query_range(schema, prefix, request.tests)
     if request.filter is not None:
         _check_filter(request, schema.names)
-    view = make_view(table, index, request.filter, request.projection, options.get("Select"), consistent, is_query=True)
+    view = make_view(
+        table,
+        index,
+        request.filter,
+        request.projection,
+        options.get("Select"),
+        consistent,
+        is_query=True,
+    )
     forward = bool(options.get("ScanIndexForward", True))
     if start is not None:
         check_query_boundaries(schema, start, request.tests)
         entry = start_entry(table, index, start)
-        span = Range(max(span.low, entry + b"\0"), span.high) if forward else Range(span.low, min(span.high, entry))
+        span = (
+            Range(max(span.low, entry + b"\0"), span.high)
+            if forward
+            else Range(span.low, min(span.high, entry))
+        )
     page = read_page(call, view, span, options.get("Limit"), forward=forward)
     mode = options.get("ReturnConsumedCapacity")
     if mode is not None and mode != "NONE":

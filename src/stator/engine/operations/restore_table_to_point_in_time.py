@@ -22,9 +22,13 @@ from stator.storage import Changes
 def parse(request: dict[str, Any]) -> dict[str, Any]:
     options: dict[str, Any] = without_nulls(request)
     if ("SourceTableName" in options) == ("SourceTableArn" in options):
-        raise ValidationFailed("Exactly one of SourceTableName and SourceTableArn must be specified")
+        raise ValidationFailed(
+            "Exactly one of SourceTableName and SourceTableArn must be specified"
+        )
     if bool(options.get("UseLatestRestorableTime")) == ("RestoreDateTime" in options):
-        raise ValidationFailed("Exactly one of RestoreDateTime and UseLatestRestorableTime must be specified")
+        raise ValidationFailed(
+            "Exactly one of RestoreDateTime and UseLatestRestorableTime must be specified"
+        )
     return options
 
 
@@ -32,7 +36,9 @@ def run(call: Call, options: dict[str, Any]) -> dict[str, Any]:
     engine, recovery = call.engine, call.engine.recovery
     source = find_source(call, options.get("SourceTableArn") or options["SourceTableName"])
     if source.definition.recovery is None or source.definition.status in ("CREATING", "DELETING"):
-        raise RecoveryUnavailable(f"Point in time recovery is not enabled for table '{source.name}'")
+        raise RecoveryUnavailable(
+            f"Point in time recovery is not enabled for table '{source.name}'"
+        )
     moment = _moment(recovery, source, options)
     recovery.restores.check_target(call.scope, options["TargetTableName"])
     now = engine.clock.now()

@@ -58,7 +58,9 @@ def _check_segments(segment: int | None, total: int | None) -> None:
             "is present"
         )
     if segment is not None and total is not None and segment >= total:
-        raise ValidationFailed("The Segment parameter is zero-based and must be less than parameter TotalSegments")
+        raise ValidationFailed(
+            "The Segment parameter is zero-based and must be less than parameter TotalSegments"
+        )
 
 
 def run(call: Call, request: Request) -> dict[str, Any]:
@@ -67,10 +69,18 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     consistent = bool(options.get("ConsistentRead"))
     index = find_index(table, options.get("IndexName"), consistent)
     view = make_view(
-        table, index, request.filter, request.projection, options.get("Select"), consistent, is_query=False
+        table,
+        index,
+        request.filter,
+        request.projection,
+        options.get("Select"),
+        consistent,
+        is_query=False,
     )
     segment, total = options.get("Segment", 0), options.get("TotalSegments", 1)
-    span = Range(*keyspace.segment_bounds(table.prefix if index is None else index.prefix, segment, total))
+    span = Range(
+        *keyspace.segment_bounds(table.prefix if index is None else index.prefix, segment, total)
+    )
     if request.start is not None:
         span.low = _after_start(table, index, request.start, segment, total)
     page = read_page(call, view, span, options.get("Limit"))

@@ -48,7 +48,9 @@ def _parse_get(member: dict[str, Any]) -> Get:
 def run(call: Call, request: Request) -> dict[str, Any]:
     tables = [call.table(get.table_name) for get in request.gets]
     found = read_together(call, request.gets, tables)
-    response: dict[str, Any] = {"Responses": [_shown(record, get) for record, get in zip(found, request.gets)]}
+    response: dict[str, Any] = {
+        "Responses": [_shown(record, get) for record, get in zip(found, request.gets)]
+    }
     if request.mode != "NONE":
         response["ConsumedCapacity"] = read_report(tables, found, request.mode)
     return response
@@ -59,7 +61,10 @@ def read_together(call: Call, gets: list[Get], tables: list[Table]) -> list[byte
     keys, reasons = _locate(gets, tables)
     for at, key in enumerate(keys):
         if key is not None and call.engine.transaction_locks.holds(key):
-            reasons[at] = {"Code": "TransactionConflict", "Message": TransactionConflict.default_message}
+            reasons[at] = {
+                "Code": "TransactionConflict",
+                "Message": TransactionConflict.default_message,
+            }
     if any(reason is not NO_REASON for reason in reasons):
         raise TransactionCanceled(reasons=reasons)
     found = call.engine.storage.get_many([key for key in keys if key is not None])
@@ -67,7 +72,9 @@ def read_together(call: Call, gets: list[Get], tables: list[Table]) -> list[byte
     return found
 
 
-def _locate(gets: list[Get], tables: list[Table]) -> tuple[list[bytes | None], list[dict[str, Any]]]:
+def _locate(
+    gets: list[Get], tables: list[Table]
+) -> tuple[list[bytes | None], list[dict[str, Any]]]:
     keys: list[bytes | None] = []
     reasons: list[dict[str, Any]] = []
     for get, table in zip(gets, tables):

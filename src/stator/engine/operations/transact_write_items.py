@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from stator.engine.items import capacity, records
-from stator.engine.items.actions import Action, Check, Delete, Put, UpdateItem, check_condition, mutate
+from stator.engine.items.actions import (
+    Action,
+    Check,
+    Delete,
+    Put,
+    UpdateItem,
+    check_condition,
+    mutate,
+)
 from stator.engine.items.capacity import Consumed
 from stator.engine.items.request_tokens import fingerprint
 from stator.engine.items.transactions import NO_REASON, check_distinct, check_payload, read_report
@@ -24,7 +32,13 @@ from stator.engine.operation import Call, Operation
 from stator.engine.requests.expression_parameters import Placeholders
 from stator.engine.tables.key_schema import RequestRefused
 from stator.engine.tables.table import Table
-from stator.errors import ConditionFailed, DuplicateItem, TransactionCanceled, TransactionConflict, ValidationFailed
+from stator.errors import (
+    ConditionFailed,
+    DuplicateItem,
+    TransactionCanceled,
+    TransactionConflict,
+    ValidationFailed,
+)
 from stator.expr.tree import Condition, Path
 from stator.model.values import item_size, normalise_item
 
@@ -40,7 +54,9 @@ class Request:
 
 def parse(request: dict[str, Any]) -> Request:
     token_print = fingerprint(request["TransactItems"]) if request.get("ClientRequestToken") else ""
-    return Request([_parse_action(entry) for entry in request["TransactItems"]], request, token_print)
+    return Request(
+        [_parse_action(entry) for entry in request["TransactItems"]], request, token_print
+    )
 
 
 def _parse_action(entry: dict[str, Any]) -> Action:
@@ -70,7 +86,9 @@ def _parse_action(entry: dict[str, Any]) -> Action:
         return action
     condition, nested = _condition(member)
     normalise_item(member["Key"])
-    return (Delete if kind == "Delete" else Check)(name, member["Key"], condition, on_failure, nested)
+    return (Delete if kind == "Delete" else Check)(
+        name, member["Key"], condition, on_failure, nested
+    )
 
 
 def _update(member: dict[str, Any], on_failure: bool) -> UpdateItem:
@@ -78,7 +96,9 @@ def _update(member: dict[str, Any], on_failure: bool) -> UpdateItem:
     update = placeholders.update(member["UpdateExpression"])
     condition = placeholders.condition(member.get("ConditionExpression"))
     placeholders.check_all_used()
-    return UpdateItem(member["TableName"], member["Key"], update, condition, on_failure, placeholders.nested)
+    return UpdateItem(
+        member["TableName"], member["Key"], update, condition, on_failure, placeholders.nested
+    )
 
 
 def _condition(member: dict[str, Any]) -> tuple[Condition | None, Sequence[Path]]:
@@ -95,7 +115,9 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     return transact(call, request.actions, request.options, request.fingerprint)
 
 
-def transact(call: Call, actions: list[Action], options: dict[str, Any], token_print: str) -> dict[str, Any]:
+def transact(
+    call: Call, actions: list[Action], options: dict[str, Any], token_print: str
+) -> dict[str, Any]:
     """Run parsed actions as one transaction; PartiQL's ExecuteTransaction comes here too."""
     token = options.get("ClientRequestToken")
     tables = [call.table(action.table_name) for action in actions]
@@ -135,7 +157,9 @@ def _locate(actions: list[Action], tables: list[Table]) -> list[bytes]:
     return keys
 
 
-def _mutations(call: Call, actions: list[Action], tables: list[Table], keys: list[bytes]) -> list[Mutation]:
+def _mutations(
+    call: Call, actions: list[Action], tables: list[Table], keys: list[bytes]
+) -> list[Mutation]:
     """What each action does to its item; every one that cannot do it is a reason to cancel."""
     mutations: list[Mutation] = []
     reasons = [NO_REASON] * len(actions)
@@ -145,7 +169,11 @@ def _mutations(call: Call, actions: list[Action], tables: list[Table], keys: lis
         except RequestRefused:
             raise
         except ConditionFailed as error:
-            reasons[at] = {"Code": "ConditionalCheckFailed", "Message": error.message, **error.facts()}
+            reasons[at] = {
+                "Code": "ConditionalCheckFailed",
+                "Message": error.message,
+                **error.facts(),
+            }
         except TransactionConflict as error:
             reasons[at] = {"Code": "TransactionConflict", "Message": error.message}
         except DuplicateItem as error:
@@ -163,7 +191,11 @@ def _payload_bytes(action: Action) -> int:
     if isinstance(action, Put):
         return action.size
     size = item_size(action.keyed)
-    return size + update_cost(action.update) if isinstance(action, UpdateItem) and action.update is not None else size
+    return (
+        size + update_cost(action.update)
+        if isinstance(action, UpdateItem) and action.update is not None
+        else size
+    )
 
 
 def _mutation(call: Call, action: Action, table: Table, key: bytes) -> Mutation:
@@ -185,7 +217,9 @@ def _charge(writer: Writer, mutation: Mutation) -> Consumed:
     return Consumed(consumed.table * 2, consumed.indexes)
 
 
-def _replayed(call: Call, actions: list[Action], tables: list[Table], options: dict[str, Any]) -> dict[str, Any]:
+def _replayed(
+    call: Call, actions: list[Action], tables: list[Table], options: dict[str, Any]
+) -> dict[str, Any]:
     """The same token again: nothing is written, and the items are read to say so."""
     mode = options.get("ReturnConsumedCapacity", "NONE")
     response: dict[str, Any] = {}
@@ -196,20 +230,27 @@ def _replayed(call: Call, actions: list[Action], tables: list[Table], options: d
 
 
 def _report(
-    call: Call, actions: list[Action], tables: list[Table], used: dict[str, Consumed], options: dict[str, Any]
+    call: Call,
+    actions: list[Action],
+    tables: list[Table],
+    used: dict[str, Consumed],
+    options: dict[str, Any],
 ) -> dict[str, Any]:
     response: dict[str, Any] = {}
     by_name = {table.name: table for table in tables}
     mode = options.get("ReturnConsumedCapacity", "NONE")
     if mode != "NONE":
         response["ConsumedCapacity"] = [
-            capacity.report(by_name[name], name, consumed, mode, kind="Write") for name, consumed in used.items()
+            capacity.report(by_name[name], name, consumed, mode, kind="Write")
+            for name, consumed in used.items()
         ]
     if options.get("ReturnItemCollectionMetrics") == "SIZE":
         metrics: dict[str, list[dict[str, Any]]] = {}
         for action, table in zip(actions, tables):
             if table.local_indexes and not isinstance(action, Check):
-                metrics.setdefault(table.name, []).append(collection_metrics(call, table, action.keyed))
+                metrics.setdefault(table.name, []).append(
+                    collection_metrics(call, table, action.keyed)
+                )
         if metrics:
             response["ItemCollectionMetrics"] = metrics
     return response

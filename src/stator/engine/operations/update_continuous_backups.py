@@ -22,9 +22,14 @@ class Request:
 
 def parse(request: dict[str, Any]) -> Request:
     specification = request["PointInTimeRecoverySpecification"]
-    enabled, days = specification["PointInTimeRecoveryEnabled"], specification.get("RecoveryPeriodInDays")
+    enabled, days = (
+        specification["PointInTimeRecoveryEnabled"],
+        specification.get("RecoveryPeriodInDays"),
+    )
     if days is not None and not enabled:
-        raise ValidationFailed("RecoveryPeriodInDays can only be set when PointInTimeRecoveryEnabled is true")
+        raise ValidationFailed(
+            "RecoveryPeriodInDays can only be set when PointInTimeRecoveryEnabled is true"
+        )
     return Request(request["TableName"], enabled, days)
 
 
@@ -33,11 +38,15 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     table = find_source(call, request.table_name)
     if table.definition.status in ("CREATING", "DELETING"):
         # AWS says so of a table that was made a moment ago (seen in aws-amplify/amplify-backend#1654).
-        raise ContinuousBackupsUnavailable(f"Backups are being enabled for the table: {table.name}. Please retry later")
+        raise ContinuousBackupsUnavailable(
+            f"Backups are being enabled for the table: {table.name}. Please retry later"
+        )
     changes: Changes = {}
     if request.enabled:
         current = table.definition.recovery
-        days = request.period_days or (current["period_days"] if current is not None else RECOVERY_DAYS)
+        days = request.period_days or (
+            current["period_days"] if current is not None else RECOVERY_DAYS
+        )
         table = recovery.enable(table, days, changes)
         call.engine.commit_changes(call, changes)
         recovery.trim(table)

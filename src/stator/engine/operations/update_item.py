@@ -8,7 +8,12 @@ from typing import Any
 from stator.engine.items.actions import UpdateItem
 from stator.engine.items.single_write import SingleWrite, returns_item_on_failure, run
 from stator.engine.operation import Operation
-from stator.engine.requests.expression_parameters import Placeholders, check_mixing, check_placeholder_use, expected
+from stator.engine.requests.expression_parameters import (
+    Placeholders,
+    check_mixing,
+    check_placeholder_use,
+    expected,
+)
 from stator.expr.legacy import attribute_updates
 from stator.expr.tree import Path
 from stator.model.values import normalise_item
@@ -30,7 +35,10 @@ def parse(request: dict[str, Any]) -> SingleWrite:
     # Only an expression's clauses are charged for: AttributeUpdates are measured by the finished item alone (captured
     # from AWS by the paritysuite conformance suite).
     charged = False
-    if request.get("UpdateExpression") is not None or request.get("ConditionExpression") is not None:
+    if (
+        request.get("UpdateExpression") is not None
+        or request.get("ConditionExpression") is not None
+    ):
         placeholders = Placeholders(request)
         update = placeholders.update(request.get("UpdateExpression"))
         condition = placeholders.condition(request.get("ConditionExpression"))
@@ -39,7 +47,14 @@ def parse(request: dict[str, Any]) -> SingleWrite:
         charged = placeholders.values_bytes > _CHARGED_FROM_BYTES
     on_failure = returns_item_on_failure(request)
     action = UpdateItem(
-        request["TableName"], key, update, condition, on_failure, nested, is_legacy=bool(old_style), charged=charged
+        request["TableName"],
+        key,
+        update,
+        condition,
+        on_failure,
+        nested,
+        is_legacy=bool(old_style),
+        charged=charged,
     )
     return SingleWrite(action, request, request.get("ReturnValues", "NONE"))
 

@@ -54,7 +54,13 @@ _ALONE = {
     "DeletionProtectionEnabled": "DeletionProtection modification",
 }
 # Changes after which AWS shows the table as UPDATING. The others are done when it answers.
-_SLOW = ("ProvisionedThroughput", "BillingMode", "StreamSpecification", "TableClass", "WarmThroughput")
+_SLOW = (
+    "ProvisionedThroughput",
+    "BillingMode",
+    "StreamSpecification",
+    "TableClass",
+    "WarmThroughput",
+)
 
 
 @dataclass(slots=True)
@@ -110,12 +116,18 @@ def _check_combination(asked: list[str], request: Request) -> None:
         )
     units_alone = "ProvisionedThroughput" in asked and "BillingMode" not in asked
     if request.moves_index and units_alone:
-        raise ValidationFailed(f"{INVALID}You cannot create or delete index while updating table IOPS")
+        raise ValidationFailed(
+            f"{INVALID}You cannot create or delete index while updating table IOPS"
+        )
     if "StreamSpecification" in asked:
         if request.moves_index:
-            raise ValidationFailed(f"{INVALID}You cannot create or delete index while changing stream status")
+            raise ValidationFailed(
+                f"{INVALID}You cannot create or delete index while changing stream status"
+            )
         if "ProvisionedThroughput" in asked:
-            raise ValidationFailed(f"{INVALID}You cannot modify stream status while updating table IOPS")
+            raise ValidationFailed(
+                f"{INVALID}You cannot modify stream status while updating table IOPS"
+            )
 
 
 def _check_warm_combination(asked: list[str], request: Request) -> None:
@@ -130,7 +142,9 @@ def _check_warm_combination(asked: list[str], request: Request) -> None:
 def _check_billing(options: dict[str, Any]) -> None:
     mode, has_units = options.get("BillingMode"), "ProvisionedThroughput" in options
     if mode == "PROVISIONED" and not has_units:
-        raise ValidationFailed(f"{INVALID}ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
+        raise ValidationFailed(
+            f"{INVALID}ProvisionedThroughput must be specified when BillingMode is PROVISIONED"
+        )
     if mode == "PAY_PER_REQUEST" and has_units:
         raise ValidationFailed(
             f"{INVALID}ProvisionedThroughput cannot be specified when BillingMode is PAY_PER_REQUEST"
@@ -142,9 +156,13 @@ def _check_stream(specification: dict[str, Any] | None) -> None:
         return
     has_type = "StreamViewType" in specification
     if specification["StreamEnabled"] and not has_type:
-        raise ValidationFailed(f"{INVALID}If stream is being enabled then UpdateViewType is required")
+        raise ValidationFailed(
+            f"{INVALID}If stream is being enabled then UpdateViewType is required"
+        )
     if not specification["StreamEnabled"] and has_type:
-        raise ValidationFailed(f"{INVALID}If stream is being disabled, then UpdateViewType must not be specified")
+        raise ValidationFailed(
+            f"{INVALID}If stream is being disabled, then UpdateViewType must not be specified"
+        )
 
 
 # -- with the table
@@ -158,7 +176,9 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     before = describe(table, now)
     definition = copy.deepcopy(table.definition)
     switches_to = _change_billing(definition, options, now)
-    created = apply_updates(definition, request.updates, Change(request.attributes, switches_to, now))
+    created = apply_updates(
+        definition, request.updates, Change(request.attributes, switches_to, now)
+    )
     _change_settings(definition, options, now)
     check_throughput_quotas(definition)
     check_account_quota(engine.catalog, definition)
@@ -179,13 +199,18 @@ def _check_admission(definition: TableDefinition, request: Request) -> None:
     if definition.status is None:
         return
     if "DeletionProtectionEnabled" in request.options:
-        raise ResourceInUse("Table needs to be in ACTIVE status to modify deletion protection setting.")
+        raise ResourceInUse(
+            "Table needs to be in ACTIVE status to modify deletion protection setting."
+        )
     raise in_use(f"Table IOPS are currently being updated. Table: {definition.name}")
 
 
 def _change_billing(definition: TableDefinition, options: dict[str, Any], now: float) -> str | None:
     """Change mode and units; the mode that the table switches to, if it does."""
-    mode, provisioned = options.get("BillingMode", definition.billing_mode), options.get("ProvisionedThroughput")
+    mode, provisioned = (
+        options.get("BillingMode", definition.billing_mode),
+        options.get("ProvisionedThroughput"),
+    )
     if mode != definition.billing_mode:
         _switch(definition, mode, provisioned, now)
         return str(mode)
@@ -201,10 +226,14 @@ def _change_billing(definition: TableDefinition, options: dict[str, Any], now: f
     return None
 
 
-def _switch(definition: TableDefinition, mode: str, provisioned: dict[str, int] | None, now: float) -> None:
+def _switch(
+    definition: TableDefinition, mode: str, provisioned: dict[str, int] | None, now: float
+) -> None:
     """Between the billing modes. Maxima of on-demand throughput do not survive it."""
     definition.billing_mode = mode
-    definition.read_units, definition.write_units = (0, 0) if provisioned is None else throughput.units(provisioned)
+    definition.read_units, definition.write_units = (
+        (0, 0) if provisioned is None else throughput.units(provisioned)
+    )
     definition.on_demand = None
     for index in definition.indexes:
         index.read_units = index.write_units = 0
@@ -243,7 +272,9 @@ def _change_maxima(definition: TableDefinition, asked: dict[str, int]) -> None:
 def _change_stream(definition: TableDefinition, specification: dict[str, Any], now: float) -> None:
     if specification["StreamEnabled"]:
         if definition.stream is not None:
-            raise ValidationFailed(f"Table already has an enabled stream: TableName: {definition.name}")
+            raise ValidationFailed(
+                f"Table already has an enabled stream: TableName: {definition.name}"
+            )
         table_settings.start_stream(definition, specification["StreamViewType"], now)
         return
     if definition.stream is None:
@@ -270,7 +301,9 @@ def _begin(call: Call, definition: TableDefinition, request: Request) -> None:
         definition.status = None
 
 
-def _as_answered(description: dict[str, Any], before: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+def _as_answered(
+    description: dict[str, Any], before: dict[str, Any], options: dict[str, Any]
+) -> dict[str, Any]:
     """AWS answers with the provisioned units from before, and repeats maxima as they were sent (-1 included).
 
     A key that is given up is still shown, as UPDATING (recorded from AWS in LocalStack's snapshots).

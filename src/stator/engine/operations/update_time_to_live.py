@@ -35,7 +35,9 @@ def run(call: Call, request: Request) -> dict[str, Any]:
         raise ResourceInUse("Attempt to change a resource which is still in use")
     _check_changes(table.definition.ttl_attribute, request)
     if call.engine.lifecycle.changes_time_to_live(table.definition):
-        raise ValidationFailed("Time to live has been modified multiple times within a fixed interval")
+        raise ValidationFailed(
+            "Time to live has been modified multiple times within a fixed interval"
+        )
     definition = copy.deepcopy(table.definition)
     definition.ttl_before = table.definition.ttl_attribute
     definition.ttl_changed = call.engine.clock.now()
@@ -47,7 +49,9 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     if not request.enabled:
         call.engine.expiry.forget(definition.number)
     call.engine.housekeeping.wake()
-    return {"TimeToLiveSpecification": {"Enabled": request.enabled, "AttributeName": request.attribute}}
+    return {
+        "TimeToLiveSpecification": {"Enabled": request.enabled, "AttributeName": request.attribute}
+    }
 
 
 def _check_changes(current: str | None, request: Request) -> None:
@@ -56,7 +60,9 @@ def _check_changes(current: str | None, request: Request) -> None:
             raise ValidationFailed("TimeToLive is already disabled")
         return
     if request.attribute != current:
-        raise ValidationFailed(f"TimeToLive is active on a different AttributeName: current AttributeName is {current}")
+        raise ValidationFailed(
+            f"TimeToLive is active on a different AttributeName: current AttributeName is {current}"
+        )
     if request.enabled:
         raise ValidationFailed("TimeToLive is already enabled")
 

@@ -37,7 +37,9 @@ from stator.model.values import Value, kind_of
 _SET_FUNCTIONS: Final = ("set_add", "set_delete")
 
 
-def bind_changes(changes: tuple[syntax.Assignment | syntax.Removal, ...], parameters: list[Value]) -> Update:
+def bind_changes(
+    changes: tuple[syntax.Assignment | syntax.Removal, ...], parameters: list[Value]
+) -> Update:
     binder = _Binder(parameters)
     update = Update(tuple(map(binder.action, changes)))
     overlap.check([action.path for action in update.actions])
@@ -64,10 +66,14 @@ class _Binder:
             raise ValidationFailed(f"{name} must have exactly two arguments at {call.at}")
         first, second = call.arguments
         if not isinstance(first, syntax.Reference) or document_path(first) != path:
-            raise ValidationFailed(f"The first argument to {name} must equal the assignment value at {call.at}")
+            raise ValidationFailed(
+                f"The first argument to {name} must equal the assignment value at {call.at}"
+            )
         members = self._members(second)
         if members is None:
-            raise ValidationFailed(f"The second argument to {name} must be a value with type SET at {first.at}")
+            raise ValidationFailed(
+                f"The second argument to {name} must be a value with type SET at {first.at}"
+            )
         literal = Literal(members)
         return AddAction(path, literal) if call.name == "set_add" else DeleteAction(path, literal)
 
@@ -98,7 +104,9 @@ class _Binder:
 
     def _arithmetic(self, node: syntax.Operation) -> Operand:
         if node.operator not in ("+", "-"):
-            raise ValidationFailed(f"Unsupported operator in Update Expression. Operator: {node.operator}")
+            raise ValidationFailed(
+                f"Unsupported operator in Update Expression. Operator: {node.operator}"
+            )
         if len(node.operands) != 2:
             raise ValidationFailed(
                 "Incorrect number of operands for operator or function; "
@@ -112,7 +120,9 @@ class _Binder:
 
     def _function(self, call: syntax.Call) -> Operand:
         if call.name in CONDITION_FUNCTIONS:
-            raise ValidationFailed(f"The function is not allowed in an update expression; function: {call.name}")
+            raise ValidationFailed(
+                f"The function is not allowed in an update expression; function: {call.name}"
+            )
         if call.name in _SET_FUNCTIONS:
             raise ValidationFailed(
                 f"The first argument to {call.name.upper()} must equal the assignment value at {call.at}"

@@ -12,7 +12,18 @@ from stator.engine.partiql.values import literal_value
 from stator.errors import ValidationFailed
 from stator.expr.bind import check_condition
 from stator.expr.parser import BOOLEAN_FUNCTIONS, CONDITION_FUNCTIONS, UPDATE_FUNCTIONS
-from stator.expr.tree import And, Between, Compare, Condition, Function, In, Literal, Not, Operand, Or
+from stator.expr.tree import (
+    And,
+    Between,
+    Compare,
+    Condition,
+    Function,
+    In,
+    Literal,
+    Not,
+    Operand,
+    Or,
+)
 from stator.model.values import Value
 
 _COMPARATORS: Final = frozenset({"=", "<>", "<", "<=", ">", ">="})
@@ -104,7 +115,9 @@ class _Binder:
             if isinstance(argument, syntax.Select):
                 raise ValidationFailed(f"Unsupported token in expression: SELECT at {argument.at}")
         if call.name in UPDATE_FUNCTIONS:
-            raise ValidationFailed(f"The function is not allowed in a condition expression; function: {call.name}")
+            raise ValidationFailed(
+                f"The function is not allowed in a condition expression; function: {call.name}"
+            )
         if call.name not in CONDITION_FUNCTIONS:
             raise unrecognized(call)
         return Function(call.name, tuple(map(self.operand, call.arguments)))
@@ -120,7 +133,9 @@ class _Binder:
             case syntax.Call(name):
                 function = self._function(node)
                 if name in BOOLEAN_FUNCTIONS:
-                    raise ValidationFailed(f"The function is not allowed as an operand; function: {name}")
+                    raise ValidationFailed(
+                        f"The function is not allowed as an operand; function: {name}"
+                    )
                 return function
             case syntax.Operation(operator):
                 raise _unsupported(operator)
@@ -131,7 +146,13 @@ def _is_condition(node: Expression) -> bool:
     if isinstance(node, syntax.Call):
         return node.name in BOOLEAN_FUNCTIONS
     if isinstance(node, syntax.Operation):
-        return node.operator in _COMPARATORS or node.operator in ("and", "or", "not", "between", "in")
+        return node.operator in _COMPARATORS or node.operator in (
+            "and",
+            "or",
+            "not",
+            "between",
+            "in",
+        )
     return isinstance(node, syntax.IsType)
 
 

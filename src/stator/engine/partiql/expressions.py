@@ -24,7 +24,12 @@ _PRECEDENCE: Final = {
 }
 _NEGATABLE: Final = ("in", "between", "like")
 _CONSTANTS: Final = ("true", "false", "null", "missing")
-_CLOSING: Final = {"]": "RIGHT_BRACKET", ">>": "RIGHT_DOUBLE_ANGLE_BRACKET", "}": "RIGHT_CURLY", ")": "RIGHT_PAREN"}
+_CLOSING: Final = {
+    "]": "RIGHT_BRACKET",
+    ">>": "RIGHT_DOUBLE_ANGLE_BRACKET",
+    "}": "RIGHT_CURLY",
+    ")": "RIGHT_PAREN",
+}
 # DynamoDB stores 32 levels and no condition needs as many parentheses; a bound keeps Python's stack safe.
 _DEEPEST: Final = 64
 
@@ -118,7 +123,9 @@ class ExpressionParser:
                 node = syntax.Operation(operator, (left, self._right(operator)), at)
         return syntax.Operation("not", (node,), at) if negated else node
 
-    def _chained(self, operator: str, left: Expression, right: Expression, at: Position) -> Expression:
+    def _chained(
+        self, operator: str, left: Expression, right: Expression, at: Position
+    ) -> Expression:
         if isinstance(left, syntax.Operation) and left.operator == operator:
             return syntax.Operation(operator, (*left.operands, right), left.at)
         return syntax.Operation(operator, (left, right), at)
@@ -260,7 +267,9 @@ class ExpressionParser:
                 self.take()
                 members = self.list_of_expressions()
                 self.expect_closing(")")
-                return members[0] if len(members) == 1 else syntax.Sequence("row", members, token.at)
+                return (
+                    members[0] if len(members) == 1 else syntax.Sequence("row", members, token.at)
+                )
             case "[":
                 return self._sequence("list", "]")
             case "<<":

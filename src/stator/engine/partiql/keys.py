@@ -9,7 +9,19 @@ from typing import Any, Final
 from stator.engine.tables.key_schema import KeySchema
 from stator.errors import ValidationFailed
 from stator.expr.key_condition import KeyTest
-from stator.expr.tree import And, Between, Compare, Condition, Function, In, Literal, Not, Operand, Or, Path
+from stator.expr.tree import (
+    And,
+    Between,
+    Compare,
+    Condition,
+    Function,
+    In,
+    Literal,
+    Not,
+    Operand,
+    Or,
+    Path,
+)
 from stator.model.values import INVALID, Item, Value
 
 NO_FULL_KEY: Final = "Where clause does not contain a mandatory equality on all key attributes"
@@ -32,7 +44,9 @@ def all_of(conditions: list[Condition]) -> Condition | None:
     return And(tuple(conditions))
 
 
-def split_key(condition: Condition | None, schema: KeySchema) -> tuple[Item | None, list[Condition]]:
+def split_key(
+    condition: Condition | None, schema: KeySchema
+) -> tuple[Item | None, list[Condition]]:
     """The key that the condition pins down, if it does for all of it, and the terms that say more.
 
     Two values for one key attribute pin down nothing: the second is one of the terms that say more.
@@ -71,7 +85,9 @@ def check_key_kinds(schema: KeySchema, key: Item) -> None:
 
 
 def wrong_kind(name: str) -> ValidationFailed:
-    return ValidationFailed(f"Key attribute's data type should match its data type in table's schema: Key {name}")
+    return ValidationFailed(
+        f"Key attribute's data type should match its data type in table's schema: Key {name}"
+    )
 
 
 def _equality(term: Condition) -> tuple[str, Value] | None:
@@ -109,7 +125,11 @@ class Box:
 
     def within(self, other: Box) -> Box | None:
         """What is in both; None when nothing can be."""
-        if self.partition is not None and other.partition is not None and self.partition != other.partition:
+        if (
+            self.partition is not None
+            and other.partition is not None
+            and self.partition != other.partition
+        ):
             return None
         partition = other.partition if self.partition is None else self.partition
         return Box(partition, self.tests + other.tests)
@@ -183,4 +203,7 @@ def _compared(node: Any) -> Iterator[tuple[str, list[Value]]]:
 def _pair(operands: tuple[Operand, ...]) -> Iterator[tuple[str, list[Value]]]:
     first, *rest = operands
     if isinstance(first, Path) and len(first.parts) == 1:
-        yield str(first.parts[0]), [operand.value for operand in rest if isinstance(operand, Literal)]
+        yield (
+            str(first.parts[0]),
+            [operand.value for operand in rest if isinstance(operand, Literal)],
+        )

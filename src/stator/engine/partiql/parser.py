@@ -234,7 +234,9 @@ class StatementParser(ExpressionParser):
         if self.take_symbol("*"):
             return " ".join(words), None
         self.expression()
-        return " ".join(words), "Expected '*' after ( MODIFIED | ALL ) ( NEW | OLD ) in RETURNING clause"
+        return " ".join(
+            words
+        ), "Expected '*' after ( MODIFIED | ALL ) ( NEW | OLD ) in RETURNING clause"
 
     def _definition(self, at: Position) -> Expression:
         verb = self.take().text

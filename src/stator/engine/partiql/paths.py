@@ -21,7 +21,11 @@ def document_path(reference: syntax.Reference) -> Path:
             case syntax.Key(name):
                 parts.append(name)
             case syntax.Star(is_unpivot, at):
-                form = "Unpivot path component like a.*.b" if is_unpivot else "Wildcard path component like a[*].b"
+                form = (
+                    "Unpivot path component like a.*.b"
+                    if is_unpivot
+                    else "Wildcard path component like a[*].b"
+                )
                 raise ValidationFailed(f"{form} are not supported at {at}")
             case syntax.Subscript(value):
                 parts.append(_index(value))
@@ -38,7 +42,9 @@ def _index(value: Expression) -> int:
     except ValueError:
         raise unexpected(value) from None
     if not 0 <= index <= _LAST_INDEX:
-        raise ValidationFailed(f"List index is not within the allowable range; index: [{value.text}] at {value.at}")
+        raise ValidationFailed(
+            f"List index is not within the allowable range; index: [{value.text}] at {value.at}"
+        )
     return index
 
 
@@ -49,7 +55,9 @@ def unexpected(node: Expression) -> ValidationFailed:
 def output_name(path: Path) -> str:
     """What a selected path is called in the answer: ``m.a.b[1]`` is ``b[1]``."""
     names = [at for at, part in enumerate(path.parts) if isinstance(part, str)]
-    return "".join(part if isinstance(part, str) else f"[{part}]" for part in path.parts[names[-1] :])
+    return "".join(
+        part if isinstance(part, str) else f"[{part}]" for part in path.parts[names[-1] :]
+    )
 
 
 def selected_paths(projection: tuple[Expression, ...]) -> tuple[Path, ...]:

@@ -34,9 +34,7 @@ from stator.model.values import Value
 from stator.storage import Storage
 
 OVERLAPPING: Final = "Overlapping conditions with range keys are not supported in where clause"
-_NO_HASH_KEY: Final = (
-    "Must have at least one non-optional hash key condition in WHERE clause when using ORDER BY clause."
-)
+_NO_HASH_KEY: Final = "Must have at least one non-optional hash key condition in WHERE clause when using ORDER BY clause."
 
 
 @dataclass(slots=True)
@@ -58,14 +56,18 @@ class Plan:
     merged: bool = False
 
 
-def make_plan(schema: KeySchema, prefix: bytes, where: Condition | None, order: tuple[tuple[str, bool], ...]) -> Plan:
+def make_plan(
+    schema: KeySchema, prefix: bytes, where: Condition | None, order: tuple[tuple[str, bool], ...]
+) -> Plan:
     found = [Box()] if where is None else boxes(where, schema)
     is_scan = any(box.partition is None for box in found)
     if where is not None:
         check_compared_kinds(where, schema, keyed=not is_scan)
     _check_order(schema, order, is_scan)
     if is_scan:
-        return Plan([Span(Range(*keyspace.segment_bounds(prefix, 0, 1)), None, 0)], where, keyed=False)
+        return Plan(
+            [Span(Range(*keyspace.segment_bounds(prefix, 0, 1)), None, 0)], where, keyed=False
+        )
     if isinstance(where, Or):
         _check_overlap(schema, prefix, where)
     rest = [term for term in conjuncts(where) if not _served(term, schema)]
@@ -77,7 +79,9 @@ def make_plan(schema: KeySchema, prefix: bytes, where: Condition | None, order: 
 def _check_order(schema: KeySchema, order: tuple[tuple[str, bool], ...], is_scan: bool) -> None:
     for name, _ in order:
         if name not in schema.names:
-            raise ValidationFailed(f"Variable reference {name} in ORDER BY clause must be part of the primary key")
+            raise ValidationFailed(
+                f"Variable reference {name} in ORDER BY clause must be part of the primary key"
+            )
     if order and is_scan:
         raise ValidationFailed(_NO_HASH_KEY)
 
@@ -135,7 +139,9 @@ def _served(term: Condition, schema: KeySchema) -> bool:
     match term:
         case In(Path((name,)), options):
             return name in schema.names and all(isinstance(option, Literal) for option in options)
-        case Compare() if (tested := key_test(term)) is not None and tested[0] == schema.partition[0].name:
+        case Compare() if (tested := key_test(term)) is not None and tested[0] == schema.partition[
+            0
+        ].name:
             return tested[1].operator == "="
     tested = key_test(term)
     return tested is not None and bool(schema.sort) and tested[0] == schema.sort[0].name
@@ -153,7 +159,12 @@ def _check_overlap(schema: KeySchema, prefix: bytes, where: Or) -> None:
     if not schema.sort:
         return
     sort_name = schema.sort[0].name
-    kept = [box for branch in where.operands if not _negates(branch, sort_name) for box in boxes(branch, schema)]
+    kept = [
+        box
+        for branch in where.operands
+        if not _negates(branch, sort_name)
+        for box in boxes(branch, schema)
+    ]
     spans = [_span(schema, prefix, box).range for box in kept]
     # Two different ranges of one partition can only overlap if a sort key narrows at least one of them.
     ranges = sorted({(span.low, span.high) for span in spans if span.low < span.high})
@@ -184,7 +195,9 @@ def walk(storage: Storage, plan: Plan, after: bytes | None) -> Iterator[bytes]:
 
 def place_of(plan: Plan, key: bytes) -> int | None:
     """Which of the plan's ranges a key is in."""
-    return next((at for at, span in enumerate(plan.spans) if span.range.low <= key < span.range.high), None)
+    return next(
+        (at for at, span in enumerate(plan.spans) if span.range.low <= key < span.range.high), None
+    )
 
 
 def _in_turn(storage: Storage, plan: Plan, after: bytes | None) -> Iterator[bytes]:
@@ -201,7 +214,8 @@ def _in_turn(storage: Storage, plan: Plan, after: bytes | None) -> Iterator[byte
 def _merged(storage: Storage, plan: Plan, after: bytes | None) -> Iterator[bytes]:
     """Partitions side by side by sort key. Those that tie come in the order of the spans."""
     streams = [
-        _by_sort_key(storage, span, _remaining(plan, at, after), plan.backward) for at, span in enumerate(plan.spans)
+        _by_sort_key(storage, span, _remaining(plan, at, after), plan.backward)
+        for at, span in enumerate(plan.spans)
     ]
     merged = heapq.merge(*streams, key=lambda pair: pair[0], reverse=plan.backward)
     return (record for _, record in merged)
@@ -221,7 +235,9 @@ def _remaining(plan: Plan, at: int, after: bytes | None) -> Range:
     return Range(max(low, here + b"\0" if at <= last else here), high)
 
 
-def _by_sort_key(storage: Storage, span: Span, left: Range, backward: bool) -> Iterator[tuple[bytes, bytes]]:
+def _by_sort_key(
+    storage: Storage, span: Span, left: Range, backward: bool
+) -> Iterator[tuple[bytes, bytes]]:
     if left.low < left.high:
         for key, record in storage.scan(left.low, left.high, reverse=backward):
             yield key[span.sort_at :], record

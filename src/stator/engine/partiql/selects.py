@@ -20,9 +20,7 @@ from stator.expr.paths import lookup
 from stator.expr.tree import Path, Projection
 from stator.model.values import Item
 
-_SEVERAL_ATTRIBUTES: Final = (
-    "PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE keys."
-)
+_SEVERAL_ATTRIBUTES: Final = "PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE keys."
 
 
 def run_select(call: Call, select: Select, options: dict[str, Any], printed: str) -> dict[str, Any]:
@@ -33,7 +31,9 @@ def run_select(call: Call, select: Select, options: dict[str, Any], printed: str
     paths = _projection(select, table)
     schema, prefix = (table.schema, table.prefix) if index is None else (index.schema, index.prefix)
     plan = make_plan(schema, prefix, select.where, select.order)
-    view = make_view(table, index, plan.filter, top_level(paths), None, consistent, is_query=plan.keyed)
+    view = make_view(
+        table, index, plan.filter, top_level(paths), None, consistent, is_query=plan.keyed
+    )
     token = options.get("NextToken")
     after = None if token is None else _start(table, index, plan, decode_token(token, printed))
     page = read_records(call, view, walk(call.engine.storage, plan, after), options.get("Limit"))
@@ -57,7 +57,9 @@ def _index(table: Table, name: str | None, consistent: bool) -> Index | None:
     if len(index.schema.partition) > 1 or len(index.schema.sort) > 1:
         raise ValidationFailed(_SEVERAL_ATTRIBUTES)
     if index.is_global and consistent:
-        raise ValidationFailed("Strongly consistent read is not supported on Global Secondary Indexes")
+        raise ValidationFailed(
+            "Strongly consistent read is not supported on Global Secondary Indexes"
+        )
     return find_index(table, name, consistent)
 
 
@@ -86,7 +88,9 @@ def top_level(paths: tuple[Path, ...]) -> Projection | None:
     """The attributes to read: whole ones, out of which ``shape`` takes what was selected."""
     if not paths:
         return None
-    return Projection(tuple(Path((name,)) for name in dict.fromkeys(path.parts[0] for path in paths)))
+    return Projection(
+        tuple(Path((name,)) for name in dict.fromkeys(path.parts[0] for path in paths))
+    )
 
 
 def shape(item: Item, paths: tuple[Path, ...]) -> Item:

@@ -122,22 +122,32 @@ def _select(node: syntax.Select, parameters: list[Value]) -> Select:
         raise ValidationFailed("A path may contain at most 2 components in the FROM clause")
     order = tuple(_order(term) for term in node.order)
     if order and node.where is None:
-        raise ValidationFailed("Must have WHERE clause in the statement when using ORDER BY clause.")
+        raise ValidationFailed(
+            "Must have WHERE clause in the statement when using ORDER BY clause."
+        )
     index = names[1] if len(names) == 2 else None
     return Select(names[0], index, node.projection, _where(node.where, parameters), order)
 
 
 def _order(term: syntax.OrderTerm) -> tuple[str, bool]:
     if not isinstance(term.value, syntax.Reference) or term.value.steps:
-        shown = term.value.text if isinstance(term.value, syntax.Constant) else operation_name(term.value).upper()
-        raise ValidationFailed(f"Argument to ORDER BY must be of type VariableReference. Type: {shown}")
+        shown = (
+            term.value.text
+            if isinstance(term.value, syntax.Constant)
+            else operation_name(term.value).upper()
+        )
+        raise ValidationFailed(
+            f"Argument to ORDER BY must be of type VariableReference. Type: {shown}"
+        )
     return term.value.name, term.descending
 
 
 def _insert(node: syntax.Insert, parameters: list[Value]) -> Insert:
     names = _source_names(node.table)
     if len(names) > 1:
-        raise ValidationFailed("FROM clause may only contain a single table name in data manipulation statements")
+        raise ValidationFailed(
+            "FROM clause may only contain a single table name in data manipulation statements"
+        )
     if node.has_returning:
         raise ValidationFailed("RETURNING is not supported in INSERT")
     if not isinstance(node.value, syntax.Struct):
@@ -154,7 +164,11 @@ def _update(node: syntax.Update, parameters: list[Value]) -> Update:
         raise ValidationFailed(node.refusal)
     table_name = _single_table(node.table)
     update = bind_changes(node.changes, parameters)
-    returning = None if node.returning is None else node.returning.replace("MODIFIED", "UPDATED").replace(" ", "_")
+    returning = (
+        None
+        if node.returning is None
+        else node.returning.replace("MODIFIED", "UPDATED").replace(" ", "_")
+    )
     return Update(table_name, update, _where(node.where, parameters), returning)
 
 

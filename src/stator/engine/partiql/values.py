@@ -14,7 +14,9 @@ from stator.model.values import Item, Value, normalise
 MISMATCHED_PARAMETERS: Final = "Number of parameters in request and statement don't match."
 EMPTY_NAME: Final = "Path component cannot be an empty string"
 _INT32 = 2**31
-_MIXED_BAG = "Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags at "
+_MIXED_BAG = (
+    "Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags at "
+)
 
 
 def literal_value(node: Expression, place: str = "root") -> Value:
@@ -31,9 +33,16 @@ def literal_value(node: Expression, place: str = "root") -> Value:
         case syntax.Sequence("bag", members):
             return _set(members)
         case syntax.Sequence("list", members):
-            return {"L": [literal_value(member, f"{place}[{at}]") for at, member in enumerate(members)]}
+            return {
+                "L": [literal_value(member, f"{place}[{at}]") for at, member in enumerate(members)]
+            }
         case syntax.Struct():
-            return {"M": {name: literal_value(value, f"{place}.{name}") for name, value in _members(node, place)}}
+            return {
+                "M": {
+                    name: literal_value(value, f"{place}.{name}")
+                    for name, value in _members(node, place)
+                }
+            }
     raise _unsupported(node, place)
 
 
@@ -43,7 +52,11 @@ def insert_item(node: syntax.Struct, parameters: list[Value]) -> Item:
     for name, value in _members(node, "root"):
         if not name:
             raise ValidationFailed(EMPTY_NAME)
-        item[name] = parameters[value.number] if isinstance(value, syntax.Parameter) else literal_value(value)
+        item[name] = (
+            parameters[value.number]
+            if isinstance(value, syntax.Parameter)
+            else literal_value(value)
+        )
     return item
 
 
@@ -56,7 +69,9 @@ def _members(node: syntax.Struct, place: str) -> Iterator[tuple[str, Expression]
                 f"Tuple keys must be of type String. Actual type: {operation_name(key)} under {place} at {key.at}"
             )
         if key.text in seen:
-            raise ValidationFailed(f"Duplicate keys in tuple. Key: {key.text} under {place} at {key.at}")
+            raise ValidationFailed(
+                f"Duplicate keys in tuple. Key: {key.text} under {place} at {key.at}"
+            )
         seen.add(key.text)
         yield key.text, value
 
@@ -76,14 +91,18 @@ def _set(members: tuple[Expression, ...]) -> Value:
         if kind not in ("text", "number") or kind != kinds[0]:
             raise ValidationFailed(f"{_MIXED_BAG}{member.at}")
     texts = [member.text for member in members if isinstance(member, syntax.Constant)]
-    return _checked({"SS": texts} if kinds[0] == "text" else {"NS": [_number(text, "root") for text in texts]})
+    return _checked(
+        {"SS": texts} if kinds[0] == "text" else {"NS": [_number(text, "root") for text in texts]}
+    )
 
 
 def _unsupported(node: Expression, place: str) -> ValidationFailed:
     # Here AWS writes a place in a list as a member's: root.0, not root[0].
     place = place.replace("[", ".").replace("]", "")
     if isinstance(node, syntax.Constant) and node.kind == "ion":
-        return ValidationFailed(f"Ion Literals are not supported: SYMBOL under key {place} at {node.at}")
+        return ValidationFailed(
+            f"Ion Literals are not supported: SYMBOL under key {place} at {node.at}"
+        )
     return ValidationFailed(f"Unsupported data type: {_shown(node)} under key {place} at {node.at}")
 
 

@@ -35,7 +35,9 @@ def write_action(statement: Write, table: Table, *, return_item: bool) -> Action
             return actions.Update(name, key, update, condition, return_item, nested)
         case Delete(name, where):
             key, rest = full_key(where, table.schema)
-            return actions.Delete(name, key, _unless_absent(table.schema, rest), return_item, paths_in(where))
+            return actions.Delete(
+                name, key, _unless_absent(table.schema, rest), return_item, paths_in(where)
+            )
         case Exists(name, where):
             key, rest = _checked_key(where, table.schema)
             condition = all_of([_present(table.schema), *rest])
@@ -46,7 +48,9 @@ def _checked_key(where: Condition | None, schema: KeySchema) -> tuple[Item, list
     try:
         key, rest = full_key(where, schema)
     except ValidationFailed as error:
-        raise ValidationFailed(_BARE_EXISTS if error.message == NO_FULL_KEY else error.message) from None
+        raise ValidationFailed(
+            _BARE_EXISTS if error.message == NO_FULL_KEY else error.message
+        ) from None
     if not rest:
         raise ValidationFailed(_BARE_EXISTS)
     return key, rest
@@ -66,7 +70,9 @@ def _unless_absent(schema: KeySchema, rest: list[Condition]) -> Condition | None
 # --- running one by itself --------------------------------------------------------------------------------
 
 
-def run_write(call: Call, table: Table, action: Action, returning: str | None) -> tuple[Item | None, Consumed]:
+def run_write(
+    call: Call, table: Table, action: Action, returning: str | None
+) -> tuple[Item | None, Consumed]:
     """Write one action; the item its RETURNING clause asks for, and the capacity used."""
     mutation, old = prepare(call, table, action, needs_old=returning in ("ALL_OLD", "UPDATED_OLD"))
     writer = Writer()

@@ -86,7 +86,11 @@ def _index(index: IndexDefinition) -> Description:
     projection: Description = {"ProjectionType": index.projection_type}
     if index.non_key_attributes:
         projection["NonKeyAttributes"] = index.non_key_attributes
-    shown: Description = {"IndexName": index.name, "KeySchema": index.key_schema, "Projection": projection}
+    shown: Description = {
+        "IndexName": index.name,
+        "KeySchema": index.key_schema,
+        "Projection": projection,
+    }
     if index.is_global:
         shown["ProvisionedThroughput"] = _throughput(index)
         if index.on_demand is not None:

@@ -59,7 +59,9 @@ class Backups:
         self._engine = engine
         self._tasks = tasks
         self._captures = captures
-        self.registry: Registry[Backup] = Registry(engine.storage, b"b", lambda data: Backup(**data))
+        self.registry: Registry[Backup] = Registry(
+            engine.storage, b"b", lambda data: Backup(**data)
+        )
         tasks.register("keep", self._keep)
 
     def create(self, table: Table, name: str, changes: Changes) -> tuple[Backup, Task]:
@@ -76,7 +78,9 @@ class Backups:
     def create_of_deleted(self, table: Table, changes: Changes) -> Backup:
         """What a table with continuous backups leaves behind when it is deleted, for 35 days."""
         number = self._engine.catalog.take_number(changes)
-        backup = self._describe(table, number, f"{table.name}$DeletedTableBackup", "SYSTEM", table.prefix)
+        backup = self._describe(
+            table, number, f"{table.name}$DeletedTableBackup", "SYSTEM", table.prefix
+        )
         backup.expires = backup.created + RECOVERY_DAYS * 86_400
         backup.complete = True
         self.registry.put(backup, changes)

@@ -39,7 +39,12 @@ class Captures:
         self._engine = engine
         self._tasks = tasks
         self._log = log
-        for name, stage in (("copy", self._copy), ("undo", self._undo), ("gather", self._gather), ("drop", self._drop)):
+        for name, stage in (
+            ("copy", self._copy),
+            ("undo", self._undo),
+            ("gather", self._gather),
+            ("drop", self._drop),
+        ):
             tasks.register(name, stage)
 
     # -- beginning
@@ -55,7 +60,10 @@ class Captures:
     def undo_facts(self, table: Table, moment_micros: int) -> dict[str, str]:
         """What *undo* needs to know to go from now back to a moment: which entries to take back."""
         number = table.definition.number
-        return {"undo_from": start_of(moment_micros + 1).hex(), "undo_to": self._log.head(number).hex()}
+        return {
+            "undo_from": start_of(moment_micros + 1).hex(),
+            "undo_to": self._log.head(number).hex(),
+        }
 
     def give_up(self, task: Task, changes: Changes) -> None:
         """End a task early: only the removal of its area is left of it."""
@@ -115,7 +123,9 @@ class Captures:
 
     def _release(self, task: Task, changes: Changes) -> None:
         number = task.facts["table"]
-        table = next((each for each in self._engine.catalog.all() if each.definition.number == number), None)
+        table = next(
+            (each for each in self._engine.catalog.all() if each.definition.number == number), None
+        )
         if table is not None:
             definition = copy.deepcopy(table.definition)
             definition.captures -= 1
@@ -129,7 +139,9 @@ class Captures:
             low, high = (bytes.fromhex(task.facts[name]) for name in ("undo_from", "undo_to"))
             if task.cursor is not None:
                 high = bytes.fromhex(task.cursor)
-            for count, entry in enumerate(self._log.between(task.facts["table"], low, high, reverse=True)):
+            for count, entry in enumerate(
+                self._log.between(task.facts["table"], low, high, reverse=True)
+            ):
                 if count == CHUNK_ITEMS or size >= CHUNK_BYTES:
                     task.cursor = high.hex()
                     self._tasks.save(task, changes)
@@ -154,7 +166,9 @@ class Captures:
                     task.cursor = entry.position.hex()
                     self._tasks.save(task, changes)
                     break
-                size += self._add_change(keyspace.area_prefix(task.number) + entry.suffix, entry, changes)
+                size += self._add_change(
+                    keyspace.area_prefix(task.number) + entry.suffix, entry, changes
+                )
             else:
                 self._release(task, changes)
                 self._tasks.advance(task, changes)

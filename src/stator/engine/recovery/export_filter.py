@@ -29,10 +29,16 @@ class ExportFilter:
         check_placeholder_use(given, _EXPRESSIONS, ("FilterExpression", "KeyConditionExpression"))
         placeholders = Placeholders(given)
         keys = placeholders.condition(given.get("KeyConditionExpression"), "KeyConditionExpression")
-        self._filter: Condition | None = placeholders.condition(given.get("FilterExpression"), "FilterExpression")
-        self._projection: Projection | None = placeholders.projection(given.get("ProjectionExpression"))
+        self._filter: Condition | None = placeholders.condition(
+            given.get("FilterExpression"), "FilterExpression"
+        )
+        self._projection: Projection | None = placeholders.projection(
+            given.get("ProjectionExpression")
+        )
         placeholders.check_all_used()
-        self._tests: dict[str, KeyTest] | None = None if keys is None else key_condition.key_tests(keys)
+        self._tests: dict[str, KeyTest] | None = (
+            None if keys is None else key_condition.key_tests(keys)
+        )
 
     @property
     def keeps_all(self) -> bool:
@@ -46,7 +52,8 @@ class ExportFilter:
         for name in schema.names:
             if self._filter is not None and name in attribute_names(self._filter):
                 raise ValidationFailed(
-                    "Filter Expression can only contain non-primary key attributes: Primary key attribute: " + name
+                    "Filter Expression can only contain non-primary key attributes: Primary key attribute: "
+                    + name
                 )
 
     def span(self, schema: KeySchema, area: bytes) -> Range:

@@ -98,12 +98,16 @@ class Export:
 
 
 class Exports:
-    def __init__(self, engine: Engine, tasks: Tasks, captures: Captures, buckets: ObjectStore) -> None:
+    def __init__(
+        self, engine: Engine, tasks: Tasks, captures: Captures, buckets: ObjectStore
+    ) -> None:
         self._engine = engine
         self._tasks = tasks
         self._captures = captures
         self._buckets = buckets
-        self.registry: Registry[Export] = Registry(engine.storage, b"x", lambda data: Export(**data))
+        self.registry: Registry[Export] = Registry(
+            engine.storage, b"x", lambda data: Export(**data)
+        )
 
     def forget_old(self) -> None:
         """AWS lists exports of the last 90 days."""
@@ -148,7 +152,12 @@ class Exports:
         etag = self._put(export, key, content)
         with self._engine.lock:
             export.files.append(
-                {"itemCount": count, "md5Checksum": _checksum(content), "etag": etag, "dataFileS3Key": key}
+                {
+                    "itemCount": count,
+                    "md5Checksum": _checksum(content),
+                    "etag": etag,
+                    "dataFileS3Key": key,
+                }
             )
             export.item_count += count
             export.size_bytes += size
@@ -187,7 +196,11 @@ class Exports:
         options = export.options
         encryption = Encryption(options.get("S3SseAlgorithm"), options.get("S3SseKmsKeyId"))
         return self._buckets.put(
-            options["S3Bucket"], key, content, owner=options.get("S3BucketOwner"), encryption=encryption
+            options["S3Bucket"],
+            key,
+            content,
+            owner=options.get("S3BucketOwner"),
+            encryption=encryption,
         )
 
     # -- what the files say
@@ -198,7 +211,9 @@ class Exports:
         chosen = ExportFilter(export.options.get("FilterSpecification"))
         schema = read_schema(export.key_schema, export.attributes)
         line = item_line(export.format)
-        as_stored = chosen.keeps_all and export.format == "DYNAMODB_JSON" and not export.is_incremental
+        as_stored = (
+            chosen.keeps_all and export.format == "DYNAMODB_JSON" and not export.is_incremental
+        )
         for value in self._values(area, chosen, schema, at, export.file_count):
             if not value:
                 continue
@@ -208,9 +223,14 @@ class Exports:
                 yield _change(export, chosen, schema, value)
             else:
                 item = records.unpack(value)
-                yield line(chosen.shown(item)) if chosen.wants(item) else None, records.size_of(value)
+                yield (
+                    line(chosen.shown(item)) if chosen.wants(item) else None,
+                    records.size_of(value),
+                )
 
-    def _values(self, area: bytes, chosen: ExportFilter, schema: KeySchema, at: int, total: int) -> Iterator[bytes]:
+    def _values(
+        self, area: bytes, chosen: ExportFilter, schema: KeySchema, at: int, total: int
+    ) -> Iterator[bytes]:
         """One stretch of an area, read a chunk at a time under the lock."""
         span = chosen.span(schema, area)
         low, high = keyspace.segment_bounds(area, at, total)
@@ -235,11 +255,15 @@ def file_count(size_bytes: int, on_demand: bool) -> int:
     return max(4 if on_demand else 1, -(-size_bytes // _FILE_BYTES))
 
 
-def _change(export: Export, chosen: ExportFilter, schema: KeySchema, value: bytes) -> tuple[bytes | None, int]:
+def _change(
+    export: Export, chosen: ExportFilter, schema: KeySchema, value: bytes
+) -> tuple[bytes | None, int]:
     """A line of an incremental export; none for an item that came and went within the window."""
     old_record, new_record, micros = unpack_change(value)
     size = sum(records.size_of(record) for record in (old_record, new_record) if record is not None)
-    old, new = (None if record is None else records.unpack(record) for record in (old_record, new_record))
+    old, new = (
+        None if record is None else records.unpack(record) for record in (old_record, new_record)
+    )
     images = [image for image in (new, old) if image is not None]
     if not any(chosen.wants(image) for image in images):
         return None, size

@@ -9,7 +9,13 @@ from typing import Any
 
 from stator.engine.recovery.imports import Import
 
-_ECHOED = ("S3BucketSource", "InputFormat", "InputFormatOptions", "InputCompressionType", "TableCreationParameters")
+_ECHOED = (
+    "S3BucketSource",
+    "InputFormat",
+    "InputFormatOptions",
+    "InputCompressionType",
+    "TableCreationParameters",
+)
 
 
 def describe(running: Import) -> dict[str, Any]:

@@ -59,7 +59,9 @@ class InputFormat:
             try:
                 _zstandard()
             except ConfigurationError as error:
-                raise ValidationFailed(f"ZSTD is not available here: {error.message}", hint=error.hint) from None
+                raise ValidationFailed(
+                    f"ZSTD is not available here: {error.message}", hint=error.hint
+                ) from None
 
 
 class Contents(RawIOBase):
@@ -94,7 +96,9 @@ def _decompressed(file: BinaryIO, compression: str) -> BinaryIO:
     if compression == "GZIP":
         return cast("BinaryIO", gzip.GzipFile(fileobj=file, mode="rb"))
     if compression == "ZSTD":
-        return cast("BinaryIO", _zstandard().ZstdDecompressor().stream_reader(file, read_across_frames=True))
+        return cast(
+            "BinaryIO", _zstandard().ZstdDecompressor().stream_reader(file, read_across_frames=True)
+        )
     return file
 
 
@@ -102,7 +106,9 @@ def _zstandard() -> Any:
     try:
         return import_module("zstandard")
     except ImportError:
-        raise ConfigurationError("zstd is not installed", hint="pip install 'stator[blobs]'") from None
+        raise ConfigurationError(
+            "zstd is not installed", hint="pip install 'stator[blobs]'"
+        ) from None
 
 
 # -- DynamoDB JSON
@@ -175,7 +181,9 @@ def _csv(file: BinaryIO, chosen: InputFormat) -> Iterator[Read]:
 def _read_row(headers: list[str], row: list[str], types: dict[str, str]) -> Read:
     if len(row) != len(headers):
         return Read(None, problem=f"The row has {len(row)} columns, and the header {len(headers)}")
-    item: Item = {name: {types.get(name, "S"): text} for name, text in zip(headers, row, strict=True)}
+    item: Item = {
+        name: {types.get(name, "S"): text} for name, text in zip(headers, row, strict=True)
+    }
     for name, kind in types.items():
         if kind == "B" and name in item and not _is_base64(item[name]["B"]):
             return Read(None, problem=f"{INVALID}The column {name} is not base64")

@@ -21,7 +21,13 @@ from stator.engine.items import records
 from stator.engine.items.actions import Put
 from stator.engine.items.write_path import Mutation, Writer
 from stator.engine.recovery.capture import CHUNK_BYTES, CHUNK_ITEMS
-from stator.engine.recovery.import_formats import Contents, InputFormat, ObjectDamaged, Read, read_items
+from stator.engine.recovery.import_formats import (
+    Contents,
+    InputFormat,
+    ObjectDamaged,
+    Read,
+    read_items,
+)
 from stator.engine.recovery.objects import ObjectStore, ObjectStoreError
 from stator.engine.recovery.registry import Registry
 from stator.engine.recovery.restores import Restores
@@ -93,13 +99,17 @@ class _Place:
 
 
 class Imports:
-    def __init__(self, engine: Engine, tasks: Tasks, restores: Restores, buckets: ObjectStore) -> None:
+    def __init__(
+        self, engine: Engine, tasks: Tasks, restores: Restores, buckets: ObjectStore
+    ) -> None:
         self._engine = engine
         self._tasks = tasks
         self._restores = restores
         self._buckets = buckets
         self._readers: dict[int, Iterator[_Place]] = {}
-        self.registry: Registry[Import] = Registry(engine.storage, b"i", lambda data: Import(**data))
+        self.registry: Registry[Import] = Registry(
+            engine.storage, b"i", lambda data: Import(**data)
+        )
 
     def forget_old(self) -> None:
         """AWS lists imports of the last 90 days."""
@@ -133,11 +143,15 @@ class Imports:
         prefix = source.get("S3KeyPrefix", "")
         found = [
             key
-            for key, _ in self._buckets.keys(source["S3Bucket"], prefix, owner=source.get("S3BucketOwner"))
+            for key, _ in self._buckets.keys(
+                source["S3Bucket"], prefix, owner=source.get("S3BucketOwner")
+            )
             if not key.endswith("/")
         ]
         if len(found) > IMPORT_OBJECTS:
-            raise ObjectStoreError("S3TooManyObjects", f"An import can have {IMPORT_OBJECTS} objects: {len(found)}")
+            raise ObjectStoreError(
+                "S3TooManyObjects", f"An import can have {IMPORT_OBJECTS} objects: {len(found)}"
+            )
         return found
 
     def _object(self, running: Import, object_at: int, key: str, skip: int) -> Iterator[_Place]:
@@ -171,7 +185,11 @@ class Imports:
             writer = Writer()
             for key, (item, size) in items.items():
                 old = self._engine.storage.get(key)
-                writer.add(Mutation(table, key, old, None if old is None else records.unpack(old), item, size))
+                writer.add(
+                    Mutation(
+                        table, key, old, None if old is None else records.unpack(old), item, size
+                    )
+                )
             changes = writer.finish()
             task.cursor = [chunk[-1].object_at, chunk[-1].item_at]
             self.registry.put(running, changes)
@@ -179,7 +197,12 @@ class Imports:
             self._engine.storage.write(changes)
 
     def _take(
-        self, running: Import, table: Table, place: _Place, read: Read, items: dict[bytes, tuple[Any, int]]
+        self,
+        running: Import,
+        table: Table,
+        place: _Place,
+        read: Read,
+        items: dict[bytes, tuple[Any, int]],
     ) -> None:
         if read.item is None:
             self._refuse(running, place, read.problem or "")
@@ -212,7 +235,9 @@ class Imports:
             table = self._restores.table_numbered(task.facts["target"])
             changes: Changes = {}
             if failure is not None and running.processed == 0:
-                self._engine.catalog.remove(table, changes)  # nothing was read, so there is nothing to keep
+                self._engine.catalog.remove(
+                    table, changes
+                )  # nothing was read, so there is nothing to keep
             else:
                 self._restores.finish_table(table, changes)
             self.registry.put(running, changes)

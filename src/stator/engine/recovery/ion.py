@@ -31,14 +31,18 @@ def check_ion(data_format: str | None) -> None:
     try:
         _library("simpleion")
     except ConfigurationError as error:
-        raise ValidationFailed(f"ION is not available here: {error.message}", hint=error.hint) from None
+        raise ValidationFailed(
+            f"ION is not available here: {error.message}", hint=error.hint
+        ) from None
 
 
 def _library(name: str) -> Any:
     try:
         return import_module(f"amazon.ion.{name}")
     except ImportError:
-        raise ConfigurationError("Amazon Ion is not installed", hint="pip install 'stator[ion]'") from None
+        raise ConfigurationError(
+            "Amazon Ion is not installed", hint="pip install 'stator[ion]'"
+        ) from None
 
 
 def encode_line(value: dict[str, Any]) -> bytes:
@@ -67,13 +71,17 @@ def _to_value(value: dict[str, Any]) -> Any:
         case "SS" | "NS" | "BS":
             members = [_to_value({_SETS[kind]: member}) for member in content]
             types, core = _library("simple_types"), _library("core")
-            return types.IonPyList.from_value(core.IonType.LIST, members, annotations=(_ANNOTATION + kind,))
+            return types.IonPyList.from_value(
+                core.IonType.LIST, members, annotations=(_ANNOTATION + kind,)
+            )
     return content
 
 
 def read_structs(file: BinaryIO) -> Iterator[Any]:
     """The values of a file one by one, in Ion's text or binary form."""
-    values: Iterator[Any] = _library("simpleion").load(file, single_value=False, parse_eagerly=False)
+    values: Iterator[Any] = _library("simpleion").load(
+        file, single_value=False, parse_eagerly=False
+    )
     return values
 
 
@@ -85,7 +93,10 @@ def from_ion(struct: Any) -> Item:
 
 def _from_value(value: Any) -> dict[str, Any]:
     annotations = [each.text or "" for each in getattr(value, "ion_annotations", ())]
-    kind = next((text.removeprefix(_ANNOTATION) for text in annotations if text.startswith(_ANNOTATION)), None)
+    kind = next(
+        (text.removeprefix(_ANNOTATION) for text in annotations if text.startswith(_ANNOTATION)),
+        None,
+    )
     if kind in _SETS:
         return {kind: [_from_value(member)[_SETS[kind]] for member in value]}
     if value is None or type(value).__name__ == "IonPyNull":
@@ -93,7 +104,11 @@ def _from_value(value: Any) -> dict[str, Any]:
     if isinstance(value, bool) or type(value).__name__ == "IonPyBool":
         return {"BOOL": bool(value)}
     if isinstance(value, (int, Decimal)):
-        return {"N": format(Decimal(value), "f") if abs(Decimal(value).adjusted()) < 38 else str(Decimal(value))}
+        return {
+            "N": format(Decimal(value), "f")
+            if abs(Decimal(value).adjusted()) < 38
+            else str(Decimal(value))
+        }
     if isinstance(value, str):
         return {"S": str(value)}
     if isinstance(value, bytes):
@@ -102,4 +117,6 @@ def _from_value(value: Any) -> dict[str, Any]:
         return {"M": from_ion(value)}
     if isinstance(value, list):
         return {"L": [_from_value(member) for member in value]}
-    raise NotAnItem(f"Ion's {type(value).__name__.removeprefix('IonPy').lower()} has no type in DynamoDB")
+    raise NotAnItem(
+        f"Ion's {type(value).__name__.removeprefix('IonPy').lower()} has no type in DynamoDB"
+    )

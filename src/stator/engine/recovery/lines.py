@@ -33,8 +33,12 @@ def _ion_item(item: Item) -> bytes:
     return ion.encode_line({"Item": ion.to_ion(item)})
 
 
-def change_line(export_format: str, keys: Item, old: Item | None, new: Item | None, micros: int) -> bytes:
-    images = {name: image for name, image in (("OldImage", old), ("NewImage", new)) if image is not None}
+def change_line(
+    export_format: str, keys: Item, old: Item | None, new: Item | None, micros: int
+) -> bytes:
+    images = {
+        name: image for name, image in (("OldImage", old), ("NewImage", new)) if image is not None
+    }
     if export_format == "ION":
         record: dict[str, Any] = {
             "Metadata": {"WriteTimestampMicros": Decimal(micros)},

@@ -64,7 +64,9 @@ class Log:
         head = self._heads.get(number)
         if head is None:
             prefix = keyspace.log_prefix(number)
-            newest = next(iter(self._storage.scan(prefix, after_prefix(prefix), reverse=True)), None)
+            newest = next(
+                iter(self._storage.scan(prefix, after_prefix(prefix), reverse=True)), None
+            )
             head = (0, -1) if newest is None else _read_position(newest[0][len(prefix) :])
             self._heads[number] = head
         return head
@@ -74,7 +76,9 @@ class Log:
         micros, count = self._head(number)
         return _position(micros, count + 1) if count < _LONGEST else _position(micros + 1, 0)
 
-    def between(self, number: int, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[Entry]:
+    def between(
+        self, number: int, low: bytes, high: bytes, *, reverse: bool = False
+    ) -> Iterator[Entry]:
         """Entries from one position up to, and without, another."""
         prefix = keyspace.log_prefix(number)
         for key, value in self._storage.scan(prefix + low, prefix + high, reverse=reverse):

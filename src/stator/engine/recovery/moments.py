@@ -10,4 +10,6 @@ ROUNDING_SECONDS = 0.001
 
 def iso(seconds: float) -> str:
     """``2026-10-08T20:00:00.000Z``."""
-    return datetime.fromtimestamp(round(seconds, 3), UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+    return (
+        datetime.fromtimestamp(round(seconds, 3), UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+    )

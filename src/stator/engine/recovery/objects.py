@@ -36,7 +36,13 @@ class ObjectStore(Protocol):
     """Blocking; called from threads that hold no lock. ``owner`` is the account that the bucket must belong to."""
 
     def put(
-        self, bucket: str, key: str, content: bytes, *, owner: str | None = None, encryption: Encryption | None = None
+        self,
+        bucket: str,
+        key: str,
+        content: bytes,
+        *,
+        owner: str | None = None,
+        encryption: Encryption | None = None,
     ) -> str:
         """Write an object, whole or not at all, and give its ETag."""
         ...
@@ -45,7 +51,9 @@ class ObjectStore(Protocol):
         """The object's bytes, to be read from the front."""
         ...
 
-    def keys(self, bucket: str, prefix: str, *, owner: str | None = None) -> Iterator[tuple[str, int]]:
+    def keys(
+        self, bucket: str, prefix: str, *, owner: str | None = None
+    ) -> Iterator[tuple[str, int]]:
         """Keys that begin so, in order, and how many bytes each object has."""
         ...
 
@@ -61,7 +69,13 @@ class FolderBuckets:
         self._folder = Path(folder)
 
     def put(
-        self, bucket: str, key: str, content: bytes, *, owner: str | None = None, encryption: Encryption | None = None
+        self,
+        bucket: str,
+        key: str,
+        content: bytes,
+        *,
+        owner: str | None = None,
+        encryption: Encryption | None = None,
     ) -> str:
         path = self._path(bucket, key)
         try:
@@ -73,18 +87,26 @@ class FolderBuckets:
                 os.fsync(file.fileno())
             beside.replace(path)
         except OSError as error:
-            raise ObjectStoreError("S3AccessDenied", f"{path} cannot be written: {error.strerror}") from error
+            raise ObjectStoreError(
+                "S3AccessDenied", f"{path} cannot be written: {error.strerror}"
+            ) from error
         return md5(content, usedforsecurity=False).hexdigest()
 
     def open(self, bucket: str, key: str, *, owner: str | None = None) -> BinaryIO:
         try:
             return cast("BinaryIO", self._path(bucket, key).open("rb"))
         except OSError as error:
-            raise ObjectStoreError("S3NoSuchKey", f"{key} cannot be read: {error.strerror}") from error
+            raise ObjectStoreError(
+                "S3NoSuchKey", f"{key} cannot be read: {error.strerror}"
+            ) from error
 
-    def keys(self, bucket: str, prefix: str, *, owner: str | None = None) -> Iterator[tuple[str, int]]:
+    def keys(
+        self, bucket: str, prefix: str, *, owner: str | None = None
+    ) -> Iterator[tuple[str, int]]:
         root = self._bucket(bucket)
-        found = (path for path in root.rglob("*") if path.is_file() and not path.name.startswith("."))
+        found = (
+            path for path in root.rglob("*") if path.is_file() and not path.name.startswith(".")
+        )
         keys = sorted((path.relative_to(root).as_posix(), path.stat().st_size) for path in found)
         return (entry for entry in keys if entry[0].startswith(prefix))
 
@@ -107,14 +129,22 @@ class NoBuckets:
     """An engine that was given no place for objects has no bucket."""
 
     def put(
-        self, bucket: str, key: str, content: bytes, *, owner: str | None = None, encryption: Encryption | None = None
+        self,
+        bucket: str,
+        key: str,
+        content: bytes,
+        *,
+        owner: str | None = None,
+        encryption: Encryption | None = None,
     ) -> str:
         raise self._missing()
 
     def open(self, bucket: str, key: str, *, owner: str | None = None) -> BinaryIO:
         raise self._missing()
 
-    def keys(self, bucket: str, prefix: str, *, owner: str | None = None) -> Iterator[tuple[str, int]]:
+    def keys(
+        self, bucket: str, prefix: str, *, owner: str | None = None
+    ) -> Iterator[tuple[str, int]]:
         raise self._missing()
 
     def _missing(self) -> ObjectStoreError:
@@ -133,6 +163,7 @@ def open_buckets(given: ObjectStore | str | os.PathLike[str] | None) -> ObjectSt
     folder = os.fspath(given)
     if not Path(folder).is_dir():
         raise ConfigurationError(
-            f"there is no folder {folder} for buckets", hint="make it, with a sub-folder for each bucket"
+            f"there is no folder {folder} for buckets",
+            hint="make it, with a sub-folder for each bucket",
         )
     return FolderBuckets(folder)

@@ -32,7 +32,9 @@ _TRIM_EVERY = 1_000
 class Recovery:
     """``buckets`` is where exports go and imports come from; ``lag_seconds`` is how far behind now the latest moment is that a table can be restored to."""
 
-    def __init__(self, engine: Engine, *, buckets: ObjectStore, lag_seconds: float = DEFAULT_LAG_SECONDS) -> None:
+    def __init__(
+        self, engine: Engine, *, buckets: ObjectStore, lag_seconds: float = DEFAULT_LAG_SECONDS
+    ) -> None:
         self._engine = engine
         self.lag_seconds = lag_seconds
         self.log = Log(engine.storage)
@@ -110,7 +112,11 @@ class Recovery:
 
     def enable(self, table: Table, period_days: int, changes: Changes) -> Table:
         definition = copy.deepcopy(table.definition)
-        since = self._engine.clock.now() if definition.recovery is None else definition.recovery["since"]
+        since = (
+            self._engine.clock.now()
+            if definition.recovery is None
+            else definition.recovery["since"]
+        )
         definition.recovery = {"since": since, "period_days": period_days}
         return self._engine.catalog.put(definition, changes)
 
@@ -148,7 +154,11 @@ class Recovery:
     def _remove_orphans(self) -> None:
         """Areas and logs that belong to nothing: a crash came before they were removed."""
         areas = {keyspace.area_prefix(task.number) for task in self.tasks} | self.backups.prefixes()
-        logs = {keyspace.log_prefix(table.definition.number) for table in self._engine.catalog.all() if _has_log(table)}
+        logs = {
+            keyspace.log_prefix(table.definition.number)
+            for table in self._engine.catalog.all()
+            if _has_log(table)
+        }
         for space, known in ((keyspace.AREAS, areas), (keyspace.LOG, logs)):
             position, end = space, after_prefix(space)
             while found := next(iter(self._engine.storage.scan(position, end)), None):

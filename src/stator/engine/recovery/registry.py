@@ -29,7 +29,9 @@ T = TypeVar("T", bound=Kept)
 
 
 class Registry(Generic[T]):
-    def __init__(self, storage: Storage, letter: bytes, read: Callable[[dict[str, Any]], T]) -> None:
+    def __init__(
+        self, storage: Storage, letter: bytes, read: Callable[[dict[str, Any]], T]
+    ) -> None:
         self._prefix = keyspace.META + letter
         self._kept: dict[str, T] = {}
         for _, value in storage.scan(self._prefix, after_prefix(self._prefix)):
@@ -66,7 +68,10 @@ class Registry(Generic[T]):
     def of(self, scope: Scope) -> list[T]:
         """Those of one account and region, ordered by ARN."""
         own = scope.table_arn("")
-        return sorted((kept for kept in self._kept.values() if kept.arn.startswith(own)), key=lambda kept: kept.arn)
+        return sorted(
+            (kept for kept in self._kept.values() if kept.arn.startswith(own)),
+            key=lambda kept: kept.arn,
+        )
 
     def _key(self, kept: T) -> bytes:
         return self._prefix + kept.number.to_bytes(4, "big")

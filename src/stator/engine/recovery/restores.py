@@ -16,7 +16,11 @@ from stator.engine.recovery.capture import CHUNK_BYTES, CHUNK_ITEMS
 from stator.engine.recovery.tasks import Task, Tasks
 from stator.engine.tables import settings as table_settings
 from stator.engine.tables import throughput
-from stator.engine.tables.account_quotas import check_account_quota, check_table_count, check_throughput_quotas
+from stator.engine.tables.account_quotas import (
+    check_account_quota,
+    check_table_count,
+    check_throughput_quotas,
+)
 from stator.engine.tables.table import IndexDefinition, Table, TableDefinition
 from stator.errors import LimitExceeded, TableAlreadyExists, TableInUse, ValidationFailed
 from stator.model.limits import CONCURRENT_RESTORES
@@ -50,7 +54,9 @@ class Restores:
 
     def check_target(self, scope: Scope, name: str) -> None:
         if sum("fill" in task.stages for task in self._tasks) >= CONCURRENT_RESTORES:
-            raise LimitExceeded(f"Subscriber limit exceeded: there can be {CONCURRENT_RESTORES} restores at a time")
+            raise LimitExceeded(
+                f"Subscriber limit exceeded: there can be {CONCURRENT_RESTORES} restores at a time"
+            )
         self._engine.lifecycle.settle_all()
         existing = self._engine.catalog.find(scope, name)
         if existing is None:
@@ -62,11 +68,16 @@ class Restores:
     def fill(self, task: Task) -> None:
         """Put the next items of an area, or of whatever holds a backup's items, into the new table."""
         with self._engine.lock:
-            source, target = bytes.fromhex(task.facts["source"]), self.table_numbered(task.facts["target"])
+            source, target = (
+                bytes.fromhex(task.facts["source"]),
+                self.table_numbered(task.facts["target"]),
+            )
             writer = Writer()
             size = 0
             start = source if task.cursor is None else source + bytes.fromhex(task.cursor)
-            for count, (key, record) in enumerate(self._engine.storage.scan(start, after_prefix(source))):
+            for count, (key, record) in enumerate(
+                self._engine.storage.scan(start, after_prefix(source))
+            ):
                 if count == CHUNK_ITEMS or size >= CHUNK_BYTES:
                     task.cursor = key[len(source) :].hex()
                     break
@@ -92,11 +103,17 @@ class Restores:
         self._engine.catalog.put(definition, changes)
 
     def table_numbered(self, number: int) -> Table:
-        return next(table for table in self._engine.catalog.all() if table.definition.number == number)
+        return next(
+            table for table in self._engine.catalog.all() if table.definition.number == number
+        )
 
 
 def restored_definition(
-    source: TableDefinition, options: dict[str, Any], scope: Scope, now: float, summary: dict[str, Any]
+    source: TableDefinition,
+    options: dict[str, Any],
+    scope: Scope,
+    now: float,
+    summary: dict[str, Any],
 ) -> TableDefinition:
     """The definition of a restored table, after the overrides of the request."""
     table_settings.refuse_unoffered(options, _UNOFFERED)
@@ -148,7 +165,10 @@ def _fresh(index: IndexDefinition) -> IndexDefinition:
 
 def _override_indexes(definition: TableDefinition, options: dict[str, Any]) -> None:
     leaving: set[int] = set()
-    for member, is_global in (("GlobalSecondaryIndexOverride", True), ("LocalSecondaryIndexOverride", False)):
+    for member, is_global in (
+        ("GlobalSecondaryIndexOverride", True),
+        ("LocalSecondaryIndexOverride", False),
+    ):
         wanted = options.get(member)
         if wanted is None:
             continue
@@ -188,7 +208,10 @@ def _same_index(index: IndexDefinition, spec: dict[str, Any]) -> bool:
 
 
 def _override_capacity(definition: TableDefinition, options: dict[str, Any]) -> None:
-    provisioned, on_demand = options.get("ProvisionedThroughputOverride"), options.get("OnDemandThroughputOverride")
+    provisioned, on_demand = (
+        options.get("ProvisionedThroughputOverride"),
+        options.get("OnDemandThroughputOverride"),
+    )
     if definition.billing_mode == "PAY_PER_REQUEST":
         if provisioned is not None:
             raise ValidationFailed(
@@ -221,10 +244,14 @@ def _check_provisioned(definition: TableDefinition, options: dict[str, Any]) -> 
         )
     for index in definition.indexes:
         if index.is_global and (not index.read_units or not index.write_units):
-            if "GlobalSecondaryIndexOverride" not in options:  # recorded from AWS by ExtendDB's test suite
+            if (
+                "GlobalSecondaryIndexOverride" not in options
+            ):  # recorded from AWS by ExtendDB's test suite
                 raise ValidationFailed(
                     f"{INVALID}GlobalSecondaryIndexOverride must be specified for index: {index.name} when "
                     "BillingModeOverride is PROVISIONED"
                 )
-            raise ValidationFailed(f"{INVALID}ProvisionedThroughput is not specified for index: {index.name}")
+            raise ValidationFailed(
+                f"{INVALID}ProvisionedThroughput is not specified for index: {index.name}"
+            )
         index.on_demand = None

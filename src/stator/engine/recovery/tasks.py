@@ -110,7 +110,9 @@ class Tasks:
             self._spawn(task)
 
     def _spawn(self, task: Task) -> None:
-        thread = threading.Thread(target=self._run, args=(task,), name=f"stator-task-{task.number}", daemon=True)
+        thread = threading.Thread(
+            target=self._run, args=(task,), name=f"stator-task-{task.number}", daemon=True
+        )
         self._threads[task.number] = thread
         thread.start()
 
@@ -122,7 +124,9 @@ class Tasks:
                 self._stopping.wait(0.0005)
         except StorageClosed:
             return
-        except Exception:  # a thread has nobody to raise to: the task stays, and is taken up at the next opening
+        except (
+            Exception
+        ):  # a thread has nobody to raise to: the task stays, and is taken up at the next opening
             _log.exception("the task %d stopped in its stage %s", task.number, task.stage)
         finally:
             self._threads.pop(task.number, None)

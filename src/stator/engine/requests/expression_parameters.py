@@ -41,11 +41,17 @@ def check_mixing(request: dict[str, Any], old: Iterable[str], new: Iterable[str]
 
 
 def check_placeholder_use(
-    request: dict[str, Any], for_names: Iterable[str], for_values: Iterable[str], *, current: bool = True
+    request: dict[str, Any],
+    for_names: Iterable[str],
+    for_values: Iterable[str],
+    *,
+    current: bool = True,
 ) -> None:
     """Names and values are only allowed beside an expression that could use them."""
     if request.get("ExpressionAttributeNames") is not None and not _any(request, for_names):
-        raise ValidationFailed("ExpressionAttributeNames can only be specified when using expressions")
+        raise ValidationFailed(
+            "ExpressionAttributeNames can only be specified when using expressions"
+        )
     if request.get("ExpressionAttributeValues") is not None and not _any(request, for_values):
         text = "ExpressionAttributeValues can only be specified when using expressions"
         if not current:
@@ -67,7 +73,10 @@ class Placeholders:
     __slots__ = ("_names", "_used_names", "_used_values", "_values", "nested", "values_bytes")
 
     def __init__(self, request: dict[str, Any], *, wrapped: bool = False) -> None:
-        names, values = request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues")
+        names, values = (
+            request.get("ExpressionAttributeNames"),
+            request.get("ExpressionAttributeValues"),
+        )
         self._names: dict[str, str] = _NO_NAMES if names is None else _checked_names(names)
         self._values: dict[str, Value] = _NO_VALUES if values is None else values
         self.values_bytes = 0 if values is None else _check_values(values, wrapped)
@@ -76,7 +85,9 @@ class Placeholders:
         self._used_names: set[str] = set()
         self._used_values: set[str] = set()
 
-    def condition(self, text: str | None, parameter: str = "ConditionExpression") -> Condition | None:
+    def condition(
+        self, text: str | None, parameter: str = "ConditionExpression"
+    ) -> Condition | None:
         if text is None:
             return None
         return self._bound(parameter, text, parse_condition, self._bind_condition)  # type: ignore[no-any-return]
@@ -137,13 +148,17 @@ def _checked_names(names: dict[str, str]) -> dict[str, str]:
                 f"that is too long; size of key: {size}"
             )
         if key[:1] != "#" or not _REFERENCE.fullmatch(key, 1):
-            raise ValidationFailed(f'ExpressionAttributeNames contains invalid key: Syntax error; key: "{key}"')
+            raise ValidationFailed(
+                f'ExpressionAttributeNames contains invalid key: Syntax error; key: "{key}"'
+            )
         if not name:
             raise ValidationFailed(
                 f"ExpressionAttributeNames contains invalid value: Empty attribute name for key {key}"
             )
         if len(name.encode()) > ATTRIBUTE_NAME_BYTES:
-            raise ValidationFailed(f"ExpressionAttributeNames contains invalid value: {NAME_TOO_LARGE} for key {key}")
+            raise ValidationFailed(
+                f"ExpressionAttributeNames contains invalid value: {NAME_TOO_LARGE} for key {key}"
+            )
     return names
 
 
@@ -159,14 +174,18 @@ def _check_values(values: dict[str, Value], wrapped: bool) -> int:
                 "The expression attribute map contains a key that is too long;"
             )
         if key[:1] != ":" or not _REFERENCE.fullmatch(key, 1):
-            raise ValidationFailed(f'ExpressionAttributeValues contains invalid key: Syntax error; key: "{key}"')
+            raise ValidationFailed(
+                f'ExpressionAttributeValues contains invalid key: Syntax error; key: "{key}"'
+            )
         try:
             size += normalise(value)
         except ValidationFailed as error:
             if not wrapped:
                 raise
             text = error.older if isinstance(error, ValueFailed) else error.message
-            raise ValidationFailed(f"ExpressionAttributeValues contains invalid value: {text} for key {key}") from None
+            raise ValidationFailed(
+                f"ExpressionAttributeValues contains invalid value: {text} for key {key}"
+            ) from None
     return size
 
 
@@ -190,7 +209,9 @@ def check_conditional_operator(request: dict[str, Any], conditions: dict[str, An
     if not conditions:
         raise ValidationFailed("ConditionalOperator cannot be used without Filter or Expected")
     if len(conditions) < 2:
-        raise ValidationFailed("ConditionalOperator can only be used when Filter or Expected has two or more elements")
+        raise ValidationFailed(
+            "ConditionalOperator can only be used when Filter or Expected has two or more elements"
+        )
 
 
 def expected(request: dict[str, Any]) -> Condition | None:

@@ -35,7 +35,11 @@ class _FastCompiler:
         low, high = shape.get("min"), shape.get("max")
         match shape["type"]:
             case "structure":
-                return (lambda value: well_typed({"": value})) if name == "AttributeValue" else self.structure(name)
+                return (
+                    (lambda value: well_typed({"": value}))
+                    if name == "AttributeValue"
+                    else self.structure(name)
+                )
             case "list":
                 return self.list(shape["member"]["shape"], low or 0, high)
             case "map":
@@ -44,7 +48,9 @@ class _FastCompiler:
                 return self.string(name)
             case "integer" | "long":
                 return lambda value: (
-                    type(value) is int and (low is None or value >= low) and (high is None or value <= high)
+                    type(value) is int
+                    and (low is None or value >= low)
+                    and (high is None or value <= high)
                 )
             case "boolean":
                 return lambda value: value is True or value is False
@@ -78,7 +84,9 @@ class _FastCompiler:
         else:
             check = self.check(member)
         most = high if high is not None else 1 << 62
-        return lambda value: type(value) is list and low <= len(value) <= most and all(map(check, value))
+        return lambda value: (
+            type(value) is list and low <= len(value) <= most and all(map(check, value))
+        )
 
     def map(self, name: str) -> Fast:
         shape = self.shapes[name]
@@ -103,7 +111,9 @@ class _FastCompiler:
         if "pattern" in shape:
             pattern = re.compile(shape["pattern"])
             return lambda value: (
-                type(value) is str and low <= len(value) <= high and pattern.fullmatch(value) is not None
+                type(value) is str
+                and low <= len(value) <= high
+                and pattern.fullmatch(value) is not None
             )
         return lambda value: type(value) is str and low <= len(value) <= high
 

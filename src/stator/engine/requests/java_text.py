@@ -18,10 +18,18 @@ def rendered(shapes: dict[str, Any], name: str, value: Any) -> str:
         return _attribute_value(value)
     match shape["type"]:
         case "list":
-            return "[" + ", ".join(rendered(shapes, shape["member"]["shape"], inner) for inner in value) + "]"
+            return (
+                "["
+                + ", ".join(rendered(shapes, shape["member"]["shape"], inner) for inner in value)
+                + "]"
+            )
         case "map":
             inner_name = shape["value"]["shape"]
-            return "{" + ", ".join(f"{k}={rendered(shapes, inner_name, v)}" for k, v in value.items()) + "}"
+            return (
+                "{"
+                + ", ".join(f"{k}={rendered(shapes, inner_name, v)}" for k, v in value.items())
+                + "}"
+            )
         case "structure":
             members = [
                 f"{camel(member)}={rendered(shapes, target['shape'], value.get(member))}"
@@ -57,7 +65,11 @@ def _attribute_value(value: dict[str, Any]) -> str:
 
 def _content(kind: str, content: Any) -> str:
     if kind == "M":
-        return "{" + ", ".join(f"{name}={_attribute_value(inner)}" for name, inner in content.items()) + "}"
+        return (
+            "{"
+            + ", ".join(f"{name}={_attribute_value(inner)}" for name, inner in content.items())
+            + "}"
+        )
     if kind == "L":
         return "[" + ", ".join(map(_attribute_value, content)) + "]"
     if isinstance(content, list):

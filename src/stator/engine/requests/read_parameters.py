@@ -13,7 +13,9 @@ from stator.model.values import Item, normalise_item
 def check_select(request: dict[str, Any]) -> None:
     """Which Select goes with which way of naming attributes. AWS envelopes these in both operations since 2026."""
     select = request.get("Select")
-    named = next((p for p in ("ProjectionExpression", "AttributesToGet") if request.get(p) is not None), None)
+    named = next(
+        (p for p in ("ProjectionExpression", "AttributesToGet") if request.get(p) is not None), None
+    )
     if select is None:
         return
     if named is not None and select != "SPECIFIC_ATTRIBUTES":
@@ -24,7 +26,9 @@ def check_select(request: dict[str, Any]) -> None:
             "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
         )
     if select == "ALL_PROJECTED_ATTRIBUTES" and request.get("IndexName") is None:
-        raise _enveloped("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
+        raise _enveloped(
+            "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName"
+        )
 
 
 def _enveloped(message: str) -> ValidationFailed:

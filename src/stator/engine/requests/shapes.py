@@ -69,7 +69,9 @@ def check_request(operation: str, request: Any) -> dict[str, Any]:
         raise SerializationFailed("" if not isinstance(request, list) else "Unexpected field type")
     errors: Errors = []
     if operation in ON_TABLES and request.get("TableName") is None:
-        raise ValidationFailed("The parameter 'TableName' is required but was not present in the request")
+        raise ValidationFailed(
+            "The parameter 'TableName' is required but was not present in the request"
+        )
     older = _older_form(operation, request)
     _compiled(operation, older)(request, "", "", errors)
     if errors:
@@ -106,7 +108,9 @@ def violations(errors: Errors) -> ValidationFailed:
 
 @lru_cache(maxsize=128)
 def _compiled(operation: str, older: bool) -> Check:
-    return _Compiler(operation, older).structure(model_of(operation).input_shape(operation), top=True)
+    return _Compiler(operation, older).structure(
+        model_of(operation).input_shape(operation), top=True
+    )
 
 
 def failed(value: Any, path: str, constraint: str) -> str:
@@ -157,7 +161,8 @@ class _Compiler:
         order = self.orders.get(self.operation, ()) if top else INNER_ORDER.get(name, ())
         names = [*order, *(member for member in shape["members"] if member not in order)]
         checks = {
-            member: (self._member(member, shape["members"][member]["shape"], top), camel(member)) for member in names
+            member: (self._member(member, shape["members"][member]["shape"], top), camel(member))
+            for member in names
         }
         required = frozenset(() if name in LATER else shape.get("required", ()))
         ranks = {member: rank for rank, member in enumerate(names)}
@@ -208,13 +213,23 @@ class _Compiler:
         if not value:
             if self.reworded and path == "tableName":
                 # The one violation AWS reports alone.
-                raise violations([_reworded(own, "Member must have length greater than or equal to 1")])
+                raise violations(
+                    [_reworded(own, "Member must have length greater than or equal to 1")]
+                )
             errors.append(failed(value, path, "Member must have length greater than or equal to 1"))
         elif not value.startswith("arn:"):
             if len(value) > 255:
-                errors.append(failed(value, path, "Member must have length less than or equal to 255"))
+                errors.append(
+                    failed(value, path, "Member must have length less than or equal to 255")
+                )
             elif not NAME.fullmatch(value):
-                errors.append(failed(value, path, f"Member must satisfy regular expression pattern: {NAME_PATTERN}"))
+                errors.append(
+                    failed(
+                        value,
+                        path,
+                        f"Member must satisfy regular expression pattern: {NAME_PATTERN}",
+                    )
+                )
         return value
 
     def string(self, name: str) -> Check:
@@ -230,10 +245,18 @@ class _Compiler:
                 check_string(value)
             if allowed is not None:
                 if value not in allowed:
-                    errors.append(failed(value, path, f"Member must satisfy enum value set: [{listed}]"))
+                    errors.append(
+                        failed(value, path, f"Member must satisfy enum value set: [{listed}]")
+                    )
                 return value
             if pattern is not None and not pattern.fullmatch(value):
-                errors.append(failed(value, path, f"Member must satisfy regular expression pattern: {pattern.pattern}"))
+                errors.append(
+                    failed(
+                        value,
+                        path,
+                        f"Member must satisfy regular expression pattern: {pattern.pattern}",
+                    )
+                )
             if (low is not None and len(value) < low) or (high is not None and len(value) > high):
                 length(value, len(value), low, high, path, own, errors)
             return value
@@ -262,13 +285,17 @@ class _Compiler:
         # Of BatchWriteItem only this text is new.
         reworded = self.reworded or self.operation == "BatchWriteItem"
 
-        def report(value: Any, size: int, low: Any, high: Any, path: str, own: str, errors: Errors) -> None:
+        def report(
+            value: Any, size: int, low: Any, high: Any, path: str, own: str, errors: Errors
+        ) -> None:
             constraint = (
                 f"Member must have {word} greater than or equal to {low}"
                 if low is not None and size < low
                 else f"Member must have {word} less than or equal to {high}"
             )
-            errors.append(_reworded(own, constraint) if reworded else failed(value, path, constraint))
+            errors.append(
+                _reworded(own, constraint) if reworded else failed(value, path, constraint)
+            )
 
         return report
 
@@ -328,7 +355,11 @@ class _Compiler:
             elif bounded_lists:
                 errors.extend(reported)
             if table_keys and not all(is_table_key(key) for key in value):
-                shown = orjson.dumps(value).decode() if self.reworded else rendered(self.shapes, name, value)
+                shown = (
+                    orjson.dumps(value).decode()
+                    if self.reworded
+                    else rendered(self.shapes, name, value)
+                )
                 errors.append(failed(shown, path, TABLE_KEYS))
             size = len(value)
             if (low is not None and size < low) or (high is not None and size > high):
@@ -361,7 +392,9 @@ def _reworded(own: str, constraint: str) -> str:
 def _refuse_structure(value: Any, name: str, element: bool) -> None:
     if isinstance(value, list):
         raise SerializationFailed(f"Unrecognized collection type class {_PACKAGE}.{name}")
-    raise SerializationFailed("Unexpected value type in payload" if element else "Unexpected field type")
+    raise SerializationFailed(
+        "Unexpected value type in payload" if element else "Unexpected field type"
+    )
 
 
 def _java_map(shapes: dict[str, Any], value_shape: str) -> str:

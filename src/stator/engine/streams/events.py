@@ -35,7 +35,9 @@ def event_name(change: Followed) -> str:
     return "REMOVE" if change.new is None else "MODIFY"
 
 
-def render(stream: Stream, sequence: int, change: Followed, now: float, *, by_service: bool) -> bytes:
+def render(
+    stream: Stream, sequence: int, change: Followed, now: float, *, by_service: bool
+) -> bytes:
     """The record at rest. SizeBytes is the size of the key and of the images it carries, as items are counted."""
     keys = _keys(change)
     size = item_size(keys)

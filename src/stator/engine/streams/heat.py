@@ -29,7 +29,9 @@ class Heat:
         self._last_split = float("-inf")
 
     def add(self, shard_number: int, change: Followed) -> None:
-        size = max(0 if record is None else records.size_of(record) for record in (change.old, change.new))
+        size = max(
+            0 if record is None else records.size_of(record) for record in (change.old, change.new)
+        )
         self._units[shard_number] = self._units.get(shard_number, 0) + write_units(size)
 
     def is_due(self, now: float) -> bool:
@@ -39,11 +41,15 @@ class Heat:
         """End the minute, if it is over, and say which shards are to be split."""
         if now < self._minute_ends:
             return []
-        late = now >= self._minute_ends + _MINUTE_SECONDS  # nobody wrote for a minute: nothing was hot in a row
+        late = (
+            now >= self._minute_ends + _MINUTE_SECONDS
+        )  # nobody wrote for a minute: nothing was hot in a row
         self._minute_ends = now + _MINUTE_SECONDS
         before = {} if late else self._hot_minutes
         self._hot_minutes = {
-            number: before.get(number, 0) + 1 for number, units in self._units.items() if units > _HOT_UNITS
+            number: before.get(number, 0) + 1
+            for number, units in self._units.items()
+            if units > _HOT_UNITS
         }
         self._units = {}
         hot = [number for number, minutes in self._hot_minutes.items() if minutes >= _HOT_MINUTES]

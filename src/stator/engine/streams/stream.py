@@ -155,7 +155,9 @@ class OpenShards:
     __slots__ = ("_lows", "_shards", "rolls_at")
 
     def __init__(self, stream: Stream) -> None:
-        shards = sorted((shard for shard in stream.shards if shard.is_open), key=lambda shard: shard.low)
+        shards = sorted(
+            (shard for shard in stream.shards if shard.is_open), key=lambda shard: shard.low
+        )
         self._shards = shards
         self._lows = [shard.low for shard in shards]
         self.rolls_at = min((shard.rolls_at for shard in shards), default=float("inf"))

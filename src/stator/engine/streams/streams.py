@@ -12,7 +12,14 @@ from stator.engine.items.keyspace import HASH_BYTES, PREFIX_BYTES
 from stator.engine.items.write_path import Writer
 from stator.engine.streams import events
 from stator.engine.streams.heat import Heat
-from stator.engine.streams.stream import HASHES, RETENTION_SECONDS, STREAMS, OpenShards, Shard, Stream
+from stator.engine.streams.stream import (
+    HASHES,
+    RETENTION_SECONDS,
+    STREAMS,
+    OpenShards,
+    Shard,
+    Stream,
+)
 from stator.engine.tables.table import TableDefinition
 from stator.errors import ResourceNotFound
 from stator.model.scope import Scope
@@ -42,7 +49,9 @@ class Streams:
         for shard in stream.shards:
             prefix = stream.shard_prefix(shard)
             for key, _ in self._storage.scan(prefix, after_prefix(prefix), reverse=True):
-                stream.next_sequence = max(stream.next_sequence, int.from_bytes(key[-8:], "big") + 1)
+                stream.next_sequence = max(
+                    stream.next_sequence, int.from_bytes(key[-8:], "big") + 1
+                )
                 break
         return stream
 
@@ -70,9 +79,13 @@ class Streams:
             if now >= live.shards.rolls_at or live.heat.is_due(now):
                 live = self._reshaped(live, now)
             live.last_time = max(live.last_time, now)
-            shard = live.shards.of(int.from_bytes(change.key[PREFIX_BYTES : PREFIX_BYTES + HASH_BYTES], "big"))
+            shard = live.shards.of(
+                int.from_bytes(change.key[PREFIX_BYTES : PREFIX_BYTES + HASH_BYTES], "big")
+            )
             sequence = live.stream.take_sequence()
-            record = events.render(live.stream, sequence, change, live.last_time, by_service=writer.by_service)
+            record = events.render(
+                live.stream, sequence, change, live.last_time, by_service=writer.by_service
+            )
             changes[live.stream.record_key(shard, sequence)] = record
             live.heat.add(shard.number, change)
 
@@ -139,7 +152,9 @@ class Streams:
 
     def of_scope(self, scope: Scope) -> list[Stream]:
         self.settle_all()
-        found = [stream for stream in self._streams.values() if (stream.account, stream.region) == scope]
+        found = [
+            stream for stream in self._streams.values() if (stream.account, stream.region) == scope
+        ]
         return sorted(found, key=lambda stream: (stream.created, stream.number))
 
     def find(self, arn: str) -> Stream:
@@ -158,7 +173,9 @@ class Streams:
             stream = self.find(arn).copy()
             shard = stream.shard(shard_id)
             if shard is None or not shard.is_open or shard.high - shard.low < 2:
-                raise ResourceNotFound(f"Requested resource not found: Shard: {shard_id} is not open")
+                raise ResourceNotFound(
+                    f"Requested resource not found: Shard: {shard_id} is not open"
+                )
             children = stream.split(shard, self._engine.clock.now())
             self._write(stream)
             return children
@@ -201,7 +218,9 @@ class Streams:
 
     def _trim(self, stream: Stream, oldest: float) -> None:
         trimmed = stream.copy()
-        trimmed.shards = [shard for shard in trimmed.shards if shard.closed is None or shard.closed > oldest]
+        trimmed.shards = [
+            shard for shard in trimmed.shards if shard.closed is None or shard.closed > oldest
+        ]
         for shard in trimmed.shards:
             if shard.opened <= oldest:
                 shard.horizon = self._horizon(stream, shard, oldest)
@@ -237,8 +256,12 @@ class Streams:
                 low = after[0] + 1
         return low
 
-    def _first_record(self, stream: Stream, shard: Shard, low: int, high: int) -> tuple[int, float] | None:
-        for key, record in self._storage.scan(stream.record_key(shard, low), stream.record_key(shard, high)):
+    def _first_record(
+        self, stream: Stream, shard: Shard, low: int, high: int
+    ) -> tuple[int, float] | None:
+        for key, record in self._storage.scan(
+            stream.record_key(shard, low), stream.record_key(shard, high)
+        ):
             return int.from_bytes(key[-8:], "big"), events.created_at(record)
         return None
 
@@ -262,5 +285,8 @@ def _stored(stream: Stream) -> bytes:
 def _partitions(definition: TableDefinition) -> int:
     if definition.billing_mode == "PAY_PER_REQUEST":
         return _ON_DEMAND_PARTITIONS
-    needed = definition.read_units / _PARTITION_READ_UNITS + definition.write_units / _PARTITION_WRITE_UNITS
+    needed = (
+        definition.read_units / _PARTITION_READ_UNITS
+        + definition.write_units / _PARTITION_WRITE_UNITS
+    )
     return max(1, math.ceil(needed))

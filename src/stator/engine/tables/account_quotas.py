@@ -12,7 +12,9 @@ from stator.model.scope import Scope
 
 def check_table_count(catalog: Catalog, scope: Scope) -> None:
     if len(catalog.names(scope)) >= TABLES_PER_REGION:
-        raise LimitExceeded(f"Subscriber limit exceeded: There is a limit of {TABLES_PER_REGION} tables per subscriber")
+        raise LimitExceeded(
+            f"Subscriber limit exceeded: There is a limit of {TABLES_PER_REGION} tables per subscriber"
+        )
 
 
 def check_throughput_quotas(definition: TableDefinition) -> None:
@@ -21,7 +23,9 @@ def check_throughput_quotas(definition: TableDefinition) -> None:
         _check_holder(index, throughput.Subject(index.name), definition.region)
 
 
-def _check_holder(holder: TableDefinition | IndexDefinition, subject: throughput.Subject, region: str) -> None:
+def _check_holder(
+    holder: TableDefinition | IndexDefinition, subject: throughput.Subject, region: str
+) -> None:
     throughput.check_quota(holder, subject, region)
     throughput.check_maxima_quota(holder.on_demand, subject, region)
     throughput.check_warm_quota(holder.warm, subject, region)

@@ -22,7 +22,9 @@ def describe(table: Table, now: float) -> Description:
         return _essentials(table, now)
     attributes = sorted(definition.attributes.items())
     description: Description = {
-        "AttributeDefinitions": [{"AttributeName": name, "AttributeType": kind} for name, kind in attributes],
+        "AttributeDefinitions": [
+            {"AttributeName": name, "AttributeType": kind} for name, kind in attributes
+        ],
         "KeySchema": definition.key_schema,
         "CreationDateTime": _moment(definition.created),
         **_essentials(table, now),
@@ -79,10 +81,14 @@ def _billing(definition: TableDefinition) -> Description:
     return {"BillingModeSummary": summary}
 
 
-def _warm(definition: TableDefinition, holder: TableDefinition | IndexDefinition, status: str) -> Description | None:
+def _warm(
+    definition: TableDefinition, holder: TableDefinition | IndexDefinition, status: str
+) -> Description | None:
     if definition.status == "CREATING" and holder.warm is None:
         return None
-    read, write = throughput.warm_units(holder.warm, throughput.warm_base(definition.billing_mode, holder))
+    read, write = throughput.warm_units(
+        holder.warm, throughput.warm_base(definition.billing_mode, holder)
+    )
     return {"ReadUnitsPerSecond": read, "WriteUnitsPerSecond": write, "Status": status}
 
 
@@ -123,7 +129,10 @@ def _counted(counts: Counts) -> Description:
 def _global(table: Table, index: Index, now: float) -> Description:
     definition, declared = table.definition, index.definition
     status = index_status(definition, declared)
-    shown: Description = {"IndexStatus": status, "ProvisionedThroughput": _provisioned(declared, now)}
+    shown: Description = {
+        "IndexStatus": status,
+        "ProvisionedThroughput": _provisioned(declared, now),
+    }
     if status == "CREATING" and definition.status != "CREATING":
         # While the table is UPDATING the index gets its resources; filling shows from then on.
         shown["Backfilling"] = definition.status is None and declared.backfilled_to is not None
@@ -136,7 +145,11 @@ def _global(table: Table, index: Index, now: float) -> Description:
 def index_status(definition: TableDefinition, index: IndexDefinition) -> str:
     if index.status is not None:
         return index.status
-    return "CREATING" if definition.status == "CREATING" or index.backfilled_to is not None else "ACTIVE"
+    return (
+        "CREATING"
+        if definition.status == "CREATING" or index.backfilled_to is not None
+        else "ACTIVE"
+    )
 
 
 # -- settings

@@ -12,9 +12,7 @@ from stator.model.values import INVALID
 
 Spec = dict[str, Any]
 
-_NO_RANGE_KEY = (
-    f"{INVALID}Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex"
-)
+_NO_RANGE_KEY = f"{INVALID}Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex"
 
 
 def check_local_indexes(specs: list[Spec] | None, table_schema: key_checks.Schema) -> None:
@@ -29,7 +27,9 @@ def check_local_indexes(specs: list[Spec] | None, table_schema: key_checks.Schem
         key_checks.check_local_index_keys(spec["IndexName"], spec["KeySchema"], table_schema, path)
         check_projection(spec["Projection"])
     if len(specs) > LOCAL_INDEXES:
-        raise ValidationFailed(f"{INVALID}Number of LocalSecondaryIndexes exceeds per-table limit of {LOCAL_INDEXES}")
+        raise ValidationFailed(
+            f"{INVALID}Number of LocalSecondaryIndexes exceeds per-table limit of {LOCAL_INDEXES}"
+        )
 
 
 def check_global_indexes(specs: list[Spec] | None, billing_mode: str) -> None:
@@ -42,7 +42,9 @@ def check_global_indexes(specs: list[Spec] | None, billing_mode: str) -> None:
         check_projection(spec["Projection"])
         _check_throughput(spec, billing_mode)
     if len(specs) > GLOBAL_INDEXES:
-        raise ValidationFailed(f"{INVALID}GlobalSecondaryIndex count exceeds the per-table limit of {GLOBAL_INDEXES}")
+        raise ValidationFailed(
+            f"{INVALID}GlobalSecondaryIndex count exceeds the per-table limit of {GLOBAL_INDEXES}"
+        )
 
 
 def check_names_differ(specs: list[Spec]) -> None:
@@ -59,9 +61,13 @@ def check_projection(projection: Spec) -> None:
     if kind is None:
         raise ValidationFailed(f"{INVALID}Unknown ProjectionType: null")
     if kind == "INCLUDE" and attributes is None:
-        raise ValidationFailed(f"{INVALID}ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
+        raise ValidationFailed(
+            f"{INVALID}ProjectionType is INCLUDE, but NonKeyAttributes is not specified"
+        )
     if kind != "INCLUDE" and attributes is not None:
-        raise ValidationFailed(f"{INVALID}ProjectionType is {kind}, but NonKeyAttributes is specified")
+        raise ValidationFailed(
+            f"{INVALID}ProjectionType is {kind}, but NonKeyAttributes is specified"
+        )
     seen: set[str] = set()
     for name in attributes or ():
         if name in seen:
@@ -78,7 +84,11 @@ def check_projected_total(counts: list[int]) -> None:
 
 
 def _check_throughput(spec: Spec, billing_mode: str) -> None:
-    name, provisioned, on_demand = spec["IndexName"], spec.get("ProvisionedThroughput"), spec.get("OnDemandThroughput")
+    name, provisioned, on_demand = (
+        spec["IndexName"],
+        spec.get("ProvisionedThroughput"),
+        spec.get("OnDemandThroughput"),
+    )
     subject = throughput.Subject(name)
     if billing_mode == "PAY_PER_REQUEST":
         if provisioned is not None:

@@ -76,13 +76,17 @@ def _check_alone(update: IndexUpdate) -> None:
     """What can be said of an update without its table."""
     spec, subject = update.spec, throughput.Subject(update.name)
     throughput.check_bounds(spec.get("ProvisionedThroughput"), subject)
-    throughput.check_maxima(spec.get("OnDemandThroughput"), subject, clearable=update.action == "Update")
+    throughput.check_maxima(
+        spec.get("OnDemandThroughput"), subject, clearable=update.action == "Update"
+    )
 
 
 # -- with the table
 
 
-def apply_updates(definition: TableDefinition, updates: list[IndexUpdate], change: Change) -> IndexDefinition | None:
+def apply_updates(
+    definition: TableDefinition, updates: list[IndexUpdate], change: Change
+) -> IndexDefinition | None:
     """Change the definition; the index to be filled, if one was created."""
     if sum(update.action != "Update" for update in updates) > 1:
         raise LimitExceeded(_ONE_AT_A_TIME)
@@ -105,10 +109,14 @@ def apply_updates(definition: TableDefinition, updates: list[IndexUpdate], chang
 def _existing(definition: TableDefinition, update: IndexUpdate) -> IndexDefinition:
     index = definition.index(update.name)
     if index is None:
-        raise ResourceNotFound(f"Requested resource not found: Index {update.name} for table {definition.name}")
+        raise ResourceNotFound(
+            f"Requested resource not found: Index {update.name} for table {definition.name}"
+        )
     if not index.is_global:
         verb = update.action.lower()
-        raise ValidationFailed(f"Cannot {verb} an index that is not a GlobalSecondaryIndex: {update.name}")
+        raise ValidationFailed(
+            f"Cannot {verb} an index that is not a GlobalSecondaryIndex: {update.name}"
+        )
     return index
 
 
@@ -138,18 +146,24 @@ def _create(definition: TableDefinition, update: IndexUpdate, change: Change) ->
     definition.next_index += 1
     definition.attributes |= {key: attributes[key] for key in key_checks.names(index.key_schema)}
     definition.indexes.append(index)
-    index_checks.check_projected_total([len(each.non_key_attributes) for each in definition.indexes])
+    index_checks.check_projected_total(
+        [len(each.non_key_attributes) for each in definition.indexes]
+    )
     return index
 
 
-def _merged_attributes(definition: TableDefinition, update: IndexUpdate, change: Change) -> dict[str, str]:
+def _merged_attributes(
+    definition: TableDefinition, update: IndexUpdate, change: Change
+) -> dict[str, str]:
     """The request's definitions under the table's own: for an attribute that is a key already, its type stays.
 
     Yet the request has to define all of the index's key, also what the table knows (captured from AWS by the
     paritysuite conformance suite), and by its own type (by ScyllaDB's).
     """
     if change.attributes is None:
-        raise ValidationFailed(f"{INVALID}AttributeDefinitions is not specified for index: {update.name}")
+        raise ValidationFailed(
+            f"{INVALID}AttributeDefinitions is not specified for index: {update.name}"
+        )
     merged = change.attributes | definition.attributes
     key_checks.check_defined(update.spec["KeySchema"], merged)
     key_checks.check_defined(update.spec["KeySchema"], change.attributes)
@@ -157,7 +171,9 @@ def _merged_attributes(definition: TableDefinition, update: IndexUpdate, change:
     return merged
 
 
-def _check_not_redefined(definition: TableDefinition, key_schema: list[Spec], attributes: dict[str, str]) -> None:
+def _check_not_redefined(
+    definition: TableDefinition, key_schema: list[Spec], attributes: dict[str, str]
+) -> None:
     known = definition.attributes
     for name in key_checks.names(key_schema):
         if known.get(name, attributes[name]) != attributes[name]:
@@ -191,9 +207,14 @@ def _check_new_throughput(definition: TableDefinition, update: IndexUpdate) -> N
             f"{INVALID}Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: {name}"
         )
     _check_maxima_fit(definition, update)
-    throughput.check_maxima(update.spec.get("OnDemandThroughput"), throughput.Subject(name), clearable=False)
+    throughput.check_maxima(
+        update.spec.get("OnDemandThroughput"), throughput.Subject(name), clearable=False
+    )
     throughput.check_first_warm(
-        update.spec.get("WarmThroughput"), provisioned, definition.billing_mode, throughput.Subject(name)
+        update.spec.get("WarmThroughput"),
+        provisioned,
+        definition.billing_mode,
+        throughput.Subject(name),
     )
 
 
@@ -220,7 +241,9 @@ def _update(definition: TableDefinition, update: IndexUpdate, change: Change) ->
         raise in_use(f"Index is being updated. Table: {definition.name} Index: {index.name}")
     _check_maxima_fit(definition, update)
     provisioned = spec.get("ProvisionedThroughput")
-    on_demand, warm = (throughput.plain_members(spec.get(m)) for m in ("OnDemandThroughput", "WarmThroughput"))
+    on_demand, warm = (
+        throughput.plain_members(spec.get(m)) for m in ("OnDemandThroughput", "WarmThroughput")
+    )
     if provisioned is not None:
         _change_units(definition, index, provisioned, change)
     elif on_demand is None and warm is None:
@@ -259,11 +282,17 @@ def _nothing_asked(definition: TableDefinition, index: IndexDefinition) -> Valid
     )
 
 
-def _check_all_provisioned(definition: TableDefinition, updates: list[IndexUpdate], change: Change) -> None:
+def _check_all_provisioned(
+    definition: TableDefinition, updates: list[IndexUpdate], change: Change
+) -> None:
     """A table that becomes PROVISIONED needs units for each of its global indexes."""
     if change.switches_to != "PROVISIONED":
         return
     given = {update.name for update in updates}
-    missing = [index.name for index in definition.indexes if index.is_global and index.name not in given]
+    missing = [
+        index.name for index in definition.indexes if index.is_global and index.name not in given
+    ]
     if missing:
-        raise ValidationFailed(f"{INVALID}ProvisionedThroughput must be specified for index: {','.join(missing)}")
+        raise ValidationFailed(
+            f"{INVALID}ProvisionedThroughput must be specified for index: {','.join(missing)}"
+        )

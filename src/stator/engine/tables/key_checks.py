@@ -31,7 +31,10 @@ def names(schema: Schema) -> list[str]:
 
 def plain(schema: list[dict[str, Any]]) -> Schema:
     """A key schema without members that are not its own."""
-    return [{"AttributeName": element["AttributeName"], "KeyType": element["KeyType"]} for element in schema]
+    return [
+        {"AttributeName": element["AttributeName"], "KeyType": element["KeyType"]}
+        for element in schema
+    ]
 
 
 def read_definitions(definitions: list[dict[str, str]]) -> dict[str, str]:
@@ -59,7 +62,9 @@ def check_two_at_most(schema: Schema, path: str) -> None:
             f"KeySchemaElement(attributeName={element['AttributeName']}, keyType={element['KeyType']})"
             for element in schema
         )
-        raise violations([failed(f"[{shown}]", path, "Member must have length less than or equal to 2")])
+        raise violations(
+            [failed(f"[{shown}]", path, "Member must have length less than or equal to 2")]
+        )
 
 
 def check_defined(schema: Schema, attributes: dict[str, str]) -> None:
@@ -87,7 +92,9 @@ def check_local_index_keys(name: str, schema: Schema, table_schema: Schema, path
     check_two_at_most(schema, path)
     _check_hash_then_range(schema)
     if len(schema) < 2:
-        raise ValidationFailed(f"{INVALID}Index KeySchema does not have a range key for index: {name}")
+        raise ValidationFailed(
+            f"{INVALID}Index KeySchema does not have a range key for index: {name}"
+        )
     own, table = names(schema)[0], names(table_schema)[0]
     if own != table:
         raise ValidationFailed(
@@ -106,7 +113,9 @@ def check_global_index_keys(schema: Schema) -> None:
                 f"{INVALID}The KeySchema exceeds the maximum allowed number of {kind} key attributes"
             )
     if kinds != sorted(kinds):
-        raise ValidationFailed(f"{INVALID}All HASH key attributes must precede RANGE key attributes in the KeySchema")
+        raise ValidationFailed(
+            f"{INVALID}All HASH key attributes must precede RANGE key attributes in the KeySchema"
+        )
     if len(set(names(schema))) < len(schema):
         raise ValidationFailed("The KeySchema contains multiple key attributes with the same name")
 

@@ -60,10 +60,14 @@ class KeySchema:
         if len(self.partition) == 1:
             name, kind = self.partition[0]
             return keyspace.partition(keyspace.RAW[kind](item[name][kind]))
-        return keyspace.partition_of([keyspace.RAW[kind](item[name][kind]) for name, kind in self.partition])
+        return keyspace.partition_of(
+            [keyspace.RAW[kind](item[name][kind]) for name, kind in self.partition]
+        )
 
     def sort_bytes(self, item: Item) -> bytes:
-        return b"".join(keyspace.closed(keyspace.RAW[kind](item[name][kind])) for name, kind in self.sort)
+        return b"".join(
+            keyspace.closed(keyspace.RAW[kind](item[name][kind])) for name, kind in self.sort
+        )
 
 
 def key_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes]:
@@ -75,7 +79,9 @@ def key_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes]:
     [(sort_name, sort_kind)] = schema.sort
     sort_raw, closed = keyspace.RAW[sort_kind], keyspace.closed
     return lambda item: (
-        prefix + partition(hash_raw(item[hash_name][hash_kind])) + closed(sort_raw(item[sort_name][sort_kind]))
+        prefix
+        + partition(hash_raw(item[hash_name][hash_kind]))
+        + closed(sort_raw(item[sort_name][sort_kind]))
     )
 
 
@@ -92,7 +98,10 @@ def entry_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes | 
     def encode_entry(item: Item) -> bytes | None:
         try:
             return encode(item)
-        except (KeyError, OverflowError):  # a key attribute is missing, of another type, or far too long
+        except (
+            KeyError,
+            OverflowError,
+        ):  # a key attribute is missing, of another type, or far too long
             return None
 
     return encode_entry
@@ -116,7 +125,9 @@ def check_item_key(schema: KeySchema, item: Item) -> None:
         if value is None:
             raise ValidationFailed(f"{INVALID}Missing the key {name} in the item")
         if kind not in value:
-            raise ValidationFailed(f"{INVALID}Type mismatch for key {name} expected: {kind} actual: {kind_of(value)}")
+            raise ValidationFailed(
+                f"{INVALID}Type mismatch for key {name} expected: {kind} actual: {kind_of(value)}"
+            )
     _check_lengths(schema, item)
 
 

@@ -71,7 +71,11 @@ class Lifecycle:
         self._engine.storage.write(changes)
         number, recovery = table.definition.number, self._engine.recovery
         # The items may have become a backup, but the entries of indexes are of no use without their table.
-        low = keyspace.data_prefix(number, 1) if recovery.keeps_data_of(table.prefix) else table.prefix
+        low = (
+            keyspace.data_prefix(number, 1)
+            if recovery.keeps_data_of(table.prefix)
+            else table.prefix
+        )
         self._engine.storage.delete_range(low, after_prefix(keyspace.table_prefix(number)))
         if table.definition.recovery is not None:
             recovery.log.drop(number)
@@ -110,7 +114,10 @@ class Lifecycle:
                 if self._fill_chunk(table.definition.number):
                     return
         thread = threading.Thread(
-            target=self._fill_all, args=(table.definition.number,), name="stator-backfill", daemon=True
+            target=self._fill_all,
+            args=(table.definition.number,),
+            name="stator-backfill",
+            daemon=True,
         )
         self._fillers.append(thread)
         thread.start()
@@ -133,7 +140,9 @@ class Lifecycle:
         writer = Writer()
         end = after_prefix(table.prefix)
         last: bytes | None = None
-        for count, (key, record) in enumerate(self._engine.storage.scan(max(start, table.prefix), end)):
+        for count, (key, record) in enumerate(
+            self._engine.storage.scan(max(start, table.prefix), end)
+        ):
             if count == CHUNK_ITEMS:
                 last = key
                 break
@@ -147,7 +156,9 @@ class Lifecycle:
         self._engine.storage.write(changes)
         return last is None
 
-    def _index_item(self, writer: Writer, table: Table, filling: list[Index], key: bytes, record: bytes) -> None:
+    def _index_item(
+        self, writer: Writer, table: Table, filling: list[Index], key: bytes, record: bytes
+    ) -> None:
         item = records.unpack(record)
         mutation = Mutation(table, key, None, None, item, records.size_of(record))
         for index in filling:

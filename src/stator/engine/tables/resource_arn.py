@@ -49,8 +49,12 @@ def find_table(call: Call, arn: ResourceArn, action: str) -> Table:
             f"{arn.text} because no resource-based policy allows the dynamodb:{action} action"
         )
     if arn.region != scope.region:
-        raise ValidationFailed(f"Invalid TableArn: Invalid ResourceArn provided as input {arn.text}")
+        raise ValidationFailed(
+            f"Invalid TableArn: Invalid ResourceArn provided as input {arn.text}"
+        )
     try:
         return call.table_as_a_whole(arn.table_name)
     except ResourceNotFound:
-        raise ResourceNotFound(f"Requested resource not found: ResourceArn: {arn.text} not found") from None
+        raise ResourceNotFound(
+            f"Requested resource not found: ResourceArn: {arn.text} not found"
+        ) from None

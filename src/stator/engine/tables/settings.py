@@ -17,7 +17,11 @@ _CLASSES = ("STANDARD", "STANDARD_INFREQUENT_ACCESS")
 def without_nulls(value: Any) -> Any:
     """A request without its null members, which AWS treats as absent."""
     if isinstance(value, dict):
-        return {member: without_nulls(content) for member, content in value.items() if content is not None}
+        return {
+            member: without_nulls(content)
+            for member, content in value.items()
+            if content is not None
+        }
     if isinstance(value, list):
         return [without_nulls(content) for content in value if content is not None]
     return value
@@ -48,7 +52,9 @@ def start_stream(definition: TableDefinition, view_type: str, now: float) -> Non
     definition.stream = {"StreamEnabled": True, "StreamViewType": view_type}
     label = _stream_label(now)
     # A stream's label is its identity: two within one millisecond must differ.
-    definition.stream_label = label if label != definition.stream_label else _stream_label(now + 0.001)
+    definition.stream_label = (
+        label if label != definition.stream_label else _stream_label(now + 0.001)
+    )
 
 
 def _stream_label(now: float) -> str:
@@ -64,7 +70,9 @@ def check_encryption(specification: dict[str, Any] | None) -> None:
     if not specification.get("Enabled"):
         for member in ("SSEType", "KMSMasterKeyId"):
             if member in specification:
-                raise ValidationFailed(f"{INVALID}{member} can not be specified if Enabled is false")
+                raise ValidationFailed(
+                    f"{INVALID}{member} can not be specified if Enabled is false"
+                )
         return
     kind = specification.get("SSEType")
     if kind == "AES256":
@@ -77,7 +85,10 @@ def read_encryption(specification: dict[str, Any] | None, scope: Scope) -> dict[
     """What DescribeTable shows of a key. Nothing is encrypted with it: the key is only recorded."""
     if specification is None or not specification.get("Enabled"):
         return None
-    return {"SSEType": "KMS", "KMSMasterKeyArn": _key_arn(specification.get("KMSMasterKeyId"), scope)}
+    return {
+        "SSEType": "KMS",
+        "KMSMasterKeyArn": _key_arn(specification.get("KMSMasterKeyId"), scope),
+    }
 
 
 def _key_arn(key: str | None, scope: Scope) -> str:

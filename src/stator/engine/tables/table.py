@@ -12,7 +12,13 @@ from struct import Struct
 from typing import Any
 
 from stator.engine.items import keyspace
-from stator.engine.tables.key_schema import SHORT_KEY, KeyAttribute, KeySchema, entry_encoder, key_encoder
+from stator.engine.tables.key_schema import (
+    SHORT_KEY,
+    KeyAttribute,
+    KeySchema,
+    entry_encoder,
+    key_encoder,
+)
 from stator.model.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
 from stator.model.scope import Scope
 from stator.model.values import Item
@@ -135,7 +141,9 @@ class Index:
         "schema",
     )
 
-    def __init__(self, definition: IndexDefinition, table: TableDefinition, table_schema: KeySchema) -> None:
+    def __init__(
+        self, definition: IndexDefinition, table: TableDefinition, table_schema: KeySchema
+    ) -> None:
         self.definition = definition
         self.name = definition.name
         self.is_global = definition.is_global
@@ -145,7 +153,9 @@ class Index:
         self.counts = Counts()
         self.projected: frozenset[str] | None = None
         if definition.projection_type != "ALL":
-            self.projected = frozenset({*table_schema.names, *self.schema.names, *definition.non_key_attributes})
+            self.projected = frozenset(
+                {*table_schema.names, *self.schema.names, *definition.non_key_attributes}
+            )
         cursor = definition.backfilled_to
         self.backfilled_to = None if cursor is None else bytes.fromhex(cursor)
 
@@ -158,7 +168,9 @@ class Index:
         own = self._encode(item)
         if own is None or not _fits_keys(self.schema, item):
             return None
-        return own + (keyspace.after_hash(table_key) if self.is_global else keyspace.sort_part(table_key))
+        return own + (
+            keyspace.after_hash(table_key) if self.is_global else keyspace.sort_part(table_key)
+        )
 
     def same_key(self, old: Item, new: Item) -> bool:
         return all(old.get(name) == new.get(name) for name in self.schema.names)
@@ -219,9 +231,12 @@ class Table:
         self._pack_stats = Struct(f">{2 + 3 * len(definition.indexes)}Q").pack
         # AWS names the alphabetically first index when a value fits none of several.
         self.indexes = sorted(
-            (Index(index, definition, self.schema) for index in definition.indexes), key=lambda i: i.name
+            (Index(index, definition, self.schema) for index in definition.indexes),
+            key=lambda i: i.name,
         )
-        self.index_key_names = frozenset(name for index in self.indexes for name in index.schema.names)
+        self.index_key_names = frozenset(
+            name for index in self.indexes for name in index.schema.names
+        )
         self.local_indexes = [index for index in self.indexes if not index.is_global]
         self.global_indexes = [index for index in self.indexes if index.is_global]
 
@@ -245,7 +260,10 @@ class Table:
             return
         numbers = [int.from_bytes(record[at : at + 8], "big") for at in range(0, len(record), 8)]
         self.counts = Counts(numbers[0], numbers[1])
-        by_number = {numbers[at]: Counts(numbers[at + 1], numbers[at + 2]) for at in range(2, len(numbers), 3)}
+        by_number = {
+            numbers[at]: Counts(numbers[at + 1], numbers[at + 2])
+            for at in range(2, len(numbers), 3)
+        }
         for index in self.indexes:
             index.counts = by_number.get(index.definition.number, Counts())
 

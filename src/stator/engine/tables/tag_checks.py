@@ -23,7 +23,9 @@ def read_tags(tags: list[dict[str, Any]]) -> dict[str, str]:
         if value is None or len(value) > _VALUE_LENGTH or not _is_allowed(value):
             raise ValidationFailed(f"The Tag Value provided is invalid, Value: {_shown(value)}")
         if key in read:
-            raise ValidationFailed(f"Duplicate Tag Keys provided as input: Duplicate Tag Key found {key}")
+            raise ValidationFailed(
+                f"Duplicate Tag Keys provided as input: Duplicate Tag Key found {key}"
+            )
         read[str(key)] = value
     check_count(len(read))
     return read

@@ -158,7 +158,9 @@ def check_maxima_quota(on_demand: dict[str, int] | None, subject: Subject, regio
 
 def first_maximum(on_demand: dict[str, int] | None) -> str | None:
     """The member that AWS names when maxima do not go with the billing mode."""
-    return next((member for member in _MAXIMA if on_demand is not None and member in on_demand), None)
+    return next(
+        (member for member in _MAXIMA if on_demand is not None and member in on_demand), None
+    )
 
 
 def merge_maxima(current: dict[str, int] | None, asked: dict[str, int]) -> dict[str, int] | None:
@@ -176,11 +178,18 @@ def warm_units(warm: dict[str, int] | None, base: tuple[int, int]) -> tuple[int,
 
 
 def warm_base(billing_mode: str, holder: Provisioned) -> tuple[int, int]:
-    return ON_DEMAND_WARM if billing_mode == "PAY_PER_REQUEST" else (holder.read_units, holder.write_units)
+    return (
+        ON_DEMAND_WARM
+        if billing_mode == "PAY_PER_REQUEST"
+        else (holder.read_units, holder.write_units)
+    )
 
 
 def check_first_warm(
-    warm: dict[str, int] | None, throughput: dict[str, int] | None, billing_mode: str, subject: Subject
+    warm: dict[str, int] | None,
+    throughput: dict[str, int] | None,
+    billing_mode: str,
+    subject: Subject,
 ) -> None:
     """For a table or an index being created."""
     on_demand = billing_mode == "PAY_PER_REQUEST"
@@ -223,5 +232,9 @@ def _requested(member: str, subject: Subject) -> str:
 
 def plain_members(settings: dict[str, Any] | None) -> dict[str, int] | None:
     """On-demand or warm settings without members that are not theirs; None when nothing is left."""
-    kept = {member: int(value) for member, value in (settings or {}).items() if member in _MAXIMA + _WARM}
+    kept = {
+        member: int(value)
+        for member, value in (settings or {}).items()
+        if member in _MAXIMA + _WARM
+    }
     return kept or None

@@ -50,7 +50,10 @@ def exact_score(value: Score) -> Decimal:
     """A score that DynamoDB keeps as it is."""
     number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     if not number.is_finite() or len(number.normalize(EXACT).as_tuple().digits) > NUMBER_DIGITS:
-        raise RequestRefused(f"{value} is no score", hint=f"a score is a finite number of up to {NUMBER_DIGITS} digits")
+        raise RequestRefused(
+            f"{value} is no score",
+            hint=f"a score is a finite number of up to {NUMBER_DIGITS} digits",
+        )
     return number
 
 
@@ -88,7 +91,9 @@ class BoardItems:
         """Which stretch of points a score is in."""
         assert self.histogram is not None
         found = EXACT.divide_int(score, self.histogram)
-        return int(found) - (1 if score < 0 and EXACT.multiply(found, self.histogram) != score else 0)
+        return int(found) - (
+            1 if score < 0 and EXACT.multiply(found, self.histogram) != score else 0
+        )
 
     def bucket_text(self, bucket: int) -> str:
         return encode("int", bucket, inverted=True)
@@ -96,12 +101,17 @@ class BoardItems:
     def bucket_begin(self, bucket: int) -> str:
         """A sort key before every entry of a stretch, and after those of better ones."""
         assert self.histogram is not None
-        return encode("decimal", EXACT.multiply(Decimal(bucket + 1), self.histogram), inverted=True) + AFTER
+        return (
+            encode("decimal", EXACT.multiply(Decimal(bucket + 1), self.histogram), inverted=True)
+            + AFTER
+        )
 
     def count_key(self, entry: Entry) -> Item | None:
         if self.histogram is None:
             return None
-        return self.place.key(self.counts(entry.shard), self.bucket_text(self.bucket(entry.standing.score)))
+        return self.place.key(
+            self.counts(entry.shard), self.bucket_text(self.bucket(entry.standing.score))
+        )
 
     # -- what is stored
 
@@ -131,7 +141,11 @@ class BoardItems:
         return statements
 
     def removal(self, stored: Entry) -> list[Statement]:
-        return [self._member("Delete", stored, stored), self._entry_gone(stored), *self._counted(stored, -1)]
+        return [
+            self._member("Delete", stored, stored),
+            self._entry_gone(stored),
+            *self._counted(stored, -1),
+        ]
 
     def done(self, once: str, now: float) -> Statement:
         """Remember that something was done; fails if it was before."""
@@ -165,7 +179,9 @@ class BoardItems:
         return self._statement("Put", {"Item": item}, f"enter {made.standing.member}")
 
     def _entry_gone(self, stored: Entry) -> Statement:
-        return self._statement("Delete", {"Key": self.entry_key(stored)}, f"take {stored.standing.member} out")
+        return self._statement(
+            "Delete", {"Key": self.entry_key(stored)}, f"take {stored.standing.member} out"
+        )
 
     def _counted(self, entry: Entry, amount: int) -> list[Statement]:
         key = self.count_key(entry)
@@ -173,7 +189,11 @@ class BoardItems:
             return []
         written = Expressions()
         change = f"ADD {written.name('_n')} {written.value({'N': str(amount)})}"
-        return [self._statement("Update", {"Key": key, "UpdateExpression": change}, "count scores", written)]
+        return [
+            self._statement(
+                "Update", {"Key": key, "UpdateExpression": change}, "count scores", written
+            )
+        ]
 
     def _statement(
         self, kind: Kind, request: dict[str, Any], shown: str, written: Expressions | None = None

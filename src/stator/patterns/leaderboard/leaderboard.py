@@ -29,7 +29,13 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from stator.errors import ConditionFailed, ConfigurationError, RequestRefused, TransactionConflict, TransactionFailed
+from stator.errors import (
+    ConditionFailed,
+    ConfigurationError,
+    RequestRefused,
+    TransactionConflict,
+    TransactionFailed,
+)
 from stator.model.values import Item, Value
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.leaderboard.items import EXACT, BoardItems, Entry, Score, Standing, exact_score
@@ -52,7 +58,9 @@ class Leaderboard(OnDb[D]):
     ``histogram`` is a width in points: ranks are then found without counting all that are better.
     """
 
-    def __init__(self, db: D, name: str, *, shards: int = 1, histogram: Score | None = None) -> None:
+    def __init__(
+        self, db: D, name: str, *, shards: int = 1, histogram: Score | None = None
+    ) -> None:
         super().__init__(db)
         if not 1 <= shards <= MAX_SHARDS:
             raise ConfigurationError(
@@ -62,7 +70,8 @@ class Leaderboard(OnDb[D]):
         width = None if histogram is None else exact_score(histogram)
         if width is not None and width <= 0:
             raise ConfigurationError(
-                f"histogram={histogram} is not a width in points", hint="take about a thousandth of the range of scores"
+                f"histogram={histogram} is not a width in points",
+                hint="take about a thousandth of the range of scores",
             )
         self.name = name
         self.shards = shards
@@ -82,7 +91,9 @@ class Leaderboard(OnDb[D]):
     def add_score(self, member: str, amount: Score, *, once: str | None = None) -> Work[Standing]:
         """Add to the score, from 0 for a new member. Of all calls with the same ``once`` within a week, one adds."""
         added = exact_score(amount)
-        return (yield from self._change(member, lambda old: exact_score(EXACT.add(old, added)), once))
+        return (
+            yield from self._change(member, lambda old: exact_score(EXACT.add(old, added)), once)
+        )
 
     @operation
     def remove(self, member: str) -> Work[bool]:
@@ -120,21 +131,28 @@ class Leaderboard(OnDb[D]):
         shard, version = self.items.shard(member, self.shards), self.context.token()
         if stored is not None and score == stored.standing.score:
             return Entry(stored.standing, shard, version)
-        return Entry(Standing(member, score, datetime.fromtimestamp(self.context.now(), UTC)), shard, version)
+        return Entry(
+            Standing(member, score, datetime.fromtimestamp(self.context.now(), UTC)), shard, version
+        )
 
     def _sent(self, statements: list[Statement], attempt: int) -> Work[set[int] | None]:
         """None when it went through; else the statements in whose way others were."""
         try:
             yield from send_all(self.context, statements, self._label)
         except TransactionFailed as failed:
-            if not all(isinstance(error, (ConditionFailed, TransactionConflict)) for _, _, error in failed.failures):
+            if not all(
+                isinstance(error, (ConditionFailed, TransactionConflict))
+                for _, _, error in failed.failures
+            ):
                 raise
             yield Pause(self.context.backoff(min(attempt, 4)))
             return {at for at, _, error in failed.failures if isinstance(error, ConditionFailed)}
         return None
 
     def _contended(self, member: str) -> TransactionConflict:
-        return TransactionConflict(f"the score of {member} in {self.name} is changed by others all the time")
+        return TransactionConflict(
+            f"the score of {member} in {self.name} is changed by others all the time"
+        )
 
     # -- reads
 
@@ -153,7 +171,9 @@ class Leaderboard(OnDb[D]):
         return [replace(standing, rank=at) for at, standing in enumerate(found, 1)]
 
     @operation
-    def rank(self, member: str, *, exact: bool = True, consistent: bool = False) -> Work[int | None]:
+    def rank(
+        self, member: str, *, exact: bool = True, consistent: bool = False
+    ) -> Work[int | None]:
         """The member's place, from 1; None for who is not there."""
         if not exact and self.items.histogram is None:
             raise RequestRefused(
@@ -206,7 +226,11 @@ class Leaderboard(OnDb[D]):
     # -- items
 
     def _stored(self, member: str) -> Work[Entry | None]:
-        request = {"TableName": self.items.place.table, "Key": self.items.member_key(member), "ConsistentRead": True}
+        request = {
+            "TableName": self.items.place.table,
+            "Key": self.items.member_key(member),
+            "ConsistentRead": True,
+        }
         reply = yield Call("GetItem", request, self._label)
         return self.items.read_member(reply["Item"]) if reply.get("Item") else None
 
@@ -231,7 +255,9 @@ class Leaderboard(OnDb[D]):
         self._is_open = True
 
     def _width(self) -> Value:
-        return {"S": "" if self.items.histogram is None else str(self.items.histogram.normalize(EXACT))}
+        return {
+            "S": "" if self.items.histogram is None else str(self.items.histogram.normalize(EXACT))
+        }
 
     def _checked(self, meta: Item) -> int:
         """How many shards META says there are; it must be of a board like this one."""
@@ -244,7 +270,11 @@ class Leaderboard(OnDb[D]):
         return int(meta["_shards"]["N"])
 
     def _reads(self, consistent: bool) -> Work[BoardReads]:
-        request = {"TableName": self.items.place.table, "Key": self.items.meta_key(), "ConsistentRead": True}
+        request = {
+            "TableName": self.items.place.table,
+            "Key": self.items.meta_key(),
+            "ConsistentRead": True,
+        }
         reply = yield Call("GetItem", request, self._label)
         shards = self._checked(reply["Item"]) if reply.get("Item") else 0
         return BoardReads(self.items, shards, self._label, consistent=consistent)
@@ -259,14 +289,29 @@ class Leaderboard(OnDb[D]):
             else f"exact, by a histogram of {width} points and counting within one stretch of it"
         )
         costs = [
-            OperationCost("set_score, add_score", f"GetItem and TransactWriteItems of {change}", 1, 2.0 * change),
+            OperationCost(
+                "set_score, add_score",
+                f"GetItem and TransactWriteItems of {change}",
+                1,
+                2.0 * change,
+            ),
             OperationCost("top", f"GetItem and {shards} Query", 1 + 0.5 * shards),
-            OperationCost("rank", f"2 GetItem and {shards if width is None else 2 * shards} Query", 2, 0, ranks),
+            OperationCost(
+                "rank",
+                f"2 GetItem and {shards if width is None else 2 * shards} Query",
+                2,
+                0,
+                ranks,
+            ),
         ]
         if width is not None:
             costs.append(
                 OperationCost(
-                    "rank(exact=False)", f"2 GetItem and {shards} Query", 2, 0, "estimated by the histogram alone"
+                    "rank(exact=False)",
+                    f"2 GetItem and {shards} Query",
+                    2,
+                    0,
+                    "estimated by the histogram alone",
                 )
             )
         return PatternExplanation(
@@ -277,7 +322,9 @@ class Leaderboard(OnDb[D]):
                 *(
                     ()
                     if width is None
-                    else (f"{place.partition} {head}#HISTOGRAM#<shard>  {place.sort} <stretch>  _n",)
+                    else (
+                        f"{place.partition} {head}#HISTOGRAM#<shard>  {place.sort} <stretch>  _n",
+                    )
                 ),
             ),
             tuple(costs),

@@ -29,7 +29,9 @@ class BoardReads:
 
     def _page(self, shard: int, after: str | None, n: int, backwards: bool) -> Work[list[Item]]:
         terms = {} if after is None else {"<" if backwards else ">": after}
-        request = self._query(self.items.entries(shard), terms) | {"ScanIndexForward": not backwards}
+        request = self._query(self.items.entries(shard), terms) | {
+            "ScanIndexForward": not backwards
+        }
         return (yield from self._all(request, n))
 
     def count(self, first: str | None = None, last: str | None = None) -> Work[int]:
@@ -52,7 +54,9 @@ class BoardReads:
     def histogram(self, bucket: int | None = None) -> Work[tuple[int, int]]:
         """How many scores there are in better stretches than this, and how many in it; without one, in all of them."""
         terms = {} if bucket is None else {"<=": self.items.bucket_text(bucket)}
-        parts = [self._all(self._query(self.items.counts(shard), terms)) for shard in range(self.shards)]
+        parts = [
+            self._all(self._query(self.items.counts(shard), terms)) for shard in range(self.shards)
+        ]
         found = [item for part in gathered((yield Gather(parts))) for item in part]
         within = [item for item in found if bucket is not None and self._is_of(item, bucket)]
         total, inside = (sum(int(item["_n"]["N"]) for item in items) for items in (found, within))

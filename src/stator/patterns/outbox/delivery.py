@@ -36,11 +36,15 @@ def delivered(send: Send, message: Message) -> str | None:
         result = send(message)
     except TryLater:
         raise
-    except Exception as error:  # send is the user's, and whatever it raises is a delivery that failed
+    except (
+        Exception
+    ) as error:  # send is the user's, and whatever it raises is a delivery that failed
         return _told(error)
     if inspect.iscoroutine(result):
         result.close()
-        raise RequestRefused("send is asynchronous, and the Db is not", hint="use connect_async, or a plain function")
+        raise RequestRefused(
+            "send is asynchronous, and the Db is not", hint="use connect_async, or a plain function"
+        )
     return None
 
 
@@ -51,7 +55,9 @@ async def delivered_async(send: Send, message: Message) -> str | None:
             await result
     except TryLater:
         raise
-    except Exception as error:  # send is the user's, and whatever it raises is a delivery that failed
+    except (
+        Exception
+    ) as error:  # send is the user's, and whatever it raises is a delivery that failed
         return _told(error)
     return None
 

@@ -100,7 +100,11 @@ class OutboxItems:
             "_due": {"N": f"{message.due:.6f}"},
             "_shard": {"N": str(message.shard)},
         }
-        for name, value in (("_key", message.key), ("_error", message.error), ("_previous", message.previous)):
+        for name, value in (
+            ("_key", message.key),
+            ("_error", message.error),
+            ("_previous", message.previous),
+        ):
             if value is not None:
                 item[name] = {"S": value}
         return item
@@ -108,7 +112,9 @@ class OutboxItems:
     def message(self, item: Item) -> Message:
         position = item[self.place.sort]["S"]
         moment, _, id = position.partition("#")
-        key, error, previous = (item.get(name, {}).get("S") for name in ("_key", "_error", "_previous"))
+        key, error, previous = (
+            item.get(name, {}).get("S") for name in ("_key", "_error", "_previous")
+        )
         return Message(
             id,
             item["_topic"]["S"],
@@ -145,13 +151,20 @@ class OutboxItems:
         item = self.item(message, state)
         if expires is not None:
             item[self.place.ttl] = {"N": str(expires)}
-        return Statement("Put", {"TableName": self.place.table, "Item": item}, f"message {message.topic}", raced)
+        return Statement(
+            "Put", {"TableName": self.place.table, "Item": item}, f"message {message.topic}", raced
+        )
 
     def delete(self, message: Message, state: str = "", *, must_exist: bool = False) -> Statement:
         written = Expressions()
-        request: dict[str, Any] = {"TableName": self.place.table, "Key": self.message_key(message, state)}
+        request: dict[str, Any] = {
+            "TableName": self.place.table,
+            "Key": self.message_key(message, state),
+        }
         if must_exist:
-            request["ConditionExpression"] = f"attribute_exists({written.name(self.place.partition)})"
+            request["ConditionExpression"] = (
+                f"attribute_exists({written.name(self.place.partition)})"
+            )
         return Statement("Delete", written.into(request), f"message {message.topic}", raced)
 
     def put_head(self, key: str, was: Head | None, now_is: Head, now: float) -> Statement:
@@ -163,7 +176,11 @@ class OutboxItems:
             self.place.ttl: {"N": str(int(now) + _HEAD_SECONDS)},
         }
         last = written.name("_last")
-        condition = f"attribute_not_exists({last})" if was is None else f"{last} = {written.value({'S': was.last})}"
+        condition = (
+            f"attribute_not_exists({last})"
+            if was is None
+            else f"{last} = {written.value({'S': was.last})}"
+        )
         request = {"TableName": self.place.table, "Item": item, "ConditionExpression": condition}
         return Statement("Put", written.into(request), f"order of {key}", raced)
 
@@ -203,5 +220,6 @@ def json_text(body: Any) -> str:
         return orjson.dumps(body).decode()
     except TypeError as error:
         raise RequestRefused(
-            f"the body of a message is JSON: {error}", hint="pass dictionaries, lists, text and numbers"
+            f"the body of a message is JSON: {error}",
+            hint="pass dictionaries, lists, text and numbers",
         ) from None

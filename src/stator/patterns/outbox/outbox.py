@@ -96,10 +96,13 @@ class Outbox(OnDb[D]):
         super().__init__(db)
         if not 1 <= shards <= 1000:
             raise ConfigurationError(
-                f"an outbox has 1 to 1,000 shards, not {shards}", hint="8 take 4,000 messages a second"
+                f"an outbox has 1 to 1,000 shards, not {shards}",
+                hint="8 take 4,000 messages a second",
             )
         if max_attempts < 1:
-            raise ConfigurationError("a message is attempted once at least", hint="give max_attempts=1 or more")
+            raise ConfigurationError(
+                "a message is attempted once at least", hint="give max_attempts=1 or more"
+            )
         self.name = name
         self.lease_seconds = lease_seconds
         self.max_attempts = max_attempts
@@ -142,7 +145,10 @@ class Outbox(OnDb[D]):
             statements.append(self._items.put(message))
             if draft.key is not None:
                 heads[draft.key] = Head(head.shard, message.position)
-        return [*statements, *(self._items.put_head(key, was[key], head, now) for key, head in heads.items())]
+        return [
+            *statements,
+            *(self._items.put_head(key, was[key], head, now) for key, head in heads.items()),
+        ]
 
     def _head(self, key: str) -> Work[Head | None]:
         item = yield from self._get(self._items.head_key(key))
@@ -166,13 +172,19 @@ class Outbox(OnDb[D]):
         """Deliver up to ``limit`` messages that are due, and give a ``RelayResult``. With an AsyncDb it is awaited, and so is what ``send`` gives."""
         if limit < 1:
             raise RequestRefused(f"a limit of {limit} delivers nothing", hint="give 1 or more")
-        return self._relay_async(send, limit) if isinstance(self.db, AsyncDb) else self._relay(send, limit)
+        return (
+            self._relay_async(send, limit)
+            if isinstance(self.db, AsyncDb)
+            else self._relay(send, limit)
+        )
 
     def _relay(self, send: Send, limit: int) -> RelayResult:
         result: RelayResult = cast("Any", self).db.run(self.relaying(send, limit=limit))
         return result
 
-    def relaying(self, send: Send, *, shards: Sequence[int] | None = None, limit: int = 1000) -> Work[RelayResult]:
+    def relaying(
+        self, send: Send, *, shards: Sequence[int] | None = None, limit: int = 1000
+    ) -> Work[RelayResult]:
         """What ``relay`` does on a Db, as work; of some shards only, where they are known to have messages."""
         result = RelayResult()
         for shard in (yield from self._order_of_shards.work()) if shards is None else shards:
@@ -191,7 +203,10 @@ class Outbox(OnDb[D]):
         return result
 
     def _deliver(self, claim: _Claim, send: Send, limit: int, result: RelayResult) -> Work[None]:
-        while result.attempted < limit and (message := (yield from self._next.work(claim))) is not None:
+        while (
+            result.attempted < limit
+            and (message := (yield from self._next.work(claim))) is not None
+        ):
             try:
                 error = yield Outside(partial(delivered, send, message))
             except TryLater:
@@ -234,12 +249,18 @@ class Outbox(OnDb[D]):
     @operation
     def _claim(self, shard: int) -> Work[_Claim | None]:
         # A lock of its own each time: two relays of one object are two owners.
-        lock: Lock[Any] = Lock(self.db, f"outbox/{self.name}/{shard}", lease_seconds=self.lease_seconds)
+        lock: Lock[Any] = Lock(
+            self.db, f"outbox/{self.name}/{shard}", lease_seconds=self.lease_seconds
+        )
         try:
             lease = yield from lock.acquire.work()
         except LockBusy:
             return None
-        return _Claim(lock, lease, Listing(self._items.listing(shard, limit=_PAGE), self._label, self._items.message))
+        return _Claim(
+            lock,
+            lease,
+            Listing(self._items.listing(shard, limit=_PAGE), self._label, self._items.message),
+        )
 
     @operation
     def _release(self, claim: _Claim) -> Work[None]:
@@ -274,7 +295,9 @@ class Outbox(OnDb[D]):
     def _is_waiting(self, message: Message, position: str) -> Work[bool]:
         """Whether a message is there that the Query has not shown: its transaction was being carried out."""
         key = self._items.message_key(replace(message, position=position))
-        [found] = yield from read_moment(self.context, [(self._items.place.table, key)], self._label)
+        [found] = yield from read_moment(
+            self.context, [(self._items.place.table, key)], self._label
+        )
         return found is not None
 
     def _is_held(self, claim: _Claim) -> Work[bool]:
@@ -288,7 +311,9 @@ class Outbox(OnDb[D]):
         return True
 
     @operation
-    def _settle(self, claim: _Claim, message: Message, error: str | None, result: RelayResult) -> Work[None]:
+    def _settle(
+        self, claim: _Claim, message: Message, error: str | None, result: RelayResult
+    ) -> Work[None]:
         """Write down how a delivery went."""
         if error is None:
             result.sent += 1
@@ -312,11 +337,16 @@ class Outbox(OnDb[D]):
     def _sent(self, message: Message) -> Work[None]:
         statements = [self._items.delete(message)]
         if self.keep_seconds > 0:
-            statements.append(self._items.put(message, SENT, int(self.context.now() + self.keep_seconds)))
+            statements.append(
+                self._items.put(message, SENT, int(self.context.now() + self.keep_seconds))
+            )
         yield from send_all(self.context, statements, self._label)
 
     def _park(self, message: Message) -> Work[None]:
-        statements = [self._items.delete(message, must_exist=True), self._items.put(message, PARKED)]
+        statements = [
+            self._items.delete(message, must_exist=True),
+            self._items.put(message, PARKED),
+        ]
         try:
             yield from send_all(self.context, statements, self._label)
         except TransactionFailed as failed:
@@ -324,7 +354,9 @@ class Outbox(OnDb[D]):
 
     def shard_of_item(self, keys: Item) -> int | None:
         """The shard that an item's key says it waits in; None if it is no waiting message of this outbox."""
-        return self._items.shard_of_partition(keys.get(self._items.place.partition, {}).get("S", ""))
+        return self._items.shard_of_partition(
+            keys.get(self._items.place.partition, {}).get("S", "")
+        )
 
     # -- looking after it
 
@@ -377,12 +409,19 @@ class Outbox(OnDb[D]):
             ),
             (
                 OperationCost("add", "one Put more in the transaction", 0, 2),
-                OperationCost("add with a key", "GetItem, and two Puts more in the transaction", 1, 4),
                 OperationCost(
-                    "relay, a message", "TransactWriteItems of 2, and TransactGetItems if it has a key", 2, 4
+                    "add with a key", "GetItem, and two Puts more in the transaction", 1, 4
+                ),
+                OperationCost(
+                    "relay, a message",
+                    "TransactWriteItems of 2, and TransactGetItems if it has a key",
+                    2,
+                    4,
                 ),
                 OperationCost("relay, an empty shard", "Query", 1),
-                OperationCost("relay, a shard", "two Query, and two UpdateItem for the lease", 2, 2),
+                OperationCost(
+                    "relay, a shard", "two Query, and two UpdateItem for the lease", 2, 2
+                ),
             ),
             (
                 "messages are delivered at least once: receivers recognise repetitions by message.id",
@@ -405,7 +444,9 @@ class _Parked:
         if self._left is None:
             known = yield from self._shards()
             requests = [self._items.listing(shard, PARKED) for shard in range(known)]
-            self._left = [Listing(request, self._label, self._items.message) for request in requests]
+            self._left = [
+                Listing(request, self._label, self._items.message) for request in requests
+            ]
         found = yield from self._left[0].page()
         if self._left[0].is_done:
             self._left.pop(0)

@@ -29,7 +29,9 @@ _APPLIED_SECONDS: Final = 7 * 86_400.0
 
 
 class RollupReader:
-    def __init__(self, context: Context, layout: SeriesLayout, directory: Directory, book: RollupBook) -> None:
+    def __init__(
+        self, context: Context, layout: SeriesLayout, directory: Directory, book: RollupBook
+    ) -> None:
         self.context = context
         self.layout = layout
         self.directory = directory
@@ -38,7 +40,9 @@ class RollupReader:
 
     # -- ranges
 
-    def range(self, rule: RollupRule, by: str, start: datetime, end: datetime) -> Work[list[Summary]]:
+    def range(
+        self, rule: RollupRule, by: str, start: datetime, end: datetime
+    ) -> Work[list[Summary]]:
         """The periods of the range that hold something, the earliest first."""
         found = yield from self._stored(rule, by, start, end, consistent=False)
         periods: dict[str, Tally] = {}
@@ -67,7 +71,13 @@ class RollupReader:
         return found
 
     def _partition(
-        self, rule: RollupRule, by: str, group: str, shard: int, bounds: tuple[str, str], consistent: bool
+        self,
+        rule: RollupRule,
+        by: str,
+        group: str,
+        shard: int,
+        bounds: tuple[str, str],
+        consistent: bool,
     ) -> Work[dict[RollupKey, Item]]:
         place = self.layout.place
         written = Expressions()
@@ -107,7 +117,9 @@ class RollupReader:
             wrong = [each for each in wanted if not _is_right(each[1], each[2])]
             raced = 0
             for at in range(0, len(wrong), PARALLEL):
-                for error in (yield Gather([self._store(rule, *each) for each in wrong[at : at + PARALLEL]])):
+                for error in (
+                    yield Gather([self._store(rule, *each) for each in wrong[at : at + PARALLEL]])
+                ):
                     if isinstance(error, ConditionFailed):
                         raced += 1
                     elif isinstance(error, BaseException):
@@ -117,7 +129,9 @@ class RollupReader:
             if not raced:
                 return written
             yield Pause(self.context.backoff(attempt))
-        raise TransactionConflict(f"{self._label}: readings are added all the time while they are rebuilt")
+        raise TransactionConflict(
+            f"{self._label}: readings are added all the time while they are rebuilt"
+        )
 
     def check(self, start: datetime) -> Work[None]:
         """Refuse to rebuild what there are no readings of any more."""
@@ -134,11 +148,15 @@ class RollupReader:
                 hint="rebuild only what is still there",
             )
 
-    def counted(self, rule: RollupRule, by: str, start: datetime, end: datetime) -> Work[dict[RollupKey, Tally]]:
+    def counted(
+        self, rule: RollupRule, by: str, start: datetime, end: datetime
+    ) -> Work[dict[RollupKey, Tally]]:
         tallies: dict[RollupKey, Tally] = {}
         largest = 0
         asked = Range(by, start, end, newest_first=False, consistent=True)
-        pages: SeriesPages[Item] = SeriesPages(self.context, self.layout, self.directory, asked, lambda item: item)
+        pages: SeriesPages[Item] = SeriesPages(
+            self.context, self.layout, self.directory, asked, lambda item: item
+        )
         while not pages.is_done:
             for item in (yield from pages.page()):
                 _, _, shard = self.where(item)
@@ -157,19 +175,32 @@ class RollupReader:
         by, bucket, shard = item[self.layout.place.partition]["S"].split("#")[2:]
         return by, bucket, int(shard)
 
-    def _store(self, rule: RollupRule, key: RollupKey, stored: Item | None, tally: Tally | None) -> Work[bool]:
+    def _store(
+        self, rule: RollupRule, key: RollupKey, stored: Item | None, tally: Tally | None
+    ) -> Work[bool]:
         written = Expressions()
         version = written.name("_version")
         if stored is None:
             condition = f"attribute_not_exists({version})"
         else:
             condition = f"{version} = {written.value(stored['_version'])}"
-        request: dict[str, Any] = {"TableName": self.layout.place.table, "ConditionExpression": condition}
+        request: dict[str, Any] = {
+            "TableName": self.layout.place.table,
+            "ConditionExpression": condition,
+        }
         if tally is None and not self.book.from_stream:
-            yield Call("DeleteItem", written.into(request | {"Key": rule.stored_key(key)}), self._label)
+            yield Call(
+                "DeleteItem", written.into(request | {"Key": rule.stored_key(key)}), self._label
+            )
             return True
-        after = self.book.next_version(None) if stored is None else number(int(stored["_version"]["N"]) + 1)
-        content: Item = {"_count": number(0), "_sum": number(0)} if tally is None else tally.attributes()
+        after = (
+            self.book.next_version(None)
+            if stored is None
+            else number(int(stored["_version"]["N"]) + 1)
+        )
+        content: Item = (
+            {"_count": number(0), "_sum": number(0)} if tally is None else tally.attributes()
+        )
         if tally is not None and self.book.from_stream:
             content |= wide_attributes("_sum", tally.sum)
         item = rule.stored_key(key) | content | rule.expiry(key.period) | {"_version": after}
@@ -191,4 +222,6 @@ def check_range(start: datetime, end: datetime) -> None:
     check_moment(start, "start")
     check_moment(end, "end")
     if start >= end:
-        raise RequestRefused(f"there is nothing at or after {start} and before {end}", hint="start comes before end")
+        raise RequestRefused(
+            f"there is nothing at or after {start} and before {end}", hint="start comes before end"
+        )

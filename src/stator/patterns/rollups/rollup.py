@@ -104,7 +104,9 @@ class Tally:
 
     def summary(self, period: str) -> Summary:
         at = datetime.fromisoformat(self.last_key.partition(SEPARATOR)[0])
-        return Summary(period_start(period), self.count, self.sum, self.min, self.max, self.last, at)
+        return Summary(
+            period_start(period), self.count, self.sum, self.min, self.max, self.last, at
+        )
 
 
 def number(value: int | Decimal) -> dict[str, str]:
@@ -134,7 +136,11 @@ class RollupRule:
 
     def value(self, entity: Any) -> Decimal | None:
         value = getattr(entity, self.field)
-        return None if value is None else Decimal(self.layout.info.codec.encode_field[self.field](value)["N"])
+        return (
+            None
+            if value is None
+            else Decimal(self.layout.info.codec.encode_field[self.field](value)["N"])
+        )
 
     def period_of(self, entity: Any) -> str:
         return period_text(self.period, getattr(entity, self.layout.at.name))
@@ -152,7 +158,9 @@ class RollupRule:
         return SEPARATOR.join((self.layout.directory(by), "ROLLUP", name))
 
     def stored_key(self, key: RollupKey) -> Item:
-        return self.layout.place.key(self.partition(key.by, self.group(key.period), key.shard), key.period)
+        return self.layout.place.key(
+            self.partition(key.by, self.group(key.period), key.shard), key.period
+        )
 
     def expiry(self, period: str) -> Item:
         if self.keep is None:
@@ -170,7 +178,11 @@ def numeric_field(entity: EntityInfo, given: Any) -> str:
     shape = field.shape if field is not None else None
     if isinstance(shape, Maybe):
         shape = shape.inner
-    if not isinstance(shape, Scalar) or shape.kind != "N" or shape.python not in (int, float, Decimal):
+    if (
+        not isinstance(shape, Scalar)
+        or shape.kind != "N"
+        or shape.python not in (int, float, Decimal)
+    ):
         raise ConfigurationError(
             f"there is no roll-up of {given!r}: it is not a number of {entity.name}",
             hint="name a field of int, float or Decimal",

@@ -134,11 +134,21 @@ class Rolled:
         if count == 0:
             return replace(self, count=0, sum=Decimal(0), tally=None, is_stale=False)
         is_stale = self.is_stale or (tally is not None and _may_be_of(tally, difference.lost))
-        return replace(self, count=count, sum=EXACT.add(self.sum, difference.sum), tally=tally, is_stale=is_stale)
+        return replace(
+            self,
+            count=count,
+            sum=EXACT.add(self.sum, difference.sum),
+            tally=tally,
+            is_stale=is_stale,
+        )
 
     def marked(self, shard: str, sequence: str, now: float) -> Rolled:
         oldest = now - _MARK_SECONDS
-        kept = {name: mark for name, mark in self.marks.items() if float(mark.partition("@")[2]) > oldest}
+        kept = {
+            name: mark
+            for name, mark in self.marks.items()
+            if float(mark.partition("@")[2]) > oldest
+        }
         return replace(self, marks={**kept, shard: f"{sequence}@{int(now)}"})
 
     def item(self) -> Item:
@@ -191,7 +201,9 @@ class RollupChanges:
         before, after = (None if image is None else self._layout.decode(image) for image in images)
         found: RollupUpdates = {}
         for rule in self._book.rules:
-            lost, gained = (None if entity is None else rule.value(entity) for entity in (before, after))
+            lost, gained = (
+                None if entity is None else rule.value(entity) for entity in (before, after)
+            )
             if lost != gained:
                 sort = self._layout.sort_of(item)
                 found[rule.key_of(after or before, shard)] = Difference(
@@ -247,12 +259,19 @@ class RollupChanges:
                 wanted.append(self._next(stored.plus(updates[key]), stored))
                 request = self._request(key, stored, wanted[-1])
                 statements.append(
-                    Statement("Put", request, f"roll up {key.period}", lambda item: ConditionFailed(item=item))
+                    Statement(
+                        "Put",
+                        request,
+                        f"roll up {key.period}",
+                        lambda item: ConditionFailed(item=item),
+                    )
                 )
             try:
                 yield from send_all(self._context, statements, self._label)
             except TransactionFailed as failed:
-                if failed.failures[0][0] == 0 and isinstance(failed.failures[0][2], ConditionFailed):
+                if failed.failures[0][0] == 0 and isinstance(
+                    failed.failures[0][2], ConditionFailed
+                ):
                     return  # it was applied before
                 for at, _, error in failed.failures:
                     if not isinstance(error, ConditionFailed):
@@ -271,10 +290,13 @@ class RollupChanges:
         expires = {place.ttl: seconds(self._context.now() + _APPLIED_SECONDS)}
         request = {
             "TableName": place.table,
-            "Item": place.key(f"APPLIED#{self._layout.tables_partition}#{name}", "APPLIED") | expires,
+            "Item": place.key(f"APPLIED#{self._layout.tables_partition}#{name}", "APPLIED")
+            | expires,
             "ConditionExpression": f"attribute_not_exists({written.name(place.partition)})",
         }
-        return Statement("Put", written.into(request), f"apply {name}", lambda item: ConditionFailed(item=item))
+        return Statement(
+            "Put", written.into(request), f"apply {name}", lambda item: ConditionFailed(item=item)
+        )
 
     # -- what has to be read anew
 
@@ -291,21 +313,32 @@ class RollupChanges:
             if (yield from self._write(key, stored, wanted)):
                 return
             yield Pause(self._context.backoff(attempt))
-        raise TransactionConflict(f"{self._label}: {key.period} is changed all the time while it is read anew")
+        raise TransactionConflict(
+            f"{self._label}: {key.period} is changed all the time while it is read anew"
+        )
 
     def _anew(self, rule: RollupRule, key: RollupKey, stored: Rolled, start: Any) -> Work[Rolled]:
         settled = replace(stored, is_stale=False, is_recounted=False)
         try:
             yield from self._reader.check(start)
         except RequestRefused as refused:
-            log.warning("%s: %s stays as it is, though a reading of it went away: %s", self._label, key.period, refused)
+            log.warning(
+                "%s: %s stays as it is, though a reading of it went away: %s",
+                self._label,
+                key.period,
+                refused,
+            )
             return settled
-        tallies = yield from self._reader.counted(rule, key.by, start, following(rule.period, start))
+        tallies = yield from self._reader.counted(
+            rule, key.by, start, following(rule.period, start)
+        )
         tally = tallies.get(key)
         if not stored.is_recounted:
             return replace(settled, tally=tally)
         count, total = (0, Decimal(0)) if tally is None else (tally.count, tally.sum)
-        return replace(settled, count=count, sum=total, tally=tally, rebuilt=self._book.rebuilt_at())
+        return replace(
+            settled, count=count, sum=total, tally=tally, rebuilt=self._book.rebuilt_at()
+        )
 
     # -- items
 
@@ -340,7 +373,12 @@ class RollupChanges:
     def _request(self, key: RollupKey, stored: Rolled, wanted: Rolled) -> dict[str, Any]:
         rule = self._book.rules[key.rollup]
         assert wanted.version is not None
-        item = rule.stored_key(key) | wanted.item() | rule.expiry(key.period) | {"_version": {"N": wanted.version}}
+        item = (
+            rule.stored_key(key)
+            | wanted.item()
+            | rule.expiry(key.period)
+            | {"_version": {"N": wanted.version}}
+        )
         written = Expressions()
         version = written.name("_version")
         if stored.version is None:

@@ -28,7 +28,12 @@ class RollupBook:
     """The roll-ups of one series, and what is known of those that are stored."""
 
     def __init__(
-        self, context: Context, layout: SeriesLayout, rollups: tuple[Rollup, ...], *, from_stream: bool = False
+        self,
+        context: Context,
+        layout: SeriesLayout,
+        rollups: tuple[Rollup, ...],
+        *,
+        from_stream: bool = False,
     ) -> None:
         self.context = context
         self.layout = layout
@@ -53,8 +58,12 @@ class RollupBook:
         written = Expressions()
         name, value = written.name, written.value
         version = name("_version")
-        sets = [f"{name(each)} = {value(content)}" for each, content in rule.expiry(key.period).items()]
-        terms = [f"attribute_not_exists({version})" if stored is None else f"attribute_exists({version})"]
+        sets = [
+            f"{name(each)} = {value(content)}" for each, content in rule.expiry(key.period).items()
+        ]
+        terms = [
+            f"attribute_not_exists({version})" if stored is None else f"attribute_exists({version})"
+        ]
         new = added.attributes()
         for attribute, is_replaced, keeps, replaces in _expected(stored, added):
             if is_replaced:
@@ -62,8 +71,14 @@ class RollupBook:
                 if attribute == "_last_key":
                     sets.append(f"{name('_last')} = {value(new['_last'])}")
             if stored is not None:
-                terms.append(f"{name(attribute)} {replaces if is_replaced else keeps} {value(new[attribute])}")
-        adds = [(name("_count"), new["_count"]), (name("_sum"), new["_sum"]), (version, self.next_version(stored))]
+                terms.append(
+                    f"{name(attribute)} {replaces if is_replaced else keeps} {value(new[attribute])}"
+                )
+        adds = [
+            (name("_count"), new["_count"]),
+            (name("_sum"), new["_sum"]),
+            (version, self.next_version(stored)),
+        ]
         request = {
             "TableName": self.layout.place.table,
             "Key": rule.stored_key(key),
@@ -73,7 +88,10 @@ class RollupBook:
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
         return Statement(
-            "Update", written.into(request), f"roll up {key.period}", lambda item: ConditionFailed(item=item)
+            "Update",
+            written.into(request),
+            f"roll up {key.period}",
+            lambda item: ConditionFailed(item=item),
         )
 
     def next_version(self, stored: Tally | None) -> dict[str, str]:
@@ -118,7 +136,11 @@ class RollupBook:
         self._shards[by] = shards
 
     def shards(self, by: str) -> Work[int]:
-        request = {"TableName": self.layout.place.table, "Key": self._shards_key(by), "ConsistentRead": True}
+        request = {
+            "TableName": self.layout.place.table,
+            "Key": self._shards_key(by),
+            "ConsistentRead": True,
+        }
         reply = yield Call("GetItem", request, f"series {self.layout.name}")
         return int(reply["Item"]["_shards"]["N"]) if reply.get("Item") else 0
 

@@ -10,7 +10,14 @@ from stator.errors import DeadlineExceeded, ResourceNotFound, SlowDown
 from stator.model.values import Item
 from stator.patterns.series.placement import Placed, Placing
 from stator.tables.work import Gather, Work, gathered
-from stator.tables.writes.batches import BatchResult, Change, Failure, chunks, last_of_its_key, send_changes
+from stator.tables.writes.batches import (
+    BatchResult,
+    Change,
+    Failure,
+    chunks,
+    last_of_its_key,
+    send_changes,
+)
 
 GROWTHS: Final = 8
 NO_ROOM: Final = (SlowDown, DeadlineExceeded, ResourceNotFound)
@@ -71,4 +78,6 @@ class Batching:
             return item[place.partition]["S"], item[place.sort]["S"]
 
         entry = b'{"PutRequest":{"Item":%b}}' % orjson.dumps(placed.item)
-        return Change(placed.entity, self.layout.table(placed.bucket.text), key_of, key_of(placed.item), entry)
+        return Change(
+            placed.entity, self.layout.table(placed.bucket.text), key_of, key_of(placed.item), entry
+        )

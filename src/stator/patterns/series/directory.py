@@ -57,7 +57,9 @@ class Bucket:
 class Directory:
     """``shards`` is the least number for new buckets; ``adaptive`` ones begin with as many as the bucket before them has."""
 
-    def __init__(self, context: Context, layout: SeriesLayout, shards: int, *, adaptive: bool) -> None:
+    def __init__(
+        self, context: Context, layout: SeriesLayout, shards: int, *, adaptive: bool
+    ) -> None:
         self.context = context
         self.layout = layout
         self.shards = shards
@@ -81,7 +83,9 @@ class Directory:
     def grow(self, bucket: Bucket) -> Work[Bucket]:
         """Twice the shards, unless somebody else was quicker."""
         self.forget(bucket)
-        return (yield from self._at_least(bucket.by, bucket.text, min(bucket.shards * 2, MAX_SHARDS)))
+        return (
+            yield from self._at_least(bucket.by, bucket.text, min(bucket.shards * 2, MAX_SHARDS))
+        )
 
     def forget(self, bucket: Bucket) -> None:
         """Open it anew next time: what is known of it turned out to be old."""
@@ -124,12 +128,20 @@ class Directory:
     def _keep_longer(self, by: str, text: str, item: Item, expires: Item) -> Work[None]:
         """An entry from when the series was kept for a shorter time lives as long as what is written now."""
         ttl = self.layout.place.ttl
-        if ttl not in item or (ttl in expires and float(item[ttl]["N"]) >= float(expires[ttl]["N"])):
+        if ttl not in item or (
+            ttl in expires and float(item[ttl]["N"]) >= float(expires[ttl]["N"])
+        ):
             return
         written = Expressions()
         name = written.name(ttl)
-        change = f"SET {name} = {written.value(expires[ttl])}" if ttl in expires else f"REMOVE {name}"
-        request = {"TableName": self.layout.place.table, "Key": self._key(by, text), "UpdateExpression": change}
+        change = (
+            f"SET {name} = {written.value(expires[ttl])}" if ttl in expires else f"REMOVE {name}"
+        )
+        request = {
+            "TableName": self.layout.place.table,
+            "Key": self._key(by, text),
+            "UpdateExpression": change,
+        }
         yield Call("UpdateItem", written.into(request), self._label)
 
     def _shards_before(self, by: str, text: str) -> Work[int]:
@@ -140,7 +152,13 @@ class Directory:
     # -- for readers
 
     def listing(
-        self, by: str, start: datetime, end: datetime, *, newest_first: bool, limit: int | None = None
+        self,
+        by: str,
+        start: datetime,
+        end: datetime,
+        *,
+        newest_first: bool,
+        limit: int | None = None,
     ) -> Listing:
         """The buckets that are there, of those with a moment at or after ``start`` and before ``end``; ``limit`` of them at once."""
         last_moment = end - timedelta(microseconds=1)
@@ -150,7 +168,9 @@ class Directory:
     def _key(self, by: str, text: str) -> Item:
         return self.layout.place.key(self.layout.directory(by), f"BUCKET#{text}")
 
-    def listing_request(self, by: str, first: str, last: str, *, newest_first: bool) -> dict[str, Any]:
+    def listing_request(
+        self, by: str, first: str, last: str, *, newest_first: bool
+    ) -> dict[str, Any]:
         place = self.layout.place
         written = Expressions()
         partition, sort = written.name(place.partition), written.name(place.sort)
@@ -181,7 +201,10 @@ class Directory:
         place = self.layout.place
         written = Expressions()
         partition, sort = written.name(place.partition), written.name(place.sort)
-        whose, prefix = written.value({"S": self.layout.tables_partition}), written.value({"S": "TABLE#"})
+        whose, prefix = (
+            written.value({"S": self.layout.tables_partition}),
+            written.value({"S": "TABLE#"}),
+        )
         request: dict[str, Any] = written.into(
             {
                 "TableName": place.table,
@@ -213,7 +236,11 @@ class Directory:
     def dropped_before(self) -> Work[datetime | None]:
         if self.layout.table_per is None:
             return None
-        request = {"TableName": self.layout.place.table, "Key": self._dropped_key(), "ConsistentRead": True}
+        request = {
+            "TableName": self.layout.place.table,
+            "Key": self._dropped_key(),
+            "ConsistentRead": True,
+        }
         reply = yield Call("GetItem", request, self._label)
         return datetime.fromisoformat(reply["Item"]["_before"]["S"]) if reply.get("Item") else None
 
@@ -228,14 +255,23 @@ class Directory:
         listed = self.layout.place.key(self.layout.tables_partition, f"TABLE#{period}")
         yield Call("DeleteItem", {"TableName": self.layout.place.table, "Key": listed}, self._label)
         self._tables.discard(table)
-        self._open = {key: known for key, known in self._open.items() if self.layout.table(key[1]) != table}
+        self._open = {
+            key: known for key, known in self._open.items() if self.layout.table(key[1]) != table
+        }
 
 
 class Listing:
     """The entries of some buckets, page by page."""
 
     def __init__(
-        self, directory: Directory, by: str, first: str, last: str, *, newest_first: bool, limit: int | None
+        self,
+        directory: Directory,
+        by: str,
+        first: str,
+        last: str,
+        *,
+        newest_first: bool,
+        limit: int | None,
     ) -> None:
         self._by = by
         self._sort = directory.layout.place.sort

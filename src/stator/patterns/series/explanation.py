@@ -11,12 +11,19 @@ from stator.patterns.series.layout import SeriesLayout
 
 
 def explain_series(
-    layout: SeriesLayout, directory: Directory, rules: Sequence[RollupRule], counted_with_writes: int
+    layout: SeriesLayout,
+    directory: Directory,
+    rules: Sequence[RollupRule],
+    counted_with_writes: int,
 ) -> PatternExplanation:
     place = layout.place
     shards = directory.shards
     spread = f"{shards} shard{'' if shards == 1 else 's'}{' and more when throttled' if directory.adaptive else ''}"
-    where = f"tables {layout.period_table('<' + layout.table_per + '>')}" if layout.table_per else place.table
+    where = (
+        f"tables {layout.period_table('<' + layout.table_per + '>')}"
+        if layout.table_per
+        else place.table
+    )
     head = layout.tables_partition
     items = [
         f"{place.partition} {head}#<{layout.by.name}>#<{layout.bucket}>#<shard>  {place.sort} <{layout.at.name}>#<identity>",
@@ -42,7 +49,9 @@ def explain_series(
 
 
 def _writes(rollups: int) -> tuple[OperationCost, ...]:
-    opening = OperationCost("add, the first into a bucket by a process", "UpdateItem before it", 0, 1)
+    opening = OperationCost(
+        "add, the first into a bucket by a process", "UpdateItem before it", 0, 1
+    )
     if not rollups:
         return (
             OperationCost("add", "PutItem", 0, 1),
@@ -64,13 +73,25 @@ def _reads(shards: int, rules: Sequence[RollupRule]) -> tuple[OperationCost, ...
     listing = "Query for the buckets"
     found = [
         OperationCost(
-            "range", f"{listing}, {shards} Query for each bucket", 1 + 0.5 * shards, 0, "per bucket, and what it gives"
+            "range",
+            f"{listing}, {shards} Query for each bucket",
+            1 + 0.5 * shards,
+            0,
+            "per bucket, and what it gives",
         ),
         OperationCost("latest", f"{listing}, {shards} Query", 1 + 0.5 * shards),
         OperationCost(
-            "count", f"{listing}, {shards} Query for each bucket", 1 + 0.5 * shards, 0, "and all the items counted"
+            "count",
+            f"{listing}, {shards} Query for each bucket",
+            1 + 0.5 * shards,
+            0,
+            "and all the items counted",
         ),
     ]
     if rules:
-        found.append(OperationCost("rollup range", f"GetItem, {shards} Query for each partition", 1 + 0.5 * shards))
+        found.append(
+            OperationCost(
+                "rollup range", f"GetItem, {shards} Query for each partition", 1 + 0.5 * shards
+            )
+        )
     return tuple(found)

@@ -22,7 +22,14 @@ from stator.design.entities.conditions import FieldRef
 from stator.design.entities.entity import EntityInfo, info
 from stator.design.plan.key_text import AFTER, SEPARATOR, encode, encoding_of, escape
 from stator.errors import ConfigurationError
-from stator.model.periods import Period, check_moment, check_period, is_within, period_start, period_text
+from stator.model.periods import (
+    Period,
+    check_moment,
+    check_period,
+    is_within,
+    period_start,
+    period_text,
+)
 from stator.model.values import Item
 from stator.tables.schema import Place, Schema
 
@@ -79,16 +86,21 @@ class SeriesLayout:
         check_period(self.bucket, "a bucket of a series")
         if self.at.encoding != "datetime":
             raise ConfigurationError(
-                f"{self.info.name}.{self.at.name} is not a datetime", hint="at= is the field with the time"
+                f"{self.info.name}.{self.at.name} is not a datetime",
+                hint="at= is the field with the time",
             )
-        special = next((field for field in self.info.fields.values() if field.role not in _PLAIN_ROLES), None)
+        special = next(
+            (field for field in self.info.fields.values() if field.role not in _PLAIN_ROLES), None
+        )
         if special is not None:
             raise ConfigurationError(
                 f"{self.info.name}.{special.name} is {special.role}(), which a series does not keep",
                 hint="say keep=... for a time to live; leave other markers to entities of the design",
             )
         if self.keep is not None and self.keep <= timedelta(0):
-            raise ConfigurationError(f"keep={self.keep} keeps nothing", hint="say how long, as timedelta(days=90)")
+            raise ConfigurationError(
+                f"keep={self.keep} keeps nothing", hint="say how long, as timedelta(days=90)"
+            )
         if self.table_per is not None:
             self._check_tables(self.table_per)
 
@@ -156,10 +168,12 @@ class SeriesLayout:
     def item(self, entity: Any, bucket: str, shards: int) -> Item:
         """The item as it is stored in a bucket that has so many shards."""
         item: Item = {
-            self._stored_name.get(name, name): value for name, value in self.info.codec.encode(entity).items()
+            self._stored_name.get(name, name): value
+            for name, value in self.info.codec.encode(entity).items()
         }
         item |= self.place.key(
-            self.partition(self.by.of(entity), bucket, self.shard(entity, shards)), self.sort_text(entity)
+            self.partition(self.by.of(entity), bucket, self.shard(entity, shards)),
+            self.sort_text(entity),
         )
         if self.keep is not None:
             item[self.place.ttl] = seconds((getattr(entity, self.at.name) + self.keep).timestamp())
@@ -197,12 +211,15 @@ def seconds(moment: float) -> dict[str, str]:
 def key_field(entity: EntityInfo, given: Any, what: str) -> KeyField:
     """A field as it was given: ``Reading.sensor_id``, or its name."""
     if isinstance(given, FieldRef) and len(given.path) > 1:
-        raise ConfigurationError(f"{what}={given!r} is not a field of its own", hint="name a field of the entity")
+        raise ConfigurationError(
+            f"{what}={given!r} is not a field of its own", hint="name a field of the entity"
+        )
     name = given.name if isinstance(given, FieldRef) else given
     field = entity.fields.get(name) if isinstance(name, str) else None
     if field is None:
         raise ConfigurationError(
-            f"{what}={given!r} is not a field of {entity.name}", hint=f"it has {', '.join(entity.fields)}"
+            f"{what}={given!r} is not a field of {entity.name}",
+            hint=f"it has {', '.join(entity.fields)}",
         )
     encoding = encoding_of(field.shape)
     if encoding is None:
@@ -218,7 +235,11 @@ def _stored_names(schema: Schema, entity: EntityInfo) -> dict[str, str]:
     table = schema.tables.get(place.table)
     if table is not None:
         taken |= {name for name, _ in table.attributes}
-    taken |= {each.discriminator for each in schema.plan.entities if each.table == place.table and each.discriminator}
+    taken |= {
+        each.discriminator
+        for each in schema.plan.entities
+        if each.table == place.table and each.discriminator
+    }
     names: dict[str, str] = {}
     for name in entity.fields:
         if name in taken:

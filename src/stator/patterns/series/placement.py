@@ -31,7 +31,9 @@ class Placed:
 class Placing:
     """``book`` has the roll-ups that are kept with each write, if there are any."""
 
-    def __init__(self, context: Context, layout: SeriesLayout, directory: Directory, book: RollupBook | None) -> None:
+    def __init__(
+        self, context: Context, layout: SeriesLayout, directory: Directory, book: RollupBook | None
+    ) -> None:
         self.context = context
         self.layout = layout
         self.directory = directory
@@ -41,7 +43,9 @@ class Placing:
     def place(self, entity: Any) -> Work[Placed]:
         """Open the bucket of a reading, and say where in it the reading belongs."""
         self.check(entity)
-        bucket = yield from self.directory.open(self.layout.by.of(entity), self.layout.bucket_of(entity))
+        bucket = yield from self.directory.open(
+            self.layout.by.of(entity), self.layout.bucket_of(entity)
+        )
         if self.book is not None:
             yield from self.book.open_shards(bucket.by, bucket.shards)
         shard = self.layout.shard(entity, bucket.shards)
@@ -60,7 +64,10 @@ class Placing:
         if isinstance(error, ResourceNotFound):
             self.directory.forget(bucket)  # its table was dropped, and is made again
             return self.layout.table_per is not None
-        if not (self.directory.adaptive and is_partition_busy(error)) or bucket.shards >= MAX_SHARDS:
+        if (
+            not (self.directory.adaptive and is_partition_busy(error))
+            or bucket.shards >= MAX_SHARDS
+        ):
             return False
         yield from self.directory.grow(bucket)
         return True

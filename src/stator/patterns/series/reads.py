@@ -83,7 +83,9 @@ class Shard:
             self._left = False
             return
         # The bounds of a query are inclusive.
-        self._buffer.extend(item for item in reply["Items"] if self._layout.sort_of(item) != self._after)
+        self._buffer.extend(
+            item for item in reply["Items"] if self._layout.sort_of(item) != self._after
+        )
         self._left = "LastEvaluatedKey" in reply
         if self._left:
             self._request = self._request | {"ExclusiveStartKey": reply["LastEvaluatedKey"]}
@@ -151,7 +153,12 @@ class SeriesPages(Generic[T]):
     """The items of a range, one handful after the other."""
 
     def __init__(
-        self, context: Context, layout: SeriesLayout, directory: Directory, asked: Range, read: Callable[[Item], T]
+        self,
+        context: Context,
+        layout: SeriesLayout,
+        directory: Directory,
+        asked: Range,
+        read: Callable[[Item], T],
     ) -> None:
         self.context = context
         self.layout = layout
@@ -160,7 +167,9 @@ class SeriesPages(Generic[T]):
         self._read = read
         start, end = _still_wanted(asked)
         at_once = None if asked.limit is None else _FIRST_BUCKETS
-        self._listing = directory.listing(asked.by, start, end, newest_first=asked.newest_first, limit=at_once)
+        self._listing = directory.listing(
+            asked.by, start, end, newest_first=asked.newest_first, limit=at_once
+        )
         self._waiting: deque[Bucket] = deque()
         self._open: deque[OpenBucket] = deque()
         self._left = asked.limit
@@ -191,7 +200,9 @@ class SeriesPages(Generic[T]):
 
     def _open_more(self) -> None:
         requests = sum(len(bucket.shards) for bucket in self._open)
-        while self._waiting and (not self._open or requests + self._waiting[0].shards <= self._width):
+        while self._waiting and (
+            not self._open or requests + self._waiting[0].shards <= self._width
+        ):
             bucket = OpenBucket(self.layout, self.asked, self._waiting.popleft())
             requests += len(bucket.shards)
             self._open.append(bucket)
@@ -202,7 +213,12 @@ class SeriesPages(Generic[T]):
         dry = [(shard, len(first.shards)) for shard in first.shards if shard.is_dry]
         if not dry:
             return
-        dry += [(shard, len(each.shards)) for each in others for shard in each.shards if not shard.was_read]
+        dry += [
+            (shard, len(each.shards))
+            for each in others
+            for shard in each.shards
+            if not shard.was_read
+        ]
         for error in (yield Gather([shard.read(self._want(among)) for shard, among in dry])):
             if isinstance(error, BaseException):
                 raise error
@@ -233,7 +249,11 @@ class SeriesPages(Generic[T]):
 
     def may_have_more(self) -> bool:
         """False when there is surely nothing after what was taken."""
-        return not self._listing.is_done or bool(self._waiting) or any(not bucket.is_done for bucket in self._open)
+        return (
+            not self._listing.is_done
+            or bool(self._waiting)
+            or any(not bucket.is_done for bucket in self._open)
+        )
 
 
 def _still_wanted(asked: Range) -> tuple[datetime, datetime]:

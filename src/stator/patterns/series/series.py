@@ -133,7 +133,11 @@ class Series(OnDb[D], Generic[D, E]):
         for shard in {self.layout.shard(reading, count) for count in bucket.counts}:
             partition = self.layout.partition(bucket.by, bucket.text, shard)
             key = self.layout.place.key(partition, self.layout.sort_of(placed.item))
-            yield Call("DeleteItem", {"TableName": self.layout.table(bucket.text), "Key": key}, f"series {self.name}")
+            yield Call(
+                "DeleteItem",
+                {"TableName": self.layout.table(bucket.text), "Key": key},
+                f"series {self.name}",
+            )
         yield from self._rebuild_around(reading)
 
     def _check_rebuilding(self, reading: E) -> Work[None]:
@@ -209,7 +213,9 @@ class Series(OnDb[D], Generic[D, E]):
     @operation
     def latest(self, by: Any, n: int = 1, *, consistent: bool = False) -> Work[list[E]]:
         """The newest, however long ago that was."""
-        return (yield from self._pages(by, BEGINNING, END, limit=n, consistent=consistent).everything())
+        return (
+            yield from self._pages(by, BEGINNING, END, limit=n, consistent=consistent).everything()
+        )
 
     @operation
     def count(
@@ -218,7 +224,9 @@ class Series(OnDb[D], Generic[D, E]):
         """How many there are in a range. It reads them all: ``rollup(...).range`` knows it for less."""
         check_range(start, end)
         asked = Range(self.layout.by.text(by), start, end, consistent=consistent, keys_only=True)
-        pages: SeriesPages[None] = SeriesPages(self.context, self.layout, self.directory, asked, lambda item: None)
+        pages: SeriesPages[None] = SeriesPages(
+            self.context, self.layout, self.directory, asked, lambda item: None
+        )
         total = 0
         while not pages.is_done:
             total += len((yield from pages.page()))
@@ -269,13 +277,18 @@ class Series(OnDb[D], Generic[D, E]):
         """Delete the tables of all periods that end at or before a day, or a moment; gives their names. Roll-ups stay."""
         if self.layout.table_per is None:
             raise RequestRefused(
-                f"{self.name} has no tables of its own to drop", hint="make the Series with table_per=..."
+                f"{self.name} has no tables of its own to drop",
+                hint="make the Series with table_per=...",
             )
         if not isinstance(moment, datetime):
             moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
         check_moment(moment, "the moment")
         periods = yield from self.directory.table_periods()
-        old = [text for text in periods if following(self.layout.table_per, period_start(text)) <= moment]
+        old = [
+            text
+            for text in periods
+            if following(self.layout.table_per, period_start(text)) <= moment
+        ]
         names = [self.layout.period_table(text) for text in old]
         if not confirm:
             raise RequestRefused(
@@ -283,7 +296,9 @@ class Series(OnDb[D], Generic[D, E]):
                 hint="say confirm=True if that is meant",
             )
         if old:
-            yield from self.directory.dropping_before(following(self.layout.table_per, period_start(old[-1])))
+            yield from self.directory.dropping_before(
+                following(self.layout.table_per, period_start(old[-1]))
+            )
         for text in old:
             yield from self.directory.drop_table(text)
         return names

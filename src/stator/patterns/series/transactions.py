@@ -52,11 +52,15 @@ class Counting:
         self.book = book
 
     def write_many(self, entities: list[Any]) -> Work[BatchResult]:
-        ordered = sorted(entities, key=lambda each: (self.layout.by.of(each), self.layout.sort_text(each)))
+        ordered = sorted(
+            entities, key=lambda each: (self.layout.by.of(each), self.layout.sort_text(each))
+        )
         placed = gathered((yield Gather([self.placing.place(entity) for entity in ordered])))
         chains = [list(group) for _, group in groupby(placed, key=lambda each: each.bucket.by)]
         result = BatchResult()
-        for part in gathered((yield Gather([self._one_after_the_other(chain) for chain in chains]))):
+        for part in gathered(
+            (yield Gather([self._one_after_the_other(chain) for chain in chains]))
+        ):
             result.add(part)
         return result
 
@@ -75,7 +79,10 @@ class Counting:
             places = len({self.layout.shard(each.entity, count) for count in each.bucket.counts})
             keys = self.book.tallies(each.entity, each.shard).keys()
             size_bytes = len(orjson.dumps(each.item))
-            is_full = readings + places + len(touched | keys) > TRANSACTION_ITEMS or size + size_bytes > _ROOM_BYTES
+            is_full = (
+                readings + places + len(touched | keys) > TRANSACTION_ITEMS
+                or size + size_bytes > _ROOM_BYTES
+            )
             if group and is_full:
                 yield group
                 group, readings, size, touched = [], 0, 0, set()
@@ -97,7 +104,9 @@ class Counting:
                 return result
             if not left:
                 return result
-        late = TransactionConflict(f"{self.placing.label}: its roll-ups are changed by others all the time")
+        late = TransactionConflict(
+            f"{self.placing.label}: its roll-ups are changed by others all the time"
+        )
         result.failures += [Failure(entity, late) for entity in left]
         return result
 
@@ -105,7 +114,9 @@ class Counting:
         """Of a reading that is given twice one is sent; the other must be the same."""
         found: dict[tuple[str, str], Any] = {}
         for entity in entities:
-            first = found.setdefault((self.layout.by.of(entity), self.layout.sort_text(entity)), entity)
+            first = found.setdefault(
+                (self.layout.by.of(entity), self.layout.sort_text(entity)), entity
+            )
             if first is not entity:
                 bucket = self.layout.bucket_of(entity)
                 wanted, there = (self.layout.item(each, bucket, 1) for each in (entity, first))
@@ -122,7 +133,9 @@ class Counting:
         try:
             yield from send_all(self.context, sending.statements, self.placing.label)
         except TransactionFailed as failed:
-            if len(placed) > 1 and any(isinstance(error, ValidationFailed) for _, _, error in failed.failures):
+            if len(placed) > 1 and any(
+                isinstance(error, ValidationFailed) for _, _, error in failed.failures
+            ):
                 return (yield from self._in_halves(entities, result))
             if not any(isinstance(error, ConditionFailed) for _, _, error in failed.failures):
                 yield Pause(self.context.backoff(attempt))
@@ -151,7 +164,9 @@ class Counting:
             result.add((yield from self.write(half)))
         return []
 
-    def _sorted_out(self, sending: Sending, failed: TransactionFailed, result: BatchResult) -> Work[list[Any]]:
+    def _sorted_out(
+        self, sending: Sending, failed: TransactionFailed, result: BatchResult
+    ) -> Work[list[Any]]:
         """What is to be sent again after a failure, now that more is known."""
         yield from self._grown(sending, failed)
         settled: set[int] = set()
@@ -175,7 +190,9 @@ class Counting:
         for at, _, error in failed.failures:
             if isinstance(error, SlowDown):
                 busy[sending.bucket_of(sending.about[at])] = error
-            elif isinstance(sending.about[at], RollupKey) and not isinstance(error, ConditionFailed):
+            elif isinstance(sending.about[at], RollupKey) and not isinstance(
+                error, ConditionFailed
+            ):
                 raise error
         for bucket, error in busy.items():
             if not (yield from self.placing.make_room(bucket, error)):
@@ -188,7 +205,9 @@ class Counting:
             return
         shown = f"{self.layout.info.name} at {self.layout.sort_text(entity)}"
         exists = ItemExists(f"{shown} is there already, with other values", item=stored)
-        exists.hint = "its roll-ups have counted it: use replace() to change it, and they are rebuilt"
+        exists.hint = (
+            "its roll-ups have counted it: use replace() to change it, and they are rebuilt"
+        )
         exists.entity = self.layout.decode(stored) if stored else None
         result.failures.append(Failure(entity, exists))
 
@@ -219,7 +238,9 @@ class Sending:
 
     def _reading(self, placed: Placed) -> None:
         self._absent("Put", {"Item": placed.item}, placed)
-        for shard in {self.layout.shard(placed.entity, count) for count in placed.bucket.counts} - {placed.shard}:
+        for shard in {self.layout.shard(placed.entity, count) for count in placed.bucket.counts} - {
+            placed.shard
+        }:
             partition = self.layout.partition(placed.bucket.by, placed.bucket.text, shard)
             key = self.layout.place.key(partition, self.layout.sort_of(placed.item))
             self._absent("ConditionCheck", {"Key": key}, placed)
@@ -236,7 +257,9 @@ class Sending:
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
         shown = f"add {self.layout.sort_of(placed.item)}"
-        self.statements.append(Statement(kind, written.into(request), shown, lambda item: ConditionFailed(item=item)))
+        self.statements.append(
+            Statement(kind, written.into(request), shown, lambda item: ConditionFailed(item=item))
+        )
         self.about.append(placed)
 
     def bucket_of(self, about: Placed | RollupKey) -> Bucket:

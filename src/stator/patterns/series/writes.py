@@ -45,7 +45,9 @@ class SeriesWriter:
                 yield Call("PutItem", request, self.placing.label)
                 return
             except NO_ROOM as error:
-                if attempt == GROWTHS or not (yield from self.placing.make_room(placed.bucket, error)):
+                if attempt == GROWTHS or not (
+                    yield from self.placing.make_room(placed.bucket, error)
+                ):
                     raise
 
     def add_many(self, entities: Iterable[Any]) -> Work[BatchResult]:

@@ -53,7 +53,9 @@ class Job:
 class TreeItems:
     """Where the items of one tree are."""
 
-    def __init__(self, place: Place, name: str, entity: type[Any], order: Any | None, unique_siblings: bool) -> None:
+    def __init__(
+        self, place: Place, name: str, entity: type[Any], order: Any | None, unique_siblings: bool
+    ) -> None:
         self.place = place
         self.name = name
         self.info: EntityInfo = info(entity)
@@ -124,7 +126,10 @@ class TreeItems:
         item = self.node_item(node)
         request = self._put(item, new=True)
         return Statement(
-            "Put", request, f"add {shown}", lambda found: ItemExists(f"{shown} is in the tree already", item=found)
+            "Put",
+            request,
+            f"add {shown}",
+            lambda found: ItemExists(f"{shown} is in the tree already", item=found),
         )
 
     def replace_node(self, node: Stored, was: Stored) -> Statement:
@@ -141,14 +146,20 @@ class TreeItems:
         return Statement("Put", written.into(request), f"change {node.text}", raced)
 
     def put_child(self, node: Stored, *, new: bool = True) -> Statement:
-        item = self.child_key(node.parent, node.child) | {"_node": {"S": node.text}, "_data": node.data}
+        item = self.child_key(node.parent, node.child) | {
+            "_node": {"S": node.text},
+            "_data": node.data,
+        }
         return Statement("Put", self._put(item, new=new), f"place {node.text}", self._sibling(node))
 
     def _sibling(self, node: Stored) -> Any:
         def taken(item: Item | None) -> ConditionFailed:
             value = getattr(self.entity(node.data), self.order or "", None)
             return UniqueTaken(
-                f"a sibling has the {self.order} {value!r} already", item=item, field=self.order or "", value=value
+                f"a sibling has the {self.order} {value!r} already",
+                item=item,
+                field=self.order or "",
+                value=value,
             )
 
         return taken
@@ -186,7 +197,12 @@ class TreeItems:
 
     def job(self, item: Item) -> Job:
         name = item[self.place.sort]["S"].removeprefix(JOB)
-        return Job(name, item["_kind"]["S"], item["_node"]["S"], item["_after"]["S"] if "_after" in item else None)
+        return Job(
+            name,
+            item["_kind"]["S"],
+            item["_node"]["S"],
+            item["_after"]["S"] if "_after" in item else None,
+        )
 
     def job_progress(self, name: str, after: str) -> dict[str, Any]:
         written = Expressions()
@@ -199,7 +215,12 @@ class TreeItems:
         return written.into(request)
 
     def delete_job(self, job: str) -> Statement:
-        return Statement("Delete", {"TableName": self.place.table, "Key": self.job_key(job)}, "end of the job", raced)
+        return Statement(
+            "Delete",
+            {"TableName": self.place.table, "Key": self.job_key(job)},
+            "end of the job",
+            raced,
+        )
 
     def mark(self, job: str, text: str, parent: str | None, child: str) -> Statement:
         """Claim a node for a job that deletes it: from now on nobody else changes it, or adds to it."""
@@ -232,7 +253,11 @@ class TreeItems:
             f"attribute_not_exists({written.name(self.place.partition)})"
             f" OR {written.name('_job')} = {written.value({'S': job})}"
         )
-        request = {"TableName": self.place.table, "Key": self.node_key(text), "ConditionExpression": condition}
+        request = {
+            "TableName": self.place.table,
+            "Key": self.node_key(text),
+            "ConditionExpression": condition,
+        }
         return Statement("Delete", written.into(request), f"delete {text}", raced)
 
     def delete_place(self, text: str, parent: str, child: str) -> Statement:
@@ -264,7 +289,9 @@ class TreeItems:
         if not new:
             return request
         written = Expressions()
-        request["ConditionExpression"] = f"attribute_not_exists({written.name(self.place.partition)})"
+        request["ConditionExpression"] = (
+            f"attribute_not_exists({written.name(self.place.partition)})"
+        )
         request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
         return written.into(request)
 
@@ -291,7 +318,11 @@ def raced(item: Item | None) -> ConditionFailed:
 
 def _equal(written: Expressions, name: str, text: str | None) -> str:
     placeholder = written.name(name)
-    return f"attribute_not_exists({placeholder})" if text is None else f"{placeholder} = {written.value({'S': text})}"
+    return (
+        f"attribute_not_exists({placeholder})"
+        if text is None
+        else f"{placeholder} = {written.value({'S': text})}"
+    )
 
 
 def _order_field(entity: EntityInfo, order: Any | None) -> str | None:
@@ -299,7 +330,8 @@ def _order_field(entity: EntityInfo, order: Any | None) -> str | None:
         return None
     if not isinstance(order, FieldRef) or len(order.path) != 1 or order.name not in entity.fields:
         raise DesignError(
-            f"{order!r} is not a field of {entity.name}", hint=f"say order={entity.name}.name, or another of its fields"
+            f"{order!r} is not a field of {entity.name}",
+            hint=f"say order={entity.name}.name, or another of its fields",
         )
     encoding_name(entity, order.name)
     return order.name

@@ -43,7 +43,9 @@ class _Budget:
 
 
 class TreeJobs:
-    def __init__(self, context: Context, items: TreeItems, nodes_in_a_job: int = NODES_IN_A_JOB) -> None:
+    def __init__(
+        self, context: Context, items: TreeItems, nodes_in_a_job: int = NODES_IN_A_JOB
+    ) -> None:
         self.context = context
         self.items = items
         self.nodes_in_a_job = nodes_in_a_job
@@ -55,12 +57,20 @@ class TreeJobs:
 
     def run(self, job: Job) -> Work[int]:
         """Gives how many nodes were deleted, or paths written."""
-        return (yield from self._delete(job.name, job.node)) if job.kind == "delete" else (yield from self._paths(job))
+        return (
+            (yield from self._delete(job.name, job.node))
+            if job.kind == "delete"
+            else (yield from self._paths(job))
+        )
 
     # -- reading
 
     def read(self, text: str) -> Work[Stored | None]:
-        request = {"TableName": self.items.place.table, "Key": self.items.node_key(text), "ConsistentRead": True}
+        request = {
+            "TableName": self.items.place.table,
+            "Key": self.items.node_key(text),
+            "ConsistentRead": True,
+        }
         item = (yield Call("GetItem", request, self.label)).get("Item")
         return None if item is None else stored(item)
 
@@ -68,7 +78,9 @@ class TreeJobs:
         if not texts:
             return {}
         wanted = [self.items.node_key(text) for text in dict.fromkeys(texts)]
-        found = yield from batch_get(self.context, self.items.place.table, wanted, self.label, consistent=True)
+        found = yield from batch_get(
+            self.context, self.items.place.table, wanted, self.label, consistent=True
+        )
         return {node.text: node for node in map(stored, found)}
 
     # -- deleting
@@ -107,7 +119,9 @@ class TreeJobs:
         reply = yield Call("Query", self.items.children(text, limit), self.label)
         return [(item["_node"]["S"], item[self.items.place.sort]["S"]) for item in reply["Items"]]
 
-    def _mark(self, job: str, parent: str, children: list[tuple[str, str]]) -> Work[list[tuple[str, str]] | None]:
+    def _mark(
+        self, job: str, parent: str, children: list[tuple[str, str]]
+    ) -> Work[list[tuple[str, str]] | None]:
         """Mark children; gives those that are. One that was moved away or taken by another job meanwhile is not.
 
         None if the parent is not the job's any more: another has finished it, and what is there now was added since.
@@ -175,7 +189,9 @@ class TreeJobs:
                 node, pages = again, self._pages(text, None)
                 continue
             inner = yield from self._with_children(children)
-            done += sum(gathered((yield Gather([self._paths_below(child, budget) for child in inner]))))
+            done += sum(
+                gathered((yield Gather([self._paths_below(child, budget) for child in inner])))
+            )
             if job is not None and pages.position is not None:
                 yield from self._remember(job, pages.position)
         return done
@@ -208,7 +224,9 @@ class TreeJobs:
 
     def _correct(self, children: list[Stored], path: tuple[str, ...]) -> Work[int]:
         stale = [child for child in children if child.path != path]
-        calls = [Call("UpdateItem", self.items.set_path(child, path), self.label) for child in stale]
+        calls = [
+            Call("UpdateItem", self.items.set_path(child, path), self.label) for child in stale
+        ]
         for result in (yield Gather(calls)) if calls else ():
             if isinstance(result, BaseException) and not isinstance(result, ConditionFailed):
                 raise result  # a failed condition: the child has moved on, and has a path of its own

@@ -35,7 +35,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from stator.errors import ItemExists, ItemNotFound, RequestRefused, TransactionConflict, TreeCycle, TreeTooDeep
+from stator.errors import (
+    ItemExists,
+    ItemNotFound,
+    RequestRefused,
+    TransactionConflict,
+    TreeCycle,
+    TreeTooDeep,
+)
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.item_pages import Listing, query_all
@@ -47,7 +54,9 @@ from stator.tables.writes.sender import write
 from stator.tables.writes.statements import Statement
 
 E = TypeVar("E")
-MOST_LEVELS = 90  # a move has a condition for each ancestor, and a transaction takes a hundred items
+MOST_LEVELS = (
+    90  # a move has a condition for each ancestor, and a transaction takes a hundred items
+)
 _AT_ONCE = 16
 _ATTEMPTS = 20
 
@@ -69,12 +78,20 @@ class Tree(OnDb[D], Generic[D, E]):
     """
 
     def __init__(
-        self, db: D, entity: type[E], *, name: str | None = None, order: Any = None, unique_siblings: bool = False
+        self,
+        db: D,
+        entity: type[E],
+        *,
+        name: str | None = None,
+        order: Any = None,
+        unique_siblings: bool = False,
     ) -> None:
         super().__init__(db)
         self.entity = entity
         self.name = name or entity.__name__
-        self._items = TreeItems(self.context.schema.place, self.name, entity, order, unique_siblings)
+        self._items = TreeItems(
+            self.context.schema.place, self.name, entity, order, unique_siblings
+        )
         self._jobs = TreeJobs(self.context, self._items)
         self._label = f"tree {self.name}"
 
@@ -96,7 +113,9 @@ class Tree(OnDb[D], Generic[D, E]):
                 path = found.path_below
                 checks.append(self._items.check(found, path=True))
             _check_depth(len(path))
-            node = Stored(text, above, path, self._items.child_text(entity, text), self._items.data(entity), 1)
+            node = Stored(
+                text, above, path, self._items.child_text(entity, text), self._items.data(entity), 1
+            )
             return [self._items.create_node(node, shown), self._items.put_child(node), *checks]
 
         yield from write(self.context, prepare, self._label, once=True)
@@ -109,7 +128,9 @@ class Tree(OnDb[D], Generic[D, E]):
         def prepare() -> Work[list[Statement]]:
             was = yield from self._present(text)
             child = self._items.child_text(entity, text)
-            node = Stored(text, was.parent, was.path, child, self._items.data(entity), was.revision + 1)
+            node = Stored(
+                text, was.parent, was.path, child, self._items.data(entity), was.revision + 1
+            )
             statements = [self._items.replace_node(node, was)]
             if child == was.child:
                 return [*statements, self._items.put_child(node, new=False)]
@@ -128,7 +149,9 @@ class Tree(OnDb[D], Generic[D, E]):
     def children(self, id: Any = None) -> Listing[Node[E]]:
         """In order; those of None are the roots."""
         text = None if id is None else self._text(id)
-        return Listing(self._items.children(text), self._label, lambda item: self._child(item, text, 1))
+        return Listing(
+            self._items.children(text), self._label, lambda item: self._child(item, text, 1)
+        )
 
     @iteration
     def descendants(self, id: Any = None, levels: int | None = None) -> Descent[E]:
@@ -237,7 +260,9 @@ class Tree(OnDb[D], Generic[D, E]):
 
     def _missing(self, text: str) -> ItemNotFound:
         value = self._items.identities.value(text)
-        return ItemNotFound(f"{self._items.info.name} {value} is not in the tree {self.name}", item=None)
+        return ItemNotFound(
+            f"{self._items.info.name} {value} is not in the tree {self.name}", item=None
+        )
 
     def _present(self, text: str) -> Work[Stored]:
         found = yield from self._jobs.read(text)
@@ -294,8 +319,15 @@ class Tree(OnDb[D], Generic[D, E]):
                 OperationCost("add", "GetItem and TransactWriteItems of 3", 1, 6),
                 OperationCost("get", "GetItem", 1),
                 OperationCost("children", "Query", 1, note="for each 4 KB"),
-                OperationCost("descendants", "a Query for each node above the last level", 1, note="for each node"),
-                OperationCost("ancestors", "GetItem and BatchGetItem", 2, note="1 for each ancestor"),
+                OperationCost(
+                    "descendants",
+                    "a Query for each node above the last level",
+                    1,
+                    note="for each node",
+                ),
+                OperationCost(
+                    "ancestors", "GetItem and BatchGetItem", 2, note="1 for each ancestor"
+                ),
                 OperationCost(
                     "move",
                     "TransactWriteItems of 4 and one for each ancestor",
@@ -303,7 +335,9 @@ class Tree(OnDb[D], Generic[D, E]):
                     10,
                     "and 1 write for each node below",
                 ),
-                OperationCost("delete", "two TransactWriteItems for each 40 nodes", 1, 6, "for each node"),
+                OperationCost(
+                    "delete", "two TransactWriteItems for each 40 nodes", 1, 6, "for each node"
+                ),
             ),
             (
                 f"at most {MOST_LEVELS} levels",

@@ -47,4 +47,6 @@ def digest(items: list[Item]) -> Digest:
 
 def hash_of(item: Item) -> int:
     normalise_item(item)
-    return int.from_bytes(blake2b(orjson.dumps(item, None, orjson.OPT_SORT_KEYS), digest_size=16).digest())
+    return int.from_bytes(
+        blake2b(orjson.dumps(item, None, orjson.OPT_SORT_KEYS), digest_size=16).digest()
+    )

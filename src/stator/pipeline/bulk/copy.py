@@ -96,11 +96,17 @@ def find_transform(name: str) -> Transform:
     try:
         found = getattr(importlib.import_module(module), function)
     except ModuleNotFoundError as error:
-        raise ConfigurationError(f"there is no module {error.name}", hint="--transform module:function") from None
+        raise ConfigurationError(
+            f"there is no module {error.name}", hint="--transform module:function"
+        ) from None
     except AttributeError:
-        raise ConfigurationError(f"{module} has no {function}", hint="--transform module:function") from None
+        raise ConfigurationError(
+            f"{module} has no {function}", hint="--transform module:function"
+        ) from None
     if not callable(found):
-        raise ConfigurationError(f"{name} cannot be called", hint="def transform(item): return item")
+        raise ConfigurationError(
+            f"{name} cannot be called", hint="def transform(item): return item"
+        )
     return cast("Transform", found)
 
 
@@ -125,7 +131,9 @@ class Copy:
         self.chance = chance or random.Random()  # noqa: S311 - for shuffling and jitter
         self._transform = transform
         if source.table == target.table and source.is_at(target):
-            raise ConfigurationError(f"{source.table} would be copied into itself", hint="name another with --to-table")
+            raise ConfigurationError(
+                f"{source.table} would be copied into itself", hint="name another with --to-table"
+            )
         description = described(source, self.clock, self.chance)
         self._expected = int(description.get("ItemCount") or 0)
         if self.options.create:
@@ -136,9 +144,13 @@ class Copy:
             "to": [target.address, target.table],
             "segments": self.options.segments,
             "transform": transform_name,
-            "dead_letters": None if self.options.dead_letters is None else str(self.options.dead_letters),
+            "dead_letters": None
+            if self.options.dead_letters is None
+            else str(self.options.dead_letters),
         }
-        self.journal_path = Path(self.options.journal or f"copy-{source.table}-{target.table}.journal")
+        self.journal_path = Path(
+            self.options.journal or f"copy-{source.table}-{target.table}.journal"
+        )
         self._reading = Governor(self.clock, self.options.read_rate)
         self._dropped = 0
 
@@ -198,10 +210,16 @@ class Copy:
             if not start.get(lane, {}).get("done"):
                 waiting.put(lane)
         scan = TableScan(
-            self.source.transport, self.source.table, options.segments, self._reading, self.clock, self.chance
+            self.source.transport,
+            self.source.table,
+            options.segments,
+            self._reading,
+            self.clock,
+            self.chance,
         )
         readers = [
-            lambda: self._read(job, scan, waiting, start) for _ in range(max(1, min(options.readers, options.segments)))
+            lambda: self._read(job, scan, waiting, start)
+            for _ in range(max(1, min(options.readers, options.segments)))
         ]
         job.run(readers, lambda: watch(self._progress(job)) if watch else None)
         verified = self._verified(place["was_empty"]) if options.verify else None
@@ -219,7 +237,9 @@ class Copy:
 
     # -- reading
 
-    def _read(self, job: WriteJob, scan: TableScan, waiting: queue.SimpleQueue[int], start: dict[int, Any]) -> None:
+    def _read(
+        self, job: WriteJob, scan: TableScan, waiting: queue.SimpleQueue[int], start: dict[int, Any]
+    ) -> None:
         while not job.stopping():
             try:
                 lane = waiting.get_nowait()
@@ -227,15 +247,26 @@ class Copy:
                 return
             row = 0
             for page in scan.pages(lane, start.get(lane, {}).get("after")):
-                self._page(job, lane, row, page.items, {"after": page.after, "done": page.after is None})
+                self._page(
+                    job, lane, row, page.items, {"after": page.after, "done": page.after is None}
+                )
                 row += len(page.items)
                 if job.stopping():
                     return
 
-    def _page(self, job: WriteJob, lane: int, row: int, items: list[Item], end: dict[str, Any]) -> None:
+    def _page(
+        self, job: WriteJob, lane: int, row: int, items: list[Item], end: dict[str, Any]
+    ) -> None:
         made, faults = self._transformed(items)
         note: dict[str, Any] = {"hashes": {}, "dropped": len(items) - len(made) - len(faults)}
-        block = Block(f"{self.source.table}, segment {lane}", row, end, len(made) + len(faults), lane, note=note)
+        block = Block(
+            f"{self.source.table}, segment {lane}",
+            row,
+            end,
+            len(made) + len(faults),
+            lane,
+            note=note,
+        )
         entries = []
         for at, item in made:
             try:
@@ -250,7 +281,9 @@ class Copy:
             job.dead(block, at, item, reason)
         job.add(entries)
 
-    def _transformed(self, items: list[Item]) -> tuple[list[tuple[int, Item]], list[tuple[int, Item, str]]]:
+    def _transformed(
+        self, items: list[Item]
+    ) -> tuple[list[tuple[int, Item]], list[tuple[int, Item, str]]]:
         if self._transform is None:
             return list(enumerate(items)), []
         made: list[tuple[int, Item]] = []
@@ -258,7 +291,9 @@ class Copy:
         for at, item in enumerate(items):
             try:
                 given = self._transform(item)
-            except Exception as error:  # a function of the user's may raise anything; it is about this item
+            except (
+                Exception
+            ) as error:  # a function of the user's may raise anything; it is about this item
                 faults.append((at, item, f"the transform failed: {type(error).__name__}: {error}"))
                 continue
             if given is not None:
@@ -322,6 +357,7 @@ def creation(description: dict[str, Any], table: str) -> dict[str, Any]:
         indexes = description.get(kind)
         if indexes:
             request[kind] = [
-                {name: each[name] for name in ("IndexName", "KeySchema", "Projection")} for each in indexes
+                {name: each[name] for name in ("IndexName", "KeySchema", "Projection")}
+                for each in indexes
             ]
     return request

@@ -37,7 +37,8 @@ def s3_trouble(url: str) -> Iterator[None]:
         yield
     except (BotoCoreError, ClientError) as error:
         raise BulkError(
-            f"{url}: {error}", hint="look at the bucket, the region, the credentials and the permissions"
+            f"{url}: {error}",
+            hint="look at the bucket, the region, the credentials and the permissions",
         ) from None
 
 
@@ -53,7 +54,12 @@ def s3_keys(url: str) -> list[dict[str, Any]]:
     bucket, prefix = s3_place(url)
     with s3_trouble(url):
         pages = s3_client().get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-        return [each for page in pages for each in page.get("Contents", ()) if not each["Key"].endswith("/")]
+        return [
+            each
+            for page in pages
+            for each in page.get("Contents", ())
+            if not each["Key"].endswith("/")
+        ]
 
 
 def s3_listed(url: str) -> list[tuple[str, int, str]]:
@@ -68,5 +74,9 @@ def s3_listed(url: str) -> list[tuple[str, int, str]]:
     else:
         found = [each for each in found if each["Key"].startswith(key.rstrip("/") + "/") or not key]
     if not found:
-        raise ConfigurationError(f"there is nothing at {url}", hint="look at the bucket and the key")
-    return [(f"s3://{bucket}/{each['Key']}", each["Size"], each["ETag"].strip('"')) for each in found]
+        raise ConfigurationError(
+            f"there is nothing at {url}", hint="look at the bucket and the key"
+        )
+    return [
+        (f"s3://{bucket}/{each['Key']}", each["Size"], each["ETag"].strip('"')) for each in found
+    ]

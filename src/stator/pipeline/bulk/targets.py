@@ -86,7 +86,9 @@ class Target:
         try:
             if design is None:
                 return cls(transport, table or "", address=shown)
-            return cls._designed(transport, where, shown, design, entity, table, prefix, blobs, clock)
+            return cls._designed(
+                transport, where, shown, design, entity, table, prefix, blobs, clock
+            )
         except BaseException:
             transport.close()
             raise
@@ -114,7 +116,9 @@ class Target:
         schema = context.schema
         of = None if entity is None else schema.of(entity)
         name = of.table.name if of is not None else table or next(iter(schema.tables))
-        return cls(transport, name, address=address, schema=schema, entity=of, db=Db(context, runner))
+        return cls(
+            transport, name, address=address, schema=schema, entity=of, db=Db(context, runner)
+        )
 
     @property
     def default_writers(self) -> int:
@@ -142,10 +146,13 @@ class Target:
 def described(target: Target, clock: Clock, chance: random.Random) -> dict[str, Any]:
     """What DescribeTable says of the table."""
     try:
-        reply = patient_call(target.transport, clock, chance, "DescribeTable", {"TableName": target.table})
+        reply = patient_call(
+            target.transport, clock, chance, "DescribeTable", {"TableName": target.table}
+        )
     except ResourceNotFound:
         raise ConfigurationError(
-            f"there is no table {target.table} at {target.address}", hint=f"tables there: {_tables(target)}"
+            f"there is no table {target.table} at {target.address}",
+            hint=f"tables there: {_tables(target)}",
         ) from None
     found: dict[str, Any] = reply["Table"]
     return found

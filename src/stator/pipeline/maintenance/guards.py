@@ -9,7 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from stator.design.plan.own_table import OWNER
-from stator.errors import ConditionFailed, ImageNotShown, ItemExists, LeaseLost, StatorError, TransactionFailed
+from stator.errors import (
+    ConditionFailed,
+    ImageNotShown,
+    ItemExists,
+    LeaseLost,
+    StatorError,
+    TransactionFailed,
+)
 from stator.model.values import Item
 from stator.pipeline.workers.handlers.change import Record
 from stator.pipeline.workers.handlers.subscribers import Failure, Scope
@@ -59,7 +66,11 @@ def _released(record: Record, context: Context) -> Work[None]:
         value = unique_value(of, name, record.old)
         if value is None:
             continue
-        request = {"TableName": place.table, "Key": guard_key(place, of, name, value), "ConsistentRead": True}
+        request = {
+            "TableName": place.table,
+            "Key": guard_key(place, of, name, value),
+            "ConsistentRead": True,
+        }
         guard = (yield Call("GetItem", request, _LABEL)).get("Item")
         if guard is None or guard[OWNER] != owner_of(record.keys):
             continue

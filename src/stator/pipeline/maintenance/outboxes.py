@@ -35,9 +35,13 @@ _LOOK_SECONDS: Final = 5.0
 
 
 class OutboxRelay:
-    def __init__(self, outbox: AnyOutbox | Callable[[Any], AnyOutbox], to: Receiver, name: str | None) -> None:
+    def __init__(
+        self, outbox: AnyOutbox | Callable[[Any], AnyOutbox], to: Receiver, name: str | None
+    ) -> None:
         if not isinstance(to, Sink) and not callable(to):
-            raise ConfigurationError(f"to={to!r} delivers nothing", hint="a function that takes a message, or a sink")
+            raise ConfigurationError(
+                f"to={to!r} delivers nothing", hint="a function that takes a message, or a sink"
+            )
         self._outbox: Making[AnyOutbox] = Making(outbox, Outbox, "outbox")
         self._to = to
         self.name = self._outbox.name(name)
@@ -48,12 +52,17 @@ class OutboxRelay:
         return (context.schema.place.table,)
 
     def wants(self, record: Record, context: Context) -> bool:
-        return record.kind == "INSERT" and self._outbox.of(context).shard_of_item(record.keys) is not None
+        return (
+            record.kind == "INSERT"
+            and self._outbox.of(context).shard_of_item(record.keys) is not None
+        )
 
     def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
         outbox = self._outbox.of(scope.context)
         found = {outbox.shard_of_item(record.keys) for record in records}
-        yield from self._relayed(outbox, scope, sorted(shard for shard in found if shard is not None))
+        yield from self._relayed(
+            outbox, scope, sorted(shard for shard in found if shard is not None)
+        )
         return []
 
     def attend(self, scope: Scope, position: str) -> Work[None]:
@@ -72,7 +81,12 @@ class OutboxRelay:
         except LeaseLost:
             raise
         except StatorError as error:
-            log.warning("%s could not relay, and tries again in %g seconds: %s", self.name, _LOOK_SECONDS, error)
+            log.warning(
+                "%s could not relay, and tries again in %g seconds: %s",
+                self.name,
+                _LOOK_SECONDS,
+                error,
+            )
             return
         if result.busy:  # another relay has read past what came just now, perhaps
             with self._lock:
@@ -97,6 +111,8 @@ def _for_sink(outbox: str, message: Message) -> SinkMessage:
     keys: Item = {"id": {"S": message.id}}
     item: Item = {**keys, "topic": {"S": message.topic}}
     moment = message.position.partition("#")[0]
-    record = Record(outbox, "INSERT", keys, None, item, moment, message.id, message.added, False, "", {})
+    record = Record(
+        outbox, "INSERT", keys, None, item, moment, message.id, message.added, False, "", {}
+    )
     body = orjson.dumps({**content, "time": time_text(message.added)})
     return SinkMessage(Change(record, None), message.key or message.id, message.id, body)

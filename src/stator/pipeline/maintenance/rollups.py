@@ -63,13 +63,18 @@ class RollupKeeper:
         for record in records:
             try:
                 updates = _updates(changes, record)
-            except (StatorError, DecimalException) as error:  # it does not decode, or its field is no number
+            except (
+                StatorError,
+                DecimalException,
+            ) as error:  # it does not decode, or its field is no number
                 failures.append(Failure(record, error))
                 continue
             if scope.is_retry:
                 # Others of its shard have been counted since, so its number says nothing: it is counted by its name.
                 name = f"{record.shard}#{record.sequence}"
-                yield from steadily(scope.context, scope.check, partial(changes.apply, updates, name))
+                yield from steadily(
+                    scope.context, scope.check, partial(changes.apply, updates, name)
+                )
                 continue
             sequence = record.sequence.rjust(_SEQUENCE_DIGITS, "0")
             for key, difference in updates.items():
@@ -84,7 +89,9 @@ class RollupKeeper:
 
 
 def _updates(changes: RollupChanges, record: Record) -> RollupUpdates:
-    if (record.kind != "INSERT" and record.old is None) or (record.kind != "REMOVE" and record.new is None):
+    if (record.kind != "INSERT" and record.old is None) or (
+        record.kind != "REMOVE" and record.new is None
+    ):
         raise ImageNotShown("NEW_AND_OLD_IMAGES")
     if record.kind == "REMOVE" and record.by_service:
         return {}  # its time was over: roll-ups outlive readings

@@ -24,7 +24,14 @@ from typing import Any, Final, Unpack
 import orjson
 
 from stator.design.entities.conditions import FieldRef
-from stator.errors import ConfigurationError, LeaseLost, SinkRefused, StatorError, TransactionCanceled, TryLater
+from stator.errors import (
+    ConfigurationError,
+    LeaseLost,
+    SinkRefused,
+    StatorError,
+    TransactionCanceled,
+    TryLater,
+)
 from stator.model.values import Item
 from stator.patterns.item_pages import Listing, prefix_query, query_all
 from stator.pipeline.sinks.audit_chain import (
@@ -58,14 +65,23 @@ _ATTEMPTS: Final = 5
 
 class AuditLog(ChangeSink):
     def __init__(
-        self, name: str, *, who: Any = None, secret: str | bytes | None = None, **options: Unpack[SinkOptions]
+        self,
+        name: str,
+        *,
+        who: Any = None,
+        secret: str | bytes | None = None,
+        **options: Unpack[SinkOptions],
     ) -> None:
         """``who`` is a field, ``Order.changed_by``, or the name of one that several entities have."""
         super().__init__(name, options)
         if "#" in name:
-            raise ConfigurationError(f"{name!r} is no name for an audit log", hint="a word without #")
+            raise ConfigurationError(
+                f"{name!r} is no name for an audit log", hint="a word without #"
+            )
         if options.keys() & {"transform", "images"}:
-            raise ConfigurationError("an audit log keeps items as they are", hint="leave transform= and images= out")
+            raise ConfigurationError(
+                "an audit log keeps items as they are", hint="leave transform= and images= out"
+            )
         self._who = who.name if isinstance(who, FieldRef) else who
         self._secret = secret.encode() if isinstance(secret, str) else secret
 
@@ -100,7 +116,10 @@ class AuditLog(ChangeSink):
         for message in messages:
             chains.setdefault(key_mark(message.record.table, message.key), []).append(message)
         scope.check()
-        parts = [self._append(scope.context.schema.place, scope.context, *each) for each in chains.items()]
+        parts = [
+            self._append(scope.context.schema.place, scope.context, *each)
+            for each in chains.items()
+        ]
         failures: list[Failure] = []
         for part, result in zip(chains.values(), (yield Gather(parts))):
             if isinstance(result, LeaseLost):
@@ -111,7 +130,9 @@ class AuditLog(ChangeSink):
                 failures.append(result)
         return failures
 
-    def _append(self, place: Place, context: Context, mark: str, messages: list[Message]) -> Work[Failure | None]:
+    def _append(
+        self, place: Place, context: Context, mark: str, messages: list[Message]
+    ) -> Work[Failure | None]:
         """The changes of one item. If somebody else wrote to its chain meanwhile, from where that stands."""
         for _ in range(_ATTEMPTS):
             head = yield from self._head(place, mark)
@@ -134,7 +155,11 @@ class AuditLog(ChangeSink):
         return int(message.record.sequence) > int(head.sequence)
 
     def _head(self, place: Place, mark: str) -> Work[Head]:
-        request = {"TableName": place.table, "Key": self._head_key(place, mark), "ConsistentRead": True}
+        request = {
+            "TableName": place.table,
+            "Key": self._head_key(place, mark),
+            "ConsistentRead": True,
+        }
         item = (yield Call("GetItem", request, _LABEL)).get("Item")
         return Head() if item is None else _read_head(item)
 
@@ -146,7 +171,9 @@ class AuditLog(ChangeSink):
         actions: list[dict[str, Any]] = []
         for message in messages:
             text = entry_text(orjson.loads(message.body), head.number + 1, head.hash)
-            head = Head(head.number + 1, entry_hash(text, self._secret), message.record.sequence or "0")
+            head = Head(
+                head.number + 1, entry_hash(text, self._secret), message.record.sequence or "0"
+            )
             actions += self._puts(place, mark, head, text)
         actions.append(self._head_put(place, mark, before, head))
         request = {"TransactItems": actions, "ClientRequestToken": context.token()}
@@ -162,7 +189,9 @@ class AuditLog(ChangeSink):
                 "ThrottlingError",
                 "ProvisionedThroughputExceeded",
             }:
-                raise TryLater(f"the audit log is throttled: {sorted(str(code) for code in codes)}") from None
+                raise TryLater(
+                    f"the audit log is throttled: {sorted(str(code) for code in codes)}"
+                ) from None
             raise
         return head, False
 
@@ -190,7 +219,11 @@ class AuditLog(ChangeSink):
             "hash": {"S": head.hash},
             "sequence": {"S": head.sequence},
         }
-        return {"Put": written.into({"TableName": place.table, "Item": item, "ConditionExpression": condition})}
+        return {
+            "Put": written.into(
+                {"TableName": place.table, "Item": item, "ConditionExpression": condition}
+            )
+        }
 
     def _chain(self, mark: str) -> str:
         return f"AUDIT#{self.name}#{mark}"
@@ -204,8 +237,12 @@ class AuditLog(ChangeSink):
         """What happened to an item, oldest first: ``log.history(db, Order, order_id="o1")``."""
         of = db.context.schema.of(entity)
         mark = key_mark(of.table.name, key_text(of.key_from(identity)))
-        items = db.run(query_all(prefix_query(db.context.schema.place, self._chain(mark), ""), _LABEL))
-        return [read_entry(text, digest) for _, text, digest in _entries(db.context.schema.place, items)]
+        items = db.run(
+            query_all(prefix_query(db.context.schema.place, self._chain(mark), ""), _LABEL)
+        )
+        return [
+            read_entry(text, digest) for _, text, digest in _entries(db.context.schema.place, items)
+        ]
 
     def verify(self, db: Db, *, since: Seal | None = None) -> AuditReport:
         """Read the whole log and check every entry; with ``since``, also that everything sealed is there as it was."""
@@ -215,7 +252,9 @@ class AuditLog(ChangeSink):
         """Where every chain stands now. Raises SinkRefused if the log is not sound."""
         report, heads = db.run(self._verified(db.context.schema.place, Seal({})))
         if not report.is_sound:
-            raise SinkRefused(f"the audit log {self.name} is not sound: {report.problems[0]}", hint="see verify()")
+            raise SinkRefused(
+                f"the audit log {self.name} is not sound: {report.problems[0]}", hint="see verify()"
+            )
         return Seal({chain: (head.number, head.hash) for chain, head in heads.items()})
 
     def _verified(self, place: Place, since: Seal) -> Work[tuple[AuditReport, dict[str, Head]]]:
@@ -228,7 +267,9 @@ class AuditLog(ChangeSink):
         prefix = f"AUDIT#{self.name}#"
         written = Expressions()
         condition = f"begins_with({written.name(place.partition)}, {written.value({'S': prefix})})"
-        request = written.into({"TableName": place.table, "FilterExpression": condition, "ConsistentRead": True})
+        request = written.into(
+            {"TableName": place.table, "FilterExpression": condition, "ConsistentRead": True}
+        )
         pages = Listing[Item](request, _LABEL, lambda item: item, "Scan")
         pending: list[Item] = []
         while not pages.is_done:
@@ -266,7 +307,9 @@ class AuditLog(ChangeSink):
             check.add(number, text, digest)
             report.entries += 1
 
-    def _ended(self, place: Place, check: ChainCheck, told: Head | None, report: AuditReport) -> Work[None]:
+    def _ended(
+        self, place: Place, check: ChainCheck, told: Head | None, report: AuditReport
+    ) -> Work[None]:
         if told is None or told.hash != check.head.hash:  # perhaps appended to while we read
             told = yield from self._reread(place, check, told)
         check.end(told)

@@ -62,7 +62,11 @@ class AuditProblem:
     what: str
 
     def __str__(self) -> str:
-        return f"{self.chain}, entry {self.number}: {self.what}" if self.number else f"{self.chain}: {self.what}"
+        return (
+            f"{self.chain}, entry {self.number}: {self.what}"
+            if self.number
+            else f"{self.chain}: {self.what}"
+        )
 
 
 @dataclass(slots=True)
@@ -83,7 +87,9 @@ class Seal:
     heads: Mapping[str, tuple[int, str]]
 
     def dumps(self) -> str:
-        return json.dumps({"format": _FORMAT, "heads": dict(sorted(self.heads.items()))}, separators=(",", ":"))
+        return json.dumps(
+            {"format": _FORMAT, "heads": dict(sorted(self.heads.items()))}, separators=(",", ":")
+        )
 
     @classmethod
     def loads(cls, text: str | bytes) -> Seal:
@@ -91,7 +97,12 @@ class Seal:
             given = json.loads(text)
             if given["format"] != _FORMAT:
                 raise ValueError(given["format"])
-            return cls({chain: (int(number), str(digest)) for chain, (number, digest) in given["heads"].items()})
+            return cls(
+                {
+                    chain: (int(number), str(digest))
+                    for chain, (number, digest) in given["heads"].items()
+                }
+            )
         except (ValueError, KeyError, TypeError) as error:
             raise ConfigurationError(
                 f"this is no seal of an audit log: {error}", hint="as seal.dumps() gave it"
@@ -153,7 +164,11 @@ class ChainCheck:
             self._problem(self.head.number + 1, f"missing: the next entry is {number}")
         try:
             content = json.loads(text)
-            previous, sequence, own = content["previous"], str(content["sequence"]), content["number"]
+            previous, sequence, own = (
+                content["previous"],
+                str(content["sequence"]),
+                content["number"],
+            )
         except (ValueError, KeyError, TypeError):
             self._problem(number, "changed: it cannot be read")
             self.head = Head(number, digest, self.head.sequence)
@@ -175,11 +190,16 @@ class ChainCheck:
         if told is None:
             self._problem(0, "its head is missing")
         elif (told.number, told.hash) != (self.head.number, self.head.hash):
-            self._problem(0, f"its head tells of {told.number} entries, and there are {self.head.number}")
+            self._problem(
+                0, f"its head tells of {told.number} entries, and there are {self.head.number}"
+            )
         elif told.sequence != self.head.sequence:
             self._problem(0, "its head tells of another change than its last entry")
         if self._sealed is not None and self._sealed[0] > self.head.number:
-            self._problem(0, f"entries are missing: {self._sealed[0]} were sealed, and there are {self.head.number}")
+            self._problem(
+                0,
+                f"entries are missing: {self._sealed[0]} were sealed, and there are {self.head.number}",
+            )
 
     def _problem(self, number: int, what: str) -> None:
         self.problems.append(AuditProblem(self.chain, number, what))

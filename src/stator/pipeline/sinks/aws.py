@@ -93,14 +93,18 @@ def told(what: str) -> Iterator[None]:
         code = str(error.response.get("Error", {}).get("Code", ""))
         if is_refusal(code):
             raise SinkRefused(f"{what}: {error}") from error
-        raise TryLater(f"{what}: {error}", hint="look at its name, the region and the permissions") from error
+        raise TryLater(
+            f"{what}: {error}", hint="look at its name, the region and the permissions"
+        ) from error
 
 
 def _made(service: str, region: str | None, endpoint: str | None) -> Any:
     import botocore.session
     from botocore.config import Config
 
-    config = Config(retries={"mode": "standard", "max_attempts": _RETRIES}, connect_timeout=5, read_timeout=20)
+    config = Config(
+        retries={"mode": "standard", "max_attempts": _RETRIES}, connect_timeout=5, read_timeout=20
+    )
     return botocore.session.get_session().create_client(
         service, region_name=region, endpoint_url=endpoint, config=config
     )

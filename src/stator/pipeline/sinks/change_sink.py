@@ -67,7 +67,9 @@ class ChangeSink(ABC):
         unknown = sorted(given.keys() - SinkOptions.__annotations__.keys())
         if unknown:
             known = ", ".join(SinkOptions.__annotations__)
-            raise ConfigurationError(f"a sink takes no {unknown[0]}=", hint=f"those of every sink are {known}")
+            raise ConfigurationError(
+                f"a sink takes no {unknown[0]}=", hint=f"those of every sink are {known}"
+            )
         if not name:
             raise ConfigurationError("a sink needs a name", hint="its progress is kept by it")
         self._name = name
@@ -108,7 +110,11 @@ class ChangeSink(ABC):
         return _first_of_each(failures)
 
     def _add(
-        self, lane: list[Record], changes: dict[int, Change[Any]], context: Context, messages: list[Message]
+        self,
+        lane: list[Record],
+        changes: dict[int, Change[Any]],
+        context: Context,
+        messages: list[Message],
     ) -> Failure | None:
         """The messages of one item, up to the first change that none can be made of."""
         for record in lane:

@@ -62,7 +62,9 @@ def event_of(change: Change[Any], context: Context, images: Images = "plain") ->
     }
 
 
-def _fields(of: EntityMap | None, change: Change[Any], name: str, item: Item | None) -> dict[str, Any] | None:
+def _fields(
+    of: EntityMap | None, change: Change[Any], name: str, item: Item | None
+) -> dict[str, Any] | None:
     if item is None:
         return None
     if of is None:

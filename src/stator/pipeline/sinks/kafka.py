@@ -25,7 +25,13 @@ from stator.pipeline.workers.handlers.change import Change
 log = logging.getLogger("stator.sinks.kafka")
 
 # Codes of Kafka's protocol, and of librdkafka's own, that are about one message and will not change.
-_REFUSALS: Final = ("MSG_SIZE_TOO_LARGE", "INVALID_MSG_SIZE", "INVALID_RECORD", "INVALID_TIMESTAMP", "INVALID_MSG")
+_REFUSALS: Final = (
+    "MSG_SIZE_TOO_LARGE",
+    "INVALID_MSG_SIZE",
+    "INVALID_RECORD",
+    "INVALID_TIMESTAMP",
+    "INVALID_MSG",
+)
 _POLL_SECONDS: Final = 0.05
 _OURS: Final = frozenset({"bootstrap.servers", "enable.idempotence", "acks", "message.timeout.ms"})
 
@@ -48,10 +54,14 @@ class KafkaSink(WaveSink):
         super().__init__(name, options)
         taken = sorted(_OURS & (config or {}).keys())
         if taken:
-            raise ConfigurationError(f"{taken[0]} is not to be set", hint="what is promised rests on it")
+            raise ConfigurationError(
+                f"{taken[0]} is not to be set", hint="what is promised rests on it"
+            )
         self._kafka = _library()
         self._refusals = {
-            getattr(self._kafka.KafkaError, code) for code in _REFUSALS if hasattr(self._kafka.KafkaError, code)
+            getattr(self._kafka.KafkaError, code)
+            for code in _REFUSALS
+            if hasattr(self._kafka.KafkaError, code)
         }
         self._topic = topic
         self._timeout_seconds = timeout_seconds
@@ -70,7 +80,9 @@ class KafkaSink(WaveSink):
         try:
             return self._kafka.Producer(self._config, logger=log)
         except self._kafka.KafkaException as error:
-            raise ConfigurationError(f"Kafka's client does not take this: {error}", hint="look at config=") from error
+            raise ConfigurationError(
+                f"Kafka's client does not take this: {error}", hint="look at config="
+            ) from error
 
     def send_wave(self, messages: Sequence[Message]) -> list[Refusal]:
         """One of each item. Those that were refused in company are sent again alone: only one of them was at fault."""
@@ -85,8 +97,14 @@ class KafkaSink(WaveSink):
     def _tried(self, messages: Sequence[Message]) -> list[Refusal]:
         producer = self._producer.get()
         sending = _Sending(producer, self._kafka, time.monotonic() + 2 * self._timeout_seconds)
-        refusals = [refusal for message in messages if (refusal := self._produce(sending, message)) is not None]
-        return refusals + [Refusal(message, self._error(producer, error)) for message, error in sending.wait()]
+        refusals = [
+            refusal
+            for message in messages
+            if (refusal := self._produce(sending, message)) is not None
+        ]
+        return refusals + [
+            Refusal(message, self._error(producer, error)) for message, error in sending.wait()
+        ]
 
     def _produce(self, sending: _Sending, message: Message) -> Refusal | None:
         try:
@@ -104,7 +122,9 @@ class KafkaSink(WaveSink):
     def _error(self, producer: Any, error: Any) -> Exception:
         if error.code() in self._refusals:
             return SinkRefused(f"Kafka refuses the message: {error.str()}")
-        if error.fatal() or error.code() == self._kafka.KafkaError._FATAL:  # this producer will never work again
+        if (
+            error.fatal() or error.code() == self._kafka.KafkaError._FATAL
+        ):  # this producer will never work again
             self._producer.take_if(producer)
         return TryLater(f"Kafka did not take a message: {error.str()}")
 
@@ -141,7 +161,12 @@ class _Sending:
             while True:
                 try:
                     self.producer.produce(
-                        topic, message.body, message.key, on_delivery=delivered, timestamp=at, headers=headers
+                        topic,
+                        message.body,
+                        message.key,
+                        on_delivery=delivered,
+                        timestamp=at,
+                        headers=headers,
                     )
                     return
                 except BufferError:  # the queue is full: Kafka is slower than the stream
@@ -174,5 +199,7 @@ def _library() -> Any:
     try:
         import confluent_kafka
     except ImportError:
-        raise ConfigurationError("confluent-kafka is not installed", hint="pip install 'stator[kafka]'") from None
+        raise ConfigurationError(
+            "confluent-kafka is not installed", hint="pip install 'stator[kafka]'"
+        ) from None
     return confluent_kafka

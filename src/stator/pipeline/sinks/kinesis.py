@@ -43,7 +43,9 @@ class KinesisSink(AwsSink):
         self.connect(region or (stream.split(":")[3] if is_arn else None), endpoint, client)
 
     def send_request(self, messages: Sequence[Message]) -> list[Refusal]:
-        records = [{"Data": message.body, "PartitionKey": partition_key(message)} for message in messages]
+        records = [
+            {"Data": message.body, "PartitionKey": partition_key(message)} for message in messages
+        ]
         with told(self._shown):
             reply = self.client.put_records(**self._stream, Records=records)
         return [

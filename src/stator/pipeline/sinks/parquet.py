@@ -44,7 +44,15 @@ from stator.pipeline.bulk.export.plain import plain_item
 from stator.pipeline.bulk.load.readers import pyarrow
 from stator.pipeline.sinks.change_sink import Message, SinkOptions
 from stator.pipeline.sinks.events import event_id, json_encoded, time_text
-from stator.pipeline.sinks.parquet_merge import DATA, EXTENSION, STAGED, Merging, log, staged_rows, stores_trouble
+from stator.pipeline.sinks.parquet_merge import (
+    DATA,
+    EXTENSION,
+    STAGED,
+    Merging,
+    log,
+    staged_rows,
+    stores_trouble,
+)
 from stator.pipeline.sinks.sink import Refusal, Sink
 from stator.pipeline.workers.handlers.change import Change
 from stator.pipeline.workers.handlers.subscribers import Failure, Scope
@@ -66,7 +74,9 @@ class ParquetSink(Sink):
         """``place`` is a folder or ``s3://bucket/prefix``, for this sink alone. ``target_bytes`` is counted before rows become columns."""
         super().__init__(name, options)
         if options.get("images", "plain") != "plain":
-            raise ConfigurationError("the columns of a ParquetSink are plain values", hint="leave images= out")
+            raise ConfigurationError(
+                "the columns of a ParquetSink are plain values", hint="leave images= out"
+            )
         if target_bytes < 1 or roll_seconds < 0:
             raise ConfigurationError(f"target_bytes={target_bytes}, roll_seconds={roll_seconds}")
         pyarrow()  # now, not after the first batch was staged
@@ -83,7 +93,9 @@ class ParquetSink(Sink):
         failures = yield from super().deliver(messages, scope)
         try:
             yield from self.attend(scope)
-        except StatorError as error:  # the changes are safe where they are staged, and are merged later
+        except (
+            StatorError
+        ) as error:  # the changes are safe where they are staged, and are merged later
             log.warning("%s could not merge what is staged: %s", self.name, error)
         return failures
 
@@ -105,7 +117,10 @@ class ParquetSink(Sink):
         with self._lock:
             if self._staged_since is None:
                 self._staged_since = now
-            return self._staged_bytes >= self._target_bytes or now - self._staged_since >= self._roll_seconds
+            return (
+                self._staged_bytes >= self._target_bytes
+                or now - self._staged_since >= self._roll_seconds
+            )
 
     def merge(self, context: Context, group: str) -> Work[int]:
         """Merge what is staged into Parquet files, unless somebody is at it; how many changes were."""
@@ -124,7 +139,10 @@ class ParquetSink(Sink):
             if made is None:
                 return None
             if not isinstance(made, Mapping):
-                raise SinkRefused(f"{type(made).__name__} is no row", hint="a transform for Parquet gives a dictionary")
+                raise SinkRefused(
+                    f"{type(made).__name__} is no row",
+                    hint="a transform for Parquet gives a dictionary",
+                )
             fields = {str(name): _value(value) for name, value in made.items()}
         elif of is None:
             fields = dict(record.image)
@@ -157,7 +175,9 @@ def _value(value: Any) -> Any:
 
 def staged_name(messages: Sequence[Message]) -> str:
     first, last = messages[0].record, messages[-1].record
-    digest = hashlib.sha256("".join(message.event_id for message in messages).encode()).hexdigest()[:16]
+    digest = hashlib.sha256("".join(message.event_id for message in messages).encode()).hexdigest()[
+        :16
+    ]
     span = f"{first.sequence or '0':0>40}-{last.sequence or '0':0>40}"
     size = sum(len(message.body) for message in messages)
     return f"{STAGED}/{first.shard or 'none'}/{span}-{digest}-{size}{EXTENSION}"
@@ -189,7 +209,11 @@ def _opened(place: BlobStore | str | os.PathLike[str]) -> BlobStore:
     try:
         store = open_store(place)
     except OSError as error:
-        raise ConfigurationError(f"{place} cannot be opened: {error}", hint="a folder, or s3://bucket/prefix") from None
+        raise ConfigurationError(
+            f"{place} cannot be opened: {error}", hint="a folder, or s3://bucket/prefix"
+        ) from None
     if store is None:
-        raise ConfigurationError("a ParquetSink needs a place", hint="a folder, or s3://bucket/prefix")
+        raise ConfigurationError(
+            "a ParquetSink needs a place", hint="a folder, or s3://bucket/prefix"
+        )
     return store

@@ -75,9 +75,16 @@ class Merging:
 
     def _claimed(self, context: Context, group: str, target_bytes: int) -> Work[Claim | None]:
         place = context.schema.place
-        request = {"TableName": place.table, "Key": self._key(context, group), "ConsistentRead": True}
+        request = {
+            "TableName": place.table,
+            "Key": self._key(context, group),
+            "ConsistentRead": True,
+        }
         item = (yield Call("GetItem", request, _LABEL)).get("Item", {})
-        version, number = int(item.get("version", {"N": "0"})["N"]), int(item.get("number", {"N": "0"})["N"])
+        version, number = (
+            int(item.get("version", {"N": "0"})["N"]),
+            int(item.get("number", {"N": "0"})["N"]),
+        )
         pending = orjson.loads(item["pending"]["S"]) if item.get("pending", {}).get("S") else None
         now = context.now()
         if pending is not None:
@@ -96,7 +103,9 @@ class Merging:
     def _release(self, context: Context, group: str, claim: Claim) -> Work[None]:
         yield from self._write(context, group, claim, claim.version, "")
 
-    def _write(self, context: Context, group: str, claim: Claim, seen: int, pending: str) -> Work[bool]:
+    def _write(
+        self, context: Context, group: str, claim: Claim, seen: int, pending: str
+    ) -> Work[bool]:
         """On condition that nobody wrote since ``seen``."""
         written = Expressions()
         version = written.name("version")
@@ -109,7 +118,11 @@ class Merging:
         }
         is_new = f"attribute_not_exists({version})"
         condition = f"{version} = {written.value({'N': str(seen)})}" if seen else is_new
-        request = {"TableName": context.schema.place.table, "Item": item, "ConditionExpression": condition}
+        request = {
+            "TableName": context.schema.place.table,
+            "Item": item,
+            "ConditionExpression": condition,
+        }
         try:
             yield Call("PutItem", written.into(request), _LABEL)
         except ConditionFailed:
@@ -136,7 +149,9 @@ class Merging:
         with stores_trouble():
             try:
                 rows = self._rows(claim)
-            except BlobMissing:  # deleted by the one whose claim was taken over: it was alive, and is through
+            except (
+                BlobMissing
+            ):  # deleted by the one whose claim was taken over: it was alive, and is through
                 return 0
             files = []
             for (entity, date), part in sorted(_partitioned(rows).items()):
@@ -162,7 +177,9 @@ class Merging:
                 found.setdefault(row["_id"]["S"], row)
         for known in self._merged_before(claim):
             found.pop(known, None)
-        return sorted(found.values(), key=lambda row: (row["_table"]["S"], int(row["_sequence"]["S"] or 0)))
+        return sorted(
+            found.values(), key=lambda row: (row["_table"]["S"], int(row["_sequence"]["S"] or 0))
+        )
 
     def _merged_before(self, claim: Claim) -> Iterator[str]:
         """The ids in files of earlier merges whose ranges overlap."""
@@ -175,7 +192,9 @@ class Merging:
                     yield from parquet.read_table(content, columns=["_id"])["_id"].to_pylist()
 
     def _recent(self, claim: Claim) -> list[dict[str, Any]]:
-        days = {time_text(claim.at - back)[:10] for back in (0.0, _MEMORY_SECONDS / 2, _MEMORY_SECONDS)}
+        days = {
+            time_text(claim.at - back)[:10] for back in (0.0, _MEMORY_SECONDS / 2, _MEMORY_SECONDS)
+        }
         names = {key for day in days for key, _ in self._store.keys(f"{MANIFESTS}/{day}/")}
         for name in names - self._manifests.keys():
             self._manifests[name] = orjson.loads(self._store.get(name))

@@ -65,7 +65,11 @@ class _Delivery:
     def run(self, messages: Sequence[Message]) -> list[Failure]:
         fitting = [message for message in messages if self._fits(message)]
         for batch in batches(fitting, self._sink.max_messages, self._sink.max_bytes):
-            left = {id(message.record): message for message in batch if self._is_before_failure(message.record)}
+            left = {
+                id(message.record): message
+                for message in batch
+                if self._is_before_failure(message.record)
+            }
             if left:
                 groups = lanes(message.record for message in left.values())
                 for failure in halved(groups, partial(self._attempt, left)):
@@ -80,7 +84,10 @@ class _Delivery:
             limit = self._sink.max_bytes
             self._fail(
                 Failure(
-                    message.record, SinkRefused(f"the message has {size:,} bytes; {self._sink.name} takes {limit:,}")
+                    message.record,
+                    SinkRefused(
+                        f"the message has {size:,} bytes; {self._sink.name} takes {limit:,}"
+                    ),
                 )
             )
             return False
@@ -101,7 +108,9 @@ class _Delivery:
         except OUTAGES as error:
             self._outage = error
             return error
-        except Exception as error:  # of whatever library the sink uses: one of the messages is at fault
+        except (
+            Exception
+        ) as error:  # of whatever library the sink uses: one of the messages is at fault
             return error
         for refusal in refusals or ():
             if len(records) == 1:  # one by one: the next of this item must not follow
@@ -116,7 +125,9 @@ class _Delivery:
             self._failed[lane_of(failure.record)] = failure
 
 
-def batches(messages: Sequence[Message], max_messages: int, max_bytes: int) -> Iterator[list[Message]]:
+def batches(
+    messages: Sequence[Message], max_messages: int, max_bytes: int
+) -> Iterator[list[Message]]:
     batch: list[Message] = []
     size = 0
     for message in messages:

@@ -48,7 +48,9 @@ class _BatchSink(AwsSink):
             request = {self.target_parameter: self.target, self.entries_parameter: entries}
             with told(self.target):
                 reply = getattr(self.client, self.operation)(**request)
-            refusals += [self._failed(messages[int(each["Id"])], each) for each in reply.get("Failed", ())]
+            refusals += [
+                self._failed(messages[int(each["Id"])], each) for each in reply.get("Failed", ())
+            ]
         return refusals
 
     def _entry(self, number: str, message: Message) -> dict[str, Any]:
@@ -57,7 +59,9 @@ class _BatchSink(AwsSink):
         entry = {
             "Id": number,
             self.body_parameter: message.body.decode(),
-            "MessageAttributes": {name: {"DataType": "String", "StringValue": text} for name, text in told_of.items()},
+            "MessageAttributes": {
+                name: {"DataType": "String", "StringValue": text} for name, text in told_of.items()
+            },
         }
         if self.is_fifo:
             entry["MessageGroupId"] = group_id(message)
@@ -101,7 +105,11 @@ class SnsSink(_BatchSink):
     """256 KiB for a message and for a request, says the model of PublishBatch; ``max_bytes`` is for a topic whose MaximumMessageSize is another."""
 
     service = "sns"
-    operation, target_parameter, entries_parameter = "publish_batch", "TopicArn", "PublishBatchRequestEntries"
+    operation, target_parameter, entries_parameter = (
+        "publish_batch",
+        "TopicArn",
+        "PublishBatchRequestEntries",
+    )
     body_parameter = "Message"
 
     def __init__(
@@ -118,11 +126,14 @@ class SnsSink(_BatchSink):
         super().__init__(name, options)
         if not topic_arn.startswith("arn:"):
             raise ConfigurationError(
-                f"{topic_arn!r} is no ARN of a topic", hint="as in arn:aws:sns:eu-west-1:123456789012:changes.fifo"
+                f"{topic_arn!r} is no ARN of a topic",
+                hint="as in arn:aws:sns:eu-west-1:123456789012:changes.fifo",
             )
         reserved = 10 * _ATTRIBUTES_BYTES
         if not reserved < max_bytes <= 1_048_576:
-            raise ConfigurationError(f"max_bytes={max_bytes}", hint=f"{reserved + 1:,} to 1,048,576")
+            raise ConfigurationError(
+                f"max_bytes={max_bytes}", hint=f"{reserved + 1:,} to 1,048,576"
+            )
         self.max_bytes = max_bytes - reserved
         self.target = topic_arn
         self.connect(region or topic_arn.split(":")[3] or None, endpoint, client)

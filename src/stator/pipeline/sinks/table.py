@@ -91,14 +91,20 @@ class TableSink(ChangeSink):
         the source's own."""
         super().__init__(name, options)
         if "images" in options:
-            raise ConfigurationError("a TableSink writes items, not events", hint="leave images= out")
+            raise ConfigurationError(
+                "a TableSink writes items, not events", hint="leave images= out"
+            )
         if threads < 1:
             raise ConfigurationError(f"threads={threads}", hint="at least 1")
         if connection is not None and not isinstance(to, str):
-            raise ConfigurationError("connection= is for an address", hint="what is given is open already")
+            raise ConfigurationError(
+                "connection= is for an address", hint="what is given is open already"
+            )
         self._to = Address.parse(to) if isinstance(to, str) else to
         if isinstance(self._to, Address) and self._to.kind == "memory":
-            raise ConfigurationError("a target in memory is gone with the worker", hint="a folder, http:// or aws://")
+            raise ConfigurationError(
+                "a target in memory is gone with the worker", hint="a folder, http:// or aws://"
+            )
         self._connection: TransportOptions = connection or {}
         self._table = table
         self._threads = threads
@@ -109,7 +115,9 @@ class TableSink(ChangeSink):
         if isinstance(self._to, Db):
             return self._to.runner
         given = self._to
-        transport = open_transport(given, None, self._connection) if isinstance(given, Address) else given
+        transport = (
+            open_transport(given, None, self._connection) if isinstance(given, Address) else given
+        )
         return Runner(transport, SystemClock(), threads=self._threads)
 
     def close(self) -> None:
@@ -126,13 +134,18 @@ class TableSink(ChangeSink):
         if made is None:
             return None
         if not isinstance(made, Mapping):
-            raise SinkRefused(f"{type(made).__name__} is no item", hint="a transform for a table gives a dictionary")
+            raise SinkRefused(
+                f"{type(made).__name__} is no item",
+                hint="a transform for a table gives a dictionary",
+            )
         return orjson.dumps({str(name): encode_plain(value) for name, value in made.items()})
 
     def deliver(self, messages: Sequence[Message], scope: Scope) -> Work[list[Failure]]:
         last: dict[Lane, Message] = {message.lane: message for message in messages}
         scope.check()
-        failures: list[Failure] = yield Outside(partial(self._written, list(last.values()), scope.context.now()))
+        failures: list[Failure] = yield Outside(
+            partial(self._written, list(last.values()), scope.context.now())
+        )
         return failures
 
     def _written(self, messages: Sequence[Message], now: float) -> list[Failure]:
@@ -177,14 +190,20 @@ class TableSink(ChangeSink):
         return self._targets[source]
 
     def _looked_at(self, source: str) -> Work[_Target]:
-        name = self._table.get(source) if isinstance(self._table, Mapping) else (self._table or source)
+        name = (
+            self._table.get(source) if isinstance(self._table, Mapping) else (self._table or source)
+        )
         if name is None:
             raise TryLater(f"{self.name} has no table for {source}", hint="name one in table=")
         described = (yield Call("DescribeTable", {"TableName": name}, _LABEL))["Table"]
-        expiry = (yield Call("DescribeTimeToLive", {"TableName": name}, _LABEL))["TimeToLiveDescription"]
+        expiry = (yield Call("DescribeTimeToLive", {"TableName": name}, _LABEL))[
+            "TimeToLiveDescription"
+        ]
         is_on = expiry["TimeToLiveStatus"] in ("ENABLED", "ENABLING")
         if not is_on:
-            log.warning("%s has no time to live: the tombstones of %s will stay there", name, self.name)
+            log.warning(
+                "%s has no time to live: the tombstones of %s will stay there", name, self.name
+            )
         keys = tuple(each["AttributeName"] for each in described["KeySchema"])
         return _Target(name, keys, expiry["AttributeName"] if is_on else None)
 

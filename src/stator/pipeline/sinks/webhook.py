@@ -57,9 +57,13 @@ class WebhookSink(Sink):
         super().__init__(name, options)
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigurationError(f"{url!r} is no URL to post to", hint="as in https://example.com/changes")
+            raise ConfigurationError(
+                f"{url!r} is no URL to post to", hint="as in https://example.com/changes"
+            )
         if not 1 <= max_messages <= 1000:
-            raise ConfigurationError(f"max_messages={max_messages}", hint="1 to 1000: their ids go into a header")
+            raise ConfigurationError(
+                f"max_messages={max_messages}", hint="1 to 1000: their ids go into a header"
+            )
         self.max_messages = max_messages
         self.max_bytes = max_bytes
         self._host, self._port = parts.hostname, parts.port
@@ -73,7 +77,10 @@ class WebhookSink(Sink):
 
     def send(self, messages: Sequence[Message]) -> Sequence[Refusal] | None:
         body = b'{"events":[%b]}' % b",".join(message.body for message in messages)
-        headers = {"Content-Type": "application/json", EVENTS: ",".join(each.event_id for each in messages)}
+        headers = {
+            "Content-Type": "application/json",
+            EVENTS: ",".join(each.event_id for each in messages),
+        }
         if self._secret is not None:
             headers[SIGNATURE] = signature(self._secret, body, int(self._now()))
         status, reason = self._post(body, {**headers, **self._headers})
@@ -81,7 +88,10 @@ class WebhookSink(Sink):
             return None
         if 400 <= status < 500 and status not in _NOT_THE_EVENT:
             raise SinkRefused(f"{self._host} answered {status} {reason}")
-        raise TryLater(f"{self._host} answered {status} {reason}", hint="look at the URL, the secret and the receiver")
+        raise TryLater(
+            f"{self._host} answered {status} {reason}",
+            hint="look at the URL, the secret and the receiver",
+        )
 
     def _post(self, body: bytes, headers: dict[str, str]) -> tuple[int, str]:
         """One that was open may have been closed by the other side, so a new connection is tried before giving up."""
@@ -100,7 +110,9 @@ class WebhookSink(Sink):
         except (OSError, http.client.HTTPException) as error:
             raise self._away(error) from error
 
-    def _exchange(self, connection: Connection, body: bytes, headers: dict[str, str]) -> tuple[int, str]:
+    def _exchange(
+        self, connection: Connection, body: bytes, headers: dict[str, str]
+    ) -> tuple[int, str]:
         try:
             connection.request("POST", self._path, body, headers)
             reply = connection.getresponse()
@@ -120,7 +132,9 @@ class WebhookSink(Sink):
     def _connected(self) -> Connection:
         if self._tls is None:
             return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout_seconds)
-        return http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout_seconds, context=self._tls)
+        return http.client.HTTPSConnection(
+            self._host, self._port, timeout=self._timeout_seconds, context=self._tls
+        )
 
     def close(self) -> None:
         while self._idle:
@@ -133,7 +147,12 @@ def signature(secret: bytes, body: bytes, at: int) -> str:
 
 
 def verify_signature(
-    secret: str | bytes, body: bytes, given: str, *, max_age_seconds: float = 300.0, now: float | None = None
+    secret: str | bytes,
+    body: bytes,
+    given: str,
+    *,
+    max_age_seconds: float = 300.0,
+    now: float | None = None,
 ) -> bool:
     """Whether a request is from who knows the secret, and of the last minutes."""
     key = secret.encode() if isinstance(secret, str) else secret

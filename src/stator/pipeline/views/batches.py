@@ -13,9 +13,13 @@ from stator.tables.context import Context
 from stator.tables.work import Call, Gather, Pause, Work, gathered
 
 
-def write_all(context: Context, table: str, requests: Sequence[dict[str, Any]], check: Callable[[], Any]) -> Work[None]:
+def write_all(
+    context: Context, table: str, requests: Sequence[dict[str, Any]], check: Callable[[], Any]
+) -> Work[None]:
     """Carry out every PutRequest and DeleteRequest, each of another item, for as long as ``check`` allows."""
-    chunks = [requests[at : at + BATCH_WRITE_ITEMS] for at in range(0, len(requests), BATCH_WRITE_ITEMS)]
+    chunks = [
+        requests[at : at + BATCH_WRITE_ITEMS] for at in range(0, len(requests), BATCH_WRITE_ITEMS)
+    ]
     gathered((yield Gather([_write(context, {table: list(chunk)}, check) for chunk in chunks])))
 
 

@@ -40,7 +40,11 @@ class Heads:
         self._layout = layout
 
     def load(self) -> Work[Head | None]:
-        request = {"TableName": self._layout.place.table, "Key": self._layout.head(), "ConsistentRead": True}
+        request = {
+            "TableName": self._layout.place.table,
+            "Key": self._layout.head(),
+            "ConsistentRead": True,
+        }
         reply = yield Call("GetItem", request, LABEL)
         return read_head(reply["Item"]) if "Item" in reply else None
 
@@ -94,7 +98,11 @@ class Heads:
             "ConditionExpression": f"attribute_not_exists({written.name('position')})",
         }
         try:
-            yield Call("TransactWriteItems", {"TransactItems": [scope.guard(), {"Put": written.into(put)}]}, LABEL)
+            yield Call(
+                "TransactWriteItems",
+                {"TransactItems": [scope.guard(), {"Put": written.into(put)}]},
+                LABEL,
+            )
         except TransactionCanceled as cancelled:
             codes = [reason.get("Code") for reason in cancelled.reasons]
             if codes[0] == "ConditionalCheckFailed":
@@ -105,7 +113,9 @@ class Heads:
     def starts(self, generation: int) -> Work[dict[str, str]]:
         """From which position of each shard on a generation has the changes."""
         prefix = self._layout.start_prefix(generation)
-        items = yield from query_all(prefix_query(self._layout.place, self._layout.directory, prefix), LABEL)
+        items = yield from query_all(
+            prefix_query(self._layout.place, self._layout.directory, prefix), LABEL
+        )
         sort = self._layout.place.sort
         return {item[sort]["S"].removeprefix(prefix): item["position"]["S"] for item in items}
 

@@ -24,7 +24,9 @@ _REMEMBERED_SCOPES = 1000
 class Kept:
     """A view on one database."""
 
-    def __init__(self, name: str, declared: Declaration, context: Context, *, has_sums: bool) -> None:
+    def __init__(
+        self, name: str, declared: Declaration, context: Context, *, has_sums: bool
+    ) -> None:
         self.context = context
         self.source = Source(declared, context.schema.of(declared.entity))
         self.layout = Layout(context.schema.place, name)
@@ -53,8 +55,14 @@ class Kept:
         for generation in generations:
             # Rows first: a change whose rows are refused is not to be in the sums either, for it comes again as a whole.
             if self.source.orders:
-                refused = yield from self.ranks.apply(generation, scope.stream, measured, scope.check)
-                failures += [Failure(each.record, error) for each, error in refused if each.record is not None]
+                refused = yield from self.ranks.apply(
+                    generation, scope.stream, measured, scope.check
+                )
+                failures += [
+                    Failure(each.record, error)
+                    for each, error in refused
+                    if each.record is not None
+                ]
                 without = {id(each.record) for each, _ in refused}
                 measured = [each for each in measured if id(each.record) not in without]
             if self.has_sums:
@@ -67,17 +75,25 @@ class Kept:
         for record in records:
             try:
                 found.append(self._measured(record, now))
-            except (DesignError, DecimalException) as error:  # the image does not decode, or is of no number to add
+            except (
+                DesignError,
+                DecimalException,
+            ) as error:  # the image does not decode, or is of no number to add
                 failures.append(Failure(record, error))
         return found, failures
 
     def _measured(self, record: Record, now: float) -> Measured:
-        if (record.kind != "INSERT" and record.old is None) or (record.kind != "REMOVE" and record.new is None):
+        if (record.kind != "INSERT" and record.old is None) or (
+            record.kind != "REMOVE" and record.new is None
+        ):
             raise ImageNotShown("NEW_AND_OLD_IMAGES")
         # The mark is wanted for rows, and for the partial of a retry.
         mark = key_mark(record.table, record.key) if self.source.orders else ""
         return Measured(
-            record, mark, self.source.counted(record.old, mark, now), self.source.counted(record.new, mark, now)
+            record,
+            mark,
+            self.source.counted(record.old, mark, now),
+            self.source.counted(record.new, mark, now),
         )
 
     def wants(self, record: Record) -> bool:
@@ -88,9 +104,10 @@ class Kept:
         if discriminator is None:
             return True
         wanted = {"S": of.name}
-        return any(image is not None and image.get(discriminator) == wanted for image in (record.new, record.old)) or (
-            record.new is None and record.old is None
-        )
+        return any(
+            image is not None and image.get(discriminator) == wanted
+            for image in (record.new, record.old)
+        ) or (record.new is None and record.old is None)
 
 
 class Keeper:
@@ -100,7 +117,10 @@ class Keeper:
 
     def __init__(self, name: str, declared: Declaration, *, has_sums: bool) -> None:
         if not name or not name.replace("_", "a").replace("-", "a").isalnum():
-            raise DesignError(f"{name!r} is no name for a view", hint="letters, digits, - and _, such as isp_hours")
+            raise DesignError(
+                f"{name!r} is no name for a view",
+                hint="letters, digits, - and _, such as isp_hours",
+            )
         self._name = name
         self._declared = declared
         self._has_sums = has_sums
@@ -135,7 +155,8 @@ class Keeper:
     def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
         if not scope.shard:
             raise ConfigurationError(
-                f"the view {self._name} has to know which shard a change is from", hint="run its app with `stator work`"
+                f"the view {self._name} has to know which shard a change is from",
+                hint="run its app with `stator work`",
             )
         return self.kept(scope.context).handle(records, scope)
 

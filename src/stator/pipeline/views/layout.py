@@ -54,7 +54,9 @@ class Layout:
         return f"{self.prefix(generation)}P#{by}"
 
     def partial(self, generation: int, group: Group, shard: str) -> Item:
-        return self.place.key(self.partials(generation, group.by), f"{group.bucket}{SEPARATOR}{shard}")
+        return self.place.key(
+            self.partials(generation, group.by), f"{group.bucket}{SEPARATOR}{shard}"
+        )
 
     def rows(self, generation: int, group: Group) -> str:
         return f"{self.prefix(generation)}R#{group.by}{SEPARATOR}{group.bucket}"

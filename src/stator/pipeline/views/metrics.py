@@ -51,7 +51,9 @@ Metric = Additive | Ordered
 
 def field_of(given: Any, what: str) -> FieldRef:
     if not isinstance(given, FieldRef) or len(given.path) != 1:
-        raise DesignError(f"{what} is {given!r}, not a field", hint="name it on its class, as in Order.total")
+        raise DesignError(
+            f"{what} is {given!r}, not a field", hint="name it on its class, as in Order.total"
+        )
     return given
 
 
@@ -75,7 +77,9 @@ def add(sums: dict[str, Number], more: Parts, sign: int = 1) -> None:
 def count(of: Any = None) -> Additive:
     """How many sources there are; with a field, how many have one that is not None."""
     if of is None:
-        return Additive(None, lambda name, value: (), lambda name, totals, kind: int(totals.get("n", 0)))
+        return Additive(
+            None, lambda name, value: (), lambda name, totals, kind: int(totals.get("n", 0))
+        )
     return Additive(
         field_of(of, "count(of)"),
         lambda name, value: ((f"c:{name}", 1),),
@@ -89,7 +93,9 @@ def sum_of(of: Any) -> Additive:
         return ((f"s:{name}", exact(value)),)
 
     return Additive(
-        field_of(of, "sum_of(of)"), parts, lambda name, totals, kind: kind(totals.get(f"s:{name}", Decimal(0)))
+        field_of(of, "sum_of(of)"),
+        parts,
+        lambda name, totals, kind: kind(totals.get(f"s:{name}", Decimal(0))),
     )
 
 
@@ -112,7 +118,10 @@ def avg(of: Any) -> Additive:
 def percentiles(of: Any, *, accuracy: float = 0.02) -> Additive:
     """A sketch that tells every percentile within a relative error: ``row.spread[99]``. Halving ``accuracy`` doubles the numbers kept."""
     if not 0.001 <= accuracy <= 0.5:
-        raise DesignError(f"percentiles(accuracy={accuracy})", hint="between 0.001 and 0.5; 0.02 is within 2 percent")
+        raise DesignError(
+            f"percentiles(accuracy={accuracy})",
+            hint="between 0.001 and 0.5; 0.02 is within 2 percent",
+        )
 
     def parts(name: str, value: Any) -> Parts:
         return ((f"b:{name}:{bucket_of(float(value), accuracy)}", 1),)
@@ -120,7 +129,9 @@ def percentiles(of: Any, *, accuracy: float = 0.02) -> Additive:
     def read(name: str, totals: Totals, kind: type) -> Percentiles:
         start = f"b:{name}:"
         counts = {
-            attribute[len(start) :]: int(each) for attribute, each in totals.items() if attribute.startswith(start)
+            attribute[len(start) :]: int(each)
+            for attribute, each in totals.items()
+            if attribute.startswith(start)
         }
         return Percentiles({bucket: each for bucket, each in counts.items() if each}, accuracy)
 
@@ -138,7 +149,9 @@ def maximum(of: Any) -> Ordered:
     return Ordered(field_of(of, "maximum(of)"), descending=True, count=1, gives="value", copies=())
 
 
-def top(count: int, *, by: Any, lowest: bool = False, fields: Sequence[Any] | None = None) -> Ordered:
+def top(
+    count: int, *, by: Any, lowest: bool = False, fields: Sequence[Any] | None = None
+) -> Ordered:
     """The sources with the greatest values of a field, or the ``lowest``, in order. ``fields`` are what to keep of each: the whole source without."""
     if not 1 <= count <= 1000:
         raise DesignError(f"top({count})", hint="between 1 and 1000")
@@ -147,7 +160,9 @@ def top(count: int, *, by: Any, lowest: bool = False, fields: Sequence[Any] | No
 
 def latest(*, by: Any, fields: Sequence[Any] | None = None) -> Ordered:
     """The source with the greatest value of a field, such as a time."""
-    return Ordered(field_of(by, "latest(by)"), descending=True, count=1, gives="one", copies=_copies(fields))
+    return Ordered(
+        field_of(by, "latest(by)"), descending=True, count=1, gives="one", copies=_copies(fields)
+    )
 
 
 def _copies(fields: Sequence[Any] | None) -> tuple[FieldRef, ...] | None:

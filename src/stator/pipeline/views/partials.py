@@ -60,12 +60,18 @@ class Partials:
         self._listed: set[tuple[int, str]] = set()
         self.fresh: dict[tuple[int, Group], None] = {}
 
-    def apply(self, generation: int, shard: str, measured: Iterable[Measured], check: Callable[[], Any]) -> Work[None]:
+    def apply(
+        self, generation: int, shard: str, measured: Iterable[Measured], check: Callable[[], Any]
+    ) -> Work[None]:
         groups = _by_group(measured)
         if not groups:
             return
-        yield from steadily(self._context, check, partial(self._list, generation, {group.by for group in groups}))
-        parts = [self._add(generation, group, shard, entries, check) for group, entries in groups.items()]
+        yield from steadily(
+            self._context, check, partial(self._list, generation, {group.by for group in groups})
+        )
+        parts = [
+            self._add(generation, group, shard, entries, check) for group, entries in groups.items()
+        ]
         gathered((yield Gather(parts)))
 
     def _list(self, generation: int, names: set[str]) -> Work[None]:
@@ -74,14 +80,23 @@ class Partials:
         if len(self._listed) > _REMEMBERED:
             self._listed.clear()
         calls = [
-            Call("PutItem", {"TableName": self._layout.place.table, "Item": self._layout.group(generation, by)}, LABEL)
+            Call(
+                "PutItem",
+                {"TableName": self._layout.place.table, "Item": self._layout.group(generation, by)},
+                LABEL,
+            )
             for by in unknown
         ]
         gathered((yield Gather(calls)) if calls else ())
         self._listed.update((generation, by) for by in unknown)
 
     def _add(
-        self, generation: int, group: Group, shard: str, entries: Sequence[Entry], check: Callable[[], Any]
+        self,
+        generation: int,
+        group: Group,
+        shard: str,
+        entries: Sequence[Entry],
+        check: Callable[[], Any],
     ) -> Work[None]:
         key = (generation, group, shard)
         while True:
@@ -95,7 +110,9 @@ class Partials:
                 try:
                     reply = yield from steadily(self._context, check, partial(_made, call))
                 except ValidationFailed as refusal:
-                    reply = yield from self._add_wide(generation, group, shard, (part, sums), refusal, check)
+                    reply = yield from self._add_wide(
+                        generation, group, shard, (part, sums), refusal, check
+                    )
             except ConditionFailed as refused:
                 self._remember(key, refused.item["applied"]["S"])
             else:
@@ -119,17 +136,30 @@ class Partials:
             "Key": self._layout.partial(generation, group, shard),
             "ConsistentRead": True,
         }
-        reply = yield from steadily(self._context, check, partial(_made, Call("GetItem", key, LABEL)))
+        reply = yield from steadily(
+            self._context, check, partial(_made, Call("GetItem", key, LABEL))
+        )
         stored: Item = reply.get("Item") or {}
-        totals = {name: EXACT.add(wide_number(stored, name), amount) for name, amount in sums.items()}
+        totals = {
+            name: EXACT.add(wide_number(stored, name), amount) for name, amount in sums.items()
+        }
         wide = {name for name, total in totals.items() if is_wide(total) or is_wide(sums[name])}
         if not wide:
             raise refusal
         written = {name: amount for name, amount in sums.items() if name not in wide}
         request = self._request(
-            generation, group, shard, entries, written, _Rewritten(stored, {n: totals[n] for n in wide})
+            generation,
+            group,
+            shard,
+            entries,
+            written,
+            _Rewritten(stored, {n: totals[n] for n in wide}),
         )
-        return (yield from steadily(self._context, check, partial(_made, Call("UpdateItem", request, LABEL))))
+        return (
+            yield from steadily(
+                self._context, check, partial(_made, Call("UpdateItem", request, LABEL))
+            )
+        )
 
     def _remember(self, key: tuple[int, Group, str], sequence: str) -> None:
         if len(self._applied) > _REMEMBERED:
@@ -151,10 +181,16 @@ class Partials:
         changes = f"SET {applied} = {written.value({'S': entries[-1].sequence})}"
         end = self._source.end(group.bucket)
         if end is not None:
-            changes += f", {written.name(self._layout.place.ttl)} = {written.value({'N': str(int(end))})}"
+            changes += (
+                f", {written.name(self._layout.place.ttl)} = {written.value({'N': str(int(end))})}"
+            )
         if rewritten is not None:
             changes += rewritten.changes(written)
-        added = [f"{written.name(name)} {written.value({'N': str(amount)})}" for name, amount in sums.items() if amount]
+        added = [
+            f"{written.name(name)} {written.value({'N': str(amount)})}"
+            for name, amount in sums.items()
+            if amount
+        ]
         if added:
             changes += f" ADD {', '.join(added)}"
         condition = f"attribute_not_exists({applied}) OR {applied} < {written.value({'S': entries[0].sequence})}"
@@ -184,8 +220,12 @@ class _Rewritten:
         wanted: Item = {}
         for name, total in self.totals.items():
             wanted |= wide_attributes(name, total)
-        gone = [name for name in self.stored if whole_name(name) in self.totals and name not in wanted]
-        text = "".join(f", {written.name(name)} = {written.value(value)}" for name, value in wanted.items())
+        gone = [
+            name for name in self.stored if whole_name(name) in self.totals and name not in wanted
+        ]
+        text = "".join(
+            f", {written.name(name)} = {written.value(value)}" for name, value in wanted.items()
+        )
         return text + (f" REMOVE {', '.join(map(written.name, gone))}" if gone else "")
 
     def condition(self, written: Expressions, applied: str) -> str:

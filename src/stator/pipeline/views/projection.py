@@ -35,9 +35,13 @@ class Projection(Keeper):
         keys = tuple(field_of(each, "key") for each in as_fields(key))
         check_groupable(keys)
         order = keys[0] if sort is None else field_of(sort, "sort")
-        copies = None if fields is None else tuple(field_of(each, "fields") for each in (*keys, *fields))
+        copies = (
+            None if fields is None else tuple(field_of(each, "fields") for each in (*keys, *fields))
+        )
         self.rows = Ordered(order, descending=False, count=1, gives="many", copies=copies)
-        super().__init__(name, Declaration(of, keys, None, where, None, {"rows": self.rows}), has_sums=False)
+        super().__init__(
+            name, Declaration(of, keys, None, where, None, {"rows": self.rows}), has_sums=False
+        )
 
     def on(self, db: D) -> ProjectionReader[D]:
         return ProjectionReader(db, self.kept(db.context), self.rows)
@@ -51,7 +55,9 @@ class ProjectionReader(KeptReader[D]):
         self._rows = rows
 
     @operation
-    def find(self, limit: int = 1000, /, *, newest_first: bool = False, **key: Any) -> Work[list[Any]]:
+    def find(
+        self, limit: int = 1000, /, *, newest_first: bool = False, **key: Any
+    ) -> Work[list[Any]]:
         """Those with this key, in order."""
         group = self._kept.source.asked(key, with_bucket=False)
         generation = yield from self._generation()

@@ -64,7 +64,9 @@ class Move:
 
 
 class Ranks:
-    def __init__(self, context: Context, layout: Layout, end: Callable[[str], float | None]) -> None:
+    def __init__(
+        self, context: Context, layout: Layout, end: Callable[[str], float | None]
+    ) -> None:
         """``end`` gives the moment that a bucket's rows expire at."""
         self._context = context
         self._layout = layout
@@ -75,12 +77,19 @@ class Ranks:
     ) -> Work[Refused]:
         return (yield from self.place(generation, _last(measured, stream), check))
 
-    def place(self, generation: int, wanted: list[Wanted], check: Callable[[], Any]) -> Work[Refused]:
+    def place(
+        self, generation: int, wanted: list[Wanted], check: Callable[[], Any]
+    ) -> Work[Refused]:
         refused: Refused = []
         for at in range(0, len(wanted), _SIDE_BY_SIDE):
             chunk = wanted[at : at + _SIDE_BY_SIDE]
-            states = yield from steadily(self._context, check, partial(self._states, generation, chunk))
-            moves = [Move(each, _ordered(each.order, states.get(each.mark)), states.get(each.mark)) for each in chunk]
+            states = yield from steadily(
+                self._context, check, partial(self._states, generation, chunk)
+            )
+            moves = [
+                Move(each, _ordered(each.order, states.get(each.mark)), states.get(each.mark))
+                for each in chunk
+            ]
             bundles = self._bundles(generation, [move for move in moves if not move.is_done])
             parts = [self._move_all(generation, bundle, check) for bundle in bundles]
             for found in gathered((yield Gather(parts))):
@@ -110,7 +119,10 @@ class Ranks:
             try:
                 yield from steadily(self._context, check, partial(_made, call))
                 return []
-            except (TransactionCanceled, ValidationFailed):  # the latter when they are too large together
+            except (
+                TransactionCanceled,
+                ValidationFailed,
+            ):  # the latter when they are too large together
                 pass
         refused: Refused = []
         for move, _ in bundle:
@@ -122,21 +134,29 @@ class Ranks:
 
     def _states(self, generation: int, wanted: list[Wanted]) -> Work[dict[str, State]]:
         keys = [self._layout.state(generation, each.mark) for each in wanted]
-        items = yield from batch_get(self._context, self._layout.place.table, keys, LABEL, consistent=True)
+        items = yield from batch_get(
+            self._context, self._layout.place.table, keys, LABEL, consistent=True
+        )
         partition = self._layout.place.partition
         start = len(self._layout.state(generation, "")[partition]["S"])
         return {item[partition]["S"][start:]: _read(item) for item in items}
 
     def _move(self, generation: int, move: Move, check: Callable[[], Any]) -> Work[None]:
         while not move.is_done:
-            call = Call("TransactWriteItems", {"TransactItems": self._actions(generation, move)}, LABEL)
+            call = Call(
+                "TransactWriteItems", {"TransactItems": self._actions(generation, move)}, LABEL
+            )
             try:
                 yield from steadily(self._context, check, partial(_made, call))
                 return
             except TransactionCanceled as cancelled:
-                if not any(reason.get("Code") == "ConditionalCheckFailed" for reason in cancelled.reasons):
+                if not any(
+                    reason.get("Code") == "ConditionalCheckFailed" for reason in cancelled.reasons
+                ):
                     raise
-            states = yield from steadily(self._context, check, partial(self._states, generation, [move.wanted]))
+            states = yield from steadily(
+                self._context, check, partial(self._states, generation, [move.wanted])
+            )
             state = states.get(move.wanted.mark)
             move = Move(move.wanted, _ordered(move.wanted.order, state), state)
 
@@ -145,8 +165,15 @@ class Ranks:
         rows = self._rows(generation, move.wanted.counted)
         before = () if move.state is None else move.state.rows
         actions: list[Action] = [{"Put": self._state_put(generation, move, tuple(rows))}]
-        actions += [{"Delete": {"TableName": table, "Key": self._key(row)}} for row in before if row not in rows]
-        actions += [{"Put": {"TableName": table, "Item": {**self._key(row), **item}}} for row, item in rows.items()]
+        actions += [
+            {"Delete": {"TableName": table, "Key": self._key(row)}}
+            for row in before
+            if row not in rows
+        ]
+        actions += [
+            {"Put": {"TableName": table, "Item": {**self._key(row), **item}}}
+            for row, item in rows.items()
+        ]
         return actions
 
     def _rows(self, generation: int, counted: Counted | None) -> dict[tuple[str, str], Item]:
@@ -154,7 +181,10 @@ class Ranks:
             return {}
         partition = self._layout.rows(generation, counted.group)
         expiry = self._expiry(counted.group)
-        return {(partition, sort): {"source": {"M": copy}, **expiry} for sort, copy in counted.rows.items()}
+        return {
+            (partition, sort): {"source": {"M": copy}, **expiry}
+            for sort, copy in counted.rows.items()
+        }
 
     def _expiry(self, group: Group) -> Item:
         end = self._end(group.bucket)
@@ -171,8 +201,14 @@ class Ranks:
         written = Expressions()
         name = written.name("order")
         seen = move.state
-        as_seen = f"attribute_not_exists({name})" if seen is None else f"{name} = {written.value({'S': seen.order})}"
-        return written.into({"TableName": self._layout.place.table, "Item": item, "ConditionExpression": as_seen})
+        as_seen = (
+            f"attribute_not_exists({name})"
+            if seen is None
+            else f"{name} = {written.value({'S': seen.order})}"
+        )
+        return written.into(
+            {"TableName": self._layout.place.table, "Item": item, "ConditionExpression": as_seen}
+        )
 
     def _key(self, row: tuple[str, str]) -> Item:
         return self._layout.place.key(*row)
@@ -184,7 +220,9 @@ def _last(measured: Iterable[Measured], stream: str) -> list[Wanted]:
     for each in measured:
         if _rows_of(each.old) == _rows_of(each.new) and each.mark not in found:
             continue
-        found[each.mark] = Wanted(each.mark, f"{stream}#{padded(each.record.sequence)}", each.new, each.record)
+        found[each.mark] = Wanted(
+            each.mark, f"{stream}#{padded(each.record.sequence)}", each.new, each.record
+        )
     return list(found.values())
 
 

@@ -41,7 +41,9 @@ class KeptReader(OnDb[D]):
         self._kept = kept
 
     @operation
-    def rebuild(self, options: RebuildOptions | None = None, progress: Progress | None = None) -> Work[Rebuilt]:
+    def rebuild(
+        self, options: RebuildOptions | None = None, progress: Progress | None = None
+    ) -> Work[Rebuilt]:
         """Build it anew from its table, while workers of its app go on and readers read (rebuilding.py). ``progress`` is called now and then."""
         return (yield from Rebuild(self._kept, options, progress).run())
 
@@ -69,7 +71,10 @@ class ViewReader(KeptReader[D]):
             found: list[list[Row]] = []
             for at in range(0, len(asked), _SIDE_BY_SIDE):
                 some = asked[at : at + _SIDE_BY_SIDE]
-                work = [self._rows_of(generation, each.by, Buckets(each.bucket, each.bucket)) for each in some]
+                work = [
+                    self._rows_of(generation, each.by, Buckets(each.bucket, each.bucket))
+                    for each in some
+                ]
                 found += gathered((yield Gather(work)))
             before, generation = generation, (yield from self._generation())
             if before == generation:
@@ -96,7 +101,9 @@ class ViewReader(KeptReader[D]):
         """The groups that there are, or have been: the values of the fields they are made by."""
         generation = yield from self._generation()
         place = self._kept.layout.place
-        items = yield from query_all(prefix_query(place, self._kept.layout.groups(generation), ""), LABEL)
+        items = yield from query_all(
+            prefix_query(place, self._kept.layout.groups(generation), ""), LABEL
+        )
         names = [field.name for field in self._kept.source.declared.by]
         found = []
         for item in items:
@@ -127,7 +134,9 @@ class ViewReader(KeptReader[D]):
         work = [self._row(generation, group, totals) for group, totals in groups.items()]
         return list(gathered((yield Gather(work))))
 
-    def _partials(self, generation: int, by: str, buckets: Buckets | None) -> Work[dict[str, list[Item]]]:
+    def _partials(
+        self, generation: int, by: str, buckets: Buckets | None
+    ) -> Work[dict[str, list[Item]]]:
         """The partials to be summed, by bucket (compacting.py says which are not)."""
         layout = self._kept.layout
         request = _range_query(layout.place, layout.partials(generation, by), buckets)
@@ -145,18 +154,26 @@ class ViewReader(KeptReader[D]):
         values = source.told(group)
         for name, metric in source.declared.metrics.items():
             if isinstance(metric, Additive):
-                kind = source.kind(metric.field) if metric.field is not None and metric.numeric else int
+                kind = (
+                    source.kind(metric.field)
+                    if metric.field is not None and metric.numeric
+                    else int
+                )
                 values[name] = metric.read(name, totals, kind)
             else:
                 values[name] = yield from ranked(self._kept, generation, group, metric)
         return Row(values)
 
 
-def ranked(kept: Kept, generation: int, group: Group, metric: Ordered, limit: int | None = None) -> Work[Any]:
+def ranked(
+    kept: Kept, generation: int, group: Group, metric: Ordered, limit: int | None = None
+) -> Work[Any]:
     """What an ordered metric gives: the first of its rows."""
     layout = kept.layout
     name = metric.field.name
-    request = prefix_query(layout.place, layout.rows(generation, group), f"{name}{SEPARATOR}", limit or metric.count)
+    request = prefix_query(
+        layout.place, layout.rows(generation, group), f"{name}{SEPARATOR}", limit or metric.count
+    )
     request["ScanIndexForward"] = not metric.descending
     found: list[Item] = []
     while len(found) < (limit or metric.count):
@@ -179,17 +196,25 @@ def copied(kept: Kept, items: Sequence[Item], metric: Ordered) -> Work[list[Any]
         return (yield from decoded(kept.context, of, [dict(item) for item in items]))
     names = list(dict.fromkeys([*(field.name for field in metric.copies), metric.field.name]))
     decode = of.codec.decode_field
-    return [Row({name: decode[name](item[name]) if name in item else None for name in names}) for item in items]
+    return [
+        Row({name: decode[name](item[name]) if name in item else None for name in names})
+        for item in items
+    ]
 
 
 def _range_query(place: Any, partition: str, buckets: Buckets | None) -> dict[str, Any]:
     if buckets is None:
         return prefix_query(place, partition, "")
     written = Expressions()
-    low, high = written.value({"S": f"{buckets.first}{SEPARATOR}"}), written.value({"S": after(buckets.last)})
+    low, high = (
+        written.value({"S": f"{buckets.first}{SEPARATOR}"}),
+        written.value({"S": after(buckets.last)}),
+    )
     condition = f"{written.name(place.partition)} = {written.value({'S': partition})}"
     condition += f" AND {written.name(place.sort)} BETWEEN {low} AND {high}"
-    return written.into({"TableName": place.table, "KeyConditionExpression": condition, "ConsistentRead": True})
+    return written.into(
+        {"TableName": place.table, "KeyConditionExpression": condition, "ConsistentRead": True}
+    )
 
 
 def _names_merged(shards: dict[str, Item]) -> set[str]:

@@ -18,7 +18,9 @@ class Row(Mapping[str, Any]):
         try:
             return self._values[name]
         except KeyError:
-            raise AttributeError(f"the row has no {name}: it has {', '.join(self._values)}") from None
+            raise AttributeError(
+                f"the row has no {name}: it has {', '.join(self._values)}"
+            ) from None
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]

@@ -60,10 +60,18 @@ class Percentiles:
         if total <= 0:
             return None
         rank = min(max(share, 0.0), 1.0) * (total - 1)
-        middles = sorted((_middle(bucket, self.accuracy), count) for bucket, count in self.counts.items())
+        middles = sorted(
+            (_middle(bucket, self.accuracy), count) for bucket, count in self.counts.items()
+        )
         seen = accumulate(count for _, count in middles)
-        return next(value for (value, _), so_far in zip(middles, seen, strict=True) if so_far > rank)
+        return next(
+            value for (value, _), so_far in zip(middles, seen, strict=True) if so_far > rank
+        )
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"p{percent}={self[percent]:.4g}" for percent in (50, 90, 99)) if self.count > 0 else "empty"
+        shown = (
+            ", ".join(f"p{percent}={self[percent]:.4g}" for percent in (50, 90, 99))
+            if self.count > 0
+            else "empty"
+        )
         return f"<Percentiles of {self.count}: {shown}>"

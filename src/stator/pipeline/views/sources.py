@@ -122,7 +122,9 @@ class _Bucket:
 class _Measured:
     """A field that is measured, and what its values add to the metrics of it."""
 
-    def __init__(self, name: str, decode: Callable[[Any], Any], metrics: Sequence[tuple[str, Additive]]) -> None:
+    def __init__(
+        self, name: str, decode: Callable[[Any], Any], metrics: Sequence[tuple[str, Additive]]
+    ) -> None:
         self.name = name
         self._decode = decode
         self._metrics = metrics
@@ -154,13 +156,22 @@ class Source:
         self._where = None if declared.where is None else bound(declared.where, of)
         self._decode = of.codec.decode_field
         self._by = tuple((each.name, self.encoding(each)) for each in declared.by)
-        if declared.bucket is not None and self.encoding(declared.bucket[0]).python not in (datetime, Epoch):
+        if declared.bucket is not None and self.encoding(declared.bucket[0]).python not in (
+            datetime,
+            Epoch,
+        ):
             raise DesignError(
-                f"{declared.bucket[0]!r} is no time to make buckets of", hint="name a field of datetime in bucket=(...)"
+                f"{declared.bucket[0]!r} is no time to make buckets of",
+                hint="name a field of datetime in bucket=(...)",
             )
-        self.additive = {name: each for name, each in declared.metrics.items() if isinstance(each, Additive)}
+        self.additive = {
+            name: each for name, each in declared.metrics.items() if isinstance(each, Additive)
+        }
         self.orders = _orders(declared.metrics)
-        self._ordered = {name: (self.encoding(each[0].field), _copied(each)) for name, each in self.orders.items()}
+        self._ordered = {
+            name: (self.encoding(each[0].field), _copied(each))
+            for name, each in self.orders.items()
+        }
         for each in self.additive.values():
             if each.field is not None and each.numeric:
                 self.kind(each.field)
@@ -170,14 +181,21 @@ class Source:
                 measured.setdefault(each.field.name, []).append((name, each))
         self.names = self._field_names(measured)
         # Items of other entities in the same table say so.
-        self._kind = None if of.plan.discriminator is None else (of.plan.discriminator, {"S": of.name})
+        self._kind = (
+            None if of.plan.discriminator is None else (of.plan.discriminator, {"S": of.name})
+        )
         for name in self.names:
             if name in of.large:
                 raise DesignError(
-                    f"{of.name}.{name} is large(), and stored packed", hint="keep what you count in a field of its own"
+                    f"{of.name}.{name} is large(), and stored packed",
+                    hint="keep what you count in a field of its own",
                 )
-        self._groupings = [_Grouping(name, self._decode[name], encoding) for name, encoding in self._by]
-        self._measured = [_Measured(name, self._decode[name], metrics) for name, metrics in measured.items()]
+        self._groupings = [
+            _Grouping(name, self._decode[name], encoding) for name, encoding in self._by
+        ]
+        self._measured = [
+            _Measured(name, self._decode[name], metrics) for name, metrics in measured.items()
+        ]
         self._bucket: _Bucket | None = None
         if declared.bucket is not None:
             name = declared.bucket[0].name
@@ -189,20 +207,27 @@ class Source:
     def shape(self, reference: FieldRef) -> Shape:
         found = self.of.fields.get(reference.name)
         if found is None or not issubclass(self.of.cls, reference.owner):
-            raise DesignError(f"{reference!r} is not a field of {self.of.name}", hint=f"name a field of {self.of.name}")
+            raise DesignError(
+                f"{reference!r} is not a field of {self.of.name}",
+                hint=f"name a field of {self.of.name}",
+            )
         return found.shape.inner if isinstance(found.shape, Maybe) else found.shape
 
     def encoding(self, reference: FieldRef) -> Encoding:
         found = encoding_of(self.shape(reference))
         if found is None:
-            raise DesignError(f"{reference!r} has no order", hint="name a field of text, a number or a time")
+            raise DesignError(
+                f"{reference!r} has no order", hint="name a field of text, a number or a time"
+            )
         return found
 
     def kind(self, reference: FieldRef) -> type:
         """The type of a number."""
         shape = self.shape(reference)
         if not isinstance(shape, Scalar) or shape.python not in _NUMBERS:
-            raise DesignError(f"{reference!r} is not a number", hint="name a field of int, float or Decimal")
+            raise DesignError(
+                f"{reference!r} is not a number", hint="name a field of int, float or Decimal"
+            )
         return shape.python
 
     def _field_names(self, measured: Iterable[str]) -> tuple[str, ...]:
@@ -278,7 +303,9 @@ class Source:
 
     def _copy(self, item: Item, name: str, copied: frozenset[str] | None) -> Item:
         if copied is None:
-            return {attribute: value for attribute, value in item.items() if attribute in self.of.fields}
+            return {
+                attribute: value for attribute, value in item.items() if attribute in self.of.fields
+            }
         return {attribute: item[attribute] for attribute in (*copied, name) if attribute in item}
 
     # -- expiry
@@ -287,7 +314,9 @@ class Source:
         """When a bucket's items expire."""
         if self.declared.keep is None or self._bucket is None:
             return None
-        return (following(self._bucket.period, period_start(bucket)) + self.declared.keep).timestamp()
+        return (
+            following(self._bucket.period, period_start(bucket)) + self.declared.keep
+        ).timestamp()
 
     def is_over(self, bucket: str, now: float) -> bool:
         end = self.end(bucket)
@@ -312,15 +341,22 @@ class Source:
 
     def bucket_text(self, moment: datetime) -> str:
         if self._bucket is None:
-            raise DesignError("this view has no buckets of time", hint="declare it with bucket=(field, 'hour')")
+            raise DesignError(
+                "this view has no buckets of time", hint="declare it with bucket=(field, 'hour')"
+            )
         if not isinstance(moment, datetime) or moment.tzinfo is None:
-            raise DesignError(f"{moment!r} is no datetime with a time zone", hint="say datetime(..., tzinfo=UTC)")
+            raise DesignError(
+                f"{moment!r} is no datetime with a time zone", hint="say datetime(..., tzinfo=UTC)"
+            )
         return period_text(self._bucket.period, moment)
 
     def told(self, group: Group) -> dict[str, Any]:
         """The values of the fields that make a group; the bucket's is its first moment."""
         texts = group.by.split(SEPARATOR) if self._by else []
-        told = {name: encoding.read(text) for (name, encoding), text in zip(self._by, texts, strict=True)}
+        told = {
+            name: encoding.read(text)
+            for (name, encoding), text in zip(self._by, texts, strict=True)
+        }
         if self._bucket is not None:
             told[self._bucket.name] = period_start(group.bucket)
         return told
@@ -350,7 +386,10 @@ def bound(where: Any, of: EntityMap) -> BoundCondition:
     condition = as_condition(where)
     for reference in references(condition):
         if reference.name not in of.fields or reference.name in of.large:
-            raise DesignError(f"{reference!r} cannot be compared in a view of {of.name}", hint="name a field of it")
+            raise DesignError(
+                f"{reference!r} cannot be compared in a view of {of.name}",
+                hint="name a field of it",
+            )
     writer = FilterWriter()
     text = writer.term(condition, of.info)
     return bind_condition(parse_condition(text), writer.names, writer.values)

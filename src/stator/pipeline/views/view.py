@@ -45,8 +45,12 @@ class View(Keeper):
             check_period(bucket[1], "the period of a bucket")
             time = (field_of(bucket[0], "bucket"), bucket[1])
         if keep is not None and time is None:
-            raise DesignError("keep= is for buckets of time", hint="declare bucket=(field, 'hour'), too")
-        _check_metrics(metrics, [*(each.name for each in fields), *([] if time is None else [time[0].name])])
+            raise DesignError(
+                "keep= is for buckets of time", hint="declare bucket=(field, 'hour'), too"
+            )
+        _check_metrics(
+            metrics, [*(each.name for each in fields), *([] if time is None else [time[0].name])]
+        )
         super().__init__(name, Declaration(of, fields, time, where, keep, metrics), has_sums=True)
 
     def on(self, db: D) -> ViewReader[D]:
@@ -56,9 +60,15 @@ class View(Keeper):
 
 def _check_metrics(metrics: dict[str, Metric], names: list[str]) -> None:
     if not metrics:
-        raise DesignError("a view without metrics tells nothing", hint="give it some, such as orders=count()")
+        raise DesignError(
+            "a view without metrics tells nothing", hint="give it some, such as orders=count()"
+        )
     for name, metric in metrics.items():
         if not isinstance(metric, (Additive, Ordered)):
-            raise DesignError(f"{name}={metric!r} is no metric", hint="count(), sum_of(...), avg(...), top(...)")
+            raise DesignError(
+                f"{name}={metric!r} is no metric", hint="count(), sum_of(...), avg(...), top(...)"
+            )
         if name in names or name.startswith("_"):
-            raise DesignError(f"{name} is taken: it tells the group", hint="call the metric something else")
+            raise DesignError(
+                f"{name} is taken: it tells the group", hint="call the metric something else"
+            )

@@ -42,7 +42,10 @@ class StreamApp:
     def __init__(self, design: Design, name: str, *, concurrency: int = 1) -> None:
         """``concurrency`` is how many items of a shard are handled at once; for functions that wait, more than one is quicker."""
         if not name or "#" in name:
-            raise DesignError(f"{name!r} is no name for a group of workers", hint="a word without #, such as billing")
+            raise DesignError(
+                f"{name!r} is no name for a group of workers",
+                hint="a word without #, such as billing",
+            )
         self.design = design
         self.name = name
         self.concurrency = concurrency
@@ -60,16 +63,26 @@ class StreamApp:
 
     # -- patterns
 
-    def roll_up(self, series: AnySeries | Callable[[Any], AnySeries], *, name: str | None = None) -> None:
+    def roll_up(
+        self, series: AnySeries | Callable[[Any], AnySeries], *, name: str | None = None
+    ) -> None:
         """Keep the roll-ups of a Series that has ``rollups_from="stream"``: ``app.roll_up(readings)``, where ``readings`` is one, or a function from a Db that
         makes one. Each change of a reading is counted once. ``name`` is that of the function unless another is given."""
         self.add(RollupKeeper(series, name))
 
-    def refresh(self, links: AnyLinks | Callable[[Any], AnyLinks], *, name: str | None = None) -> None:
+    def refresh(
+        self, links: AnyLinks | Callable[[Any], AnyLinks], *, name: str | None = None
+    ) -> None:
         """Keep the copies in Links fresh when an entity changes, and delete the links of one that is deleted."""
         self.add(LinkRefresher(links, name))
 
-    def relay(self, outbox: AnyOutbox | Callable[[Any], AnyOutbox], *, to: Receiver, name: str | None = None) -> None:
+    def relay(
+        self,
+        outbox: AnyOutbox | Callable[[Any], AnyOutbox],
+        *,
+        to: Receiver,
+        name: str | None = None,
+    ) -> None:
         """Deliver the messages of an Outbox when they are written. ``to`` is a function that is called with each message, and awaited if it is asynchronous, or
         a ``Sink``, to which goes JSON of id, topic, key, body and time."""
         self.add(OutboxRelay(outbox, to, name))
@@ -77,10 +90,18 @@ class StreamApp:
     def release_guards(self, *entities: type[Any]) -> None:
         """Free the ``unique()`` values of items that expired, or were deleted by another program; of some entities, or of all that have any."""
         given = self.entities_checked(entities or self.design.entities)
-        guarded = tuple(cls for cls in given if any(field.role == "unique" for field in info(cls).fields.values()))
+        guarded = tuple(
+            cls
+            for cls in given
+            if any(field.role == "unique" for field in info(cls).fields.values())
+        )
         without = next((cls for cls in entities if cls not in guarded), None)
         if not guarded or without is not None:
-            shown = f"{self.design.name} has no entity" if without is None else f"{without.__name__} has no field"
+            shown = (
+                f"{self.design.name} has no entity"
+                if without is None
+                else f"{without.__name__} has no field"
+            )
             raise DesignError(f"{shown} with unique()", hint="there are no guards to release")
         self.add(GuardReleaser(guarded))
 
@@ -120,7 +141,9 @@ class On:
     ) -> Callable[[Callable[[Modify[E]], Any]], Callable[[Modify[E]], Any]]:
         """``when_changed`` is a field of the entity, or several: only changes of one of them are handled."""
         changed = _field_names(entity, when_changed)
-        return self._each(Filter(frozenset({"MODIFY"}), self._app.entities_checked([entity]), changed), name)
+        return self._each(
+            Filter(frozenset({"MODIFY"}), self._app.entities_checked([entity]), changed), name
+        )
 
     def remove(
         self, entity: type[E], *, expired: bool | None = None, name: str | None = None
@@ -147,15 +170,21 @@ class On:
         """All changes of some entities, or of all, as a list. If it raises, halves of the list are tried."""
         given = Filter(entities=self._app.entities_checked(entities))
 
-        def register(function: Callable[[list[Change[Any]]], Any]) -> Callable[[list[Change[Any]]], Any]:
+        def register(
+            function: Callable[[list[Change[Any]]], Any],
+        ) -> Callable[[list[Change[Any]]], Any]:
             self._app.add(Batches(name or function.__name__, function, given))
             return function
 
         return register
 
-    def _each(self, given: Filter, name: str | None) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+    def _each(
+        self, given: Filter, name: str | None
+    ) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
         def register(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-            self._app.add(EachChange(name or function.__name__, function, given, self._app.concurrency))
+            self._app.add(
+                EachChange(name or function.__name__, function, given, self._app.concurrency)
+            )
             return function
 
         return register

@@ -55,10 +55,18 @@ def _handled(app: StreamApp, context: Context, records: list[Record]) -> Work[st
     failed: str | None = None
     for subscriber in app.subscribers:
         tables = tables_of(subscriber, context)
-        wanted = [record for record in records if record.table in tables and subscriber.wants(record, context)]
+        wanted = [
+            record
+            for record in records
+            if record.table in tables and subscriber.wants(record, context)
+        ]
         for failure in (yield from subscriber.handle(wanted, scope)) if wanted else ():
             log.error(
-                "%s failed for %s: %s", subscriber.name, failure.record.key, failure.error, exc_info=failure.error
+                "%s failed for %s: %s",
+                subscriber.name,
+                failure.record.key,
+                failure.error,
+                exc_info=failure.error,
             )
             if failed is None or int(failure.record.sequence) < int(failed):
                 failed = failure.record.sequence

@@ -69,7 +69,9 @@ class Watching:
 
     def _state(self, lease: Lease, group: Group) -> Work[ShardState]:
         now = self._context.now()
-        lag = 0.0 if lease.is_ended or lease.shard == SNAPSHOT else (yield from self._lag(lease, now))
+        lag = (
+            0.0 if lease.is_ended or lease.shard == SNAPSHOT else (yield from self._lag(lease, now))
+        )
         owner = None if lease.is_free(now, self._drift_seconds) else lease.owner
         waiting = not lease.is_ended and not is_ready(lease, group, {})
         return ShardState(lease.table, lease.shard, owner, waiting, lag, lease.lost)
@@ -96,7 +98,9 @@ class Watching:
             bodies = [record["dynamodb"] for record in page["Records"]]
             for body in bodies:
                 at = float(body["ApproximateCreationDateTime"])
-                if at >= iterator.skip_before and not (is_own and is_bookkeeping(body["Keys"], place)):
+                if at >= iterator.skip_before and not (
+                    is_own and is_bookkeeping(body["Keys"], place)
+                ):
                     return at
             if not bodies:
                 return None

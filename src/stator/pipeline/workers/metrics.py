@@ -33,7 +33,9 @@ def serve_metrics(running: Running, port: int, group: str) -> int:
     try:
         server, _ = start_http_server(port, registry=registry)
     except OSError as error:
-        raise ConfigurationError(f"port {port} cannot be used: {error.strerror}", hint="choose another, or 0") from None
+        raise ConfigurationError(
+            f"port {port} cannot be used: {error.strerror}", hint="choose another, or 0"
+        ) from None
     return int(server.server_port)
 
 
@@ -52,7 +54,10 @@ class _Collector:
             yield counter
         gauges = {
             "lag_seconds": ("Age of the oldest change not yet handled", progress.lag_seconds),
-            "trim_seconds": ("Time until the oldest change not yet handled is trimmed", progress.trim_seconds),
+            "trim_seconds": (
+                "Time until the oldest change not yet handled is trimmed",
+                progress.trim_seconds,
+            ),
             "shards": ("Shards this worker reads", float(len(self._running.worker.consumers))),
         }
         for name, (text, value) in gauges.items():

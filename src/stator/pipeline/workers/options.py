@@ -37,10 +37,18 @@ class WorkerOptions:
     def __post_init__(self) -> None:
         if self.start not in ("latest", "oldest", "snapshot"):
             raise ConfigurationError(f"start={self.start!r}", hint="latest, oldest or snapshot")
-        positive = ("lease_seconds", "handover_seconds", "backoff_seconds", "idle_seconds", "sync_seconds")
+        positive = (
+            "lease_seconds",
+            "handover_seconds",
+            "backoff_seconds",
+            "idle_seconds",
+            "sync_seconds",
+        )
         for name in positive:
             if getattr(self, name) <= 0:
-                raise ConfigurationError(f"{name} is more than 0", hint=f"not {getattr(self, name)}")
+                raise ConfigurationError(
+                    f"{name} is more than 0", hint=f"not {getattr(self, name)}"
+                )
         for name in ("batch_records", "max_attempts", "max_leases"):
             if getattr(self, name) < 1:
                 raise ConfigurationError(f"{name} is at least 1", hint=f"not {getattr(self, name)}")

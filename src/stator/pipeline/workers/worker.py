@@ -26,7 +26,13 @@ from stator.pipeline.workers.shards.consumer import Consumer
 from stator.pipeline.workers.shards.iterators import list_shards
 from stator.pipeline.workers.shards.lease_holder import Holder, Progress, Tools
 from stator.pipeline.workers.shards.leases import SNAPSHOT, Beginning, Group, Lease, LeaseTable
-from stator.pipeline.workers.shards.lineage import StreamInfo, first_beginning, forgettable, is_ready, new_leases
+from stator.pipeline.workers.shards.lineage import (
+    StreamInfo,
+    first_beginning,
+    forgettable,
+    is_ready,
+    new_leases,
+)
 from stator.pipeline.workers.shards.snapshot import SnapshotConsumer
 from stator.tables.context import Context
 from stator.tables.work import Call, Gather, Pause, Work
@@ -42,9 +48,13 @@ _TURN_SECONDS: Final = 1.0
 
 
 class Worker:
-    def __init__(self, context: Context, app: StreamApp, name: str, options: WorkerOptions, spawn: Spawn) -> None:
+    def __init__(
+        self, context: Context, app: StreamApp, name: str, options: WorkerOptions, spawn: Spawn
+    ) -> None:
         if not app.subscribers:
-            raise ConfigurationError(f"{app.name} has no handlers", hint="register some with @app.on.insert(...)")
+            raise ConfigurationError(
+                f"{app.name} has no handlers", hint="register some with @app.on.insert(...)"
+            )
         exact = exact_ones(app.subscribers)
         if exact and options.start == "snapshot":
             raise ConfigurationError(
@@ -106,7 +116,9 @@ class Worker:
 
     def renew(self) -> Work[None]:
         while not (self._is_stopping and self.is_idle):
-            consumers = [consumer for consumer in list(self.consumers.values()) if not consumer.is_done]
+            consumers = [
+                consumer for consumer in list(self.consumers.values()) if not consumer.is_done
+            ]
             yield Gather([self._renew_one(consumer) for consumer in consumers])
             yield Pause(self._options.lease_seconds / 3)
 
@@ -151,9 +163,12 @@ class Worker:
         for table in self._tables():
             described = yield Call("DescribeTable", {"TableName": table}, _LABEL)
             arn = described["Table"].get("LatestStreamArn")
-            if arn is None or not described["Table"].get("StreamSpecification", {}).get("StreamEnabled"):
+            if arn is None or not described["Table"].get("StreamSpecification", {}).get(
+                "StreamEnabled"
+            ):
                 raise StreamMissing(
-                    f"{table} has no stream", hint='db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES")) makes one'
+                    f"{table} has no stream",
+                    hint='db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES")) makes one',
                 )
             shown = described["Table"]["StreamSpecification"].get("StreamViewType")
             if table in self._needs_images and shown != "NEW_AND_OLD_IMAGES":
@@ -165,7 +180,9 @@ class Worker:
 
     def _tables(self) -> list[str]:
         """Those that somebody wants the changes of."""
-        wanted = {table for each in self._app.subscribers for table in tables_of(each, self._context)}
+        wanted = {
+            table for each in self._app.subscribers for table in tables_of(each, self._context)
+        }
         schema = self._context.schema
         return [table for table in (*schema.tables, schema.place.table) if table in wanted]
 
@@ -205,15 +222,26 @@ class Worker:
     # -- who works on what
 
     def _balance(self, group: Group) -> Work[None]:
-        working = frozenset(name for name, consumer in list(self.consumers.items()) if not consumer.is_done)
+        working = frozenset(
+            name for name, consumer in list(self.consumers.items()) if not consumer.is_done
+        )
         self._to_do = frozenset(
             lease.name
             for lease in group.leases.values()
             if is_ready(lease, group, self._streams)
-            and (lease.owner == self.name or lease.is_free(self._context.now(), self._options.drift_seconds))
+            and (
+                lease.owner == self.name
+                or lease.is_free(self._context.now(), self._options.drift_seconds)
+            )
         )
         found = moves(
-            group, self._streams, self.name, working, self._context.now(), self._options, self._context.random
+            group,
+            self._streams,
+            self.name,
+            working,
+            self._context.now(),
+            self._options,
+            self._context.random,
         )
         for lease in [*found.take, *found.resume]:
             if self._is_stopping:

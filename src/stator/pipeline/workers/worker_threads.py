@@ -61,7 +61,9 @@ class _WakefulRunner(Runner):
 
 
 class Running:
-    def __init__(self, app: StreamApp, db: Db, options: WorkerOptions | None = None, name: str | None = None) -> None:
+    def __init__(
+        self, app: StreamApp, db: Db, options: WorkerOptions | None = None, name: str | None = None
+    ) -> None:
         self._app = app
         self._db = db
         self._options = options or WorkerOptions()
@@ -80,7 +82,10 @@ class Running:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.stop()
 
@@ -89,10 +94,15 @@ class Running:
     def _spawn(self, work: Generator[Any, Any, Any], name: str, *, essential: bool = False) -> None:
         runner = self._runners.get(name, self._db.runner)
         thread = threading.Thread(
-            target=self._carry_out, args=(work, runner, essential), name=f"stator-{name}", daemon=True
+            target=self._carry_out,
+            args=(work, runner, essential),
+            name=f"stator-{name}",
+            daemon=True,
         )
         with self._lock:
-            self._threads = [each for each in self._threads if each.is_alive() or each.ident is None]
+            self._threads = [
+                each for each in self._threads if each.is_alive() or each.ident is None
+            ]
             self._threads.append(thread)
         thread.start()
 
@@ -136,7 +146,9 @@ class Running:
     def _alive(self) -> list[threading.Thread]:
         with self._lock:
             return [
-                thread for thread in self._threads if thread.is_alive() and thread is not threading.current_thread()
+                thread
+                for thread in self._threads
+                if thread.is_alive() and thread is not threading.current_thread()
             ]
 
     def wait(self, timeout_seconds: float | None = None) -> bool:
@@ -169,7 +181,9 @@ class Running:
         """Whether no shard has a change from before a moment after its position, whoever reads it."""
         now = self._db.context.now()
         state = self._db.run(self._watching.look())
-        return all(not shard.lag_seconds or now - shard.lag_seconds > since for shard in state.shards)
+        return all(
+            not shard.lag_seconds or now - shard.lag_seconds > since for shard in state.shards
+        )
 
     def _wake(self) -> None:
         for runner in self._runners.values():

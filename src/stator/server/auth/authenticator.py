@@ -36,7 +36,12 @@ class Authenticator:
         headers = request.headers
         stem, _, signature = headers.get(b"authorization", b"").rpartition(b" Signature=")
         scope = self._scopes.get(stem)
-        if scope is None or not signature.isalnum() or b"x-amz-date" not in headers or request.url != b"/":
+        if (
+            scope is None
+            or not signature.isalnum()
+            or b"x-amz-date" not in headers
+            or request.url != b"/"
+        ):
             return self._read(request, stem if signature.isalnum() else b"")
         return scope
 

@@ -71,10 +71,14 @@ def _from_header(request: Request, header: str) -> Authorization:
     parameters = dict(_key_and_value(piece, header) for piece in pieces)
     timestamp = request.headers.get(b"x-amz-date") or request.headers.get(b"date") or b""
     missing = [
-        f"Authorization header requires '{name}' parameter. " for name in _HEADER_PARAMETERS if not parameters.get(name)
+        f"Authorization header requires '{name}' parameter. "
+        for name in _HEADER_PARAMETERS
+        if not parameters.get(name)
     ]
     if not timestamp:
-        missing.append("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. ")
+        missing.append(
+            "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. "
+        )
     if missing:
         raise IncompleteSignature("".join(missing) + f"Authorization={header}")
     return Authorization(
@@ -91,7 +95,9 @@ def _from_header(request: Request, header: str) -> Authorization:
 
 def _from_query(query: dict[str, str]) -> Authorization:
     missing = [
-        f"AWS query-string parameters must include '{name}'. " for name in _QUERY_PARAMETERS if not query.get(name)
+        f"AWS query-string parameters must include '{name}'. "
+        for name in _QUERY_PARAMETERS
+        if not query.get(name)
     ]
     if missing:
         raise IncompleteSignature("".join(missing) + "Re-examine the query-string parameters.")

@@ -33,7 +33,11 @@ class Credential:
 
 def account_of_key(access_key_id: str) -> str:
     """Without a credentials file, a key id of twelve digits names its account: tests can use several."""
-    is_account = len(access_key_id) == _ACCOUNT_DIGITS and access_key_id.isdecimal() and access_key_id.isascii()
+    is_account = (
+        len(access_key_id) == _ACCOUNT_DIGITS
+        and access_key_id.isdecimal()
+        and access_key_id.isascii()
+    )
     return access_key_id if is_account else DEFAULT_ACCOUNT
 
 
@@ -75,7 +79,9 @@ def _by_key_id(path: str | Path, parser: configparser.ConfigParser) -> dict[str,
     return found
 
 
-def _credential(path: str | Path, profile: str, section: configparser.SectionProxy) -> Credential | None:
+def _credential(
+    path: str | Path, profile: str, section: configparser.SectionProxy
+) -> Credential | None:
     key_id = section.get("aws_access_key_id", "").strip()
     secret = section.get("aws_secret_access_key", "").strip()
     if not key_id and not secret:
@@ -92,7 +98,9 @@ def _credential(path: str | Path, profile: str, section: configparser.SectionPro
     )
 
 
-def _account(path: str | Path, profile: str, section: configparser.SectionProxy, key_id: str) -> str:
+def _account(
+    path: str | Path, profile: str, section: configparser.SectionProxy, key_id: str
+) -> str:
     # AWS's own tools spell it aws_account_id in this file; both are read.
     account = section.get("account_id", section.get("aws_account_id", "")).strip()
     if not account:

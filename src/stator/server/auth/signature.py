@@ -40,7 +40,9 @@ def query_pairs(url: bytes) -> list[tuple[str, str]]:
     return [(unquote(name), unquote(value)) for name, _, value in pairs]
 
 
-def canonical_request(request: Request, signed_headers: Sequence[str], *, leave_out: str = "") -> str:
+def canonical_request(
+    request: Request, signed_headers: Sequence[str], *, leave_out: str = ""
+) -> str:
     """``leave_out`` names the query parameter that carries the signature itself, if one does."""
     headers = "".join(f"{name}:{_header_value(request, name)}\n" for name in signed_headers)
     return "\n".join(
@@ -56,7 +58,9 @@ def canonical_request(request: Request, signed_headers: Sequence[str], *, leave_
 
 
 def string_to_sign(timestamp: str, scope: str, canonical: str) -> str:
-    return "\n".join((ALGORITHM, timestamp, scope, hashlib.sha256(canonical.encode("latin-1")).hexdigest()))
+    return "\n".join(
+        (ALGORITHM, timestamp, scope, hashlib.sha256(canonical.encode("latin-1")).hexdigest())
+    )
 
 
 def sign(key: bytes, text: str) -> str:

@@ -15,7 +15,13 @@ from stator.errors import IncompleteSignature, InvalidSignature, UnrecognizedCli
 from stator.model.scope import Scope
 from stator.server.auth.authorization import SIGNATURE_PARAMETER, Authorization
 from stator.server.auth.credentials import Credential
-from stator.server.auth.signature import canonical_request, same_signature, sign, signing_key, string_to_sign
+from stator.server.auth.signature import (
+    canonical_request,
+    same_signature,
+    sign,
+    signing_key,
+    string_to_sign,
+)
 from stator.server.http.request import Request
 
 SERVICE = "dynamodb"
@@ -47,7 +53,9 @@ class Verifier:
         credential = self._credentials.get(authorization.elements[0])
         if credential is None:
             raise UnrecognizedClient()
-        if not same_signature(_expected(request, authorization, credential), authorization.signature):
+        if not same_signature(
+            _expected(request, authorization, credential), authorization.signature
+        ):
             raise InvalidSignature(_MISMATCH)
         if not same_signature(credential.session_token, authorization.session_token):
             raise UnrecognizedClient("The security token included in the request is invalid")
@@ -77,7 +85,9 @@ def _check_scope(authorization: Authorization) -> None:
     if service != SERVICE:
         wrong.append(f"Credential should be scoped to correct service: '{SERVICE}'. ")
     if terminator != TERMINATOR:
-        wrong.append(f"Credential should be scoped with a valid terminator: '{TERMINATOR}', not '{terminator}'. ")
+        wrong.append(
+            f"Credential should be scoped with a valid terminator: '{TERMINATOR}', not '{terminator}'. "
+        )
     if date != authorization.timestamp[:8]:
         wrong.append(
             "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: "

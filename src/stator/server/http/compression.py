@@ -54,7 +54,13 @@ def compress_if_accepted(outcome: Outcome, request: Request) -> Outcome:
     if encoding is None:
         return outcome
     extra = outcome.extra + b"Content-Encoding: %b\r\n" % encoding
-    return Outcome(outcome.status, _compress(outcome.body, encoding), outcome.commit, outcome.content_type, extra)
+    return Outcome(
+        outcome.status,
+        _compress(outcome.body, encoding),
+        outcome.commit,
+        outcome.content_type,
+        extra,
+    )
 
 
 def best_encoding(accept_encoding: bytes) -> bytes | None:

@@ -45,7 +45,9 @@ class PendingReply:
 
     __slots__ = ("data", "last", "linger", "ready")
 
-    def __init__(self, data: bytes, *, ready: bool, last: bool = False, linger: bool = False) -> None:
+    def __init__(
+        self, data: bytes, *, ready: bool, last: bool = False, linger: bool = False
+    ) -> None:
         self.data = data
         self.ready = ready
         self.last = last
@@ -137,7 +139,9 @@ class Connection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         # A copy: what arrives as a trailer after the body must not pass for a header.
-        self._headers = headers = {_lowercase[name]: value for name, value in self._raw_headers.items()}
+        self._headers = headers = {
+            _lowercase[name]: value for name, value in self._raw_headers.items()
+        }
         self._raw_headers.clear()
         if int(headers.get(b"content-length", b"0")) > self._context.limits.body_bytes:
             self._refuse(413)
@@ -163,7 +167,9 @@ class Connection(asyncio.Protocol):
         parser = self._parser
         chunks = self._chunks
         body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        request = Request(parser.get_method(), self._url, self._headers, body, parser.should_keep_alive())
+        request = Request(
+            parser.get_method(), self._url, self._headers, body, parser.should_keep_alive()
+        )
         self._begin_next_request()
         self._take(request)
 
@@ -213,7 +219,9 @@ class Connection(asyncio.Protocol):
             outcome, keep_alive=request.keep_alive, without_body=request.method == b"HEAD"
         )
 
-    def _settled(self, reply: PendingReply, request: Request, outcome: Outcome, reason: BaseException | None) -> None:
+    def _settled(
+        self, reply: PendingReply, request: Request, outcome: Outcome, reason: BaseException | None
+    ) -> None:
         if reason is not None:
             failure = self._context.dispatcher.failure(outcome, reason)
             reply.data = self._render(request, failure)

@@ -63,7 +63,9 @@ class HttpServer:
         """Accept nobody more, answer what has been asked, close; give up after ``timeout_seconds``."""
         self._server.close()
         self._next_sweep.cancel()
-        await self.context.drain(self._options.stop_seconds if timeout_seconds is None else timeout_seconds)
+        await self.context.drain(
+            self._options.stop_seconds if timeout_seconds is None else timeout_seconds
+        )
 
     def _schedule_sweep(self) -> None:
         self._next_sweep = self._loop.call_later(self._options.limits.sweep_seconds, self._sweep)

@@ -46,7 +46,12 @@ class Outcome:
     extra: bytes
 
     def __init__(
-        self, status: int, body: bytes, commit: int | None = None, content_type: bytes = NO_TYPE, extra: bytes = b""
+        self,
+        status: int,
+        body: bytes,
+        commit: int | None = None,
+        content_type: bytes = NO_TYPE,
+        extra: bytes = b"",
     ) -> None:
         self.status = status
         self.body = body

@@ -23,7 +23,9 @@ class Request:
     body: bytes
     keep_alive: bool
 
-    def __init__(self, method: bytes, url: bytes, headers: dict[bytes, bytes], body: bytes, keep_alive: bool) -> None:
+    def __init__(
+        self, method: bytes, url: bytes, headers: dict[bytes, bytes], body: bytes, keep_alive: bool
+    ) -> None:
         self.method = method
         self.url = url
         self.headers = headers

@@ -19,7 +19,9 @@ _HEAD_END: Final = b"\r\n\r\n"
 _MOST_LINES: Final = 64
 _TOKEN: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 # Every byte that may stand in a value is itself here, and a control character becomes a space.
-_PRINTED: Final = bytes(byte if byte == 0x09 or (byte >= 0x20 and byte != 0x7F) else 0x20 for byte in range(256))
+_PRINTED: Final = bytes(
+    byte if byte == 0x09 or (byte >= 0x20 and byte != 0x7F) else 0x20 for byte in range(256)
+)
 _FRAMING: Final = frozenset({b"transfer-encoding", b"expect", b"upgrade", b"proxy-connection"})
 # What a client sends again and again. Of the rest (signatures, ids) every line is new.
 _REPEATED: Final = frozenset(

@@ -76,7 +76,9 @@ def _packed_value(
                 hint='connect with blobs="s3://bucket/prefix", or a folder',
             )
         digest = hashlib.sha256(made).hexdigest()
-        owner = hashlib.sha256(orjson.dumps(of.stored_key(item), option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
+        owner = hashlib.sha256(
+            orjson.dumps(of.stored_key(item), option=orjson.OPT_SORT_KEYS)
+        ).hexdigest()[:32]
         key = f"{blob_prefix(of)}{owner}/{name}/{digest}-{nonce}"
         uploads.append((key, made))
         return {"M": told | {"at": {"S": key}, "sha256": {"S": digest}}}
@@ -122,7 +124,11 @@ def _download(store: BlobStore, key: str) -> Work[bytes]:
 
 def plain(of: EntityMap, item: Item, blobs: dict[str, bytes]) -> Item:
     """An item with every packed value unpacked, from what is in it and what was fetched."""
-    changed = {name: _plain_value(item[name]["M"], blobs) for name in of.large if _is_packed(item.get(name))}
+    changed = {
+        name: _plain_value(item[name]["M"], blobs)
+        for name in of.large
+        if _is_packed(item.get(name))
+    }
     return item | changed if changed else item
 
 

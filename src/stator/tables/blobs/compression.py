@@ -15,14 +15,19 @@ def compress(content: bytes, method: str) -> tuple[str, bytes]:
     """The method used, and what it made. ``auto`` takes the smallest that the methods installed here give."""
     if method != "auto":
         return method, _COMPRESS[method](content)
-    made = [(each, _COMPRESS[each](content)) for each in ("zstd", "gzip", "lz4") if each == "gzip" or _is_there(each)]
+    made = [
+        (each, _COMPRESS[each](content))
+        for each in ("zstd", "gzip", "lz4")
+        if each == "gzip" or _is_there(each)
+    ]
     return min(made, key=lambda pair: len(pair[1]))
 
 
 def decompress(content: bytes, method: str) -> bytes:
     if method not in _DECOMPRESS:
         raise ConfigurationError(
-            f"a value was compressed with {method}, which this Stator does not know", hint="use a newer one"
+            f"a value was compressed with {method}, which this Stator does not know",
+            hint="use a newer one",
         )
     return _DECOMPRESS[method](content)
 
@@ -32,7 +37,9 @@ def _library(method: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError:
-        raise ConfigurationError(f"{method} is not installed", hint="pip install 'stator[blobs]'") from None
+        raise ConfigurationError(
+            f"{method} is not installed", hint="pip install 'stator[blobs]'"
+        ) from None
 
 
 def _is_there(method: str) -> bool:

@@ -81,7 +81,9 @@ class S3Store:
         from botocore.exceptions import ClientError
 
         try:
-            content: bytes = self._client.get_object(Bucket=self._bucket, Key=self._prefix + key)["Body"].read()
+            content: bytes = self._client.get_object(Bucket=self._bucket, Key=self._prefix + key)[
+                "Body"
+            ].read()
         except ClientError as error:
             if error.response.get("Error", {}).get("Code") in ("NoSuchKey", "404", "NotFound"):
                 raise BlobMissing(f"s3://{self._bucket}/{self._prefix}{key}") from None

@@ -45,7 +45,11 @@ _FORMS: dict[type, tuple[str, str, str]] = {
     str: ("type({v}) is not str", '{{"S":%b}}', "dumps({v})"),
     int: ("type({v}) is not int", '{{"N":"%d"}}', "{v}"),
     bool: ("type({v}) is not bool", '{{"BOOL":%b}}', "(b'true' if {v} else b'false')"),
-    Decimal: ("type({v}) is not Decimal or not {v}.is_finite()", '{{"N":"%b"}}', "str({v}).encode()"),
+    Decimal: (
+        "type({v}) is not Decimal or not {v}.is_finite()",
+        '{{"N":"%b"}}',
+        "str({v}).encode()",
+    ),
     UUID: ("type({v}) is not UUID", '{{"S":"%b"}}', "str({v}).encode()"),
     datetime: (
         "type({v}) is not datetime or {v}.tzinfo is not UTC",
@@ -70,7 +74,10 @@ def bulk_writer(
         if is_the_field(key):
             continue
         if is_simple(known, key):
-            writer.key(key.name, " + ".join(key_text(writer.source, known, part) for part in key.template.parts))
+            writer.key(
+                key.name,
+                " + ".join(key_text(writer.source, known, part) for part in key.template.parts),
+            )
         else:
             writer.rest.append(key)
     if plan.discriminator is not None:
@@ -81,7 +88,12 @@ def bulk_writer(
 class _Writer:
     def __init__(self, known: EntityInfo, slow: Callable[[Any], BulkEntry]) -> None:
         self.source = Source()
-        self.source.names |= {"dumps": orjson.dumps, "slow": slow, "UTC_Z": orjson.OPT_UTC_Z, "WrongValue": WrongValue}
+        self.source.names |= {
+            "dumps": orjson.dumps,
+            "slow": slow,
+            "UTC_Z": orjson.OPT_UTC_Z,
+            "WrongValue": WrongValue,
+        }
         self.known = known
         self.rest: list[Any] = []
         self._checks: list[str] = []
@@ -102,7 +114,11 @@ class _Writer:
             self._values.append(written)
             return
         present = [f"{value} is not None"] if isinstance(shape, Maybe) else []
-        present += [f"({value} or type({value}) not in (set, frozenset))"] if isinstance(inner, SetOf) else []
+        present += (
+            [f"({value} or type({value}) not in (set, frozenset))"]
+            if isinstance(inner, SetOf)
+            else []
+        )
         self._later.append(f"if {' and '.join(present)}:")
         self._later += [f"    if {test}: return slow(o)"] if test else []
         self._later.append(f"    out += {f',{_quoted(name)}:{form}'.encode()!r} % ({written},)")
@@ -113,7 +129,11 @@ class _Writer:
             test, form, written = _FORMS[shape.python]
             return test.format(v=value), form.format(), written.format(v=value)
         if isinstance(shape, Choice) and shape.enum is not None and shape.scalar.python is str:
-            return f"type({value}) is not {self.source.bind('t', shape.enum)}", '{"S":%b}', f"dumps({value}._value_)"
+            return (
+                f"type({value}) is not {self.source.bind('t', shape.enum)}",
+                '{"S":%b}',
+                f"dumps({value}._value_)",
+            )
         return "", "%b", f"dumps({self.source.encode(shape, value)})"
 
     def key(self, name: str, text: str) -> None:
@@ -128,14 +148,25 @@ class _Writer:
 
     def compiled(self, key_names: tuple[str, ...]) -> Callable[[Any], BulkEntry]:
         template = '{"PutRequest":{"Item":{' + ",".join(self._template)
-        body = [*self._checks, f"out = {template.encode()!r} % ({', '.join(self._values)},)", *self._later]
+        body = [
+            *self._checks,
+            f"out = {template.encode()!r} % ({', '.join(self._values)},)",
+            *self._later,
+        ]
         if self.rest:
             body += ["more = {}", f"{self.source.bind('rest', slow_keys(self.rest))}(o, more)"]
             body += ["if more: out += b',' + dumps(more)[1:-1]"]
         keys = [self._keys[name] for name in key_names]
-        body.append(f"return {keys[0] if len(keys) == 1 else f'({keys[0]}, {keys[1]})'}, out + b'}}}}}}'")
+        body.append(
+            f"return {keys[0] if len(keys) == 1 else f'({keys[0]}, {keys[1]})'}, out + b'}}}}}}'"
+        )
         # A field that is written by its codec's own function may refuse its value: the plain way says which field it was.
-        guarded = ["try:", *(f"    {line}" for line in body), "except WrongValue:", "    return slow(o)"]
+        guarded = [
+            "try:",
+            *(f"    {line}" for line in body),
+            "except WrongValue:",
+            "    return slow(o)",
+        ]
         self.source.function("bulk", "o", guarded)
         made: Callable[[Any], BulkEntry] = self.source.compiled("bulk")
         return made

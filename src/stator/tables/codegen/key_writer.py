@@ -73,7 +73,11 @@ def is_simple(known: EntityInfo, key: KeyAttribute) -> bool:
         return False
     return all(
         part.kind == "text"
-        or (part.kind == "field" and not part.step and not isinstance(known.fields[part.value].shape, Maybe))
+        or (
+            part.kind == "field"
+            and not part.step
+            and not isinstance(known.fields[part.value].shape, Maybe)
+        )
         for part in key.template.parts
     )
 

@@ -56,8 +56,12 @@ def _index(of: EntityMap) -> tuple[IndexPlan, list[KeyAttribute]] | None:
             continue
         by_name = {key.name: key for key in of.plan.keys if key.index == index.name}
         partition = [by_name[name] for name in index.partition if name in by_name]
-        fields = {part.value for key in partition for part in key.template.parts if part.kind == "field"}
-        is_whole = len(partition) == len(index.partition) and not any(key.when for key in by_name.values())
+        fields = {
+            part.value for key in partition for part in key.template.parts if part.kind == "field"
+        }
+        is_whole = len(partition) == len(index.partition) and not any(
+            key.when for key in by_name.values()
+        )
         if is_whole and fields and fields <= set(of.identity):
             best = best or (index, partition)
             if fields == set(of.identity):
@@ -66,7 +70,11 @@ def _index(of: EntityMap) -> tuple[IndexPlan, list[KeyAttribute]] | None:
 
 
 def _request(
-    of: EntityMap, index: IndexPlan, keys: list[KeyAttribute], values: Mapping[str, Any], start: Item | None
+    of: EntityMap,
+    index: IndexPlan,
+    keys: list[KeyAttribute],
+    values: Mapping[str, Any],
+    start: Item | None,
 ) -> dict[str, Any]:
     written = Expressions()
     terms = []
@@ -97,7 +105,11 @@ def _is_it(of: EntityMap, item: Item, values: Mapping[str, Any], is_whole: bool)
     """An index may hold other entities, and others of the same partition. It may not hold the identity's own attributes: then the keys
     are all there is to go by, and they tell only where the partition is made of the whole identity."""
     discriminator = of.plan.discriminator
-    if discriminator is not None and discriminator in item and item[discriminator] != {"S": of.name}:
+    if (
+        discriminator is not None
+        and discriminator in item
+        and item[discriminator] != {"S": of.name}
+    ):
         return False
     if not all(name in item for name in of.identity):
         return is_whole and _looks_like(of, item)

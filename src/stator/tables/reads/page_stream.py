@@ -23,7 +23,12 @@ class Stream:
     """One request of a pattern."""
 
     def __init__(
-        self, schema: Schema, step: Step, request: dict[str, Any], label: str, position: Position = "start"
+        self,
+        schema: Schema,
+        step: Step,
+        request: dict[str, Any],
+        label: str,
+        position: Position = "start",
     ) -> None:
         self.step = step
         self.label = label
@@ -76,7 +81,9 @@ class Stream:
 
     def take(self) -> Item:
         item = self._buffer.popleft()
-        self.position = "end" if self.is_done else {name: item[name] for name in self._key if name in item}
+        self.position = (
+            "end" if self.is_done else {name: item[name] for name in self._key if name in item}
+        )
         return item
 
     def drained(self) -> list[Item]:
@@ -96,7 +103,11 @@ class Stream:
         """The place of an item among those of other requests: by the field that was asked for, then by the sort key."""
         asked = self.step.order
         first = (comparable(item[asked]),) if asked is not None and asked in item else ()
-        return (len(first), *first, *(comparable(item[name]) for name in self._sort if name in item))
+        return (
+            len(first),
+            *first,
+            *(comparable(item[name]) for name in self._sort if name in item),
+        )
 
 
 def comparable(value: Value) -> Any:

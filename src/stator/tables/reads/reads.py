@@ -58,7 +58,9 @@ def get(
     for is_last in (False, True):
         reply = yield Call("GetItem", request, f"get {of.name}")
         item = reply.get("Item")
-        if item is None or (not include_expired and of.ttl is not None and of.is_expired(item, context.now())):
+        if item is None or (
+            not include_expired and of.ttl is not None and of.is_expired(item, context.now())
+        ):
             return None
         try:
             [entity] = yield from decoded(context, of, [item])
@@ -90,9 +92,13 @@ def get_many(
     include_expired: bool = False,
 ) -> Work[list[Any]]:
     """In the order asked for, None for those that are not there. A key asked for twice is read once."""
-    keys: list[Item | None] = gathered((yield Gather([locate(of, values) for values in identities])))  # type: ignore[assignment]
+    keys: list[Item | None] = gathered(
+        (yield Gather([locate(of, values) for values in identities]))
+    )  # type: ignore[assignment]
     wanted = {_key_text(key): key for key in keys if key is not None}
-    found = yield from batch_get(context, of.table.name, list(wanted.values()), f"get {of.name}", consistent)
+    found = yield from batch_get(
+        context, of.table.name, list(wanted.values()), f"get {of.name}", consistent
+    )
     now = context.now()
     found = [item for item in found if include_expired or not of.is_expired(item, now)]
     entities = yield from decoded(context, of, found)
@@ -104,7 +110,9 @@ def get_many(
     ]
 
 
-def batch_get(context: Context, table: str, keys: list[Item], label: str, consistent: bool = False) -> Work[list[Item]]:
+def batch_get(
+    context: Context, table: str, keys: list[Item], label: str, consistent: bool = False
+) -> Work[list[Item]]:
     """The items with these keys, in any order. What DynamoDB leaves for later is asked for again until it comes."""
     chunks = [keys[at : at + BATCH_GET_KEYS] for at in range(0, len(keys), BATCH_GET_KEYS)]
     parts = [_batch_get_chunk(context, table, chunk, label, consistent) for chunk in chunks]
@@ -112,7 +120,9 @@ def batch_get(context: Context, table: str, keys: list[Item], label: str, consis
     return [item for part in results for item in part]
 
 
-def _batch_get_chunk(context: Context, table: str, keys: list[Item], label: str, consistent: bool) -> Work[list[Item]]:
+def _batch_get_chunk(
+    context: Context, table: str, keys: list[Item], label: str, consistent: bool
+) -> Work[list[Item]]:
     found: list[Item] = []
     asked: dict[str, Any] = {"Keys": keys}
     if consistent:
@@ -146,7 +156,9 @@ class ReadOptions:
 class Reading:
     """One call of a pattern, read from the start or from a cursor."""
 
-    def __init__(self, context: Context, query: Question, options: ReadOptions, cursor: str | None = None) -> None:
+    def __init__(
+        self, context: Context, query: Question, options: ReadOptions, cursor: str | None = None
+    ) -> None:
         if not isinstance(query, Question) or query.pattern is None:
             raise RequestRefused(
                 "only declared patterns are read",
@@ -165,7 +177,9 @@ class Reading:
         return self.arguments[step.limit_param] if step.limit_param else step.limit
 
     def _streams(self, cursor: str | None) -> list[Stream]:
-        requests = [(step, request) for step in self.plan.steps for request in step.requests(self.arguments)]
+        requests = [
+            (step, request) for step in self.plan.steps for request in step.requests(self.arguments)
+        ]
         if cursor is None:
             positions: list[Any] = ["start"] * len(requests)
         else:
@@ -175,7 +189,9 @@ class Reading:
             if len(positions) != len(requests):
                 raise CursorRefused(f"the cursor is of {self.plan.name} as it was planned before")
         return [
-            Stream(self.context.schema, step, self._consistent(step, request), self.plan.name, position)
+            Stream(
+                self.context.schema, step, self._consistent(step, request), self.plan.name, position
+            )
             for (step, request), position in zip(requests, positions, strict=True)
         ]
 
@@ -211,14 +227,18 @@ class Reading:
         positions: list[Position] = [stream.position for stream in self.streams]
         if all(position == "end" for position in positions) or self.given == self.limit:
             return None
-        return make_cursor(positions, self.plan.name, self._shown_arguments(), self.context.cursor_key, self.given)
+        return make_cursor(
+            positions, self.plan.name, self._shown_arguments(), self.context.cursor_key, self.given
+        )
 
     # -- items
 
     def page(self, limit: int | None) -> Work[list[Any]]:
         """Up to ``limit`` entities, or one page of DynamoDB's when there is none."""
         if self.plan.steps[0].is_count:
-            raise RequestRefused(f"{self.plan.name} counts, and finds no items", hint="use db.count(...)")
+            raise RequestRefused(
+                f"{self.plan.name} counts, and finds no items", hint="use db.count(...)"
+            )
         found: list[Any] = []
         while limit is None or len(found) < limit:
             want = None if limit is None else limit - len(found)
@@ -286,15 +306,27 @@ class Reading:
             if of is None or of.name not in step.entities:
                 continue
             if self.options.include_expired or of.ttl is None or not of.is_expired(item, now):
-                found += (yield from decoded(self.context, of, [item])) if of.large else [of.decode(item)]
+                found += (
+                    (yield from decoded(self.context, of, [item]))
+                    if of.large
+                    else [of.decode(item)]
+                )
         return found
 
     def _fetched(self, step: Step, items: list[Item]) -> Work[list[Item]]:
         """Whole items for those of which an index held only the keys, in the index's order."""
         # An item whose index key changes between two requests is in both answers.
-        keys = {_key_text(key): key for item in items if (key := {name: item[name] for name in step.fetch})}
+        keys = {
+            _key_text(key): key
+            for item in items
+            if (key := {name: item[name] for name in step.fetch})
+        }
         found = yield from batch_get(
-            self.context, step.table, list(keys.values()), self.plan.name, bool(self.options.consistent)
+            self.context,
+            step.table,
+            list(keys.values()),
+            self.plan.name,
+            bool(self.options.consistent),
         )
         by_key = {_key_text({name: item[name] for name in step.fetch}): item for item in found}
         return [by_key[text] for text in keys if text in by_key]
@@ -308,13 +340,19 @@ class Reading:
                 call = stream.next_call(None)
                 if stream.step.operation == "GetItem":
                     stream.took((yield call))
-                    total += yield from self._how_many([(stream.step, item) for item in stream.drained()])
+                    total += yield from self._how_many(
+                        [(stream.step, item) for item in stream.drained()]
+                    )
                     break
                 call.request["Select"] = "COUNT"
                 self._only_live(stream.step, call)
                 reply = yield call
                 total += reply["Count"]
-                stream.took({"LastEvaluatedKey": reply.get("LastEvaluatedKey")} if "LastEvaluatedKey" in reply else {})
+                stream.took(
+                    {"LastEvaluatedKey": reply.get("LastEvaluatedKey")}
+                    if "LastEvaluatedKey" in reply
+                    else {}
+                )
         return total if self.limit is None else min(total, self.limit)
 
     def _how_many(self, items: list[tuple[Step, Item]]) -> Work[int]:
@@ -328,13 +366,17 @@ class Reading:
             return
         request = call.request
         for at, ttl in enumerate(sorted(map(str, ttls))):
-            request["ExpressionAttributeNames"] = request.get("ExpressionAttributeNames", {}) | {f"#e{at}": ttl}
+            request["ExpressionAttributeNames"] = request.get("ExpressionAttributeNames", {}) | {
+                f"#e{at}": ttl
+            }
             request["ExpressionAttributeValues"] = request.get("ExpressionAttributeValues", {}) | {
                 ":now": {"N": str(int(self.context.now()))}
             }
             live = f"(attribute_not_exists(#e{at}) OR #e{at} > :now)"
             request["FilterExpression"] = (
-                f"({request['FilterExpression']}) AND {live}" if "FilterExpression" in request else live
+                f"({request['FilterExpression']}) AND {live}"
+                if "FilterExpression" in request
+                else live
             )
 
 
@@ -355,14 +397,19 @@ def check_limit(limit: int | None) -> None:
 class Scanning:
     """A scan of one entity's table, segments side by side."""
 
-    def __init__(self, context: Context, of: EntityMap, *, allow: bool, segments: int, options: ReadOptions) -> None:
+    def __init__(
+        self, context: Context, of: EntityMap, *, allow: bool, segments: int, options: ReadOptions
+    ) -> None:
         if not allow:
             raise RequestRefused(
                 f"scanning {of.table.name} reads, and pays for, every item in it",
                 hint="declare a pattern for what is asked; if everything is really wanted, say allow=True",
             )
         if not 1 <= segments <= 1_000_000:
-            raise DesignError(f"a scan has 1 to 1,000,000 segments, not {segments}", hint="a few per core are enough")
+            raise DesignError(
+                f"a scan has 1 to 1,000,000 segments, not {segments}",
+                hint="a few per core are enough",
+            )
         self.context = context
         self.of = of
         self.options = options
@@ -403,14 +450,20 @@ class Scanning:
 
     def _entities(self, items: list[Item]) -> Work[list[Any]]:
         now = self.context.now()
-        shown = [item for item in items if self.options.include_expired or not self.of.is_expired(item, now)]
+        shown = [
+            item
+            for item in items
+            if self.options.include_expired or not self.of.is_expired(item, now)
+        ]
         return (yield from decoded(self.context, self.of, shown))
 
 
 # --- pages of a pattern -------------------------------------------------------------------------------------
 
 
-def page(context: Context, query: Question, limit: int, cursor: str | None, options: ReadOptions) -> Work[Page[Any]]:
+def page(
+    context: Context, query: Question, limit: int, cursor: str | None, options: ReadOptions
+) -> Work[Page[Any]]:
     check_limit(limit)
     reading = Reading(context, query, options, cursor)
     left = None if reading.limit is None else reading.limit - reading.given
@@ -427,7 +480,8 @@ def first(context: Context, query: Question, options: ReadOptions) -> Work[Any]:
 def explained(context: Context, query: Question) -> Explanation:
     if query.pattern is None:
         raise RequestRefused(
-            "only declared patterns are explained", hint="put the query into a function decorated with @read"
+            "only declared patterns are explained",
+            hint="put the query into a function decorated with @read",
         )
     plan = context.schema.pattern(query.pattern.name)
     return Explanation(plan, plan.requests(**query.arguments))

@@ -150,7 +150,8 @@ class Batch:
         if type(change) is Delete:
             if not of.has_base(change.values):
                 raise DesignError(
-                    f"the key of {of.name} needs {', '.join(of.base_fields)}", hint="pass them all to Delete"
+                    f"the key of {of.name} needs {', '.join(of.base_fields)}",
+                    hint="pass them all to Delete",
                 )
             key = of.key_from(change.values)
             entry = b'{"DeleteRequest":{"Key":%b}}' % orjson.dumps(key)
@@ -163,7 +164,9 @@ class Batch:
         try:
             key, entry = of.bulk_entry(made)
         except TypeError as error:  # text that is not Unicode, such as half of a surrogate pair
-            raise SerializationFailed(f"{of.shown_entity(change)} cannot be sent as JSON: {error}") from None
+            raise SerializationFailed(
+                f"{of.shown_entity(change)} cannot be sent as JSON: {error}"
+            ) from None
         done = None if stamps is None else partial(of.write_back, change, stamps)
         return Change(change, of.table.name, of.key_values, key, entry, done)
 
@@ -175,7 +178,9 @@ class Batch:
         for change in changes:
             of = self._entity_of(change)
             values = change.values if isinstance(change, Delete) else vars_of(change, of)
-            groups.setdefault((of.name, *(repr(values.get(name)) for name in of.identity)), []).append(change)
+            groups.setdefault(
+                (of.name, *(repr(values.get(name)) for name in of.identity)), []
+            ).append(change)
         return list(groups.values())
 
     def _one_by_one(self, changes: list[Any]) -> Work[BatchResult]:

@@ -33,7 +33,9 @@ class Expressions:
     def path(self, steps: Iterable[str | int]) -> str:
         written = ""
         for step in steps:
-            written += f"[{step}]" if isinstance(step, int) else ("." if written else "") + self.name(step)
+            written += (
+                f"[{step}]" if isinstance(step, int) else ("." if written else "") + self.name(step)
+            )
         return written
 
     def condition(self, given: Any, of: EntityMap) -> str:
@@ -41,15 +43,21 @@ class Expressions:
         condition: Condition = as_condition(given)
         for reference in references(condition):
             if reference.name not in of.fields:
-                raise DesignError(f"{reference!r} is not a field of {of.name}", hint=f"compare fields of {of.name}")
+                raise DesignError(
+                    f"{reference!r} is not a field of {of.name}",
+                    hint=f"compare fields of {of.name}",
+                )
             if reference.name in of.large:
                 raise DesignError(
-                    f"{reference!r} is large(), and stored packed", hint="keep what you compare in a field of its own"
+                    f"{reference!r} is large(), and stored packed",
+                    hint="keep what you compare in a field of its own",
                 )
         return self._conditions.term(condition, of.info)
 
     def into(self, request: dict[str, Any]) -> dict[str, Any]:
-        names = {placeholder: name for name, placeholder in self._names.items()} | self._conditions.names
+        names = {
+            placeholder: name for name, placeholder in self._names.items()
+        } | self._conditions.names
         values = self._values | self._conditions.values
         if names:
             request["ExpressionAttributeNames"] = names

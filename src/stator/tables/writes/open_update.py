@@ -55,17 +55,29 @@ class Change(Generic[E]):
 
         def prepare() -> Any:
             return preparation.update(
-                of, self._recording, self._values, entity=self._entity, when=self._when, or_create=self._or_create
+                of,
+                self._recording,
+                self._values,
+                entity=self._entity,
+                when=self._when,
+                or_create=self._or_create,
             )
 
         label = f"update {of.name}"
         yield from write(
-            self._context, prepare, label, returns=self._wanted_returns(), once=self._once, read=self._took
+            self._context,
+            prepare,
+            label,
+            returns=self._wanted_returns(),
+            once=self._once,
+            read=self._took,
         )
 
     def _took(self, item: Item | None) -> Work[None]:
         of = self._of
-        if item is None and self._wanted_returns() == "new":  # it went out as a transaction, which returns nothing
+        if (
+            item is None and self._wanted_returns() == "new"
+        ):  # it went out as a transaction, which returns nothing
             preparation = Preparation(self._context)
             key = yield from preparation.key(of, self._values)
             item = yield from preparation.stored(of, key)
@@ -91,7 +103,10 @@ class Update(Change[E]):
         return self._proxy()
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if kind is None:
             self._runner.run(self._work())
@@ -106,7 +121,10 @@ class AsyncUpdate(Change[E]):
         return self._proxy()
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         if kind is None:
             await self._runner.run(self._work())

@@ -116,7 +116,9 @@ class Recording:
     def known(self) -> dict[str, Any]:
         """Fields whose value after the update is known, with that value."""
         return {
-            str(path[0]): action.plain for path, action in self.actions.items() if len(path) == 1 and _is_known(action)
+            str(path[0]): action.plain
+            for path, action in self.actions.items()
+            if len(path) == 1 and _is_known(action)
         }
 
     def set(self, path: Path, given: Any) -> None:
@@ -127,7 +129,9 @@ class Recording:
             )
         if isinstance(given, Started):
             field = RecordedField(self, given.path)
-            given = replace(field._sum(given.sign, given.amount), start=self.encoded(given.path, given.given))
+            given = replace(
+                field._sum(given.sign, given.amount), start=self.encoded(given.path, given.given)
+            )
         if isinstance(given, (Sum, Joined, Members)):
             if given.path != path:
                 raise RequestRefused(
@@ -143,7 +147,11 @@ class Recording:
             self._keep(Action(path, self.encoded(path, given), given))
 
     def remove(self, path: Path) -> None:
-        if len(path) == 1 and not isinstance(self.shape(path), Maybe) and self.default(str(path[0])) is None:
+        if (
+            len(path) == 1
+            and not isinstance(self.shape(path), Maybe)
+            and self.default(str(path[0])) is None
+        ):
             raise RequestRefused(
                 f"{self.shown(path)} cannot be removed: every {self.of.name} has one",
                 hint="give it a default, or make it optional",
@@ -153,7 +161,9 @@ class Recording:
         if value is None:
             self._keep(Action(path, None))
         else:
-            self.set(path, value)  # what is read where there is nothing, and what index keys are made of
+            self.set(
+                path, value
+            )  # what is read where there is nothing, and what index keys are made of
 
     def _is_omitted(self, path: Path, given: Any) -> bool:
         shape = self.shape(path)
@@ -185,7 +195,9 @@ class Recording:
         try:
             return encode_anything(given) if shape is None else encoder(shape)(given)
         except WrongValue as error:
-            raise ItemMismatch(self.of.name, self.shown(path).partition(".")[2], error.wanted, error.value) from None
+            raise ItemMismatch(
+                self.of.name, self.shown(path).partition(".")[2], error.wanted, error.value
+            ) from None
 
     def start(self, path: Path) -> Value | None:
         """The number that stands for a missing one: the field's default."""
@@ -215,7 +227,9 @@ class Recording:
 
     def expression(self, written: Expressions, more: Mapping[str, list[str]]) -> str:
         """The UpdateExpression, with ``more`` actions by their clause."""
-        clauses: dict[str, list[str]] = {word: list(more.get(word, ())) for word in ("SET", "REMOVE", "ADD", "DELETE")}
+        clauses: dict[str, list[str]] = {
+            word: list(more.get(word, ())) for word in ("SET", "REMOVE", "ADD", "DELETE")
+        }
         for action in self.actions.values():
             path = written.path(action.path)
             match action.value:
@@ -241,9 +255,20 @@ def _combined(earlier: Action, later: Action, shown: str) -> Action:
     if isinstance(before, Members) and isinstance(after, Members) and before.out == after.out:
         [(kind, members)] = after.value.items()
         if kind in before.value:
-            return Action(later.path, Members(after.path, {kind: sorted({*before.value[kind], *members})}, after.out))
-    if isinstance(before, Joined) and isinstance(after, Joined) and before.in_front == after.in_front:
-        both = after.value["L"] + before.value["L"] if after.in_front else before.value["L"] + after.value["L"]
+            return Action(
+                later.path,
+                Members(after.path, {kind: sorted({*before.value[kind], *members})}, after.out),
+            )
+    if (
+        isinstance(before, Joined)
+        and isinstance(after, Joined)
+        and before.in_front == after.in_front
+    ):
+        both = (
+            after.value["L"] + before.value["L"]
+            if after.in_front
+            else before.value["L"] + after.value["L"]
+        )
         return Action(later.path, Joined(after.path, {"L": both}, after.in_front))
     raise RequestRefused(f"{shown} is changed twice in one update", hint="make one change of it")
 
@@ -295,7 +320,8 @@ def _field(recording: Recording, name: str) -> str:
         raise AttributeError(name)
     if name not in recording.of.fields:
         raise RequestRefused(
-            f"{recording.of.name} has no field {name!r}", hint=f"its fields are {', '.join(recording.of.fields)}"
+            f"{recording.of.name} has no field {name!r}",
+            hint=f"its fields are {', '.join(recording.of.fields)}",
         )
     return name
 
@@ -359,14 +385,21 @@ class RecordedField:
 
     def _sum(self, sign: Literal["+", "-"], other: Any) -> Sum:
         if isinstance(other, bool) or not isinstance(other, (int, float, Decimal)):
-            raise RequestRefused(f"{self!r} {sign} {other!r}: only numbers are added", hint="set the field to a value")
+            raise RequestRefused(
+                f"{self!r} {sign} {other!r}: only numbers are added",
+                hint="set the field to a value",
+            )
         recording = self._recording
-        return Sum(self._path, sign, recording.encoded(self._path, other), recording.start(self._path))
+        return Sum(
+            self._path, sign, recording.encoded(self._path, other), recording.start(self._path)
+        )
 
     def _joined(self, elements: Any, *, in_front: bool) -> Joined:
         shape = _bare(self._recording.shape(self._path))
         container = shape.container if isinstance(shape, ListOf) else list
-        return Joined(self._path, self._recording.encoded(self._path, container(elements)), in_front)
+        return Joined(
+            self._path, self._recording.encoded(self._path, container(elements)), in_front
+        )
 
     def _members(self, members: Any, *, out: bool) -> Members:
         shape = _bare(self._recording.shape(self._path))
@@ -381,7 +414,9 @@ class RecordedField:
 
     def insert(self, at: int, element: Any) -> None:
         if at != 0:
-            raise RequestRefused("DynamoDB inserts at the ends of a list only", hint="insert(0, ...) or append(...)")
+            raise RequestRefused(
+                "DynamoDB inserts at the ends of a list only", hint="insert(0, ...) or append(...)"
+            )
         self._recording.set(self._path, self._joined([element], in_front=True))
 
     def add(self, member: Any) -> None:
@@ -415,7 +450,8 @@ def if_not_exists(field: T, value: T) -> T:
     """For use inside an update: the field's value, or ``value`` where it has none."""
     if not isinstance(field, RecordedField):
         raise RequestRefused(
-            "if_not_exists() is for use inside an update", hint="as in `u.seen = if_not_exists(u.seen, now)`"
+            "if_not_exists() is for use inside an update",
+            hint="as in `u.seen = if_not_exists(u.seen, now)`",
         )
     return IfAbsent(field._path, value)  # type: ignore[return-value]
 

@@ -80,12 +80,16 @@ def _sent(
     if len(statements) == 1 and not once:
         return (yield from send_one(statements[0], label, returns))
     if once and returns == "old" and not statements[0].old:
-        raise RequestRefused("a transaction does not return what was there before", hint="leave out once, or returns")
+        raise RequestRefused(
+            "a transaction does not return what was there before", hint="leave out once, or returns"
+        )
     yield from send_all(context, statements, label)
     return statements[0].old if returns == "old" else None
 
 
-def write_entity(context: Context, of: EntityMap, prepare: Prepare, label: str, returns: Returns | None) -> Work[Any]:
+def write_entity(
+    context: Context, of: EntityMap, prepare: Prepare, label: str, returns: Returns | None
+) -> Work[Any]:
     """The same, with what it returns read as an entity."""
 
     def read(item: Item | None) -> Work[Any]:
@@ -200,9 +204,15 @@ def surely_not(error: ServiceError) -> bool:
     return error.status < 500 and not error.after_unknown
 
 
-def forget_blobs(context: Context, statements: list[Statement], *, has_happened: bool) -> Work[None]:
+def forget_blobs(
+    context: Context, statements: list[Statement], *, has_happened: bool
+) -> Work[None]:
     """Delete the blobs that no item names, now that it is known what has become of the statements."""
-    keys = [key for each in statements for key in (each.obsolete_blobs if has_happened else each.new_blobs)]
+    keys = [
+        key
+        for each in statements
+        for key in (each.obsolete_blobs if has_happened else each.new_blobs)
+    ]
     if keys:
         yield from removed(context.blobs, keys)
     if has_happened:
@@ -215,7 +225,9 @@ def may_pass(canceled: TransactionCanceled) -> bool:
     return codes <= _PASSING and codes != {"None"}
 
 
-def failed_transaction(canceled: TransactionCanceled, statements: list[Statement]) -> TransactionFailed:
+def failed_transaction(
+    canceled: TransactionCanceled, statements: list[Statement]
+) -> TransactionFailed:
     failures: list[tuple[int, str, ServiceError]] = []
     for at, (reason, statement) in enumerate(zip(canceled.reasons, statements)):
         code = reason["Code"]
@@ -232,7 +244,9 @@ def failed_transaction(canceled: TransactionCanceled, statements: list[Statement
     if not failures:
         failures.append((0, "the transaction", canceled))
     told = "; ".join(f"{shown}: {error.message}" for _, shown, error in failures)
-    failed = TransactionFailed(f"nothing was written: {told}", reasons=canceled.reasons, failures=failures)
+    failed = TransactionFailed(
+        f"nothing was written: {told}", reasons=canceled.reasons, failures=failures
+    )
     failed.after_unknown = canceled.after_unknown
     for _, _, error in failures:
         error.after_unknown = canceled.after_unknown
@@ -267,4 +281,6 @@ _REASONS: dict[str, type[ServiceError]] = {
     "ValidationError": ValidationFailed,
     "DuplicateItem": DuplicateItem,
 }
-_PASSING = frozenset({"None", "TransactionConflict", "ProvisionedThroughputExceeded", "ThrottlingError"})
+_PASSING = frozenset(
+    {"None", "TransactionConflict", "ProvisionedThroughputExceeded", "ThrottlingError"}
+)

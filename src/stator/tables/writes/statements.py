@@ -11,7 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from stator.errors import ConditionFailed, ItemExists, ItemNotFound, ValidationFailed, VersionConflict
+from stator.errors import (
+    ConditionFailed,
+    ItemExists,
+    ItemNotFound,
+    ValidationFailed,
+    VersionConflict,
+)
 from stator.model.values import Item, Value
 from stator.tables.blobs.blobs import blob_keys, plain
 from stator.tables.schema import EntityMap
@@ -78,7 +84,9 @@ class Terms:
         name = self.expressions.name
         term = f"attribute_not_exists({name(self.of.table.partition)})"
         if self.of.ttl is not None:
-            term = f"({term} OR {name(self.of.ttl)} <= {self.expressions.value({'N': str(int(now))})})"
+            term = (
+                f"({term} OR {name(self.of.ttl)} <= {self.expressions.value({'N': str(int(now))})})"
+            )
         self.terms.append(term)
 
     def present(self) -> None:
@@ -90,7 +98,9 @@ class Terms:
         name = self.expressions.name(self.of.version)
         if expected == 0 and self.of.ttl is not None and now is not None:
             late = self.expressions.value({"N": str(int(now))})
-            self.terms.append(f"(attribute_not_exists({name}) OR {self.expressions.name(self.of.ttl)} <= {late})")
+            self.terms.append(
+                f"(attribute_not_exists({name}) OR {self.expressions.name(self.of.ttl)} <= {late})"
+            )
         elif expected == 0:
             self.terms.append(f"attribute_not_exists({name})")
         else:
@@ -116,7 +126,9 @@ class Terms:
             inner.stored(values)
             absent = f"attribute_not_exists({self.expressions.name(self.of.table.partition)})"
             self.terms.append(
-                f"({absent} OR ({joined(inner.terms)}))" if len(values) > 1 else f"({absent} OR {inner.terms[0]})"
+                f"({absent} OR ({joined(inner.terms)}))"
+                if len(values) > 1
+                else f"({absent} OR {inner.terms[0]})"
             )
 
     def into(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -132,7 +144,12 @@ def read_as_far_as_possible(of: EntityMap, item: Item | None) -> Any:
 
 
 def meaning_of(
-    of: EntityMap, shown: str, *, creates: bool = False, must_exist: bool = False, expected: int | None = None
+    of: EntityMap,
+    shown: str,
+    *,
+    creates: bool = False,
+    must_exist: bool = False,
+    expected: int | None = None,
 ) -> Meaning:
     """What a failed condition of a statement about ``of`` means, judged by the item that was in the way."""
 
@@ -158,7 +175,9 @@ def meaning_of(
                 return conflict
         there = repr(entity) if entity is not None else "not there"
         there = there if len(there) <= 160 else f"{there[:157]}..."
-        failed = ConditionFailed(f"the condition of {shown} does not hold: it is {there}", item=item)
+        failed = ConditionFailed(
+            f"the condition of {shown} does not hold: it is {there}", item=item
+        )
         failed.entity = entity
         return failed
 

@@ -35,20 +35,32 @@ class Transaction:
 
     def create(self, entity: Any, *, when: Any = None) -> None:
         """Write a new item; the transaction fails if there is one."""
-        self._add(lambda: self._preparation.create(entity, when), lambda: f"create {self._given(entity)} {when!r}")
+        self._add(
+            lambda: self._preparation.create(entity, when),
+            lambda: f"create {self._given(entity)} {when!r}",
+        )
 
     def put(self, entity: Any, *, when: Any = None) -> None:
-        self._add(lambda: self._preparation.put(entity, when), lambda: f"put {self._given(entity)} {when!r}")
+        self._add(
+            lambda: self._preparation.put(entity, when),
+            lambda: f"put {self._given(entity)} {when!r}",
+        )
 
-    def delete(self, entity: Any, /, *, when: Any = None, must_exist: bool = False, **identity: Any) -> None:
+    def delete(
+        self, entity: Any, /, *, when: Any = None, must_exist: bool = False, **identity: Any
+    ) -> None:
         """By class and identity, or an object as it was read."""
         of, values, given = target(self._context, entity, identity)
         self._add(
-            lambda: self._preparation.delete(of, values, entity=given, when=when, must_exist=must_exist),
+            lambda: self._preparation.delete(
+                of, values, entity=given, when=when, must_exist=must_exist
+            ),
             lambda: f"delete {of.name} {sorted(values.items())} {when!r}",
         )
 
-    def check(self, entity: Any, /, *, when: Any = None, must_exist: bool = True, **identity: Any) -> None:
+    def check(
+        self, entity: Any, /, *, when: Any = None, must_exist: bool = True, **identity: Any
+    ) -> None:
         """Write nothing, but fail the transaction unless this holds."""
         of, values, _ = target(self._context, entity, identity)
         if when is None and not must_exist:
@@ -64,12 +76,16 @@ class Transaction:
     ) -> AbstractContextManager[E]: ...
     @overload
     def update(self, entity: E, /, *, when: Any = None) -> AbstractContextManager[E]: ...
-    def update(self, entity: Any, /, *, when: Any = None, or_create: bool = False, **identity: Any) -> Any:
+    def update(
+        self, entity: Any, /, *, when: Any = None, or_create: bool = False, **identity: Any
+    ) -> Any:
         """``with tx.update(Product, sku="s1") as p: p.stock -= 2``."""
         return self._update(entity, identity, [] if when is None else [when], or_create)
 
     @contextmanager
-    def _update(self, entity: Any, identity: dict[str, Any], conditions: list[Any], or_create: bool) -> Iterator[Any]:
+    def _update(
+        self, entity: Any, identity: dict[str, Any], conditions: list[Any], or_create: bool
+    ) -> Iterator[Any]:
         of, values, given = target(self._context, entity, identity)
         recording = Recording(of)
         self._open.append((of, conditions))
@@ -78,8 +94,12 @@ class Transaction:
         finally:
             self._open.pop()
         self._add(
-            lambda: self._preparation.update(of, recording, values, entity=given, when=conditions, or_create=or_create),
-            lambda: f"update {of.name} {sorted(values.items())} {list(recording.actions.values())!r} {conditions!r}",
+            lambda: self._preparation.update(
+                of, recording, values, entity=given, when=conditions, or_create=or_create
+            ),
+            lambda: (
+                f"update {of.name} {sorted(values.items())} {list(recording.actions.values())!r} {conditions!r}"
+            ),
         )
 
     def require(self, condition: Any) -> None:
@@ -118,7 +138,9 @@ class Transaction:
                 yield from forget_blobs(self._context, statements, has_happened=True)
                 return
             except TransactionFailed as failed:
-                if self._token is not None and is_done_before(failed, len(statements) - 1, self._intents):
+                if self._token is not None and is_done_before(
+                    failed, len(statements) - 1, self._intents
+                ):
                     yield from forget_blobs(self._context, statements, has_happened=False)
                     return
                 if not all(isinstance(error, Raced) for _, _, error in failed.failures):
@@ -126,7 +148,9 @@ class Transaction:
                         yield from forget_blobs(self._context, statements, has_happened=False)
                     raise
                 yield Pause(self._context.backoff(attempt))
-        raise TransactionConflict("the unique values in this transaction are changed by others all the time")
+        raise TransactionConflict(
+            "the unique values in this transaction are changed by others all the time"
+        )
 
     def _statements(self) -> Work[list[Statement]]:
         statements: list[Statement] = []
@@ -138,13 +162,16 @@ class Transaction:
         return statements
 
 
-def target(context: Context, entity: Any, identity: dict[str, Any]) -> tuple[EntityMap, dict[str, Any], Any]:
+def target(
+    context: Context, entity: Any, identity: dict[str, Any]
+) -> tuple[EntityMap, dict[str, Any], Any]:
     """What a write is about: the entity, the fields that find it, and the object if one was given."""
     if isinstance(entity, type):
         return context.schema.of(entity), identity, None
     if identity:
         raise RequestRefused(
-            "an object has its identity already", hint="pass the class and the identity, or the object alone"
+            "an object has its identity already",
+            hint="pass the class and the identity, or the object alone",
         )
     of = context.schema.of_object(entity)
     return of, {name: getattr(entity, name) for name in {*of.identity, *of.base_fields}}, entity

@@ -71,11 +71,18 @@ def guard_put(
     )
     if freed_by is not None:
         condition += f" OR {written.name(OWNER)} = {written.value(freed_by)}"
-    request = written.into({"TableName": place.table, "Item": item, "ConditionExpression": condition})
+    request = written.into(
+        {"TableName": place.table, "Item": item, "ConditionExpression": condition}
+    )
     request["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
 
     def taken(item: Item | None) -> ConditionFailed:
-        return UniqueTaken(f"another {of.name} has the {field} {value!r} already", item=item, field=field, value=value)
+        return UniqueTaken(
+            f"another {of.name} has the {field} {value!r} already",
+            item=item,
+            field=field,
+            value=value,
+        )
 
     made = Statement("Put", request, f"guard {of.name}.{field}", taken)
     made.guard = Guard(
@@ -91,11 +98,17 @@ def guard_delete(place: Place, of: EntityMap, field: str, value: Any, owner: Ite
     written = Expressions()
     condition = f"attribute_not_exists({written.name(place.partition)}) OR {written.name(OWNER)} = {written.value(owner_of(owner))}"
     request = written.into(
-        {"TableName": place.table, "Key": guard_key(place, of, field, value), "ConditionExpression": condition}
+        {
+            "TableName": place.table,
+            "Key": guard_key(place, of, field, value),
+            "ConditionExpression": condition,
+        }
     )
 
     def not_ours(item: Item | None) -> ConditionFailed:
-        return ConditionFailed(f"the guard of {of.name}.{field} {value!r} belongs to another item", item=item)
+        return ConditionFailed(
+            f"the guard of {of.name}.{field} {value!r} belongs to another item", item=item
+        )
 
     made = Statement("Delete", request, f"free {of.name}.{field}", not_ours)
     made.guard = Guard(orjson.dumps(guard_key(place, of, field, value)), owner_of(owner), None)
@@ -104,8 +117,16 @@ def guard_delete(place: Place, of: EntityMap, field: str, value: Any, owner: Ite
 
 def handed_over(statements: list[Statement]) -> list[Statement]:
     """A value that one item gives free and another takes, in the same transaction, is one write of its guard, not two."""
-    freed = {each.guard.key: each for each in statements if each.guard is not None and each.guard.taking is None}
-    taken = {each.guard.key for each in statements if each.guard is not None and each.guard.taking is not None}
+    freed = {
+        each.guard.key: each
+        for each in statements
+        if each.guard is not None and each.guard.taking is None
+    }
+    taken = {
+        each.guard.key
+        for each in statements
+        if each.guard is not None and each.guard.taking is not None
+    }
     found: list[Statement] = []
     for each in statements:
         guard = each.guard
@@ -118,7 +139,9 @@ def handed_over(statements: list[Statement]) -> list[Statement]:
     return found
 
 
-def guards(place: Place, of: EntityMap, old: Item | None, new: Item | None, key: Item, now: float) -> list[Statement]:
+def guards(
+    place: Place, of: EntityMap, old: Item | None, new: Item | None, key: Item, now: float
+) -> list[Statement]:
     """What has to be done to guards when ``old`` becomes ``new``. A guard whose value stays is written again only if its expiry changes."""
     found = []
     if old is not None and of.is_expired(old, now):

@@ -41,7 +41,9 @@ def update_statement(
     shown = of.shown(values)
     _refuse_fixed(of, recording)
     if not recording.actions:
-        raise RequestRefused(f"the update of {shown} changes nothing", hint="change a field inside the with block")
+        raise RequestRefused(
+            f"the update of {shown} changes nothing", hint="change a field inside the with block"
+        )
     terms = Terms(of)
     written = terms.expressions
     if not or_create:
@@ -69,11 +71,15 @@ def update_statement(
         meaning_of(of, shown, must_exist=not or_create, expected=expected),
         explain=lambda refused: _missing_path(of, recording, shown, refused),
         relative=recording.relative and expected is None,
-        done=None if entity is None else lambda: of.write_back(entity, known | _counted(of, expected)),
+        done=None
+        if entity is None
+        else lambda: of.write_back(entity, known | _counted(of, expected)),
     )
 
 
-def _missing_path(of: EntityMap, recording: Recording, shown: str, refused: ValidationFailed) -> ValidationFailed:
+def _missing_path(
+    of: EntityMap, recording: Recording, shown: str, refused: ValidationFailed
+) -> ValidationFailed:
     """DynamoDB does not say which path it means. Where several could be meant, all are named."""
     if INVALID_PATH in refused.message:
         found, trouble = (
@@ -83,16 +89,19 @@ def _missing_path(of: EntityMap, recording: Recording, shown: str, refused: Vali
         hint = "set the whole field, as in `order.address = Address(...)`, or read the item and put it back"
     elif MISSING in refused.message:
         found, trouble = recording.added_to(), "is not there to be added to"
-        hint = (
-            "say what to start from, as in `p.counts[key] = if_not_exists(p.counts[key], 0) + 1`, or set it to a value"
-        )
+        hint = "say what to start from, as in `p.counts[key] = if_not_exists(p.counts[key], 0) + 1`, or set it to a value"
     else:
         return refused
     if not found:
         return refused
     paths = tuple(recording.shown(path) for path in found)
     which = paths[0] if len(paths) == 1 else f"one of {', '.join(paths)}"
-    return PathMissing(f"the update of {shown} was refused: {which} {trouble}", entity=of.name, paths=paths, hint=hint)
+    return PathMissing(
+        f"the update of {shown} was refused: {which} {trouble}",
+        entity=of.name,
+        paths=paths,
+        hint=hint,
+    )
 
 
 def _refuse_fixed(of: EntityMap, recording: Recording) -> None:
@@ -103,9 +112,13 @@ def _refuse_fixed(of: EntityMap, recording: Recording) -> None:
             f"{of.name}.{name} is part of the item's key and cannot change",
             hint="create the item with its new key and delete the old one, in a transaction",
         )
-    kept = recording.fields & {name for name in (of.version, of.created, of.updated) if name is not None}
+    kept = recording.fields & {
+        name for name in (of.version, of.created, of.updated) if name is not None
+    }
     if kept:
-        raise UpdateRefused(f"{of.name}.{min(kept)} is kept by Stator itself", hint="leave it out of the update")
+        raise UpdateRefused(
+            f"{of.name}.{min(kept)} is kept by Stator itself", hint="leave it out of the update"
+        )
 
 
 def _stored(of: EntityMap, name: str, value: Any) -> Value | None:
@@ -122,7 +135,11 @@ def _stamps(of: EntityMap, now: float) -> dict[str, Any]:
 
 
 def _index_keys(
-    of: EntityMap, recording: Recording, known: Mapping[str, Any], values: Mapping[str, Any], entity: Any
+    of: EntityMap,
+    recording: Recording,
+    known: Mapping[str, Any],
+    values: Mapping[str, Any],
+    entity: Any,
 ) -> tuple[dict[str, Value | None], set[str]]:
     """New values of the key attributes that change, and the fields of ``entity`` that this relies on."""
     changed = recording.fields | {name for name in (of.updated, of.version) if name is not None}
@@ -152,7 +169,9 @@ def _refuse_computed(of: EntityMap, key: KeyAttribute, computed: set[str]) -> No
         )
 
 
-def _incomplete(of: EntityMap, key: KeyAttribute, changed: set[str], missing: set[str]) -> UpdateRefused:
+def _incomplete(
+    of: EntityMap, key: KeyAttribute, changed: set[str], missing: set[str]
+) -> UpdateRefused:
     names = tuple(sorted(missing))
     return UpdateRefused(
         f"changing {of.name}.{min(changed)} changes the key {key.name} of {key.index}, which is also made of "
@@ -166,13 +185,22 @@ def _own_changes(
     of: EntityMap, keys: dict[str, Value | None], now: float, written: Expressions
 ) -> dict[str, list[str]]:
     """What is changed beside what the user said: keys, times, the version."""
-    sets = [f"{written.name(name)} = {written.value(value)}" for name, value in keys.items() if value is not None]
+    sets = [
+        f"{written.name(name)} = {written.value(value)}"
+        for name, value in keys.items()
+        if value is not None
+    ]
     for name, moment in _stamps(of, now).items():
         sets.append(f"{written.name(name)} = {written.value(of.codec.encode_field[name](moment))}")
     if of.version is not None:
         name = written.name(of.version)
-        sets.append(f"{name} = if_not_exists({name}, {written.value({'N': '0'})}) + {written.value({'N': '1'})}")
-    return {"SET": sets, "REMOVE": [written.name(name) for name, value in keys.items() if value is None]}
+        sets.append(
+            f"{name} = if_not_exists({name}, {written.value({'N': '0'})}) + {written.value({'N': '1'})}"
+        )
+    return {
+        "SET": sets,
+        "REMOVE": [written.name(name) for name, value in keys.items() if value is None],
+    }
 
 
 def _of_a_new_item(
@@ -209,7 +237,8 @@ def _of_a_new_item(
             stored[key.name] = value
     names = [name for name in stored if name not in of.key_names and name not in recording.fields]
     return [
-        f"{written.name(name)} = if_not_exists({written.name(name)}, {written.value(stored[name])})" for name in names
+        f"{written.name(name)} = if_not_exists({written.name(name)}, {written.value(stored[name])})"
+        for name in names
     ]
 
 

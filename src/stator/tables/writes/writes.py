@@ -46,7 +46,10 @@ class Preparation:
         statement = yield from self._put(
             of, entity, stamped, terms, f"create {shown}", meaning_of(of, shown, creates=True)
         )
-        return [statement, *guards(self.place, of, None, statement.wanted, of.key_of(stamped.made), now)]
+        return [
+            statement,
+            *guards(self.place, of, None, statement.wanted, of.key_of(stamped.made), now),
+        ]
 
     def put(self, entity: Any, when: Any = None) -> Work[list[Statement]]:
         of = self.context.schema.of_object(entity)
@@ -68,7 +71,13 @@ class Preparation:
         return [statement, *guards(self.place, of, old, statement.wanted, key, now)]
 
     def _put(
-        self, of: EntityMap, entity: Any, stamped: Stamped, terms: Terms, shown: str, meaning: Meaning
+        self,
+        of: EntityMap,
+        entity: Any,
+        stamped: Stamped,
+        terms: Terms,
+        shown: str,
+        meaning: Meaning,
     ) -> Work[Statement]:
         item = of.item(stamped.made)
         if of.large:
@@ -91,11 +100,19 @@ class Preparation:
         of = self.context.schema.of_object(entity)
         now = self.context.now()
         old = None
-        if of.created is not None and of.is_keyed_by(of.created) and getattr(entity, of.created) == NOT_YET:
-            old = yield from self.stored(of, of.key_of(entity))  # the time of creation stays, and keys are made of it
+        if (
+            of.created is not None
+            and of.is_keyed_by(of.created)
+            and getattr(entity, of.created) == NOT_YET
+        ):
+            old = yield from self.stored(
+                of, of.key_of(entity)
+            )  # the time of creation stays, and keys are made of it
         if old is not None and of.created in old:
             assert of.created is not None
-            entity = of.copied(entity, {of.created: of.codec.decode_field[of.created](old[of.created])})
+            entity = of.copied(
+                entity, {of.created: of.codec.decode_field[of.created](old[of.created])}
+            )
         stamped = of.stamped(entity, now, fresh=False)
         item, key = of.item(stamped.made), of.key_of(stamped.made)
         if of.large:
@@ -108,7 +125,11 @@ class Preparation:
             old = yield from self.stored(of, key)
         if of.unique:
             meaning = _watched(of, old, terms, meaning)
-        request = {"TableName": of.table.name, "Key": key, "UpdateExpression": _set_all(of, item, terms)}
+        request = {
+            "TableName": of.table.name,
+            "Key": key,
+            "UpdateExpression": _set_all(of, item, terms),
+        }
         statement = Statement(
             "Update",
             terms.into(request),
@@ -145,11 +166,22 @@ class Preparation:
         if not touched and not expires and not (large and of.offloads):
             return [
                 update_statement(
-                    of, recording, key, known, entity=entity, when=when, or_create=or_create, now=now, as_stored=beside
+                    of,
+                    recording,
+                    key,
+                    known,
+                    entity=entity,
+                    when=when,
+                    or_create=or_create,
+                    now=now,
+                    as_stored=beside,
                 )
             ]
         old = yield from self.stored(of, key)
-        watched = {name: None if old is None else old.get(name) for name in (*of.unique, *([of.ttl] if of.ttl else []))}
+        watched = {
+            name: None if old is None else old.get(name)
+            for name in (*of.unique, *([of.ttl] if of.ttl else []))
+        }
         statement = update_statement(
             of,
             recording,
@@ -177,12 +209,16 @@ class Preparation:
         terms.equal(of.ttl, old[of.ttl])
         try:
             yield Call(
-                "DeleteItem", terms.into({"TableName": of.table.name, "Key": key}), f"clear an expired {of.name}"
+                "DeleteItem",
+                terms.into({"TableName": of.table.name, "Key": key}),
+                f"clear an expired {of.name}",
             )
         except ConditionFailed:
             return  # somebody else has written it meanwhile
 
-    def _pack_changes(self, of: EntityMap, recording: Recording, key: Item, names: list[str]) -> Work[tuple[str, ...]]:
+    def _pack_changes(
+        self, of: EntityMap, recording: Recording, key: Item, names: list[str]
+    ) -> Work[tuple[str, ...]]:
         """Pack the large values that an update sets; gives the names of their blobs."""
         found: Item = dict(key)
         for name in names:
@@ -236,7 +272,9 @@ class Preparation:
         statement.obsolete_blobs, statement.kept_blobs = ((), named) if keep_blobs else (named, ())
         return [statement, *guards(self.place, of, old, None, key, self.context.now())]
 
-    def check(self, of: EntityMap, values: Mapping[str, Any], when: Any, must_exist: bool) -> Work[list[Statement]]:
+    def check(
+        self, of: EntityMap, values: Mapping[str, Any], when: Any, must_exist: bool
+    ) -> Work[list[Statement]]:
         key = yield from self.key(of, values)
         shown = of.shown(values)
         terms = Terms(of)
@@ -245,7 +283,14 @@ class Preparation:
         terms.stored(_wire(of, of.beside_the_key(values)))
         terms.user(when)
         request = terms.into({"TableName": of.table.name, "Key": key})
-        return [Statement("ConditionCheck", request, f"check {shown}", meaning_of(of, shown, must_exist=must_exist))]
+        return [
+            Statement(
+                "ConditionCheck",
+                request,
+                f"check {shown}",
+                meaning_of(of, shown, must_exist=must_exist),
+            )
+        ]
 
     # -- what is there
 
@@ -263,7 +308,10 @@ class Preparation:
 
 
 def _wire(of: EntityMap, values: Mapping[str, Any]) -> dict[str, Value | None]:
-    return {name: None if value is None else of.codec.encode_field[name](value) for name, value in values.items()}
+    return {
+        name: None if value is None else of.codec.encode_field[name](value)
+        for name, value in values.items()
+    }
 
 
 def _set_all(of: EntityMap, item: Item, terms: Terms) -> str:
@@ -276,7 +324,9 @@ def _set_all(of: EntityMap, item: Item, terms: Terms) -> str:
             continue
         if name == of.version:
             path = written.name(name)
-            sets.append(f"{path} = if_not_exists({path}, {written.value({'N': '0'})}) + {written.value({'N': '1'})}")
+            sets.append(
+                f"{path} = if_not_exists({path}, {written.value({'N': '0'})}) + {written.value({'N': '1'})}"
+            )
         elif name not in item:
             removals.append(written.name(name))
         elif name == of.created:

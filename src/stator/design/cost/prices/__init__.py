@@ -128,25 +128,40 @@ def price_file(path: Path | None = None) -> PriceFile:
                 f"{path} is no price file: {problem}",
                 hint="one of the package's own, in stator/design/prices, can be a model",
             ) from error
-    names = sorted(entry.name for entry in resources.files(__name__).iterdir() if entry.name.endswith(".json"))
+    names = sorted(
+        entry.name for entry in resources.files(__name__).iterdir() if entry.name.endswith(".json")
+    )
     return parse(json.loads(resources.files(__name__).joinpath(names[-1]).read_text()))
 
 
 def parse(document: Mapping[str, Any]) -> PriceFile:
     as_of = date.fromisoformat(document["as_of"])
-    free = {name: Decimal(value) for name, value in document["free_tier"].items() if name != "sources"}
+    free = {
+        name: Decimal(value) for name, value in document["free_tier"].items() if name != "sources"
+    }
     sources: dict[str, Any] = document["sources"]
-    regions = {name: _region(name, content, as_of, sources) for name, content in document["regions"].items()}
+    regions = {
+        name: _region(name, content, as_of, sources)
+        for name, content in document["regions"].items()
+    }
     return PriceFile(as_of, FreeTier(**free), regions)
 
 
-def _region(region: str, content: Mapping[str, Any], as_of: date, sources: Mapping[str, Any]) -> RegionPrices:
+def _region(
+    region: str, content: Mapping[str, Any], as_of: date, sources: Mapping[str, Any]
+) -> RegionPrices:
     listed: dict[str, Any] = content["prices"]
     unknown = listed.keys() - set(get_args(PriceName))
     missing = [name for name in NEEDED if name not in listed]
     if unknown or missing:
-        problem = f"unknown prices {', '.join(sorted(unknown))}" if unknown else f"no {', '.join(missing)}"
-        raise DesignError(f"price file of {as_of}: {region} has {problem}", hint="see stator/design/prices")
+        problem = (
+            f"unknown prices {', '.join(sorted(unknown))}"
+            if unknown
+            else f"no {', '.join(missing)}"
+        )
+        raise DesignError(
+            f"price file of {as_of}: {region} has {problem}", hint="see stator/design/prices"
+        )
     reserved: dict[tuple[int, str], ReservedPrice] = {}
     for years, kinds in content.get("reserved", {}).get("years", {}).items():
         for kind, price in kinds.items():
@@ -160,5 +175,9 @@ def _region(region: str, content: Mapping[str, Any], as_of: date, sources: Mappi
         {name: Decimal(price["usd"]) for name, price in listed.items()},
         reserved,
         {name: sources[price["source"]]["text"] for name, price in listed.items()},
-        frozenset(name for name, price in listed.items() if sources[price["source"]]["kind"] == "recollection"),
+        frozenset(
+            name
+            for name, price in listed.items()
+            if sources[price["source"]]["kind"] == "recollection"
+        ),
     )

@@ -16,7 +16,9 @@ def example_arguments(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> di
     parts += [each for part in parts for each in part.of]
     found: dict[str, Any] = {}
     for at, (name, annotation) in enumerate(pattern.parameters.items()):
-        wanted = next((keys.encoding_named(part.encoding).python for part in parts if part.value == name), str)
+        wanted = next(
+            (keys.encoding_named(part.encoding).python for part in parts if part.value == name), str
+        )
         value = keys.example(name, annotation, at)
         fits = type(keys.plain(value)) is wanted
         found[name] = value if fits else keys.example(name, wanted, at)

@@ -23,7 +23,9 @@ Column = tuple[str, str]
 
 def upper_words(name: str) -> str:
     """``OrderLine`` as ``ORDER_LINE``."""
-    return keys.escape(re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).upper())
+    return keys.escape(
+        re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).upper()
+    )
 
 
 @dataclass(frozen=True)
@@ -43,17 +45,22 @@ class Labels:
         return upper_words(field.removesuffix("_id") or field)
 
 
-def labels_of(entities: Iterable[type[Entity]], groups: Iterable[Group], kept: Labels | None = None) -> Labels:
+def labels_of(
+    entities: Iterable[type[Entity]], groups: Iterable[Group], kept: Labels | None = None
+) -> Labels:
     """``kept`` are labels that keys have already."""
     kept = kept or Labels({}, {})
     names = sorted(info(entity).name for entity in entities)
     fresh = [name for name in names if name not in kept.entities]
     words = [upper_words(name) for name in fresh]
     # Two names may come to the same words; then both stay as they are.
-    chosen = [word if words.count(word) == 1 else keys.escape(name) for word, name in zip(words, fresh)]
+    chosen = [
+        word if words.count(word) == 1 else keys.escape(name) for word, name in zip(words, fresh)
+    ]
     taken = set(kept.entities.values())
     labels = Labels(
-        {**kept.entities, **{name: _free(word, taken) for name, word in zip(fresh, chosen)}}, dict(kept.columns)
+        {**kept.entities, **{name: _free(word, taken) for name, word in zip(fresh, chosen)}},
+        dict(kept.columns),
     )
     labels.columns.update(_joined(labels, list(groups), kept))
     return labels
@@ -61,7 +68,9 @@ def labels_of(entities: Iterable[type[Entity]], groups: Iterable[Group], kept: L
 
 def _free(word: str, taken: set[str]) -> str:
     """The word, with a number where a lock has given it away."""
-    return next(each for each in chain([word], (f"{word}{at}" for at in count(2))) if each not in taken)
+    return next(
+        each for each in chain([word], (f"{word}{at}" for at in count(2))) if each not in taken
+    )
 
 
 def _joined(labels: Labels, groups: list[Group], kept: Labels) -> dict[Column, str]:
@@ -70,7 +79,9 @@ def _joined(labels: Labels, groups: list[Group], kept: Labels) -> dict[Column, s
     entities: dict[str, type[Entity]] = {}
     for group in groups:
         for fields in group.shared:
-            columns = [(info(member.entity).name, field) for member, field in zip(group.members, fields)]
+            columns = [
+                (info(member.entity).name, field) for member, field in zip(group.members, fields)
+            ]
             entities |= {info(member.entity).name: member.entity for member in group.members}
             merged = set(columns).union(*(classes.get(column, set()) for column in columns))
             classes |= dict.fromkeys(merged, merged)
@@ -87,6 +98,8 @@ def _joined(labels: Labels, groups: list[Group], kept: Labels) -> dict[Column, s
             (name for name, field in joined if info(entities[name]).identity == (field,)),
             key=lambda name: (labels.entities[name] not in words, name),
         )
-        name, field = next((each for each in sorted(joined) if owners and each[0] == owners[0]), min(joined))
+        name, field = next(
+            (each for each in sorted(joined) if owners and each[0] == owners[0]), min(joined)
+        )
         found[column] = labels.entities[owners[0]] if owners else labels._own(entities[name], field)
     return found

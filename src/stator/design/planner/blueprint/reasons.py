@@ -45,14 +45,20 @@ def described(facility: Facility) -> str:
 def base_reasons(design: EntityDesign, served: list[str], partition: str) -> list[str]:
     if design.base.path.handwritten:
         return ["the key was written by hand"]
-    reasons = [f"{partition} serves {', '.join(served)}" if served else f"{partition} identifies the item"]
+    reasons = [
+        f"{partition} serves {', '.join(served)}" if served else f"{partition} identifies the item"
+    ]
     path = design.base.path
     if path.shards > 1:
-        reasons.append(f"{path.shards} shards: one key value would be asked for more than a partition can do")
+        reasons.append(
+            f"{path.shards} shards: one key value would be asked for more than a partition can do"
+        )
     return reasons
 
 
-def entity_warnings(choices: Choices, design: EntityDesign, lookup: str | None, costing: Costing) -> Iterable[str]:
+def entity_warnings(
+    choices: Choices, design: EntityDesign, lookup: str | None, costing: Costing
+) -> Iterable[str]:
     if lookup is not None:
         yield (
             f"updates and deletes by {', '.join(info(choices.entity).identity)} alone first look for the key in {lookup}; "
@@ -76,7 +82,9 @@ def index_reason(facilities: list[Facility], patterns: tuple[str, ...], costing:
         sparse = f", sparse: {present:.0%} of the items" if present < 1 else ""
         parts.append(f"{info(facility.path.entity).name}: {described(facility)}{sparse}")
     without = (
-        f"; without it {', '.join(patterns)} would scan" if patterns else "; written by hand, and no pattern uses it"
+        f"; without it {', '.join(patterns)} would scan"
+        if patterns
+        else "; written by hand, and no pattern uses it"
     )
     return "; ".join(parts) + without
 
@@ -87,7 +95,10 @@ def index_reason(facilities: list[Facility], patterns: tuple[str, ...], costing:
 def latency_of(steps: tuple[Step, ...]) -> str:
     if any(step.operation == "Scan" for step in steps):
         return SLOW
-    if any(step.units * READ_UNIT_BYTES * 2 > PAGE_BYTES * step.shards * len(step.conditions) for step in steps):
+    if any(
+        step.units * READ_UNIT_BYTES * 2 > PAGE_BYTES * step.shards * len(step.conditions)
+        for step in steps
+    ):
         return MANY_PAGES
     return TWO_TRIPS if any(step.fetch for step in steps) else QUICK
 
@@ -99,32 +110,48 @@ def read_reasons(service: Service, facility: Facility, step: Step, costing: Cost
     else:
         reasons.append(f"served by {described(facility)}")
     if step.alternatives:
-        reasons.append(f"one query for each of {len(step.conditions)} values, answers merged by the reader")
+        reasons.append(
+            f"one query for each of {len(step.conditions)} values, answers merged by the reader"
+        )
     if step.shards > 1:
         reasons.append(f"one query for each of {step.shards} shards, answers merged by the reader")
     if step.fetch:
-        reasons.append("the index holds keys only, which is cheaper to write; the items are fetched afterwards")
+        reasons.append(
+            "the index holds keys only, which is cheaper to write; the items are fetched afterwards"
+        )
     if facility.path.constants:
         reasons.append("sparse: only the items that the constants hold for are in the index")
     if step.filter is not None:
         matched = costing.matched(service)
-        reasons.append(f"filter on {step.filter}: reads about {matched:.0f} for {service.need.wanted:.0f} wanted")
+        reasons.append(
+            f"filter on {step.filter}: reads about {matched:.0f} for {service.need.wanted:.0f} wanted"
+        )
     return reasons
 
 
 def read_warnings(
-    service: Service, facility: Facility, step: Step, costing: Costing, strangers: list[type[Entity]]
+    service: Service,
+    facility: Facility,
+    step: Step,
+    costing: Costing,
+    strangers: list[type[Entity]],
 ) -> list[str]:
     warnings = []
     if strangers and step.operation == "Query":
         also = ", ".join(info(each).name for each in strangers)
-        limited = "; a limit would count them, so none is sent" if service.need.limit is not None else ""
-        warnings.append(f"keys written by hand put {also} among what it reads, to be filtered out{limited}")
+        limited = (
+            "; a limit would count them, so none is sent" if service.need.limit is not None else ""
+        )
+        warnings.append(
+            f"keys written by hand put {also} among what it reads, to be filtered out{limited}"
+        )
     matched, wanted = costing.matched(service), service.need.wanted
     if matched > 3 * wanted and step.operation == "Query":
         warnings.append(f"reads {matched / wanted:.0f} items for each one it returns")
     if service.need.is_count and matched > 10_000:
-        warnings.append(f"counting reads everything it counts, about {matched:,.0f} entries: keep a counter instead")
+        warnings.append(
+            f"counting reads everything it counts, about {matched:,.0f} entries: keep a counter instead"
+        )
     if step.shards > 1 and service.need.limit is not None:
         warnings.append("each shard reads up to the limit")
     if step.alternatives and service.need.limit is not None:
@@ -132,18 +159,24 @@ def read_warnings(
     return warnings
 
 
-def group_reasons(placed: GroupDesign, step: Step, strangers: list[type[Entity]]) -> tuple[list[str], list[str]]:
+def group_reasons(
+    placed: GroupDesign, step: Step, strangers: list[type[Entity]]
+) -> tuple[list[str], list[str]]:
     where = "the table itself" if placed.in_base else f"index {step.index}"
     names = " and ".join(step.entities)
     reasons = [f"{names} share a partition of {where}: one Query reads them all"]
     warnings = []
     if strangers:
         also = ", ".join(info(each).name for each in strangers)
-        warnings.append(f"{also} lives in the same partition between them, and is read and filtered out")
+        warnings.append(
+            f"{also} lives in the same partition between them, and is read and filtered out"
+        )
     members = placed.group.members
     inverted = any(each.path.inverted for each in placed.facilities)
     if inverted:
-        reasons.append("times are written inverted, so that what belongs to all comes first and the newest follow")
+        reasons.append(
+            "times are written inverted, so that what belongs to all comes first and the newest follow"
+        )
     elif step.limit and not (len(members) == 2 and sum(is_ordered(each) for each in members) == 1):
         warnings.append("the limit counts items of all entities, in the order of their sort keys")
     return reasons, warnings
@@ -157,7 +190,12 @@ def runner_up(choices: Choices, design: EntityDesign, at: int) -> str:
         use = choices.use[facility][at]
         if facility == chosen or use is None or facility.holding == "local":
             continue
-        if chosen is not None and facility.path == chosen.path and facility.holding == chosen.holding and best:
+        if (
+            chosen is not None
+            and facility.path == chosen.path
+            and facility.holding == chosen.holding
+            and best
+        ):
             continue
         extra = 0.0 if facility in (design.base, *design.opened) else choices.keep[facility]
         extra += INDEX_DOLLARS if facility.shares_slot and extra else 0.0

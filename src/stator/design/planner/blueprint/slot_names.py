@@ -39,7 +39,9 @@ class SlotNames:
         generic = {own: name for name, own in own_names.items()}
         self.held = {facility: generic.get(name, name) for facility, name in held.items()}
         opened = [facility for each in designs.values() for facility in each.opened]
-        written = {str(each.path.handwritten.index) for each in opened if each.path.handwritten is not None}
+        written = {
+            str(each.path.handwritten.index) for each in opened if each.path.handwritten is not None
+        }
         self.taken = written | {generic.get(name, name) for name in taken}
         self._name_all(opened)
 
@@ -56,7 +58,9 @@ class SlotNames:
         fresh = {kind: self._free_names(kind) for kind in ("GSI", "LSI")}
         for projection in ("ALL", "KEYS_ONLY"):
             self._name_shared(projection, fresh["GSI"])
-        for facility in sorted({each for each in opened if each not in self.slots}, key=lambda each: each.rank):
+        for facility in sorted(
+            {each for each in opened if each not in self.slots}, key=lambda each: each.rank
+        ):
             kind = "LSI" if facility.holding == "local" else "GSI"
             if facility.path.handwritten is not None:
                 name = str(facility.path.handwritten.index)
@@ -77,16 +81,25 @@ class SlotNames:
 
     def _name_shared(self, projection: Projection, fresh: Iterator[str]) -> None:
         parts = [
-            [each for one in component.entities.values() for each in one.opened if _shares(each, projection)]
+            [
+                each
+                for one in component.entities.values()
+                for each in one.opened
+                if _shares(each, projection)
+            ]
             for component in self.found.components
         ]
-        present = sorted({self.held[each] for part in parts for each in part if each in self.held}, key=numbered)
+        present = sorted(
+            {self.held[each] for part in parts for each in part if each in self.held}, key=numbered
+        )
         colours: dict[Facility, int] = {}
         for component, part in zip(self.found.components, parts):
             groups = [group.facilities for group in component.groups if not group.in_base]
             fixed = {each: present.index(self.held[each]) for each in part if each in self.held}
             colours |= colour(part, groups, fixed, free=len(present))
-        names = present + [next(fresh) for _ in range(len(present), max(colours.values(), default=-1) + 1)]
+        names = present + [
+            next(fresh) for _ in range(len(present), max(colours.values(), default=-1) + 1)
+        ]
         for facility, chosen in colours.items():
             self.slots[facility] = self._slot("GSI", names[chosen], facility)
 
@@ -94,13 +107,21 @@ class SlotNames:
         """Numbered names that no index has, nor has its attributes, that is written by hand or in the lock."""
         taken = {own for name in self.taken for own in self._names_of(name)}
         names = (f"{kind}{at}" for at in count(1))
-        return (name for name in names if name not in self.taken and not taken & self._names_of(name))
+        return (
+            name for name in names if name not in self.taken and not taken & self._names_of(name)
+        )
 
     def _names_of(self, index: str) -> set[str]:
         return {self._own(index), self._own(f"{index}PK"), self._own(f"{index}SK")}
 
     def _slot(self, kind: str, name: str, facility: Facility) -> Slot:
-        slot = Slot(self._own(name), kind, (self._own(f"{name}PK"),), (self._own(f"{name}SK"),), native=False)
+        slot = Slot(
+            self._own(name),
+            kind,
+            (self._own(f"{name}PK"),),
+            (self._own(f"{name}SK"),),
+            native=False,
+        )
         path = facility.path
         if facility.is_native:
             return replace(slot, partition=path.partition, sort=path.sort, native=True)

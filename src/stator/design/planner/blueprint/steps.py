@@ -143,7 +143,10 @@ def key_attributes(facility: Facility, slot: Slot, labels: Labels) -> list[KeyAt
         names = [*slot.partition, *slot.sort]
         return [
             KeyAttribute(
-                name, Template((field_part(path.entity, name),), native=True), slot.index, is_sort=name in slot.sort
+                name,
+                Template((field_part(path.entity, name),), native=True),
+                slot.index,
+                is_sort=name in slot.sort,
             )
             for name in names
         ]
@@ -154,9 +157,18 @@ def key_attributes(facility: Facility, slot: Slot, labels: Labels) -> list[KeyAt
         )
         for name, source in path.constants
     )
-    found = [KeyAttribute(slot.sort[0], Template(sort_parts(path, labels)), slot.index, when, is_sort=True)]
+    found = [
+        KeyAttribute(
+            slot.sort[0], Template(sort_parts(path, labels)), slot.index, when, is_sort=True
+        )
+    ]
     if slot.kind != "LSI":
-        found.insert(0, KeyAttribute(slot.partition[0], Template(partition_parts(path, labels)), slot.index, when))
+        found.insert(
+            0,
+            KeyAttribute(
+                slot.partition[0], Template(partition_parts(path, labels)), slot.index, when
+            ),
+        )
     return found
 
 
@@ -192,7 +204,8 @@ def group_partition(path: Path, member: Need, labels: Labels) -> tuple[Part, ...
     """The partition of a query over several entities, as one of them asks for it; every shard is asked."""
     parts = partition_parts(path, labels)
     return tuple(
-        Part("shard", shards=path.shards) if part.kind == "shard" else _bind(part, member.equal) for part in parts
+        Part("shard", shards=path.shards) if part.kind == "shard" else _bind(part, member.equal)
+        for part in parts
     )
 
 
@@ -210,7 +223,9 @@ def _bind(part: Part, known: Mapping[str, Source]) -> Part:
 def _value(part: Part, source: Source, step: int = 0) -> Part:
     if source.param is not None:
         return Part("param", source.param, part.encoding, inverted=part.inverted, step=step)
-    return text(keys.encode(part.encoding, _stepped(part, source.constant, step), inverted=part.inverted))
+    return text(
+        keys.encode(part.encoding, _stepped(part, source.constant, step), inverted=part.inverted)
+    )
 
 
 def _stepped(part: Part, value: Any, step: int) -> Any:
@@ -221,14 +236,23 @@ def _stepped(part: Part, value: Any, step: int) -> Any:
 def _sort_tests(
     attribute: str, parts: tuple[Part, ...], known: Mapping[str, Source], span: Span | None
 ) -> tuple[list[KeyTest], tuple[Comparison, ...]]:
-    at = next((at for at, part in enumerate(parts) if part.kind == "field" and part.value not in known), len(parts))
+    at = next(
+        (at for at, part in enumerate(parts) if part.kind == "field" and part.value not in known),
+        len(parts),
+    )
     head = [_bind(part, known) for part in parts[:at]]
     if at == len(parts):
         return [KeyTest(attribute, "=", (Template(_tidy(head)),))], ()
     if span is None or span.field != parts[at].value:
         return ([KeyTest(attribute, "begins_with", (Template(_tidy(head)),))] if head else []), ()
     if span.prefix is not None:
-        return [KeyTest(attribute, "begins_with", (Template(_tidy([*head, _value(parts[at], span.prefix)])),))], ()
+        return [
+            KeyTest(
+                attribute,
+                "begins_with",
+                (Template(_tidy([*head, _value(parts[at], span.prefix)])),),
+            )
+        ], ()
     return _range_tests(attribute, head, parts[at], span, last=at == len(parts) - 1)
 
 
@@ -245,7 +269,9 @@ def _range_tests(
     top = None
     if high is not None and high_in:
         top = [*head, _value(part, high), after]
-    elif high is not None and last and keys.encoding_named(part.encoding).step and not part.inverted:
+    elif (
+        high is not None and last and keys.encoding_named(part.encoding).step and not part.inverted
+    ):
         top = [*head, _value(part, high, step=-1), after]
     elif high is not None:
         top = [*head, _value(part, high)]
@@ -254,7 +280,9 @@ def _range_tests(
         bottom = bottom or head
         top = top or _end_of(head)
     if bottom and top:
-        return [KeyTest(attribute, "BETWEEN", (Template(_tidy(bottom)), Template(_tidy(top))))], filters
+        return [
+            KeyTest(attribute, "BETWEEN", (Template(_tidy(bottom)), Template(_tidy(top))))
+        ], filters
     if bottom:
         return [KeyTest(attribute, ">=", (Template(_tidy(bottom)),))], filters
     assert top is not None
@@ -299,6 +327,10 @@ def _native_range(entity: type[Entity], span: Span) -> KeyTest:
         high = _native_value(entity, name, span.high, 0 if span.high_inclusive else -1)
         return KeyTest(name, "BETWEEN", (low, high))
     if span.low is not None:
-        return KeyTest(name, ">=" if span.low_inclusive else ">", (_native_value(entity, name, span.low),))
+        return KeyTest(
+            name, ">=" if span.low_inclusive else ">", (_native_value(entity, name, span.low),)
+        )
     assert span.high is not None
-    return KeyTest(name, "<=" if span.high_inclusive else "<", (_native_value(entity, name, span.high),))
+    return KeyTest(
+        name, "<=" if span.high_inclusive else "<", (_native_value(entity, name, span.high),)
+    )

@@ -6,7 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from stator.design.cost.unit_prices import READ_UNIT_DOLLARS, STORAGE_BYTE_DOLLARS, WRITE_UNIT_DOLLARS
+from stator.design.cost.unit_prices import (
+    READ_UNIT_DOLLARS,
+    STORAGE_BYTE_DOLLARS,
+    WRITE_UNIT_DOLLARS,
+)
 from stator.design.cost.units import MONTH_SECONDS
 from stator.design.entities.conditions import Condition
 from stator.design.entities.entity import Entity, info
@@ -74,7 +78,9 @@ def draw_table(
     taken: frozenset[str],
 ) -> Drawing:
     """``taken`` are names of indexes that the lock has in the table."""
-    return _Table(name, design, choices, found, costing, labels, {each.name: each for each in reads}, taken).draw()
+    return _Table(
+        name, design, choices, found, costing, labels, {each.name: each for each in reads}, taken
+    ).draw()
 
 
 class _Table:
@@ -98,7 +104,9 @@ class _Table:
         self.labels = labels
         self.reads = reads
         self.designs: dict[type[Entity], EntityDesign] = {
-            entity: each for component in found.components for entity, each in component.entities.items()
+            entity: each
+            for component in found.components
+            for entity, each in component.entities.items()
         }
         self.groups = [group for component in found.components for group in component.groups]
         held = {facility: name for each in choices for name, facility in each.held.items()}
@@ -115,7 +123,12 @@ class _Table:
     def _check_names(self) -> None:
         slots = [*self.base_slots.values(), *self.slots.values()]
         generic = {name for slot in slots if not slot.native for name in slot.sort}
-        generic |= {name for slot in slots if not slot.native and slot.kind != "LSI" for name in slot.partition}
+        generic |= {
+            name
+            for slot in slots
+            if not slot.native and slot.kind != "LSI"
+            for name in slot.partition
+        }
         generic |= {self.discriminator} if self.discriminator else set()
         for choices in self.choices:
             for field in info(choices.entity).fields:
@@ -135,14 +148,20 @@ class _Table:
         ]  # fmt: skip
         reads += [self._group(group) for group in self.groups]
         opened = {choices.name: self.designs[choices.entity].opened for choices in self.choices}
-        dollars = self.found.dollars + sum(self.costing.fixed_dollars(choices.entity) for choices in self.choices)
+        dollars = self.found.dollars + sum(
+            self.costing.fixed_dollars(choices.entity) for choices in self.choices
+        )
         return Drawing(self._table(), entities, reads, opened, dollars, self.found.proven)
 
     def _table(self) -> TablePlan:
         first = next(iter(self.base_slots.values()))
         indexes = self._indexes()
         attributes = self._attributes(first)
-        used = {first.partition[0], *first.sort, *(name for each in indexes for name in (*each.partition, *each.sort))}
+        used = {
+            first.partition[0],
+            *first.sort,
+            *(name for each in indexes for name in (*each.partition, *each.sort)),
+        }
         return TablePlan(
             self.name,
             first.partition[0],
@@ -162,8 +181,15 @@ class _Table:
 
     def _other_dollars(self, choices: Choices) -> float:
         design, costing = self.designs[choices.entity], self.costing
-        units = costing.base_write_units(choices.entity) + sum(map(costing.write_units_of_item, design.opened))
-        writes = self.declared_writes.get(choices.entity, 0.0) * units * MONTH_SECONDS * WRITE_UNIT_DOLLARS
+        units = costing.base_write_units(choices.entity) + sum(
+            map(costing.write_units_of_item, design.opened)
+        )
+        writes = (
+            self.declared_writes.get(choices.entity, 0.0)
+            * units
+            * MONTH_SECONDS
+            * WRITE_UNIT_DOLLARS
+        )
         lookups = [
             choices.use[facility][at] or 0.0
             for at, facility in enumerate(design.assigned)
@@ -173,7 +199,10 @@ class _Table:
 
     def _attributes(self, base: Slot) -> dict[str, str]:
         kinds: dict[str, str] = {}
-        slots = [(self.choices[0].entity, base), *((each.path.entity, slot) for each, slot in self.slots.items())]
+        slots = [
+            (self.choices[0].entity, base),
+            *((each.path.entity, slot) for each, slot in self.slots.items()),
+        ]
         for entity, slot in slots:
             for name in (*slot.partition, *slot.sort):
                 encoding = key_encoding(info(entity), name) if slot.native else None
@@ -186,7 +215,9 @@ class _Table:
             by_name.setdefault(str(slot.index), []).append(facility)
         found = []
         generic = {own: name for name, own in self.own_names.items()}
-        for name, facilities in sorted(by_name.items(), key=lambda each: numbered(generic.get(each[0], each[0]))):
+        for name, facilities in sorted(
+            by_name.items(), key=lambda each: numbered(generic.get(each[0], each[0]))
+        ):
             facilities.sort(key=lambda each: each.rank)
             slot, first = self.slots[facilities[0]], facilities[0]
             patterns = tuple(sorted({name for each in facilities for name in self._users(each)}))
@@ -209,7 +240,9 @@ class _Table:
 
     def _users(self, facility: Facility) -> list[str]:
         choices, design = self._choices(facility.path.entity), self.designs[facility.path.entity]
-        found = [need.name for need, each in zip(choices.needs, design.assigned) if each == facility]
+        found = [
+            need.name for need, each in zip(choices.needs, design.assigned) if each == facility
+        ]
         return found + [group.group.name for group in self.groups if facility in group.facilities]
 
     def _choices(self, entity: type[Entity]) -> Choices:
@@ -240,7 +273,13 @@ class _Table:
             base.shards,
             round(float(self.costing.estimates.volume(choices.entity)), 2),
             round(float(self.costing.item_bytes(choices.entity)), 2),
-            tuple(base_reasons(design, self._users(design.base), str(Template(partition_parts(base, self.labels))))),
+            tuple(
+                base_reasons(
+                    design,
+                    self._users(design.base),
+                    str(Template(partition_parts(base, self.labels))),
+                )
+            ),
             tuple(entity_warnings(choices, design, lookup, self.costing)),
         )
 
@@ -259,7 +298,9 @@ class _Table:
             need.name,
             (step,),
             read_reasons(service, facility, step, self.costing),
-            read_warnings(service, facility, step, self.costing, [entity for entity, _ in strangers]),
+            read_warnings(
+                service, facility, step, self.costing, [entity for entity, _ in strangers]
+            ),
             runner_up(choices, self.designs[choices.entity], at),
         )
 
@@ -270,7 +311,9 @@ class _Table:
         sort = sort_parts(facility.path, self.labels)
         return [
             (entity, path)
-            for entity, path in self._in_partition(facility.path, slot.index, {facility.path.entity})
+            for entity, path in self._in_partition(
+                facility.path, slot.index, {facility.path.entity}
+            )
             if same_stretch(sort, sort_parts(path, self.labels))
         ]
 
@@ -281,25 +324,41 @@ class _Table:
         partition = partition_parts(path, self.labels)
         found = []
         for entity, design in self.designs.items():
-            held = [design.base] if index is None else [one for one in design.opened if self.slots[one].index == index]
+            held = (
+                [design.base]
+                if index is None
+                else [one for one in design.opened if self.slots[one].index == index]
+            )
             if entity not in wanted:
                 paths = [one.path for one in held]
                 found += [
-                    (entity, each) for each in paths if same_partition(partition, partition_parts(each, self.labels))
+                    (entity, each)
+                    for each in paths
+                    if same_partition(partition, partition_parts(each, self.labels))
                 ]
         return sorted(found, key=lambda each: info(each[0]).name)
 
-    def _step(self, service: Service, facility: Facility, slot: Slot, strangers: list[Path]) -> Step:
+    def _step(
+        self, service: Service, facility: Facility, slot: Slot, strangers: list[Path]
+    ) -> Step:
         need, entity = service.need, service.need.entity
         units = self.costing.read_units(service, facility) or 0.0
         base = self.designs[entity].base
-        condition, *others = [condition_for(each, slot, base, self.labels) for each in service.one_by_one()]
+        condition, *others = [
+            condition_for(each, slot, base, self.labels) for each in service.one_by_one()
+        ]
         writer = FilterWriter()
         left = [need.equal_tests[name] for name in service.left_equal if name in need.equal_tests]
         left += [test for span in service.left_spans for test in span.tests]
         for each in (*left, *condition.filters, *need.filters):
             writer.add(each, info(entity))
-        is_get = facility.is_base and service.whole_key and not others and not writer.done() and not need.is_count
+        is_get = (
+            facility.is_base
+            and service.whole_key
+            and not others
+            and not writer.done()
+            and not need.is_count
+        )
         if is_get:
             return Step(
                 "GetItem", self.name, (info(entity).name,), key=condition.tests,
@@ -339,13 +398,17 @@ class _Table:
     def _scan(self, choices: Choices, at: int) -> PatternPlan:
         need = choices.needs[at]
         writer = FilterWriter()
-        tests: list[Condition] = [*need.equal_tests.values(), *(test for span in need.spans for test in span.tests)]
+        tests: list[Condition] = [
+            *need.equal_tests.values(),
+            *(test for span in need.spans for test in span.tests),
+        ]
         for each in (*tests, *need.filters):
             writer.add(each, info(need.entity))
         if self.discriminator:
             writer.add_type(self.discriminator, [choices.name])
         total = sum(
-            self.costing.estimates.volume(each.entity) * self.costing.item_bytes(each.entity) for each in self.choices
+            self.costing.estimates.volume(each.entity) * self.costing.item_bytes(each.entity)
+            for each in self.choices
         )
         units = total / READ_UNIT_BYTES * (1.0 if need.consistent else 0.5)
         step = Step(
@@ -369,7 +432,9 @@ class _Table:
     def _group(self, placed: GroupDesign) -> PatternPlan:
         group = placed.group
         paths = tuple(each.path for each in placed.facilities)
-        slot = self.base_slots[paths[0].entity] if placed.in_base else self.slots[placed.facilities[0]]
+        slot = (
+            self.base_slots[paths[0].entity] if placed.in_base else self.slots[placed.facilities[0]]
+        )
         first = group.members[0]
         partition = group_partition(paths[0], first, self.labels)
         neighbours = self._in_partition(paths[0], slot.index, {path.entity for path in paths})
@@ -377,7 +442,9 @@ class _Table:
         strangers = list(dict.fromkeys(entity for entity, _ in inside))
         units = self.costing.group_units(group, paths, consistent=first.consistent)
         if inside:
-            units = max(units, self.costing.crowded_group_units(group, paths, [path for _, path in inside]))
+            units = max(
+                units, self.costing.crowded_group_units(group, paths, [path for _, path in inside])
+            )
         ask = group.pattern.trace()
         step = Step(
             "Query",
@@ -392,12 +459,16 @@ class _Table:
             consistent=first.consistent,
             shards=paths[0].shards,
             units=round(units, 4),
-            order=next((member.order for member in group.members if member.order is not None), None),
+            order=next(
+                (member.order for member in group.members if member.order is not None), None
+            ),
         )
         reasons, warnings = group_reasons(placed, step, strangers)
         return self._pattern(group.name, (step,), reasons, warnings, "")
 
-    def _group_filter(self, placed: GroupDesign, paths: tuple[Path, ...], only_types: bool) -> Filter | None:
+    def _group_filter(
+        self, placed: GroupDesign, paths: tuple[Path, ...], only_types: bool
+    ) -> Filter | None:
         writer = FilterWriter()
         assert self.discriminator is not None
         if only_types:
@@ -419,14 +490,21 @@ class _Table:
             return (), neighbours
         labels = sorted(self.labels.entity(path.entity) for path in wanted)
         low, high = labels[0], labels[-1] + keys.AFTER
-        inside = [each for each in neighbours if reaches(sort_parts(each[1], self.labels), low, high)]
+        inside = [
+            each for each in neighbours if reaches(sort_parts(each[1], self.labels), low, high)
+        ]
         test = KeyTest(slot.sort[0], "BETWEEN", (Template((text(low),)), Template((text(high),))))
         return (test,), inside
 
     # -- what they have in common
 
     def _pattern(
-        self, name: str, steps: tuple[Step, ...], reasons: list[str], warnings: list[str], second: str
+        self,
+        name: str,
+        steps: tuple[Step, ...],
+        reasons: list[str],
+        warnings: list[str],
+        second: str,
     ) -> PatternPlan:
         pattern = self.reads[name]
         units = sum(step.units for step in steps)

@@ -16,12 +16,18 @@ from stator.model.limits import TRANSACTION_BYTES
 if TYPE_CHECKING:
     from stator.design.design import Design
 
-_OPERATIONS: dict[str, Operation] = {"create": "PutItem", "update": "UpdateItem", "delete": "DeleteItem"}
+_OPERATIONS: dict[str, Operation] = {
+    "create": "PutItem",
+    "update": "UpdateItem",
+    "delete": "DeleteItem",
+}
 _TRANSACTION_ITEMS = 100
 Opened = dict[str, tuple[Facility, ...]]
 
 
-def write_plans(design: Design, costing: Costing, entities: dict[str, EntityPlan], opened: Opened) -> list[PatternPlan]:
+def write_plans(
+    design: Design, costing: Costing, entities: dict[str, EntityPlan], opened: Opened
+) -> list[PatternPlan]:
     """``opened`` has the index paths of each entity, by name."""
     return [_write_plan(pattern, costing, entities, opened) for pattern in design.write_patterns]
 
@@ -41,7 +47,9 @@ def _write_plan(
         reasons += [_reason(plan.name, facility, cost) for facility, cost in indexes if cost]
         steps.append(Step(_OPERATIONS[change.kind], plan.table, (plan.name,), units=round(each, 4)))
     if is_transaction:
-        reasons.insert(0, "a transaction: the table's write units count twice, those of the indexes once")
+        reasons.insert(
+            0, "a transaction: the table's write units count twice, those of the indexes once"
+        )
     monthly = units * pattern.rps * MONTH_SECONDS
     return PatternPlan(
         pattern.name,
@@ -65,15 +73,23 @@ def _units(
     table = costing.base_write_units(change.entity)
     if change.kind != "update":
         return table, [(facility, costing.write_units_of_item(facility)) for facility in opened]
-    always = {name for name, each in info(change.entity).fields.items() if each.role in ("version", "updated")}
+    always = {
+        name
+        for name, each in info(change.entity).fields.items()
+        if each.role in ("version", "updated")
+    }
     fields = frozenset(change.fields) | always
-    return table, [(facility, costing.write_units_of_update(facility, fields)) for facility in opened]
+    return table, [
+        (facility, costing.write_units_of_update(facility, fields)) for facility in opened
+    ]
 
 
 def _reason(entity: str, facility: Facility, units: float) -> str:
     known = info(facility.path.entity)
     held = ", ".join(facility.path.fields)
-    sparse = bool(facility.path.constants) or any(is_optional(known, name) for name in facility.path.fields)
+    sparse = bool(facility.path.constants) or any(
+        is_optional(known, name) for name in facility.path.fields
+    )
     return f"{units:g} write units for the entry of {entity} by {held}{', which is sparse' if sparse else ''}"
 
 

@@ -22,7 +22,13 @@ from stator.pipeline.bulk.s3 import s3_client, s3_place, s3_trouble
 MANIFEST = "manifest.json"
 SPOOL = ".spool"
 """Below the folder of the parts: what waits there to become CSV."""
-_BY_EXTENSION = {".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".parquet": "parquet", ".json": "dynamodb-json"}
+_BY_EXTENSION = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".json": "dynamodb-json",
+}
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 
 
@@ -39,7 +45,9 @@ class Destination:
     @classmethod
     def parse(cls, given: str, wanted_format: str | None, compression: str | None) -> Destination:
         if compression not in (None, "gzip", "zstd"):
-            raise ConfigurationError(f"{compression} is no compression known here", hint="gzip or zstd")
+            raise ConfigurationError(
+                f"{compression} is no compression known here", hint="gzip or zstd"
+            )
         if given.startswith("s3://"):
             bucket, key = s3_place(given)
             staging = Path(f"stator-export-{bucket}-{key.strip('/').replace('/', '-')}.parts")
@@ -86,13 +94,18 @@ class Destination:
     def check_empty(self) -> None:
         """Files of somebody else's would stand among ours."""
         if self.file is None and not self.is_remote:
-            strange = next((path for path in self.folder.iterdir() if not path.name.startswith(".")), None)
+            strange = next(
+                (path for path in self.folder.iterdir() if not path.name.startswith(".")), None
+            )
             if strange is not None:
                 raise BulkError(
-                    f"{self.folder} is not empty: {strange.name}", hint="choose a folder of its own with --out"
+                    f"{self.folder} is not empty: {strange.name}",
+                    hint="choose a folder of its own with --out",
                 )
         elif self.file is not None and self.file.exists():
-            raise BulkError(f"{self.file} is there already", hint="choose another name, or delete it first")
+            raise BulkError(
+                f"{self.file} is there already", hint="choose another name, or delete it first"
+            )
 
     # -- at the end
 
@@ -110,7 +123,9 @@ class Destination:
             with s3_trouble(self.given):
                 told = client.head_object(Bucket=bucket, Key=_below(prefix, part.name))
             if told["ContentLength"] != part.size_bytes:
-                raise BulkError(f"{part.name} has {told['ContentLength']:,} bytes in S3, not {part.size_bytes:,}")
+                raise BulkError(
+                    f"{part.name} has {told['ContentLength']:,} bytes in S3, not {part.size_bytes:,}"
+                )
         return parts
 
     def _joined(self, parts: list[PartFile], file: Path) -> PartFile:
@@ -118,7 +133,11 @@ class Destination:
         if self.format == "parquet":
             _join_parquet([self.folder / part.name for part in parts], beside)
         else:
-            _join_bytes([self.folder / part.name for part in parts], beside, skip_header=self.format == "csv")
+            _join_bytes(
+                [self.folder / part.name for part in parts],
+                beside,
+                skip_header=self.format == "csv",
+            )
         with beside.open("rb") as made:
             os.fsync(made.fileno())
             found = md5(usedforsecurity=False)
@@ -136,7 +155,11 @@ class Destination:
             with s3_trouble(self.given):
                 s3_client().put_object(Bucket=bucket, Key=_below(prefix, MANIFEST), Body=content)
             return f"s3://{bucket}/{_below(prefix, MANIFEST)}"
-        path = self.folder / MANIFEST if self.file is None else self.file.with_name(f"{self.file.name}.{MANIFEST}")
+        path = (
+            self.folder / MANIFEST
+            if self.file is None
+            else self.file.with_name(f"{self.file.name}.{MANIFEST}")
+        )
         write_whole(path, content)
         return str(path)
 
@@ -194,5 +217,6 @@ def _unified(arrow: Any, schemas: list[Any]) -> Any:
         return arrow.unify_schemas(schemas, promote_options="permissive")
     except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
         raise BulkError(
-            f"the parts do not fit into one file: {error}", hint="give a folder with --out: its files may differ"
+            f"the parts do not fit into one file: {error}",
+            hint="give a folder with --out: its files may differ",
         ) from None

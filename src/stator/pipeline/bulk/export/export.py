@@ -104,14 +104,24 @@ class Export:
         self.clock = clock or SystemClock()
         self.to = Destination.parse(out, self.options.format, self.options.compression)
         if self.to.format not in EXPORT_FORMATS:
-            raise ConfigurationError(f"nothing says what {out} is to hold", hint=f"--format {'|'.join(EXPORT_FORMATS)}")
+            raise ConfigurationError(
+                f"nothing says what {out} is to hold", hint=f"--format {'|'.join(EXPORT_FORMATS)}"
+            )
         self._first = first
         self._kind_of = kind_of
         self._expected = expected
-        self.journal_path = Path(self.options.journal) if self.options.journal else self.to.default_journal
+        self.journal_path = (
+            Path(self.options.journal) if self.options.journal else self.to.default_journal
+        )
         self._journal = Journal(
             self.journal_path,
-            {**job, "out": out, "format": self.to.format, "compression": self.to.compression, "pieces": source.pieces},
+            {
+                **job,
+                "out": out,
+                "format": self.to.format,
+                "compression": self.to.compression,
+                "pieces": source.pieces,
+            },
         )
         self._lock = threading.Lock()
         self._error: BaseException | None = None
@@ -148,7 +158,10 @@ class Export:
             if not self._pieces.get(str(piece), {}).get("done"):
                 waiting.put(piece)
         count = max(1, min(self.options.readers, waiting.qsize()))
-        threads = [threading.Thread(target=self._reader, args=(waiting,), daemon=True) for _ in range(count)]
+        threads = [
+            threading.Thread(target=self._reader, args=(waiting,), daemon=True)
+            for _ in range(count)
+        ]
         for thread in threads:
             thread.start()
         try:
@@ -167,7 +180,11 @@ class Export:
     def _progress(self) -> ExportProgress:
         done = sum(bool(each.get("done")) for each in list(self._pieces.values()))
         return ExportProgress(
-            self._digest.items, done, self.source.pieces, self._units, time.monotonic() - self._started
+            self._digest.items,
+            done,
+            self.source.pieces,
+            self._units,
+            time.monotonic() - self._started,
         )
 
     def _reader(self, waiting: queue.SimpleQueue[int]) -> None:
@@ -202,10 +219,15 @@ class Export:
         made = []
         spool = f"{SPOOL}/" if self.to.format == "csv" else ""
         for kind, members in self._by_kind(items):
-            content = encode_part(members, self.to.part_format, self.to.part_compression, self._first)
+            content = encode_part(
+                members, self.to.part_format, self.to.part_compression, self._first
+            )
             made.append(
                 write_part(
-                    self.to.folder, f"{spool}entity={kind}/{name}" if kind else f"{spool}{name}", content, len(members)
+                    self.to.folder,
+                    f"{spool}entity={kind}/{name}" if kind else f"{spool}{name}",
+                    content,
+                    len(members),
                 )
             )
         with self._lock:
@@ -221,7 +243,9 @@ class Export:
     def _by_kind(self, items: list[Item]) -> Iterable[tuple[str | None, list[Item]]]:
         kinds: dict[str | None, list[Item]] = {}
         for item in items:
-            kinds.setdefault(None if self._kind_of is None else self._kind_of(item) or "other", []).append(item)
+            kinds.setdefault(
+                None if self._kind_of is None else self._kind_of(item) or "other", []
+            ).append(item)
         return kinds.items()
 
     def _state(self) -> State:
@@ -278,13 +302,17 @@ class Export:
     def _verify(self, parts: list[PartFile]) -> None:
         rows = sum(part.rows for part in parts)
         if rows != self._digest.items:
-            raise BulkError(f"{rows:,} rows are in the parts and {self._digest.items:,} items were read")
+            raise BulkError(
+                f"{rows:,} rows are in the parts and {self._digest.items:,} items were read"
+            )
         for part in parts:
             check_part(self.to.folder, part)
         if self.to.part_format == "dynamodb-json" and self.to.part_compression != "zstd":
             found = sum((digest_of_file(self.to.folder / part.name) for part in parts), Digest())
             if found != self._digest:
-                raise DataDiffers(f"the parts hold {found}, and {self._digest} was read", hint="export it again")
+                raise DataDiffers(
+                    f"the parts hold {found}, and {self._digest} was read", hint="export it again"
+                )
 
     def _as_csv(self) -> list[PartFile]:
         """Now that all attributes are known, every part gets the same header."""
@@ -295,7 +323,11 @@ class Export:
             items = list(read_items(self.to.folder / part.name))
             content = encode_part(items, "csv", self.to.compression, self._first, columns)
             name = part.name.removeprefix(f"{SPOOL}/").removesuffix(self.to.part_extension)
-            made.append(write_part(self.to.folder, name + extension("csv", self.to.compression), content, part.rows))
+            made.append(
+                write_part(
+                    self.to.folder, name + extension("csv", self.to.compression), content, part.rows
+                )
+            )
         return made
 
 

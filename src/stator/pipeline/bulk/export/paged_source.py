@@ -70,7 +70,9 @@ class TableScan:
             if after is not None:
                 request["ExclusiveStartKey"] = after
             self._governor.acquire(expected)
-            reply = patient_call(self._transport, self._clock, self._chance, "Scan", request, self._governor)
+            reply = patient_call(
+                self._transport, self._clock, self._chance, "Scan", request, self._governor
+            )
             units = float(reply.get("ConsumedCapacity", {}).get("CapacityUnits", expected))
             self._governor.consumed(expected, units)
             expected, after = units, reply.get("LastEvaluatedKey")

@@ -45,7 +45,9 @@ class PartFile:
 
 
 def extension(format_name: str, compression: str | None) -> str:
-    return _EXTENSIONS[format_name] + ("" if compression is None or format_name == "parquet" else _PACKED[compression])
+    return _EXTENSIONS[format_name] + (
+        "" if compression is None or format_name == "parquet" else _PACKED[compression]
+    )
 
 
 def encode_part(
@@ -59,11 +61,18 @@ def encode_part(
     match format_name:
         case "jsonl":
             return pack(
-                b"".join(orjson.dumps(plain_item(item), None, orjson.OPT_APPEND_NEWLINE) for item in items), compression
+                b"".join(
+                    orjson.dumps(plain_item(item), None, orjson.OPT_APPEND_NEWLINE)
+                    for item in items
+                ),
+                compression,
             )
         case "dynamodb-json":
             return pack(
-                b"".join(orjson.dumps({"Item": item}, None, orjson.OPT_APPEND_NEWLINE) for item in items), compression
+                b"".join(
+                    orjson.dumps({"Item": item}, None, orjson.OPT_APPEND_NEWLINE) for item in items
+                ),
+                compression,
             )
         case "csv":
             assert columns is not None
@@ -93,7 +102,9 @@ def pack(content: bytes, compression: str | None) -> bytes:
     try:
         zstandard: Any = importlib.import_module("zstandard")
     except ImportError:
-        raise ConfigurationError("zstd is not installed", hint="pip install 'stator[blobs]'") from None
+        raise ConfigurationError(
+            "zstd is not installed", hint="pip install 'stator[blobs]'"
+        ) from None
     made: bytes = zstandard.ZstdCompressor().compress(content)
     return made
 

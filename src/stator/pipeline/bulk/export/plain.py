@@ -58,12 +58,16 @@ def arrow_table(items: list[Item], arrow: Any, first: tuple[str, ...] = ()) -> A
     """A table of pyarrow's with a column for every attribute: those named ``first``, then by name."""
     names = {name for item in items for name in item}
     ordered = [name for name in first if name in names] + sorted(names - set(first))
-    return arrow.table({name: _column([item.get(name) for item in items], arrow) for name in ordered})
+    return arrow.table(
+        {name: _column([item.get(name) for item in items], arrow) for name in ordered}
+    )
 
 
 def _column(values: list[Value | None], arrow: Any) -> Any:
     kinds = {kind for value in values if value is not None for kind in value} - {"NULL"}
-    contents = [None if value is None or "NULL" in value else next(iter(value.values())) for value in values]
+    contents = [
+        None if value is None or "NULL" in value else next(iter(value.values())) for value in values
+    ]
     match sorted(kinds):
         case ["S"] | []:
             return arrow.array(contents, arrow.string())
@@ -72,19 +76,31 @@ def _column(values: list[Value | None], arrow: Any) -> Any:
         case ["N"]:
             return _number_column(contents, arrow)
         case ["B"]:
-            return arrow.array([None if each is None else b64decode(each) for each in contents], arrow.binary())
+            return arrow.array(
+                [None if each is None else b64decode(each) for each in contents], arrow.binary()
+            )
         case ["SS"]:
             return arrow.array(contents, arrow.list_(arrow.string()))
-    return arrow.array([None if value is None else text_of(value) for value in values], arrow.string())
+    return arrow.array(
+        [None if value is None else text_of(value) for value in values], arrow.string()
+    )
 
 
 def _number_column(texts: list[str | None], arrow: Any) -> Any:
     numbers = [None if text is None else Decimal(text) for text in texts]
     present = [number for number in numbers if number is not None]
-    if all(number == number.to_integral_value() and -_INT64 <= number < _INT64 for number in present):
-        return arrow.array([None if number is None else int(number) for number in numbers], arrow.int64())
-    if all(abs(number) < _EXACT_FLOAT and Decimal(repr(float(number))) == number for number in present):
-        return arrow.array([None if number is None else float(number) for number in numbers], arrow.float64())
+    if all(
+        number == number.to_integral_value() and -_INT64 <= number < _INT64 for number in present
+    ):
+        return arrow.array(
+            [None if number is None else int(number) for number in numbers], arrow.int64()
+        )
+    if all(
+        abs(number) < _EXACT_FLOAT and Decimal(repr(float(number))) == number for number in present
+    ):
+        return arrow.array(
+            [None if number is None else float(number) for number in numbers], arrow.float64()
+        )
     scale = max(max(0, -int(number.as_tuple().exponent)) for number in present)
     digits = max(number.adjusted() + 1 for number in present)
     if max(digits, 1) + scale <= 38:

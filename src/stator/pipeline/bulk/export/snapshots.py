@@ -56,7 +56,8 @@ class Snapshot:
         counted = sum(each.items for each in self.files)
         if counted != self.items:
             raise DataDiffers(
-                f"{_SUMMARY} says {self.items:,} items and {_FILES} says {counted:,}", hint="is the export complete?"
+                f"{_SUMMARY} says {self.items:,} items and {_FILES} says {counted:,}",
+                hint="is the export complete?",
             )
 
     @property
@@ -82,7 +83,9 @@ class Snapshot:
                     yield Page(held, read)
                     held = []
         if read != told.items:
-            raise DataDiffers(f"{told.name} has {read:,} items, and the manifest says {told.items:,}")
+            raise DataDiffers(
+                f"{told.name} has {read:,} items, and the manifest says {told.items:,}"
+            )
         yield Page(held, None)
 
     def _records(self, name: str, file: BinaryIO) -> Iterator[dict[str, Any]]:
@@ -122,7 +125,8 @@ def _check_md5(told: DataFile, file: BinaryIO) -> None:
     file.seek(0)
     if found.digest() != told.md5:
         raise DataDiffers(
-            f"{told.name} is not what AWS wrote: its MD5 differs from the manifest's", hint="fetch it again"
+            f"{told.name} is not what AWS wrote: its MD5 differs from the manifest's",
+            hint="fetch it again",
         )
 
 
@@ -137,7 +141,9 @@ class _Folder:
         try:
             return (self.folder / name).open("rb")
         except FileNotFoundError:
-            raise BulkError(f"{self.folder / name} is missing", hint="is the export complete?") from None
+            raise BulkError(
+                f"{self.folder / name} is missing", hint="is the export complete?"
+            ) from None
 
     def checked(self, name: str) -> bytes:
         with self.opened(name) as file:
@@ -185,15 +191,21 @@ def _place(path: str) -> _Folder | _Bucket:
     folder = Path(path)
     if (folder / _SUMMARY).exists():
         return _Folder(folder)
-    return _Folder(Path(_the_one(sorted(str(each.parent) for each in folder.rglob(_SUMMARY)), path)))
+    return _Folder(
+        Path(_the_one(sorted(str(each.parent) for each in folder.rglob(_SUMMARY)), path))
+    )
 
 
 def _the_one(found: list[str], path: str) -> str:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise ConfigurationError(f"there is no export at {path}", hint=f"its folder has {_SUMMARY} in it")
-    raise ConfigurationError(f"there are {len(found)} exports at {path}", hint=f"name one, as in {found[0]}")
+        raise ConfigurationError(
+            f"there is no export at {path}", hint=f"its folder has {_SUMMARY} in it"
+        )
+    raise ConfigurationError(
+        f"there are {len(found)} exports at {path}", hint=f"name one, as in {found[0]}"
+    )
 
 
 # --- Ion ----------------------------------------------------------------------------------------------------
@@ -203,7 +215,9 @@ def _ion_records(stream: Any) -> Iterator[dict[str, Any]]:
     try:
         ion: Any = importlib.import_module("amazon.ion.simpleion")
     except ImportError:
-        raise ConfigurationError("amazon.ion is not installed", hint="pip install 'stator[ion]'") from None
+        raise ConfigurationError(
+            "amazon.ion is not installed", hint="pip install 'stator[ion]'"
+        ) from None
     for record in ion.load(stream, single_value=False, parse_eagerly=False):
         yield {name: _ion_image(name, value) for name, value in record.items()}
 

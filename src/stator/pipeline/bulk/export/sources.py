@@ -42,12 +42,21 @@ def table_export(
         consistent=consistent,
         filters=_filters(target),
     )
-    job = {"address": target.address, "table": target.table, "entity": target.entity_name, "consistent": consistent}
+    job = {
+        "address": target.address,
+        "table": target.table,
+        "entity": target.entity_name,
+        "consistent": consistent,
+    }
     kind_of = _kind_of(target.schema, target.table) if target.schema is not None else None
-    return Export(scan, out, job, options, first=table_key(description).names, kind_of=kind_of, clock=clock)
+    return Export(
+        scan, out, job, options, first=table_key(description).names, kind_of=kind_of, clock=clock
+    )
 
 
-def snapshot_export(path: str, out: str, options: ExportOptions | None = None, *, clock: Clock | None = None) -> Export:
+def snapshot_export(
+    path: str, out: str, options: ExportOptions | None = None, *, clock: Clock | None = None
+) -> Export:
     """An export to S3 that AWS made, full or incremental."""
     snapshot = Snapshot(path)
     job = {"snapshot": path, "export": snapshot.summary.get("exportArn"), "items": snapshot.items}

@@ -33,12 +33,16 @@ class DeadLetterFile:
                 self._file = path.open("wb")
         except OSError as error:
             raise BulkError(
-                f"{path} cannot be written: {error.strerror or error}", hint="choose another file with --dead-letters"
+                f"{path} cannot be written: {error.strerror or error}",
+                hint="choose another file with --dead-letters",
             ) from None
 
     def add(self, letters: list[DeadLetter]) -> None:
         if self._file is not None and letters:
-            text = b"".join(orjson.dumps(letter.to_data(), None, orjson.OPT_APPEND_NEWLINE) for letter in letters)
+            text = b"".join(
+                orjson.dumps(letter.to_data(), None, orjson.OPT_APPEND_NEWLINE)
+                for letter in letters
+            )
             self._file.write(text)
             self.length += len(text)
 

@@ -54,7 +54,12 @@ class DeadLetter:
     reason: str
 
     def to_data(self) -> dict[str, Any]:
-        return {"source": self.source, "row": self.row, "content": self.content, "reason": self.reason}
+        return {
+            "source": self.source,
+            "row": self.row,
+            "content": self.content,
+            "reason": self.reason,
+        }
 
 
 @dataclass(slots=True)
@@ -118,7 +123,9 @@ class EntityEntry(Entry):
 class Watermark:
     """How far everything is through, in each lane. ``passed`` is called with each block as it is, in the order of its lane."""
 
-    def __init__(self, start: Mapping[int, Any], counts: Counts, passed: Callable[[Block], None]) -> None:
+    def __init__(
+        self, start: Mapping[int, Any], counts: Counts, passed: Callable[[Block], None]
+    ) -> None:
         self.positions = dict(start)
         self.counts = counts
         self._passed = passed
@@ -135,7 +142,9 @@ class Watermark:
             self.live.read += block.left
             self._advance(block.lane)
 
-    def written(self, entries: list[Entry], consumed_units: float = 0.0, *, already: bool = False) -> None:
+    def written(
+        self, entries: list[Entry], consumed_units: float = 0.0, *, already: bool = False
+    ) -> None:
         with self._lock:
             for entry in entries:
                 counts = entry.block.counts

@@ -35,10 +35,14 @@ Scope = Literal["key range", "table", "account"]
 
 def throttled_scope(error: ServiceError) -> Scope:
     """Whose limit it was, as far as the answer says."""
-    reasons = " ".join(str(each.get("reason", "")) for each in getattr(error, "throttling_reasons", ()))
+    reasons = " ".join(
+        str(each.get("reason", "")) for each in getattr(error, "throttling_reasons", ())
+    )
     if "KeyRange" in reasons:
         return "key range"
-    if "AccountLimit" in reasons or (isinstance(error, SlowDown) and error.code == "RequestLimitExceeded"):
+    if "AccountLimit" in reasons or (
+        isinstance(error, SlowDown) and error.code == "RequestLimitExceeded"
+    ):
         return "account"
     return "table"
 
@@ -55,7 +59,9 @@ class Pace:
 class Governor:
     """Shared by all writers, or all readers, of one job."""
 
-    def __init__(self, clock: Clock, limit_units: float | None = None, *, start_units: float = START_UNITS) -> None:
+    def __init__(
+        self, clock: Clock, limit_units: float | None = None, *, start_units: float = START_UNITS
+    ) -> None:
         self._clock = clock
         self._limit = limit_units
         self._allowed = start_units if limit_units is None else limit_units

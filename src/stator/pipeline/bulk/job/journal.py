@@ -45,7 +45,8 @@ class Journal:
         if earlier is None:
             if resume:
                 raise BulkError(
-                    f"there is no journal {self.path}", hint="leave --resume out to start from the beginning"
+                    f"there is no journal {self.path}",
+                    hint="leave --resume out to start from the beginning",
                 )
             return None
         if restart:
@@ -70,7 +71,9 @@ class Journal:
                 f"the journal {self.path} cannot be read: {error}", hint="--journal names another"
             ) from None
         if not isinstance(found, dict) or found.get("stator_journal") != VERSION:
-            raise BulkError(f"{self.path} is not a journal of this Stator's", hint="--journal names another")
+            raise BulkError(
+                f"{self.path} is not a journal of this Stator's", hint="--journal names another"
+            )
         return found
 
     def _check(self, before: dict[str, Any]) -> None:

@@ -32,7 +32,9 @@ _PATIENCE_SECONDS = 0.5
 
 
 class Window:
-    def __init__(self, rows: int, size_bytes: int, chance: random.Random, *, replaces: bool) -> None:
+    def __init__(
+        self, rows: int, size_bytes: int, chance: random.Random, *, replaces: bool
+    ) -> None:
         self._rows = rows
         self._bytes = size_bytes
         self._chance = chance.random
@@ -117,7 +119,9 @@ class Window:
                 if self._is_complete and not self._held_rows:
                     self._work.notify_all()
                     return []
-                if not self._work.wait(_PATIENCE_SECONDS) and self._ready:  # a slow input: what is there may go
+                if (
+                    not self._work.wait(_PATIENCE_SECONDS) and self._ready
+                ):  # a slow input: what is there may go
                     return self._taken(count)
             return []
 
@@ -167,7 +171,9 @@ class Window:
                 self._under_way.discard(entry.key)
                 self._release(entry.key)
             # A reader that is woken for every request would be at work for nothing most of the time.
-            if not self._held_rows or self._fits(int(self._rows * _ROOM_SHARE), int(self._bytes * _ROOM_SHARE)):
+            if not self._held_rows or self._fits(
+                int(self._rows * _ROOM_SHARE), int(self._bytes * _ROOM_SHARE)
+            ):
                 self._room.notify_all()
             if self._waiting or (self._is_complete and not self._held_rows):
                 self._work.notify_all()

@@ -70,7 +70,9 @@ class WriteJob:
             None if settings.dead_letters is None else Path(settings.dead_letters), state.dead_bytes
         )
         self.watermark = Watermark(start, Counts(**state.counts), self._through)
-        self.window = Window(settings.window_rows, settings.window_bytes, chance, replaces=condition is None)
+        self.window = Window(
+            settings.window_rows, settings.window_bytes, chance, replaces=condition is None
+        )
         self.governor = Governor(clock, settings.rate)
         self._writers = Writers(
             target.transport,
@@ -109,8 +111,12 @@ class WriteJob:
     def run(self, readers: Sequence[Callable[[], None]], watch: Callable[[], None]) -> None:
         self._readers_left = len(readers)
         self.checkpoint()  # from now on there is something to take up
-        threads = [threading.Thread(target=self._reader, args=(each,), daemon=True) for each in readers]
-        threads += [threading.Thread(target=self._writers.run, daemon=True) for _ in range(self._count)]
+        threads = [
+            threading.Thread(target=self._reader, args=(each,), daemon=True) for each in readers
+        ]
+        threads += [
+            threading.Thread(target=self._writers.run, daemon=True) for _ in range(self._count)
+        ]
         for thread in threads:
             thread.start()
         try:

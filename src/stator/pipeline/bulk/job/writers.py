@@ -114,7 +114,9 @@ class Writers:
                 return
             if left:
                 tries += 1
-                self._clock.sleep(self._chance.random() * min(_CAP_SECONDS, _BASE_SECONDS * 2.0 ** min(tries, 12)))
+                self._clock.sleep(
+                    self._chance.random() * min(_CAP_SECONDS, _BASE_SECONDS * 2.0 ** min(tries, 12))
+                )
                 self._window.give_back(left)
             else:
                 tries = 0
@@ -212,7 +214,9 @@ class Writers:
     def _refused(self, entries: list[Entry], error: StatorError) -> list[Entry]:
         if isinstance(error, _HOPELESS):
             raise error
-        if isinstance(error, ConnectionTrouble) or (isinstance(error, ServiceError) and error.retryable):
+        if isinstance(error, ConnectionTrouble) or (
+            isinstance(error, ServiceError) and error.retryable
+        ):
             self._check_patience(error)
             return entries
         if len(entries) == 1:
@@ -225,7 +229,9 @@ class Writers:
         if self._clock.now() - self._progressed_at > _PATIENCE_SECONDS:
             raise error
 
-    def _through(self, entries: list[Entry], consumed_units: float, *, already: bool = False) -> None:
+    def _through(
+        self, entries: list[Entry], consumed_units: float, *, already: bool = False
+    ) -> None:
         if entries:
             self._progressed_at = self._clock.now()
             self._watermark.written(entries, consumed_units, already=already)

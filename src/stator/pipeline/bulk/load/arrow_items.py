@@ -41,11 +41,15 @@ def arrow_items(batch: Any, columns: tuple[ColumnLike, ...]) -> list[bytes]:
         before, text, after = _form(column, array, arrow, compute)
         name = dumps(column.target) + b":" + before
         if array.null_count:
-            joined = compute.binary_join_element_wise(b"," + name, text, after, b"", null_handling="emit_null")
+            joined = compute.binary_join_element_wise(
+                b"," + name, text, after, b"", null_handling="emit_null"
+            )
             optional.append(compute.fill_null(joined, b""))
         else:
             required += [(b"," if required else b"{") + name, text, after]
-    made: list[bytes] = compute.binary_join_element_wise(*required, *optional, b"}", b"").to_pylist()
+    made: list[bytes] = compute.binary_join_element_wise(
+        *required, *optional, b"}", b""
+    ).to_pylist()
     return made
 
 

@@ -38,7 +38,9 @@ class TableKey:
 
 def table_key(description: Mapping[str, Any]) -> TableKey:
     """From the answer of DescribeTable."""
-    kinds = {each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]}
+    kinds = {
+        each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]
+    }
     schema = sorted(description["KeySchema"], key=lambda each: each["KeyType"] != "HASH")
     return TableKey(tuple(each["AttributeName"] for each in schema), kinds)
 
@@ -50,15 +52,20 @@ def parse_map(given: Sequence[str]) -> dict[str, str]:
         source, separator, target = each.partition("=")
         if not separator or not source:
             raise ConfigurationError(
-                f"--map {each} is not understood", hint="--map source=target, or --map source= to drop"
+                f"--map {each} is not understood",
+                hint="--map source=target, or --map source= to drop",
             )
         if source in found:
-            raise ConfigurationError(f"--map names {source} twice", hint="a field goes to one attribute")
+            raise ConfigurationError(
+                f"--map names {source} twice", hint="a field goes to one attribute"
+            )
         found[source] = target
     targets = [target for target in found.values() if target]
     if len(set(targets)) != len(targets):
         twice = next(target for target in targets if targets.count(target) > 1)
-        raise ConfigurationError(f"--map sends two fields to {twice}", hint="give each attribute one field")
+        raise ConfigurationError(
+            f"--map sends two fields to {twice}", hint="give each attribute one field"
+        )
     return found
 
 
@@ -68,7 +75,9 @@ def parse_types(given: Sequence[str]) -> dict[str, str]:
     for each in given:
         name, separator, kind = each.rpartition("=")
         if not separator or kind not in KINDS:
-            raise ConfigurationError(f"--type {each} is not understood", hint=f"--type NAME={'|'.join(KINDS)}")
+            raise ConfigurationError(
+                f"--type {each} is not understood", hint=f"--type NAME={'|'.join(KINDS)}"
+            )
         found[name] = kind
     return found
 
@@ -100,11 +109,14 @@ def _check_names(names: Sequence[str], renamed: Mapping[str, str], word: str) ->
     unknown = next((name for name in renamed if name not in names), None)
     if unknown is not None:
         raise ConfigurationError(
-            f"--map names {unknown}, and there is no such {word}", hint=f"there are {', '.join(names)}"
+            f"--map names {unknown}, and there is no such {word}",
+            hint=f"there are {', '.join(names)}",
         )
 
 
-def _typed(source: str, target: str, rows: RawRows, at: int, key: TableKey, given: Mapping[str, str]) -> AttributeType:
+def _typed(
+    source: str, target: str, rows: RawRows, at: int, key: TableKey, given: Mapping[str, str]
+) -> AttributeType:
     if target in key.kinds:
         return AttributeType(source, target, key.kinds[target], "key")
     if target in given:
@@ -134,6 +146,12 @@ def _keeps_its_look(number: str) -> bool:
 def columns_of(types: Sequence[AttributeType], rows: RawRows) -> tuple[Column, ...]:
     places = {name: at for at, name in enumerate(rows.names)}
     return tuple(
-        Column(places[each.source], each.source, each.target, each.kind, rows.kinds[places[each.source]])
+        Column(
+            places[each.source],
+            each.source,
+            each.target,
+            each.kind,
+            rows.kinds[places[each.source]],
+        )
         for each in types
     )

@@ -55,7 +55,10 @@ class ColumnEncoder:
 
     def _quickly(self, rows: RawRows, block: Block) -> list[Entry]:
         items = self._listed(rows) if rows.batch is None else arrow_items(rows.batch, self._columns)
-        return [Entry(key, item, at, block) for key, item, at in zip(self._keys(rows), items, rows.places)]
+        return [
+            Entry(key, item, at, block)
+            for key, item, at in zip(self._keys(rows), items, rows.places)
+        ]
 
     def _listed(self, rows: RawRows) -> list[bytes]:
         required, filled = [], []
@@ -68,7 +71,9 @@ class ColumnEncoder:
             if gap in values:
                 whole = b"," + named
                 present = iter(encode([value for value in values if value != gap]))
-                optional.append([b"" if value == gap else whole % next(present) for value in values])
+                optional.append(
+                    [b"" if value == gap else whole % next(present) for value in values]
+                )
             else:
                 required.append(named)
                 filled.append(encode(values))
@@ -104,7 +109,9 @@ class ColumnEncoder:
             if value is None or (column.given == "csv" and value == ""):
                 continue
             try:
-                item[column.target] = encode_value(value) if column.kind is None else ENCODERS[column.kind](value)
+                item[column.target] = (
+                    encode_value(value) if column.kind is None else ENCODERS[column.kind](value)
+                )
             except RowRefused as error:
                 raise RowRefused(f"{column.source}: {error.message}") from None
         for column in self._key_columns:

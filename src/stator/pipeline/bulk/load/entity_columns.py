@@ -45,7 +45,10 @@ def fits_columns(of: EntityMap) -> bool:
     if not all(shape in _KINDS for shape in shapes.values()):
         return False
     made = [key for key in of.plan.keys if not is_the_field(key)]
-    return all(is_simple(of.info, key) and all(_is_joined(part, shapes) for part in key.template.parts) for key in made)
+    return all(
+        is_simple(of.info, key) and all(_is_joined(part, shapes) for part in key.template.parts)
+        for key in made
+    )
 
 
 def _scalar(shape: Shape) -> Any:
@@ -62,7 +65,9 @@ class EntityColumnEncoder:
         self._of = of
         self._renamed = renamed
         self._rows = EntityEncoder(of, renamed, False, now)
-        self._needed = {name for name, field in of.fields.items() if not isinstance(field.shape, Maybe)}
+        self._needed = {
+            name for name, field in of.fields.items() if not isinstance(field.shape, Maybe)
+        }
 
     def entries(self, rows: RawRows, block: Block, dead: Dead) -> list[Entry]:
         if rows.batch is not None:
@@ -79,18 +84,26 @@ class EntityColumnEncoder:
         for at, source in enumerate(rows.names):
             target = self._renamed.get(source, source)
             if target:
-                columns[target] = _as_attribute(rows.batch.column(at), _scalar(of.fields[target].shape))
+                columns[target] = _as_attribute(
+                    rows.batch.column(at), _scalar(of.fields[target].shape)
+                )
         if any(name not in columns or columns[name].null_count for name in self._needed):
             raise RowRefused("a field is missing, or has a default")
         count = rows.batch.num_rows
-        made = {name: (array, _KINDS[_scalar(of.fields[name].shape)]) for name, array in columns.items()}
+        made = {
+            name: (array, _KINDS[_scalar(of.fields[name].shape)]) for name, array in columns.items()
+        }
         for key in of.plan.keys:
             if not is_the_field(key):
                 made[key.name] = (_joined(key, columns), "S")
         if of.plan.discriminator is not None:
             made[of.plan.discriminator] = (arrow.repeat(arrow.scalar(of.name), count), "S")
-        batch = arrow.RecordBatch.from_arrays([array for array, _ in made.values()], names=list(made))
-        described = tuple(_Made(at, name, kind) for at, (name, (_, kind)) in enumerate(made.items()))
+        batch = arrow.RecordBatch.from_arrays(
+            [array for array, _ in made.values()], names=list(made)
+        )
+        described = tuple(
+            _Made(at, name, kind) for at, (name, (_, kind)) in enumerate(made.items())
+        )
         items = arrow_items(batch, described)
         found = [made[name][0].to_pylist() for name in of.key_names]
         marks = found[0] if len(found) == 1 else zip(*found)
@@ -107,10 +120,15 @@ def _as_attribute(array: Any, python: Any) -> Any:
         moment = array.cast(arrow.timestamp("us", "UTC"))
         return compute.strftime(moment, format="%Y-%m-%dT%H:%M:%SZ")
     if python is Epoch and types.is_timestamp(kind) and kind.tz is not None:
-        return compute.cast(compute.ceil_temporal(array, unit="second"), arrow.timestamp("s", "UTC")).cast(
-            arrow.int64()
-        )
-    plain = {str: types.is_string, int: types.is_integer, float: types.is_float64, bool: types.is_boolean}
+        return compute.cast(
+            compute.ceil_temporal(array, unit="second"), arrow.timestamp("s", "UTC")
+        ).cast(arrow.int64())
+    plain = {
+        str: types.is_string,
+        int: types.is_integer,
+        float: types.is_float64,
+        bool: types.is_boolean,
+    }
     if python in plain and plain[python](kind):
         return array
     raise RowRefused("a column of another type")
@@ -118,7 +136,10 @@ def _as_attribute(array: Any, python: Any) -> Any:
 
 def _joined(key: KeyAttribute, columns: Mapping[str, Any]) -> Any:
     compute = pyarrow("pyarrow.compute")
-    parts = [part.value if part.kind == "text" else _key_text(part, columns[part.value]) for part in key.template.parts]
+    parts = [
+        part.value if part.kind == "text" else _key_text(part, columns[part.value])
+        for part in key.template.parts
+    ]
     return compute.binary_join_element_wise(*parts, "")
 
 

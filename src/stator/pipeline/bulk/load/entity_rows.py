@@ -12,7 +12,18 @@ from uuid import UUID
 
 import orjson
 
-from stator.design.entities.shapes import Anything, Choice, Epoch, ListOf, MapOf, Maybe, Nested, Scalar, SetOf, Shape
+from stator.design.entities.shapes import (
+    Anything,
+    Choice,
+    Epoch,
+    ListOf,
+    MapOf,
+    Maybe,
+    Nested,
+    Scalar,
+    SetOf,
+    Shape,
+)
 from stator.errors import ConfigurationError, ItemMismatch, RowRefused, StatorError
 from stator.pipeline.bulk.exact_json import loads_exact
 from stator.pipeline.bulk.job.entries import Block, EntityEntry, Entry
@@ -29,7 +40,9 @@ _PREFIX = len(b'{"PutRequest":{"Item":')
 class EntityEncoder:
     """``now`` gives the time for fields of creation, change and expiry."""
 
-    def __init__(self, of: EntityMap, renamed: Mapping[str, str], is_dynamodb: bool, now: Callable[[], float]) -> None:
+    def __init__(
+        self, of: EntityMap, renamed: Mapping[str, str], is_dynamodb: bool, now: Callable[[], float]
+    ) -> None:
         self._of = of
         self._renamed = renamed
         self._is_dynamodb = is_dynamodb
@@ -67,7 +80,9 @@ class EntityEncoder:
         for name, value in rename(row, self._renamed).items():
             coerce = self._coerce.get(name)
             if coerce is None:
-                raise RowRefused(f"{of.name} has no field {name}: --map {name}=field, or --map {name}= to drop it")
+                raise RowRefused(
+                    f"{of.name} has no field {name}: --map {name}=field, or --map {name}= to drop it"
+                )
             if value is not None:
                 values[name] = _coerced(of.name, name, coerce, value)
         return _made(of, values)
@@ -81,18 +96,28 @@ def _row(rows: RawRows, content: Any) -> dict[str, Any]:
             raise RowRefused("a line must hold one JSON object")
         return row
     gap = "" if "csv" in rows.kinds else None
-    return {name: value for name, value in zip(rows.names, content) if value is not None and value != gap}
+    return {
+        name: value
+        for name, value in zip(rows.names, content)
+        if value is not None and value != gap
+    }
 
 
 def _shown(rows: RawRows, content: Any) -> Any:
-    return shown(dict(zip(rows.names, content))) if rows.lines is None else content.decode(errors="replace").strip()
+    return (
+        shown(dict(zip(rows.names, content)))
+        if rows.lines is None
+        else content.decode(errors="replace").strip()
+    )
 
 
 def _coerced(entity: str, name: str, coerce: Coerce, value: Any) -> Any:
     try:
         return coerce(value)
     except (TypeError, ValueError, ArithmeticError, KeyError) as error:
-        reason = "the value does not fit the field's type" if isinstance(error, KeyError) else str(error)
+        reason = (
+            "the value does not fit the field's type" if isinstance(error, KeyError) else str(error)
+        )
         raise ItemMismatch(entity, name, reason, value) from None
 
 
@@ -103,10 +128,14 @@ def _made(of: EntityMap, values: dict[str, Any]) -> Any:
         needed = [
             field.name
             for field in (fields(of.cls) if is_dataclass(of.cls) else ())
-            if field.default is MISSING and field.default_factory is MISSING and field.name not in values
+            if field.default is MISSING
+            and field.default_factory is MISSING
+            and field.name not in values
         ]
         raise RowRefused(
-            f"{of.name}.{needed[0]} is missing" if needed else f"{of.name} cannot be made of the row"
+            f"{of.name}.{needed[0]} is missing"
+            if needed
+            else f"{of.name} cannot be made of the row"
         ) from None
 
 
@@ -136,7 +165,10 @@ def coercion(shape: Shape) -> Coerce:
         case ListOf(elements, container, fixed):
             each = [coercion(element) for element in elements]
             return lambda value: container(
-                one(member) for one, member in zip(each if fixed else each * len(_listed(value)), _listed(value))
+                one(member)
+                for one, member in zip(
+                    each if fixed else each * len(_listed(value)), _listed(value)
+                )
             )
         case SetOf(element, frozen):
             one = coercion(element)
@@ -144,11 +176,17 @@ def coercion(shape: Shape) -> Coerce:
             return lambda value: container(one(member) for member in _members(value))
         case MapOf(values):
             inner_of = coercion(values)
-            return lambda value: {str(name): inner_of(inner) for name, inner in _mapped(value).items()}
+            return lambda value: {
+                str(name): inner_of(inner) for name, inner in _mapped(value).items()
+            }
         case Nested(cls, members):
             known = {name: coercion(inner) for name, inner, _ in members}
             return lambda value: cls(
-                **{name: known[name](inner) for name, inner in _mapped(value).items() if inner is not None}
+                **{
+                    name: known[name](inner)
+                    for name, inner in _mapped(value).items()
+                    if inner is not None
+                }
             )
         case Anything():
             return lambda value: value
@@ -251,7 +289,9 @@ _SCALARS: dict[type, Coerce] = {
     float: lambda value: float(_decimal(value)),
     Decimal: _decimal,
     bool: _boolean,
-    bytes: lambda value: bytes(value) if isinstance(value, (bytes, bytearray)) else b64decode(value, validate=True),
+    bytes: lambda value: (
+        bytes(value) if isinstance(value, (bytes, bytearray)) else b64decode(value, validate=True)
+    ),
     datetime: _moment,
     Epoch: _moment,
     date: _day,

@@ -61,7 +61,12 @@ def estimate(plan: LoadPlan, region: str = "us-east-1") -> LoadEstimate:
                 dead(block, entry.row, None, error.message)
                 continue
             if own > ITEM_SIZE_BYTES:
-                dead(block, entry.row, None, f"an item of {own:,} bytes is larger than DynamoDB takes")
+                dead(
+                    block,
+                    entry.row,
+                    None,
+                    f"an item of {own:,} bytes is larger than DynamoDB takes",
+                )
                 continue
             items, size, units = items + 1, size + own, units + write_units(own)
     rate = plan.options.rate or START_UNITS

@@ -67,7 +67,9 @@ def find_inputs(given: Iterable[str], wanted_format: str | None = None) -> list[
         if each == "-":
             found.append(Input("-", wanted_format, None, None, None))
         elif each.startswith("s3://"):
-            found += [_object(name, size, etag, wanted_format) for name, size, etag in s3_listed(each)]
+            found += [
+                _object(name, size, etag, wanted_format) for name, size, etag in s3_listed(each)
+            ]
         else:
             found += [_file(path, wanted_format) for path in _files(each)]
     if not found:
@@ -81,16 +83,22 @@ def find_inputs(given: Iterable[str], wanted_format: str | None = None) -> list[
 
 def _files(given: str) -> list[str]:
     if os.path.isdir(given):
-        names = sorted(str(path) for path in Path(given).rglob("*") if path.is_file() and _format(str(path))[0])
+        names = sorted(
+            str(path) for path in Path(given).rglob("*") if path.is_file() and _format(str(path))[0]
+        )
         if not names:
-            raise ConfigurationError(f"there is no file to load in {given}", hint=f"looked for {_extensions()}")
+            raise ConfigurationError(
+                f"there is no file to load in {given}", hint=f"looked for {_extensions()}"
+            )
         return names
     if os.path.exists(given):
         return [given]
     matched = sorted(path for path in glob.glob(given, recursive=True) if os.path.isfile(path))
     if not matched:
         kind = "matches no file" if glob.has_magic(given) else "is not there"
-        raise ConfigurationError(f"{given} {kind}", hint="look at the path; it is seen from the current folder")
+        raise ConfigurationError(
+            f"{given} {kind}", hint="look at the path; it is seen from the current folder"
+        )
     return matched
 
 
@@ -169,7 +177,9 @@ def _zstd_reader(raw: BinaryIO) -> BinaryIO:
     try:
         zstandard = importlib.import_module("zstandard")
     except ImportError:
-        raise ConfigurationError("zstd is not installed", hint="pip install 'stator[blobs]'") from None
+        raise ConfigurationError(
+            "zstd is not installed", hint="pip install 'stator[blobs]'"
+        ) from None
     return cast("BinaryIO", io.BufferedReader(_ZstdFrames(raw, zstandard), 1 << 20))
 
 

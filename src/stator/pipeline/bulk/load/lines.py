@@ -25,9 +25,13 @@ _FAULTS = (RowRefused, TypeError, ValueError, ArithmeticError, RecursionError)
 class LineEncoder:
     """``kinds`` are the types of attributes that are known: the table's keys, and what the caller says."""
 
-    def __init__(self, key: tuple[str, ...], kinds: Mapping[str, str], renamed: Mapping[str, str]) -> None:
+    def __init__(
+        self, key: tuple[str, ...], kinds: Mapping[str, str], renamed: Mapping[str, str]
+    ) -> None:
         self._key = key
-        self._encoders: dict[str, Callable[[Any], Any]] = {name: ENCODERS[kind] for name, kind in kinds.items()}
+        self._encoders: dict[str, Callable[[Any], Any]] = {
+            name: ENCODERS[kind] for name, kind in kinds.items()
+        }
         self._kinds = dict(kinds)
         self._renamed = dict(renamed)
 
@@ -65,7 +69,9 @@ class LineEncoder:
                 raise RowRefused(f"the key attribute {name} is missing")
             kind = self._kinds.get(name)
             if kind is not None and kind not in value:
-                raise RowRefused(f"the key attribute {name} is to be of type {kind}, and is {value!r:.60}")
+                raise RowRefused(
+                    f"the key attribute {name} is to be of type {kind}, and is {value!r:.60}"
+                )
         found = tuple(comparable(item[name]) for name in self._key)
         return found[0] if len(found) == 1 else found
 
@@ -79,7 +85,9 @@ class DynamoDbLineEncoder(LineEncoder):
         is_wrapped = len(row) == 1 and type(inner) is dict and not is_value(inner)
         item: dict[str, Any] = inner if is_wrapped and inner is not None else row
         if not all(is_value(value) for value in item.values()):
-            raise RowRefused('not an item in DynamoDB JSON, as in {"Item": {"pk": {"S": "user-1"}}}')
+            raise RowRefused(
+                'not an item in DynamoDB JSON, as in {"Item": {"pk": {"S": "user-1"}}}'
+            )
         if self._renamed:
             item = rename(item, self._renamed)
             return self._keyed(item), dumps(item)

@@ -130,7 +130,9 @@ class LoadPlan:
         self.inputs = find_inputs([files] if isinstance(files, str) else files, self.options.format)
         self._renamed = parse_map(self.options.map)
         self._given = parse_types(self.options.types)
-        self.condition = None if self.options.condition is None else Condition(self.options.condition)
+        self.condition = (
+            None if self.options.condition is None else Condition(self.options.condition)
+        )
         if self.condition is not None and target.is_written_alone:
             raise ConfigurationError(
                 f"{target.entity_name} has versions, unique or large fields, which have conditions of their own",
@@ -139,7 +141,8 @@ class LoadPlan:
         description = described(target, self.clock, self.chance)
         self.key = table_key(description)
         self.indexes = sum(
-            len(description.get(kind) or ()) for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
+            len(description.get(kind) or ())
+            for kind in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
         )
         self._known: dict[str, AttributeType] = {}
         self._first = self._peeked(self.inputs[0])
@@ -167,13 +170,17 @@ class LoadPlan:
                 check_columns(of, rows.names, self._renamed)
             if rows.batch is not None and fits_columns(of):
                 return EntityColumnEncoder(of, self._renamed, self.clock.now)
-            return EntityEncoder(of, self._renamed, source.format == "dynamodb-json", self.clock.now)
+            return EntityEncoder(
+                of, self._renamed, source.format == "dynamodb-json", self.clock.now
+            )
         if rows.lines is not None:
             if source.format == "dynamodb-json" or self._looks_like_items(source, rows):
                 return DynamoDbLineEncoder(self.key.names, _key_kinds(self.key), self._renamed)
             return LineEncoder(self.key.names, {**self._given, **self.key.kinds}, self._renamed)
         given = self._given | {
-            each.target: each.kind for each in self._known.values() if each.kind and each.why == "inferred"
+            each.target: each.kind
+            for each in self._known.values()
+            if each.kind and each.why == "inferred"
         }
         types = column_types(rows, self.key, self._renamed, given)
         for each in types:
@@ -185,7 +192,9 @@ class LoadPlan:
         if self.options.format is not None or not rows.lines:
             return False
         with suppress(Exception):  # whatever it is, it is no item
-            DynamoDbLineEncoder(self.key.names, _key_kinds(self.key), self._renamed).item(rows.lines[0])
+            DynamoDbLineEncoder(self.key.names, _key_kinds(self.key), self._renamed).item(
+                rows.lines[0]
+            )
             return True
         return False
 
@@ -204,7 +213,12 @@ class LoadPlan:
             encoder: Encoder | None = None
             for rows in blocks:
                 encoder = encoder or self.encoder(source, rows)
-                block = Block(source.name, rows.first_row, Position(at, rows.first_row + rows.count), rows.to_account)
+                block = Block(
+                    source.name,
+                    rows.first_row,
+                    Position(at, rows.first_row + rows.count),
+                    rows.to_account,
+                )
                 opened(block)
                 for each in rows.refused:
                     dead(block, each.row, each.content, each.reason)
@@ -216,7 +230,10 @@ class LoadPlan:
         options = self.options
         if not options.keep_journal or any(each.is_stdin for each in self.inputs):
             if options.resume:
-                raise BulkError("what comes from stdin cannot be taken up again", hint="put it into a file first")
+                raise BulkError(
+                    "what comes from stdin cannot be taken up again",
+                    hint="put it into a file first",
+                )
             return Journal(None, {})
         return Journal(self.journal_path, self._job())
 
@@ -294,7 +311,9 @@ class _LoadRun:
 
     def _read(self) -> None:
         job = self._job
-        for block, entries, rows in self._plan.entries_from(self._start, job.dead, job.watermark.opened):
+        for block, entries, rows in self._plan.entries_from(
+            self._start, job.dead, job.watermark.opened
+        ):
             job.add(entries)
             self._source, self._share = block.end.source, rows.share
             if job.stopping():

@@ -58,13 +58,17 @@ class RawRows:
     @property
     def columns(self) -> list[list[Any]]:
         if self.made_columns is None:
-            self.made_columns = [] if self.batch is None else [listed(column) for column in self.batch.columns]
+            self.made_columns = (
+                [] if self.batch is None else [listed(column) for column in self.batch.columns]
+            )
         return self.made_columns
 
     def column(self, at: int) -> list[Any]:
         """One of them, without making the others."""
         return (
-            self.columns[at] if self.made_columns is not None or self.batch is None else listed(self.batch.column(at))
+            self.columns[at]
+            if self.made_columns is not None or self.batch is None
+            else listed(self.batch.column(at))
         )
 
     @property
@@ -96,7 +100,9 @@ def read(source: Input, start_row: int = 0, delimiter: str | None = None) -> Ite
 def _blocks_of(source: Input, start_row: int, delimiter: str | None) -> Iterator[RawRows]:
     match source.format:
         case "csv":
-            return _read_csv(source, start_row, delimiter or ("\t" if ".tsv" in source.name.lower() else ","))
+            return _read_csv(
+                source, start_row, delimiter or ("\t" if ".tsv" in source.name.lower() else ",")
+            )
         case "jsonl" | "dynamodb-json":
             return _read_lines(source, start_row)
         case "parquet":
@@ -104,7 +110,8 @@ def _blocks_of(source: Input, start_row: int, delimiter: str | None) -> Iterator
         case "arrow":
             return _read_arrow(source, start_row)
     raise ConfigurationError(
-        f"nothing says what is in {'stdin' if source.is_stdin else source.name}", hint=f"--format {'|'.join(FORMATS)}"
+        f"nothing says what is in {'stdin' if source.is_stdin else source.name}",
+        hint=f"--format {'|'.join(FORMATS)}",
     )
 
 
@@ -139,10 +146,14 @@ def _read_csv(source: Input, start_row: int, delimiter: str) -> Iterator[RawRows
         reader = csv.reader(text, delimiter=delimiter)
         header = next(reader, None)
         if not header:
-            raise ConfigurationError(f"{source.name} has no header line", hint="the first line names the columns")
+            raise ConfigurationError(
+                f"{source.name} has no header line", hint="the first line names the columns"
+            )
         if len(set(header)) != len(header):
             twice = next(name for name in header if header.count(name) > 1)
-            raise ConfigurationError(f"{source.name} has two columns {twice!r}", hint="give each a name of its own")
+            raise ConfigurationError(
+                f"{source.name} has two columns {twice!r}", hint="give each a name of its own"
+            )
         for _ in islice(reader, start_row):
             pass
         row = start_row
@@ -151,7 +162,9 @@ def _read_csv(source: Input, start_row: int, delimiter: str) -> Iterator[RawRows
             row += len(found)
 
 
-def _csv_block(names: tuple[str, ...], found: list[list[str]], first_row: int, share: float) -> RawRows:
+def _csv_block(
+    names: tuple[str, ...], found: list[list[str]], first_row: int, share: float
+) -> RawRows:
     width = len(names)
     refused: list[Refused] = []
     rows = None
@@ -163,9 +176,20 @@ def _csv_block(names: tuple[str, ...], found: list[list[str]], first_row: int, s
         kept = [row for row in found if len(row) == width]
     else:
         kept = found
-    columns: list[list[Any]] = [list(column) for column in zip(*kept)] if kept else [[] for _ in names]
+    columns: list[list[Any]] = (
+        [list(column) for column in zip(*kept)] if kept else [[] for _ in names]
+    )
     # An empty field is a missing one: who encodes the columns knows by the kind ``csv``.
-    return RawRows(first_row, len(found), names, columns, ("csv",) * width, rows=rows, refused=refused, share=share)
+    return RawRows(
+        first_row,
+        len(found),
+        names,
+        columns,
+        ("csv",) * width,
+        rows=rows,
+        refused=refused,
+        share=share,
+    )
 
 
 # --- columns ------------------------------------------------------------------------------------------------
@@ -175,7 +199,9 @@ def pyarrow(module: str = "pyarrow") -> Any:
     try:
         return importlib.import_module(module)
     except ImportError:
-        raise ConfigurationError("pyarrow is not installed", hint="pip install 'stator[arrow]'") from None
+        raise ConfigurationError(
+            "pyarrow is not installed", hint="pip install 'stator[arrow]'"
+        ) from None
 
 
 def _seekable(source: Input, stack: list[Any]) -> Any:
@@ -277,6 +303,10 @@ def _kind(arrow_type: Any) -> str:
         return "S"
     if types.is_boolean(arrow_type):
         return "BOOL"
-    if types.is_integer(arrow_type) or types.is_floating(arrow_type) or types.is_decimal(arrow_type):
+    if (
+        types.is_integer(arrow_type)
+        or types.is_floating(arrow_type)
+        or types.is_decimal(arrow_type)
+    ):
         return "N"
     return "B" if types.is_binary(arrow_type) or types.is_large_binary(arrow_type) else "any"

@@ -46,5 +46,7 @@ class Condition:
 def _values(placeholders: list[str], item: dict[str, Any]) -> dict[str, Any]:
     missing = [each for each in placeholders if each[1:] not in item]
     if missing:
-        raise RowRefused(f"the condition asks for {missing[0]}, and the row has no attribute {missing[0][1:]}")
+        raise RowRefused(
+            f"the condition asks for {missing[0]}, and the row has no attribute {missing[0][1:]}"
+        )
     return {each: item[each[1:]] for each in placeholders}

@@ -65,21 +65,33 @@ class Compacting:
 
     def merge(self, generation: int, group: Group, over: Any) -> Work[int]:
         """How many partials were merged."""
-        request = prefix_query(self._layout.place, self._layout.partials(generation, group.by), f"{group.bucket}#")
+        request = prefix_query(
+            self._layout.place, self._layout.partials(generation, group.by), f"{group.bucket}#"
+        )
         items = yield from query_all(request, LABEL)
         named = {self._layout.split_partial(item)[1]: item for item in items}
         base = named.pop(BASE, None)
-        old = {name: item for name, item in named.items() if not name.startswith("~") and over(name)}
+        old = {
+            name: item for name, item in named.items() if not name.startswith("~") and over(name)
+        }
         done = {name: item for name, item in old.items() if "merged" in item}
         fresh = [(name, item) for name, item in old.items() if "merged" not in item][:_AT_ONCE]
         if not fresh:
             return 0
         for item in done.values():
-            yield Call("DeleteItem", {"TableName": self._layout.place.table, "Key": self._key(item)}, LABEL)
-        yield Call("TransactWriteItems", {"TransactItems": self._merged(generation, group, base, fresh)}, LABEL)
+            yield Call(
+                "DeleteItem", {"TableName": self._layout.place.table, "Key": self._key(item)}, LABEL
+            )
+        yield Call(
+            "TransactWriteItems",
+            {"TransactItems": self._merged(generation, group, base, fresh)},
+            LABEL,
+        )
         return len(fresh)
 
-    def _merged(self, generation: int, group: Group, base: Item | None, fresh: list[tuple[str, Item]]) -> list[Any]:
+    def _merged(
+        self, generation: int, group: Group, base: Item | None, fresh: list[tuple[str, Item]]
+    ) -> list[Any]:
         """BASE is written by mergers alone, and whole: as many numbers as a sketch has do not go into an update."""
         count = 0 if base is None else int(base["merges"]["N"])
         merged = self._layout.partial(generation, group, BASE)
@@ -94,8 +106,14 @@ class Compacting:
             merged[ttl] = fresh[0][1][ttl]
         written = Expressions()
         merges = written.name("merges")
-        as_seen = f"attribute_not_exists({merges})" if base is None else f"{merges} = {written.value(base['merges'])}"
-        put = written.into({"TableName": self._layout.place.table, "Item": merged, "ConditionExpression": as_seen})
+        as_seen = (
+            f"attribute_not_exists({merges})"
+            if base is None
+            else f"{merges} = {written.value(base['merges'])}"
+        )
+        put = written.into(
+            {"TableName": self._layout.place.table, "Item": merged, "ConditionExpression": as_seen}
+        )
         return [{"Put": put}, *(self._emptied(item) for _, item in fresh)]
 
     def _emptied(self, item: Item) -> dict[str, Any]:
@@ -107,11 +125,19 @@ class Compacting:
             left[ttl] = item[ttl]
         condition = f"{written.name('applied')} = {written.value(item['applied'])} AND attribute_not_exists({written.name('merged')})"
         return {
-            "Put": written.into({"TableName": self._layout.place.table, "Item": left, "ConditionExpression": condition})
+            "Put": written.into(
+                {
+                    "TableName": self._layout.place.table,
+                    "Item": left,
+                    "ConditionExpression": condition,
+                }
+            )
         }
 
     def _key(self, item: Item) -> Item:
-        return {name: item[name] for name in (self._layout.place.partition, self._layout.place.sort)}
+        return {
+            name: item[name] for name in (self._layout.place.partition, self._layout.place.sort)
+        }
 
 
 def added(items: Iterable[Item]) -> dict[str, Decimal]:

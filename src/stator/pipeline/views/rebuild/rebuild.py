@@ -86,7 +86,9 @@ Progress = Callable[[Rebuilt], None]
 
 
 class Rebuild:
-    def __init__(self, kept: Kept, options: RebuildOptions | None = None, progress: Progress | None = None) -> None:
+    def __init__(
+        self, kept: Kept, options: RebuildOptions | None = None, progress: Progress | None = None
+    ) -> None:
         self._kept = kept
         self.context = kept.context
         self.options = options or RebuildOptions()
@@ -129,7 +131,8 @@ class Rebuild:
         head = yield from self._kept.heads.load()
         if head is None:
             raise StreamError(
-                f"no app has kept {self._kept.layout.name} yet", hint="start it with `stator work`, then build the view"
+                f"no app has kept {self._kept.layout.name} yet",
+                hint="start it with `stator work`, then build the view",
             )
         now = self.context.now()
         generation = max(head.generation, head.building or 0) + 1
@@ -142,9 +145,13 @@ class Rebuild:
         changes = f"SET {building} = {number}, {until} = {written.value({'N': repr(now + _HOLD_SECONDS)})}"
         changes += f", {written.name('builder')} = {written.value({'S': self._token})}"
         try:
-            yield from steadily(self.context, _always, partial(self._change_head, written, changes, as_seen))
+            yield from steadily(
+                self.context, _always, partial(self._change_head, written, changes, as_seen)
+            )
         except ConditionFailed as refused:
-            if (refused.item or {}).get("builder") != {"S": self._token}:  # otherwise the first answer was lost
+            if (refused.item or {}).get("builder") != {
+                "S": self._token
+            }:  # otherwise the first answer was lost
                 raise StreamError(
                     f"{self._kept.layout.name} is being built by another",
                     hint=f"one that died is given up after {_HOLD_SECONDS:.0f} seconds",
@@ -166,7 +173,8 @@ class Rebuild:
     def check(self) -> None:
         if self.context.now() >= self._until:
             raise LeaseLost(
-                f"the building of {self._kept.layout.name} took too long between two steps", hint="begin again"
+                f"the building of {self._kept.layout.name} took too long between two steps",
+                hint="begin again",
             )
 
     def hold(self) -> Work[None]:
@@ -195,7 +203,9 @@ class Rebuild:
     def _as_builder(self, written: Expressions, changes: str) -> Work[None]:
         mine = f"{written.name('builder')} = {written.value({'S': self._token})}"
         try:
-            yield from steadily(self.context, self.check, partial(self._change_head, written, changes, mine))
+            yield from steadily(
+                self.context, self.check, partial(self._change_head, written, changes, mine)
+            )
         except ConditionFailed:
             raise LeaseLost(f"{self._kept.layout.name} is being built by another") from None
 
@@ -206,15 +216,21 @@ class Rebuild:
         leases = LeaseTable(self.context, self._app, 1.0, 0.0)
         give_up = self.context.now() + self.options.wait_seconds
         while True:
-            described = yield from steadily(self.context, self.check, partial(_described, self.table))
+            described = yield from steadily(
+                self.context, self.check, partial(_described, self.table)
+            )
             arn = described["LatestStreamArn"]
-            shards = yield from steadily(self.context, self.check, partial(list_shards, arn, "view rebuild"))
+            shards = yield from steadily(
+                self.context, self.check, partial(list_shards, arn, "view rebuild")
+            )
             group = yield from steadily(self.context, self.check, leases.load)
             starts = yield from steadily(
                 self.context, self.check, partial(self._kept.heads.starts, self.rebuilt.generation)
             )
             ended = frozenset(
-                lease.shard for lease in group.leases.values() if lease.table == self.table and lease.is_ended
+                lease.shard
+                for lease in group.leases.values()
+                if lease.table == self.table and lease.is_ended
             )
             beginning = group.beginnings.get(self.table)
             skipped = frozenset() if beginning is None else beginning.skipped
@@ -255,9 +271,17 @@ class Rebuild:
         taken = self._tally.take(items, keys, marks, self.context.now())
         self.rebuilt.scanned += len(items)
         if marks:
-            rows = [Wanted(mark, "", each) for mark, each in zip(marks, taken) if each is not None and each.rows]
-            for refused, error in (yield from self._kept.ranks.place(self.rebuilt.generation, rows, self.check)):
-                log.warning("%s: rows of %s are left out: %s", self._kept.layout.name, refused.mark, error)
+            rows = [
+                Wanted(mark, "", each)
+                for mark, each in zip(marks, taken)
+                if each is not None and each.rows
+            ]
+            for refused, error in (
+                yield from self._kept.ranks.place(self.rebuilt.generation, rows, self.check)
+            ):
+                log.warning(
+                    "%s: rows of %s are left out: %s", self._kept.layout.name, refused.mark, error
+                )
                 self._tally.unreadable += 1
         self.rebuilt.unreadable = self._tally.unreadable
 
@@ -287,7 +311,9 @@ class Rebuild:
         items = [self._kept.layout.group(generation, by) for by in sorted(keys)]
         items += [self._partial(group, sums) for group, sums in groups]
         for at in range(0, len(items), _WRITTEN_TOGETHER):
-            requests = [{"PutRequest": {"Item": item}} for item in items[at : at + _WRITTEN_TOGETHER]]
+            requests = [
+                {"PutRequest": {"Item": item}} for item in items[at : at + _WRITTEN_TOGETHER]
+            ]
             yield from write_all(self.context, table, requests, self.check)
             yield from _hold(builds)
 
@@ -324,7 +350,11 @@ def rebuild_together(builds: Sequence[Rebuild]) -> Work[list[Rebuilt]]:
 def _scan(those: Sequence[Rebuild], builds: Sequence[Rebuild]) -> Work[None]:
     """Read the table that ``those`` are of, once for all of them; all the others are held meanwhile."""
     first = those[0]
-    request: dict[str, Any] = {"TableName": first.table, "ConsistentRead": True, "Limit": first.options.page_items}
+    request: dict[str, Any] = {
+        "TableName": first.table,
+        "ConsistentRead": True,
+        "Limit": first.options.page_items,
+    }
     page = yield from _page(first, request)
     while True:
         items = page["Items"]
@@ -333,7 +363,9 @@ def _scan(those: Sequence[Rebuild], builds: Sequence[Rebuild]) -> Work[None]:
             yield from _take(those, items)
             break
         following = _page(first, request | {"ExclusiveStartKey": page["LastEvaluatedKey"]})
-        if any(build.has_rows for build in those):  # whose writing has its own calls to do side by side
+        if any(
+            build.has_rows for build in those
+        ):  # whose writing has its own calls to do side by side
             yield from _take(those, items)
             page = yield from following
         else:

@@ -39,7 +39,9 @@ def _scan(layout: Layout, partition: str, sort: str | None) -> dict[str, Any]:
         which = {"FilterExpression": f"begins_with({names[0]}, {value})"}
     else:
         prefix = written.value({"S": sort})
-        which = {"KeyConditionExpression": f"{names[0]} = {value} AND begins_with({names[1]}, {prefix})"}
+        which = {
+            "KeyConditionExpression": f"{names[0]} = {value} AND begins_with({names[1]}, {prefix})"
+        }
     return written.into(
         {
             "TableName": layout.place.table,
@@ -51,7 +53,9 @@ def _scan(layout: Layout, partition: str, sort: str | None) -> dict[str, Any]:
 
 
 def _made(request: dict[str, Any]) -> Work[dict[str, Any]]:
-    reply: dict[str, Any] = yield Call("Query" if "KeyConditionExpression" in request else "Scan", request, LABEL)
+    reply: dict[str, Any] = yield Call(
+        "Query" if "KeyConditionExpression" in request else "Scan", request, LABEL
+    )
     return reply
 
 

@@ -35,7 +35,12 @@ class _Shard:
 
 class Tail:
     def __init__(
-        self, context: Context, table: str, arn: str, starts: Mapping[str, str], check: Callable[[], Any]
+        self,
+        context: Context,
+        table: str,
+        arn: str,
+        starts: Mapping[str, str],
+        check: Callable[[], Any],
     ) -> None:
         self._context = context
         self._table = table
@@ -71,13 +76,16 @@ class Tail:
             if shard.iterator is None:
                 found = yield from iterator_at(self._arn, shard.id, shard.position, _LABEL)
                 shard.iterator, shard.skip_before = found.text, found.skip_before
-            page: dict[str, Any] = yield Call("GetRecords", {"ShardIterator": shard.iterator, "Limit": 1000}, _LABEL)
+            page: dict[str, Any] = yield Call(
+                "GetRecords", {"ShardIterator": shard.iterator, "Limit": 1000}, _LABEL
+            )
         except ExpiredIterator:
             shard.iterator = None
             return (yield from self._page(shard))
         except (TrimmedDataAccess, ResourceNotFound) as error:
             raise StreamError(
-                f"changes of {shard.id} are gone before they were read", hint="the stream remembers a day: begin again"
+                f"changes of {shard.id} are gone before they were read",
+                hint="the stream remembers a day: begin again",
             ) from error
         return page
 
@@ -85,11 +93,15 @@ class Tail:
         """Follow shards that have ended: whether there are new ones to read."""
         if not any(shard.is_ended for shard in self._shards.values()):
             return False
-        listed = yield from steadily(self._context, self._check, partial(list_shards, self._arn, _LABEL))
+        listed = yield from steadily(
+            self._context, self._check, partial(list_shards, self._arn, _LABEL)
+        )
         found = [
             shard
             for shard in listed
-            if shard.id not in self._shards and shard.parent in self._shards and self._shards[shard.parent].is_ended
+            if shard.id not in self._shards
+            and shard.parent in self._shards
+            and self._shards[shard.parent].is_ended
         ]
         for shard in found:
             self._shards[shard.id] = _Shard(shard.id, OLDEST)
@@ -111,4 +123,8 @@ def uncovered(
             shard = parents[shard]
         return False
 
-    return [shard for shard in parents if shard not in ended and shard not in skipped and not is_covered(shard)]
+    return [
+        shard
+        for shard in parents
+        if shard not in ended and shard not in skipped and not is_covered(shard)
+    ]

@@ -14,7 +14,13 @@ from dataclasses import dataclass, field
 from stator.errors import ConnectionTrouble, LeaseLost, SlowDown, StatorError, TryLater
 from stator.pipeline.workers.handlers.change import Record, key_mark
 from stator.pipeline.workers.handlers.parking import ParkedRecord, Parking
-from stator.pipeline.workers.handlers.subscribers import Attending, Failure, Scope, Subscriber, exact_ones
+from stator.pipeline.workers.handlers.subscribers import (
+    Attending,
+    Failure,
+    Scope,
+    Subscriber,
+    exact_ones,
+)
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.shards.leases import Lease
 from stator.tables.work import Pause, Work
@@ -54,7 +60,11 @@ class _Counted:
 
     def by(self, record: Record) -> tuple[str, ...]:
         failed = self.failed.get(id(record))
-        return self.names if failed is None else tuple(name for name in self.names if name not in failed)
+        return (
+            self.names
+            if failed is None
+            else tuple(name for name in self.names if name not in failed)
+        )
 
 
 class Handling:
@@ -79,7 +89,9 @@ class Handling:
 
     def wants(self, record: Record) -> bool:
         """Whether anybody does."""
-        return any(each.wants(record, self._scope.context) for each in (*self._exact, *self._subscribers))
+        return any(
+            each.wants(record, self._scope.context) for each in (*self._exact, *self._subscribers)
+        )
 
     @property
     def needs_attention(self) -> bool:
@@ -138,7 +150,9 @@ class Handling:
                     parked[mark] = _Parked(sequence, subscriber.name, failure.error, ())
         return counted
 
-    def _put_aside(self, records: Sequence[Record], counted: _Counted, handled: Handled) -> Work[list[Record]]:
+    def _put_aside(
+        self, records: Sequence[Record], counted: _Counted, handled: Handled
+    ) -> Work[list[Record]]:
         """Changes of keys that are parked already join those; the others are left."""
         assert self._marks is not None
         if not self._marks:
@@ -147,14 +161,20 @@ class Handling:
         for record in records:
             mark = key_mark(record.table, record.key)
             if mark in self._marks:
-                if (yield from self._parking.add(self._check(), mark, ParkedRecord(record, counted.by(record)))):
+                if (
+                    yield from self._parking.add(
+                        self._check(), mark, ParkedRecord(record, counted.by(record))
+                    )
+                ):
                     handled.parked += 1
                     continue
                 self._marks.discard(mark)
             left.append(record)
         return left
 
-    def _tried(self, subscriber: Subscriber, records: list[Record], handled: Handled) -> Work[list[Failure]]:
+    def _tried(
+        self, subscriber: Subscriber, records: list[Record], handled: Handled
+    ) -> Work[list[Failure]]:
         """Handle them; what fails is tried again. The keys that failed for good.
 
         Attempts are counted for each change: one that only waits, because something is away, was not tried.
@@ -168,11 +188,15 @@ class Handling:
             for failure in failures:
                 change = (failure.record.table, failure.record.key, failure.record.sequence)
                 attempts[change] += not isinstance(failure.error, _OUTAGES)
-                (hopeless if attempts[change] >= self._options.max_attempts else again).append(failure)
+                (hopeless if attempts[change] >= self._options.max_attempts else again).append(
+                    failure
+                )
             if not again:
                 break
             handled.retried += 1
-            most = max(attempts[each.record.table, each.record.key, each.record.sequence] for each in again)
+            most = max(
+                attempts[each.record.table, each.record.key, each.record.sequence] for each in again
+            )
             pause = self._scope.context.backoff(
                 max(most, 1), self._options.backoff_seconds, self._options.max_backoff_seconds
             )
@@ -186,13 +210,19 @@ class Handling:
         return hopeless
 
     def _park(
-        self, mark: str, parked: _Parked, batch: Sequence[Record], counted: _Counted, handled: Handled
+        self,
+        mark: str,
+        parked: _Parked,
+        batch: Sequence[Record],
+        counted: _Counted,
+        handled: Handled,
     ) -> Work[None]:
         assert self._marks is not None
         parked.records = records = [
             ParkedRecord(record, (*counted.by(record), *parked.done))
             for record in batch
-            if int(record.sequence or 0) >= parked.sequence and key_mark(record.table, record.key) == mark
+            if int(record.sequence or 0) >= parked.sequence
+            and key_mark(record.table, record.key) == mark
         ]
         yield from self._parking.park(self._check(), records, parked.subscriber, parked.error)
         self._marks.add(mark)
@@ -212,9 +242,13 @@ def _is_before(record: Record, parked: dict[str, _Parked]) -> bool:
 
 def _remaining(records: Sequence[Record], failures: Sequence[Failure]) -> list[Record]:
     """Of the keys that failed, the changes from the one at fault on."""
-    start = {(failure.record.table, failure.record.key): int(failure.record.sequence or 0) for failure in failures}
+    start = {
+        (failure.record.table, failure.record.key): int(failure.record.sequence or 0)
+        for failure in failures
+    }
     return [
         record
         for record in records
-        if (place := start.get((record.table, record.key))) is not None and int(record.sequence or 0) >= place
+        if (place := start.get((record.table, record.key))) is not None
+        and int(record.sequence or 0) >= place
     ]

@@ -86,7 +86,9 @@ class Change(Generic[E]):
 
     __slots__ = ("_decoded", "_of", "record")
 
-    def __init__(self, record: Record, of: EntityMap | None, decoded: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, record: Record, of: EntityMap | None, decoded: dict[str, Any] | None = None
+    ) -> None:
         self.record = record
         self._of = of
         self._decoded: dict[str, Any] = {} if decoded is None else decoded
@@ -102,7 +104,9 @@ class Change(Generic[E]):
     def _image(self, name: str, item: Item | None) -> E | None:
         if name not in self._decoded and item is not None:
             if self._of is None:
-                raise NotAnEntity(f"{self.record.key} of {self.record.table} is no entity of the design")
+                raise NotAnEntity(
+                    f"{self.record.key} of {self.record.table} is no entity of the design"
+                )
             self._decoded[name] = self._of.decode(item)
         entity: E | None = self._decoded.get(name)
         return entity

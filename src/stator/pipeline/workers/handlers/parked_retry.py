@@ -49,7 +49,9 @@ class Retrying:
         return None
 
     def _handled(self, parked: ParkedRecord) -> Work[tuple[str, BaseException] | None]:
-        scope = Scope(self._context, self._app.name, parked.record.shard, 0, lambda: None, is_retry=True)
+        scope = Scope(
+            self._context, self._app.name, parked.record.shard, 0, lambda: None, is_retry=True
+        )
         for subscriber in of_table(self._app.subscribers, parked.record.table, self._context):
             if subscriber.name in parked.done or not subscriber.wants(parked.record, self._context):
                 continue

@@ -72,7 +72,9 @@ class Parking:
         items = yield from query_all(prefix_query(self._place, self._partition, ""), _LABEL)
         return {item[self._place.sort]["S"] for item in items}
 
-    def park(self, lease: Lease, records: Sequence[ParkedRecord], handler: str, error: BaseException) -> Work[None]:
+    def park(
+        self, lease: Lease, records: Sequence[ParkedRecord], handler: str, error: BaseException
+    ) -> Work[None]:
         """Put a key aside, with these changes of it. LeaseLost if the shard is another's by now."""
         first = records[0].record
         mark = key_mark(first.table, first.key)
@@ -115,7 +117,9 @@ class Parking:
         pieces = [packed[at : at + _PIECE_BYTES] for at in range(0, len(packed), _PIECE_BYTES)]
         for number, piece in enumerate(pieces):
             item: Item = {
-                **self._place.key(f"{self._partition}#{mark}", f"{parked.record.sequence:0>40}#{number:03d}"),
+                **self._place.key(
+                    f"{self._partition}#{mark}", f"{parked.record.sequence:0>40}#{number:03d}"
+                ),
                 "record": {"B": b64encode(piece).decode()},
                 "shard": {"S": parked.record.shard},
                 "table": {"S": parked.record.table},
@@ -125,7 +129,10 @@ class Parking:
 
     def _write(self, lease: Lease, actions: list[dict[str, Any]]) -> Work[None]:
         """In one transaction with a check of the lease."""
-        request = {"TransactItems": [self._leases.check(lease), *actions], "ClientRequestToken": self._context.token()}
+        request = {
+            "TransactItems": [self._leases.check(lease), *actions],
+            "ClientRequestToken": self._context.token(),
+        }
         try:
             yield Call("TransactWriteItems", request, _LABEL)
         except TransactionCanceled as cancelled:
@@ -156,14 +163,20 @@ class Parking:
         )
 
     def records(self, mark: str) -> Work[list[ParkedRecord]]:
-        items = yield from query_all(prefix_query(self._place, f"{self._partition}#{mark}", ""), _LABEL)
+        items = yield from query_all(
+            prefix_query(self._place, f"{self._partition}#{mark}", ""), _LABEL
+        )
         pieces: dict[str, list[Item]] = {}
         for item in items:
             pieces.setdefault(item[self._place.sort]["S"].partition("#")[0], []).append(item)
         found = []
         for parts in pieces.values():
             packed = b"".join(b64decode(part["record"]["B"]) for part in parts)
-            record = read_record(orjson.loads(zlib.decompress(packed)), parts[0]["table"]["S"], parts[0]["shard"]["S"])
+            record = read_record(
+                orjson.loads(zlib.decompress(packed)),
+                parts[0]["table"]["S"],
+                parts[0]["shard"]["S"],
+            )
             found.append(ParkedRecord(record, tuple(name["S"] for name in parts[0]["done"]["L"])))
         return found
 
@@ -232,7 +245,9 @@ class Parking:
 
     def _forget(self, mark: str, sequence: str) -> Work[None]:
         prefix = f"{sequence:0>40}#"
-        items = yield from query_all(prefix_query(self._place, f"{self._partition}#{mark}", prefix), _LABEL)
+        items = yield from query_all(
+            prefix_query(self._place, f"{self._partition}#{mark}", prefix), _LABEL
+        )
         for item in items:
             key = {name: item[name] for name in (self._place.partition, self._place.sort)}
             yield Call("DeleteItem", {"TableName": self._place.table, "Key": key}, _LABEL)

@@ -101,7 +101,11 @@ class OfTables(Protocol):
 
 
 def tables_of(subscriber: Subscriber, context: Context) -> Sequence[str]:
-    return subscriber.tables(context) if isinstance(subscriber, OfTables) else tuple(context.schema.tables)
+    return (
+        subscriber.tables(context)
+        if isinstance(subscriber, OfTables)
+        else tuple(context.schema.tables)
+    )
 
 
 def of_table(subscribers: Sequence[Subscriber], table: str, context: Context) -> list[Subscriber]:
@@ -133,7 +137,10 @@ class Filter:
     def accepts(self, record: Record, context: Context) -> bool:
         if self.kinds and record.kind not in self.kinds:
             return False
-        if self.expired is not None and (record.kind == "REMOVE" and record.by_service) != self.expired:
+        if (
+            self.expired is not None
+            and (record.kind == "REMOVE" and record.by_service) != self.expired
+        ):
             return False
         if self.entities:
             of = context.schema.of_item(record.image, record.table)
@@ -164,14 +171,14 @@ class EachChange:
         failures: list[Failure | None] = yield Outside(partial(self._pool.map, run, lanes(records)))
         return [failure for failure in failures if failure is not None]
 
-    def _lane(self, lane: list[Record], changes: dict[int, Change[Any]], check: Callable[[], Any]) -> Failure | None:
+    def _lane(
+        self, lane: list[Record], changes: dict[int, Change[Any]], check: Callable[[], Any]
+    ) -> Failure | None:
         for record in lane:
             check()
             try:
                 finished(self.function(changes[id(record)]))
-            except (
-                Exception
-            ) as error:  # the function is the user's, and whatever it raises is a change that was not handled
+            except Exception as error:  # the function is the user's, and whatever it raises is a change that was not handled
                 return Failure(record, error)
         return None
 
@@ -204,10 +211,17 @@ class Batches:
         return None
 
 
-def halved(groups: list[list[Record]], send: Callable[[list[Record]], Exception | None]) -> list[Failure]:
+def halved(
+    groups: list[list[Record]], send: Callable[[list[Record]], Exception | None]
+) -> list[Failure]:
     """Send a batch, and where that fails its halves, down to what is at fault: whole items, never a part of one's changes, until one is
     alone; then its changes one by one. ``send`` gets records in the stream's order, and gives the error, if any."""
-    error = send(sorted((record for group in groups for record in group), key=lambda each: int(each.sequence or 0)))
+    error = send(
+        sorted(
+            (record for group in groups for record in group),
+            key=lambda each: int(each.sequence or 0),
+        )
+    )
     if error is None:
         return []
     if len(groups) > 1:
@@ -264,7 +278,9 @@ class _Pool:
         self._threads = threads
         self._made: ThreadPoolExecutor | None = None
 
-    def map(self, function: Callable[[list[Record]], Failure | None], groups: list[list[Record]]) -> list[Any]:
+    def map(
+        self, function: Callable[[list[Record]], Failure | None], groups: list[list[Record]]
+    ) -> list[Any]:
         if self._threads < 2 or len(groups) < 2:
             return [function(group) for group in groups]
         if self._made is None:

@@ -54,7 +54,9 @@ def moves(
     return found
 
 
-def _from_the_busiest(held: Sequence[Lease], me: str, count: int, chance: random.Random) -> list[Lease]:
+def _from_the_busiest(
+    held: Sequence[Lease], me: str, count: int, chance: random.Random
+) -> list[Lease]:
     loads = Counter(lease.owner for lease in held if lease.owner != me)
     if not loads:
         return []
@@ -64,4 +66,8 @@ def _from_the_busiest(held: Sequence[Lease], me: str, count: int, chance: random
 
 
 def _unanswered(held: Sequence[Lease], me: str, now: float, options: WorkerOptions) -> list[Lease]:
-    return [lease for lease in held if lease.wanted == me and lease.wanted_at + options.handover_seconds < now]
+    return [
+        lease
+        for lease in held
+        if lease.wanted == me and lease.wanted_at + options.handover_seconds < now
+    ]

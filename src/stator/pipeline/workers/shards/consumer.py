@@ -164,10 +164,16 @@ class Consumer(Holder):
 
     def _lost_some(self) -> Work[None]:
         self.progress.lost += 1
-        log.error("%s: changes after %s were trimmed before they were read", self.lease.name, self.lease.position)
+        log.error(
+            "%s: changes after %s were trimmed before they were read",
+            self.lease.name,
+            self.lease.position,
+        )
         yield from self.move(OLDEST)
 
     def _lost_all(self) -> None:
         self._is_gone = True
         self.progress.lost += 1
-        log.error("%s is gone from the stream; it was read up to %s", self.lease.name, self.lease.position)
+        log.error(
+            "%s is gone from the stream; it was read up to %s", self.lease.name, self.lease.position
+        )

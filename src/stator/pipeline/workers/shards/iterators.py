@@ -44,7 +44,11 @@ def iterator_at(stream: str, shard: str, position: str, label: str) -> Work[Iter
         return (yield from _asked(after, label))
     second = int(float(position.removeprefix(_AT)))
     try:
-        return (yield from _asked({**shown, "ShardIteratorType": "AT_TIMESTAMP", "Timestamp": second}, label))
+        return (
+            yield from _asked(
+                {**shown, "ShardIteratorType": "AT_TIMESTAMP", "Timestamp": second}, label
+            )
+        )
     except ServiceError as refused:
         if isinstance(refused, (SlowDown, ResourceNotFound)):
             raise

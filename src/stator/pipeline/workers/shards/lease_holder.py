@@ -69,7 +69,11 @@ class Holder(ABC):
     """``stop`` ends it after the batch at hand; ``when_done`` is told when it is over, however it ended."""
 
     def __init__(
-        self, tools: Tools, lease: Lease, when_done: Callable[[Holder], None], not_before: float = 0.0
+        self,
+        tools: Tools,
+        lease: Lease,
+        when_done: Callable[[Holder], None],
+        not_before: float = 0.0,
     ) -> None:
         """``not_before`` is when the former holder's time is over: it may be at work until then."""
         self.tools = tools
@@ -112,7 +116,10 @@ class Holder(ABC):
 
     def held(self) -> Lease:
         if self._is_lost or self.context.now() >= self.lease.until:
-            raise LeaseLost(f"the lease on {self.lease.name} was lost", hint="another worker goes on from its position")
+            raise LeaseLost(
+                f"the lease on {self.lease.name} was lost",
+                hint="another worker goes on from its position",
+            )
         return self.lease
 
     @property

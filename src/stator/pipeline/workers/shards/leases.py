@@ -79,7 +79,9 @@ class Group:
 
 
 class LeaseTable:
-    def __init__(self, context: Context, group: str, lease_seconds: float, drift_seconds: float) -> None:
+    def __init__(
+        self, context: Context, group: str, lease_seconds: float, drift_seconds: float
+    ) -> None:
         self._context = context
         self._place = context.schema.place
         self._partition = f"{_WORK}{group}"
@@ -183,8 +185,14 @@ class LeaseTable:
     def take(self, lease: Lease, me: str) -> Work[Lease | None]:
         """Make a lease mine, as it was seen; None if somebody was quicker, or its owner has renewed it since."""
         until = self._context.now() + self.lease_seconds
-        changes = {"owner": {"S": me}, "until": {"N": repr(until)}, "fence": {"N": str(lease.fence + 1)}}
-        return (yield from self._change(lease, changes, ("wanted", "wanted_at"), as_seen=True, mine=me))
+        changes = {
+            "owner": {"S": me},
+            "until": {"N": repr(until)},
+            "fence": {"N": str(lease.fence + 1)},
+        }
+        return (
+            yield from self._change(lease, changes, ("wanted", "wanted_at"), as_seen=True, mine=me)
+        )
 
     def ask(self, lease: Lease, me: str) -> Work[None]:
         """Ask the owner to hand a lease over."""
@@ -207,7 +215,11 @@ class LeaseTable:
         return (yield from self._change(lease, changes, ()))
 
     def end(self, lease: Lease, *, lost: bool = False) -> Work[Lease | None]:
-        changes: Item = {"position": {"S": END}, "ended": {"N": repr(self._context.now())}, "lag": {"N": "0"}}
+        changes: Item = {
+            "position": {"S": END},
+            "ended": {"N": repr(self._context.now())},
+            "lag": {"N": "0"},
+        }
         if lost:
             changes["lost"] = {"BOOL": True}
         return (yield from self._change(lease, changes, ("owner", "until", "wanted", "wanted_at")))
@@ -218,14 +230,22 @@ class LeaseTable:
             yield from self._change(lease, {}, ("owner", "until"))
             return
         until = self._context.now() + self.lease_seconds
-        changes = {"owner": {"S": lease.wanted}, "until": {"N": repr(until)}, "fence": {"N": str(lease.fence + 1)}}
+        changes = {
+            "owner": {"S": lease.wanted},
+            "until": {"N": repr(until)},
+            "fence": {"N": str(lease.fence + 1)},
+        }
         yield from self._change(lease, changes, ("wanted", "wanted_at"))
 
     def check(self, lease: Lease) -> dict[str, Any]:
         """For a transaction: that the lease is still held."""
         written = Expressions()
         condition = f"{written.name('fence')} = {written.value({'N': str(lease.fence)})}"
-        request = {"TableName": self._place.table, "Key": self._key(lease), "ConditionExpression": condition}
+        request = {
+            "TableName": self._place.table,
+            "Key": self._key(lease),
+            "ConditionExpression": condition,
+        }
         return {"ConditionCheck": written.into(request)}
 
     def _change(
@@ -242,7 +262,11 @@ class LeaseTable:
         parts = []
         if changes:
             parts.append(
-                "SET " + ", ".join(f"{written.name(name)} = {written.value(value)}" for name, value in changes.items())
+                "SET "
+                + ", ".join(
+                    f"{written.name(name)} = {written.value(value)}"
+                    for name, value in changes.items()
+                )
             )
         if removed:
             parts.append("REMOVE " + ", ".join(map(written.name, removed)))
@@ -252,7 +276,9 @@ class LeaseTable:
         else:
             condition += f" AND {written.name('owner')} = {written.value({'S': lease.owner})}"
             if as_seen:
-                condition += f" AND {written.name('until')} = {written.value({'N': repr(lease.until)})}"
+                condition += (
+                    f" AND {written.name('until')} = {written.value({'N': repr(lease.until)})}"
+                )
         request = {
             "TableName": self._place.table,
             "Key": self._key(lease),
@@ -265,7 +291,12 @@ class LeaseTable:
             reply = yield Call("UpdateItem", written.into(request), _LABEL)
         except ConditionFailed as refused:
             found = None if not refused.item else _read_lease(refused.item)
-            if found is not None and mine is not None and refused.after_unknown and found.owner == mine:
+            if (
+                found is not None
+                and mine is not None
+                and refused.after_unknown
+                and found.owner == mine
+            ):
                 return found  # the first attempt was carried out, and its answer lost
             return None
         return _read_lease(reply["Attributes"])

@@ -33,7 +33,9 @@ class StreamInfo:
 def read_shards(pages: Sequence[Mapping[str, Any]]) -> tuple[ShardInfo, ...]:
     return tuple(
         ShardInfo(
-            shard["ShardId"], shard.get("ParentShardId"), "EndingSequenceNumber" not in shard["SequenceNumberRange"]
+            shard["ShardId"],
+            shard.get("ParentShardId"),
+            "EndingSequenceNumber" not in shard["SequenceNumberRange"],
         )
         for page in pages
         for shard in page["Shards"]
@@ -61,7 +63,9 @@ def new_leases(stream: StreamInfo, beginning: Beginning, group: Group) -> list[L
     if not beginning.is_ready and first.name not in group.leases:
         made.append(first)
     for shard in stream.shards:
-        lease = Lease(stream.table, shard.id, stream.arn, _first_position(shard.id, beginning), shard.parent)
+        lease = Lease(
+            stream.table, shard.id, stream.arn, _first_position(shard.id, beginning), shard.parent
+        )
         if lease.name not in group.leases and shard.id not in beginning.skipped:
             made.append(lease)
     return made

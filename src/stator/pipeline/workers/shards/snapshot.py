@@ -37,7 +37,8 @@ class SnapshotConsumer(Holder):
             page = yield Call("Scan", request, "snapshot")
             now = self.context.now()
             records = [
-                snapshot_record(table, {name: item[name] for name in names}, item, now) for item in page["Items"]
+                snapshot_record(table, {name: item[name] for name in names}, item, now)
+                for item in page["Items"]
             ]
             self.progress.records += len(records)
             if records:
