@@ -145,9 +145,9 @@ def rebuild_views(url: str, names: list[str]) -> dict[str, dict[str, Any]]:
         "0",
         "--json",
     ]
-    ran = subprocess.run(
+    ran = subprocess.run(  # noqa: S603 - this program itself
         [sys.executable, "-m", "stator", *words], stdout=subprocess.PIPE, text=True, check=False
-    )  # noqa: S603 - this program itself
+    )
     if ran.returncode:
         raise ConfigurationError(
             "a view could not be built", hint=f"`stator views rebuild {_APP} --at {url}` says why"

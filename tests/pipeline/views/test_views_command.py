@@ -69,8 +69,9 @@ def change(db: Db, tests: dict[str, Test], chance: random.Random) -> None:
 
 
 def test_a_view_is_exact_when_workers_are_killed_and_it_is_built_anew(
-    commands: Commands, db: Db
-) -> None:  # noqa: F811
+    commands: Commands,  # noqa: F811
+    db: Db,
+) -> None:
     chance, tests = random.Random(7), dict[str, Test]()
     for _ in range(50):
         change(db, tests, chance)
