@@ -22,9 +22,9 @@ from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.worker import Worker
 from stator.tables.connection import make_context
 from stator.tables.context import Context
-from stator.tables.lifecycle import Ensuring, TableSettings
+from stator.tables.lifecycle import TableSettings, TableSetup
 from stator.tables.runner import Runner
-from stator.tables.work import Call, Gather, Outside, Pause, Work
+from stator.tables.work import BlockingCall, Call, Gather, Pause, Work
 from tests.engine.streams.reading import read_all, shards
 
 DAY = 24 * 3600.0
@@ -93,7 +93,7 @@ class Simulation:
         self.context = make_context(
             self.design, {"clock": self.clock, "random": random.Random(seed + 1)}
         )
-        ensuring = Ensuring(self.context, TableSettings(stream="NEW_AND_OLD_IMAGES"))
+        ensuring = TableSetup(self.context, TableSettings(stream="NEW_AND_OLD_IMAGES"))
         Runner(self.transport, self.clock).run(ensuring.run())
         [self.table] = [table.name for table in self.context.schema.plan.tables]
         described = self.engine.call("DescribeTable", {"TableName": self.table})["Table"]
@@ -222,7 +222,7 @@ class Simulation:
             return self._call(wish)
         if isinstance(wish, Gather):
             return [self._part(part) for part in wish.parts]
-        if isinstance(wish, Outside):
+        if isinstance(wish, BlockingCall):
             return wish.function()
         assert isinstance(wish, Pause)
         return None
@@ -343,7 +343,7 @@ class Applying:
         for lane in lanes(records):
             for record in lane:
                 try:
-                    yield Outside(partial(self._world.apply, record, scope))
+                    yield BlockingCall(partial(self._world.apply, record, scope))
                 except Poisoned as error:
                     failures.append(Failure(record, error))
                     break

@@ -14,7 +14,7 @@ from stator.engine import Engine
 from stator.errors import ItemMismatch, StatorError, Throttled, UniqueTaken, ValidationFailed
 from stator.tables.connection import make_context
 from stator.tables.db import Db
-from stator.tables.lifecycle import Ensuring, TableSettings
+from stator.tables.lifecycle import TableSettings, TableSetup
 from stator.tables.runner import Runner
 from tests.targets import Target
 
@@ -133,7 +133,7 @@ def stingy(takes: int) -> tuple[Db, Stingy]:
     context = make_context(shop(), {"clock": clock})
     transport = Stingy(Engine.open(clock=clock), takes=takes)
     db = Db(context, Runner(transport, clock))
-    db.run(Ensuring(context, TableSettings()).run())
+    db.run(TableSetup(context, TableSettings()).run())
     return db, transport
 
 

@@ -17,7 +17,7 @@ from stator.errors import (
     StatorError,
     ValidationFailed,
 )
-from stator.tables.lifecycle import Ensuring
+from stator.tables.lifecycle import TableSetup
 from stator.tables.work import Call, Work
 from tests.targets import Target
 
@@ -200,7 +200,7 @@ def test_two_may_give_a_table_its_stream_at_once() -> None:
     for theirs, is_same in given:
         with connect(shop()) as db:
             db.ensure()
-            mine = Ensuring(db.context, TableSettings(stream="NEW_AND_OLD_IMAGES")).run()
+            mine = TableSetup(db.context, TableSettings(stream="NEW_AND_OLD_IMAGES")).run()
             wish = next(mine)
             while not (isinstance(wish, Call) and wish.operation == "UpdateTable"):
                 wish = (

@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any
 
 from stator.errors import ConfigurationError
-from stator.patterns.operation import D, OnDb, operation
 from stator.tables.blobs.blobs import blob_keys, blob_prefix
-from stator.tables.work import Call, Outside, Work
+from stator.tables.operation import D, OnDb, operation
+from stator.tables.work import BlockingCall, Call, Work
 
 
 class BlobAudit(OnDb[D]):
@@ -28,7 +28,7 @@ class BlobAudit(OnDb[D]):
     def unnamed(self, *, older_than_seconds: float = 3600.0) -> Work[list[str]]:
         """Blobs that no item names and that are not just being written: the age keeps those under way out."""
         # The store first, then the table: a blob listed here and named by an item there is never missed.
-        listed = yield Outside(partial(lambda: list(self._store.keys(blob_prefix(self._of)))))
+        listed = yield BlockingCall(partial(lambda: list(self._store.keys(blob_prefix(self._of)))))
         oldest = self.context.now() - older_than_seconds
         candidates = {key for key, written in listed if written <= oldest}
         named = yield from self._named() if candidates else _nothing()
@@ -53,7 +53,7 @@ class BlobAudit(OnDb[D]):
         """Delete them; says which."""
         gone = yield from self.unnamed.work(older_than_seconds=older_than_seconds)
         if gone:
-            yield Outside(partial(self._store.delete, gone))
+            yield BlockingCall(partial(self._store.delete, gone))
         return gone
 
 

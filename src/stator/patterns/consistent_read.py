@@ -6,7 +6,7 @@ from stator.errors import TransactionCanceled
 from stator.model.values import Item
 from stator.tables.context import Context
 from stator.tables.work import Call, Pause, Work
-from stator.tables.writes.sender import may_pass
+from stator.tables.writes.sender import is_transient
 
 _ATTEMPTS = 12
 
@@ -20,7 +20,7 @@ def read_moment(
         try:
             reply = yield Call("TransactGetItems", {"TransactItems": gets}, label)
         except TransactionCanceled as canceled:
-            if attempt == _ATTEMPTS - 1 or not may_pass(canceled):
+            if attempt == _ATTEMPTS - 1 or not is_transient(canceled):
                 raise
             yield Pause(context.backoff(attempt))
         else:

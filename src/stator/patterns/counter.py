@@ -24,7 +24,7 @@ from stator.model.limits import TRANSACTION_ITEMS
 from stator.model.values import Item
 from stator.patterns.consistent_read import read_moment
 from stator.patterns.explanation import OperationCost, PatternExplanation
-from stator.patterns.operation import D, OnDb, operation
+from stator.tables.operation import D, OnDb, operation
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.sender import send_all

@@ -40,13 +40,13 @@ from stator.model.values import Item, Value
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.identities import Identities
 from stator.patterns.item_pages import Listing, prefix_query, query_count
-from stator.patterns.operation import D, OnDb, iteration, operation
 from stator.patterns.plain_values import decode_plain, encode_plain
+from stator.tables.operation import D, OnDb, iteration, operation
 from stator.tables.reads.reads import batch_get
 from stator.tables.schema import EntityMap
 from stator.tables.work import Call, Gather, Work
 from stator.tables.writes.expressions import Expressions
-from stator.tables.writes.sender import same_item, send_all
+from stator.tables.writes.sender import items_equal, send_all
 from stator.tables.writes.statements import Statement, Terms
 
 L = TypeVar("L")
@@ -209,7 +209,7 @@ class Links(OnDb[D], Generic[D, L, R]):
             while not pages.is_done:
                 done += yield from self._refresh_page(end, text, (yield from pages.page()), was)
             now = yield from self._stored(end, text)
-            if same_item(end.copied_of(was)["M"], end.copied_of(now)["M"]):
+            if items_equal(end.copied_of(was)["M"], end.copied_of(now)["M"]):
                 return done
 
     def _refresh_page(self, end: _End, text: str, items: list[Item], source: Item) -> Work[int]:
@@ -223,7 +223,7 @@ class Links(OnDb[D], Generic[D, L, R]):
                 self.context, self._place.table, chunk, self._label, consistent=True
             )
             copy = end.copied_of(source)
-            stale = [item for item in found if not same_item(item["_copy"]["M"], copy["M"])]
+            stale = [item for item in found if not items_equal(item["_copy"]["M"], copy["M"])]
             calls = [
                 Call("UpdateItem", self._recopy(item, copy, end.stamp(source)), self._label)
                 for item in stale

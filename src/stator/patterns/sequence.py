@@ -32,12 +32,12 @@ from stator.errors import (
 )
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
-from stator.patterns.operation import D, OnDb, operation
+from stator.tables.operation import D, OnDb, operation
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.sender import forget_blobs, send_all
 from stator.tables.writes.statements import Statement
-from stator.tables.writes.writes import Preparation, Raced
+from stator.tables.writes.writes import LostRace, WritePlanner
 
 E = TypeVar("E")
 _ATTEMPTS: Final = 200
@@ -78,7 +78,7 @@ class Sequence(OnDb[D]):
             raise RequestRefused(
                 "numbers of a block have gaps", hint="make the Sequence without block="
             )
-        prepare = Preparation(self.context)
+        prepare = WritePlanner(self.context)
         made: dict[int, E] = {}
 
         def statements(number: int) -> Work[list[Statement]]:
@@ -238,10 +238,10 @@ def _raced(failed: TransactionFailed, last: int | None) -> int | None:
     if at == 0 and isinstance(error, ConditionFailed):
         return _n(error.item)
     others: list[ServiceError] = [each for _, _, each in failed.failures]
-    if all(isinstance(each, (Raced, TransactionConflict)) for each in others):
+    if all(isinstance(each, (LostRace, TransactionConflict)) for each in others):
         return last
     raise next(
-        each for each in others if not isinstance(each, (Raced, TransactionConflict))
+        each for each in others if not isinstance(each, (LostRace, TransactionConflict))
     ) from None
 
 

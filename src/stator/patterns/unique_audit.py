@@ -32,12 +32,12 @@ from stator.model.values import Item
 from stator.patterns.consistent_read import read_moment
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.item_pages import Listing
-from stator.patterns.operation import D, OnDb, operation
+from stator.tables.operation import D, OnDb, operation
 from stator.tables.reads.reads import batch_get
 from stator.tables.schema import EntityMap
 from stator.tables.work import Pause, Work
 from stator.tables.writes.expressions import Expressions
-from stator.tables.writes.sender import same_item, send_all
+from stator.tables.writes.sender import items_equal, send_all
 from stator.tables.writes.statements import Statement, Terms
 from stator.tables.writes.unique_guards import guard_key, guard_put, owner_of, unique_value
 
@@ -409,7 +409,7 @@ def _text(key: Item) -> str:
 
 
 def _same(left: Any, right: Any) -> bool:
-    return same_item({"at": left or {"NULL": True}}, {"at": right or {"NULL": True}})
+    return items_equal({"at": left or {"NULL": True}}, {"at": right or {"NULL": True}})
 
 
 def _changed(item: Item | None) -> ConditionFailed:

@@ -26,16 +26,16 @@ from stator.design.patterns.pattern import (
 from stator.tables.async_runner import AsyncRunner
 from stator.tables.context import Context
 from stator.tables.db import as_identity, one_call, upserted
-from stator.tables.lifecycle import Ensuring, TableSettings
+from stator.tables.lifecycle import TableSettings, TableSetup
 from stator.tables.observers import Meter
 from stator.tables.reads import reads
-from stator.tables.reads.reads import Page, Reading, ReadOptions, Scanning
+from stator.tables.reads.reads import EntityScan, Page, PatternRead, ReadOptions
 from stator.tables.work import Work
 from stator.tables.writes.batches import Batch, BatchResult, Delete
 from stator.tables.writes.open_update import AsyncUpdate
 from stator.tables.writes.sender import Returns, write, write_entity
 from stator.tables.writes.transactions import Transaction, target
-from stator.tables.writes.writes import Preparation
+from stator.tables.writes.writes import WritePlanner
 
 E = TypeVar("E")
 A = TypeVar("A")
@@ -50,7 +50,7 @@ class AsyncDb:
         self.context = context
         self.runner = runner
         self.meter = meter
-        self._prepare = Preparation(context)
+        self._prepare = WritePlanner(context)
 
     async def __aenter__(self) -> AsyncDb:
         return self
@@ -83,7 +83,7 @@ class AsyncDb:
 
     async def ensure(self, settings: TableSettings | None = None) -> list[str]:
         """Make the tables, or bring them to the design; says what it changed."""
-        return await self.runner.run(Ensuring(self.context, settings or TableSettings()).run())
+        return await self.runner.run(TableSetup(self.context, settings or TableSettings()).run())
 
     # -- single items
 
@@ -291,10 +291,10 @@ class AsyncDb:
         include_expired: bool = False,
     ) -> AsyncIterator[Any]:
         """Everything a pattern finds, page after page as it is asked for."""
-        reading = Reading(self.context, query, ReadOptions(consistent, include_expired))
+        reading = PatternRead(self.context, query, ReadOptions(consistent, include_expired))
         return self._fetched(reading, reads.fetch_limit(limit, reading.limit))
 
-    async def _fetched(self, reading: Reading, left: int | None) -> AsyncIterator[Any]:
+    async def _fetched(self, reading: PatternRead, left: int | None) -> AsyncIterator[Any]:
         while left is None or left > 0:
             found = await self.runner.run(reading.page(left))
             for entity in found:
@@ -395,7 +395,7 @@ class AsyncDb:
         An index that holds keys only does not know what has expired: until the service deletes such items, they count there.
         """
         return await self.runner.run(
-            Reading(self.context, query, ReadOptions(consistent, include_expired)).count()
+            PatternRead(self.context, query, ReadOptions(consistent, include_expired)).count()
         )
 
     def explain(self, query: Question) -> Explanation:
@@ -414,7 +414,7 @@ class AsyncDb:
     ) -> AsyncIterator[E]:
         """Every item of an entity, by reading its whole table. ``allow=True`` says that this is meant."""
         of = self.context.schema.of(entity)
-        scanning = Scanning(
+        scanning = EntityScan(
             self.context,
             of,
             allow=allow,
@@ -423,7 +423,7 @@ class AsyncDb:
         )
         return self._scanned(scanning)
 
-    async def _scanned(self, scanning: Scanning) -> AsyncIterator[Any]:
+    async def _scanned(self, scanning: EntityScan) -> AsyncIterator[Any]:
         while not scanning.is_done:
             for entity in await self.runner.run(scanning.page()):
                 yield entity

@@ -10,7 +10,7 @@ from stator.clock import Clock, pause
 from stator.errors import StatorError
 from stator.tables.observers import Observer
 from stator.tables.runner import Observed
-from stator.tables.work import Call, Gather, Outside, Pause, Work
+from stator.tables.work import BlockingCall, Call, Gather, Pause, Work
 from stator.transport import AsyncTransport
 
 T = TypeVar("T")
@@ -61,7 +61,7 @@ class AsyncRunner:
             return await self._gather(wish)
         if type(wish) is Pause:
             return await pause(self.clock, wish.seconds)
-        assert type(wish) is Outside
+        assert type(wish) is BlockingCall
         return await asyncio.to_thread(wish.function)
 
     async def _call(self, call: Call) -> dict[str, Any]:

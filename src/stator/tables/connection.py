@@ -25,7 +25,7 @@ from stator.tables.async_runner import AsyncRunner
 from stator.tables.blobs.stores import BlobStore, open_store
 from stator.tables.context import Context
 from stator.tables.db import Db
-from stator.tables.lifecycle import Ensuring, TableSettings
+from stator.tables.lifecycle import TableSettings, TableSetup
 from stator.tables.observers import Meter, Observer
 from stator.tables.runner import Runner
 from stator.tables.schema import Schema
@@ -107,7 +107,7 @@ _TRANSPORT_OPTIONS = TransportOptions.__annotations__.keys()
 
 def _make_tables(context: Context, transport: Transport) -> None:
     try:
-        Runner(transport, context.clock).run(Ensuring(context, TableSettings()).run())
+        Runner(transport, context.clock).run(TableSetup(context, TableSettings()).run())
     except BaseException:
         transport.close()
         raise

@@ -24,17 +24,17 @@ from stator.design.patterns.pattern import (
     Question,
 )
 from stator.tables.context import Context
-from stator.tables.lifecycle import Ensuring, TableSettings
+from stator.tables.lifecycle import TableSettings, TableSetup
 from stator.tables.observers import Meter
 from stator.tables.reads import reads
-from stator.tables.reads.reads import Page, Reading, ReadOptions, Scanning
+from stator.tables.reads.reads import EntityScan, Page, PatternRead, ReadOptions
 from stator.tables.runner import Runner
 from stator.tables.work import Call, Work
 from stator.tables.writes.batches import Batch, BatchResult, Delete
-from stator.tables.writes.open_update import Update
+from stator.tables.writes.open_update import SyncUpdate
 from stator.tables.writes.sender import Returns, write, write_entity
 from stator.tables.writes.transactions import Transaction, target
-from stator.tables.writes.writes import Preparation
+from stator.tables.writes.writes import WritePlanner
 
 E = TypeVar("E")
 A = TypeVar("A")
@@ -49,7 +49,7 @@ class Db:
         self.context = context
         self.runner = runner
         self.meter = meter
-        self._prepare = Preparation(context)
+        self._prepare = WritePlanner(context)
 
     def __enter__(self) -> Db:
         return self
@@ -82,7 +82,7 @@ class Db:
 
     def ensure(self, settings: TableSettings | None = None) -> list[str]:
         """Make the tables, or bring them to the design; says what it changed."""
-        return self.runner.run(Ensuring(self.context, settings or TableSettings()).run())
+        return self.runner.run(TableSetup(self.context, settings or TableSettings()).run())
 
     # -- single items
 
@@ -157,11 +157,11 @@ class Db:
         returns: Returns | None = None,
         once: bool = False,
         **identity: Any,
-    ) -> Update[E]: ...
+    ) -> SyncUpdate[E]: ...
     @overload
     def update(
         self, entity: E, /, *, when: Any = None, returns: Returns | None = None, once: bool = False
-    ) -> Update[E]: ...
+    ) -> SyncUpdate[E]: ...
     def update(
         self,
         entity: Any,
@@ -172,13 +172,13 @@ class Db:
         returns: Returns | None = None,
         once: bool = False,
         **identity: Any,
-    ) -> Update[Any]:
+    ) -> SyncUpdate[Any]:
         """``with db.update(User, user_id="u1") as u: u.name = "Anna"`` is one UpdateItem, and reads nothing.
 
         Begun with an object, it holds only if the stored item has the object's version, and the object is brought up to date.
         ``or_create`` makes an item of the changes and the fields' defaults where there is none. ``once`` sends it as a transaction with a token: twice the write units, and never applied twice.
         """
-        return Update(
+        return SyncUpdate(
             self.runner,
             self.context,
             entity,
@@ -288,10 +288,10 @@ class Db:
         include_expired: bool = False,
     ) -> Iterator[Any]:
         """Everything a pattern finds, page after page as it is asked for."""
-        reading = Reading(self.context, query, ReadOptions(consistent, include_expired))
+        reading = PatternRead(self.context, query, ReadOptions(consistent, include_expired))
         return self._fetched(reading, reads.fetch_limit(limit, reading.limit))
 
-    def _fetched(self, reading: Reading, left: int | None) -> Iterator[Any]:
+    def _fetched(self, reading: PatternRead, left: int | None) -> Iterator[Any]:
         while left is None or left > 0:
             found = self.runner.run(reading.page(left))
             yield from found
@@ -391,7 +391,7 @@ class Db:
         An index that holds keys only does not know what has expired: until the service deletes such items, they count there.
         """
         return self.runner.run(
-            Reading(self.context, query, ReadOptions(consistent, include_expired)).count()
+            PatternRead(self.context, query, ReadOptions(consistent, include_expired)).count()
         )
 
     def explain(self, query: Question) -> Explanation:
@@ -410,7 +410,7 @@ class Db:
     ) -> Iterator[E]:
         """Every item of an entity, by reading its whole table. ``allow=True`` says that this is meant."""
         of = self.context.schema.of(entity)
-        scanning = Scanning(
+        scanning = EntityScan(
             self.context,
             of,
             allow=allow,
@@ -419,7 +419,7 @@ class Db:
         )
         return self._scanned(scanning)
 
-    def _scanned(self, scanning: Scanning) -> Iterator[Any]:
+    def _scanned(self, scanning: EntityScan) -> Iterator[Any]:
         while not scanning.is_done:
             yield from self.runner.run(scanning.page())
 
@@ -450,7 +450,7 @@ def as_identity(names: tuple[str, ...], given: Any) -> Mapping[str, Any]:
     return given if isinstance(given, Mapping) else {names[0]: given}
 
 
-def upserted(context: Context, preparation: Preparation, entity: Any, when: Any) -> Work[Any]:
+def upserted(context: Context, preparation: WritePlanner, entity: Any, when: Any) -> Work[Any]:
     of = context.schema.of_object(entity)
     item = yield from write(
         context, lambda: preparation.upsert(entity, when), f"upsert {of.name}", returns="new"

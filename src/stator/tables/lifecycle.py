@@ -39,7 +39,7 @@ class TableSettings:
     timeout_seconds: float = 600.0
 
 
-class Ensuring:
+class TableSetup:
     """``done`` says in words what was changed."""
 
     def __init__(self, context: Context, settings: TableSettings) -> None:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from stator.clock import Clock
 from stator.errors import StatorError
 from stator.tables.observers import MEASURED, WRITES, CallRecord, Observer, table_of, units_of
-from stator.tables.work import Call, Gather, Outside, Pause, Work
+from stator.tables.work import BlockingCall, Call, Gather, Pause, Work
 from stator.transport import Transport
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ class Runner:
             return self._gather(wish)
         if type(wish) is Pause:
             return self.clock.sleep(wish.seconds)
-        assert type(wish) is Outside
+        assert type(wish) is BlockingCall
         return wish.function()
 
     def _call(self, call: Call) -> dict[str, Any]:

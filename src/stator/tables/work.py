@@ -41,14 +41,14 @@ class Pause:
 
 
 @dataclass(slots=True)
-class Outside:
+class BlockingCall:
     """A blocking function that is not a call of DynamoDB, such as one that asks an object store."""
 
     function: Callable[[], Any]
 
 
-Wish = Union[Call, Gather, Pause, Outside]
-Work = Generator[Wish, Any, T]
+Effect = Union[Call, Gather, Pause, BlockingCall]
+Work = Generator[Effect, Any, T]
 
 
 def gathered(results: Sequence[Any]) -> Sequence[Any]:

@@ -40,7 +40,7 @@ from stator.model.values import Item, Value
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.leaderboard.items import EXACT, BoardItems, Entry, Score, Standing, exact_score
 from stator.patterns.leaderboard.reads import BoardReads
-from stator.patterns.operation import D, OnDb, operation
+from stator.tables.operation import D, OnDb, operation
 from stator.tables.reads.reads import check_limit
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.expressions import Expressions

@@ -15,7 +15,7 @@ from stator.patterns.item_pages import prefix_query
 from stator.tables.schema import Place
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.statements import Statement
-from stator.tables.writes.writes import Raced
+from stator.tables.writes.writes import LostRace
 
 SENT = "#SENT"
 PARKED = "#PARKED"
@@ -212,7 +212,7 @@ class OutboxItems:
 
 
 def raced(item: Item | None) -> ConditionFailed:
-    return Raced("another message of the same key came in between", item=item)
+    return LostRace("another message of the same key came in between", item=item)
 
 
 def json_text(body: Any) -> str:

@@ -53,12 +53,12 @@ from stator.patterns.consistent_read import read_moment
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.item_pages import Listing, query_count
 from stator.patterns.lock import Lease, Lock
-from stator.patterns.operation import D, OnDb, iteration, operation
 from stator.patterns.outbox.delivery import RelayResult, Send, delivered, delivered_async
 from stator.patterns.outbox.items import PARKED, SENT, Draft, Head, Message, OutboxItems, json_text
 from stator.tables.async_db import AsyncDb
 from stator.tables.db import Db
-from stator.tables.work import Call, Gather, Outside, Work, gathered
+from stator.tables.operation import D, OnDb, iteration, operation
+from stator.tables.work import BlockingCall, Call, Gather, Work, gathered
 from stator.tables.writes.sender import send_all
 from stator.tables.writes.statements import Statement
 from stator.tables.writes.transactions import Transaction
@@ -208,7 +208,7 @@ class Outbox(OnDb[D]):
             and (message := (yield from self._next.work(claim))) is not None
         ):
             try:
-                error = yield Outside(partial(delivered, send, message))
+                error = yield BlockingCall(partial(delivered, send, message))
             except TryLater:
                 result.waiting += 1
                 return

@@ -13,10 +13,10 @@ from stator.tables.work import Gather, Work, gathered
 from stator.tables.writes.batches import (
     BatchResult,
     Change,
-    Failure,
+    FailedWrite,
     chunks,
-    last_of_its_key,
-    send_changes,
+    keep_last_write,
+    send_writes,
 )
 
 GROWTHS: Final = 8
@@ -47,15 +47,17 @@ class Batching:
         changes: dict[Any, Change] = {}
         for entity in entities:
             placed = yield from self.placing.place(entity)
-            last_of_its_key(changes, self._change(placed))
+            keep_last_write(changes, self._change(placed))
         result = BatchResult()
         context, label = self.placing.context, self.placing.label
-        parts = [send_changes(context, chunk, label) for chunk in chunks(changes.values())]
+        parts = [send_writes(context, chunk, label) for chunk in chunks(changes.values())]
         for part in gathered((yield Gather(parts))):
             result.add(part)
         return result
 
-    def _worth_another_try(self, failures: list[Failure]) -> Work[tuple[list[Any], list[Failure]]]:
+    def _worth_another_try(
+        self, failures: list[FailedWrite]
+    ) -> Work[tuple[list[Any], list[FailedWrite]]]:
         """The readings whose buckets have room now, and the failures of the others."""
         has_room: dict[tuple[str, str], bool] = {}
         again, hopeless = [], []

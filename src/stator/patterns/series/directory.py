@@ -32,7 +32,7 @@ from stator.model.periods import following, period_start, period_text
 from stator.model.values import Item
 from stator.patterns.series.layout import SeriesLayout
 from stator.tables.context import Context
-from stator.tables.lifecycle import Ensuring, TableSettings
+from stator.tables.lifecycle import TableSettings, TableSetup
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions
 
@@ -193,7 +193,7 @@ class Directory:
             return
         listed = self.layout.place.key(self.layout.tables_partition, f"TABLE#{period}")
         yield Call("PutItem", {"TableName": self.layout.place.table, "Item": listed}, self._label)
-        yield from Ensuring(self.context, TableSettings()).place(place)
+        yield from TableSetup(self.context, TableSettings()).place(place)
         self._tables.add(place.table)
 
     def table_periods(self) -> Work[list[str]]:

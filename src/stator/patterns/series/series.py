@@ -34,7 +34,6 @@ from stator.errors import ConfigurationError, RequestRefused
 from stator.model.periods import Period, check_moment, following, period_start
 from stator.model.values import Item
 from stator.patterns.explanation import PatternExplanation
-from stator.patterns.operation import D, OnDb, Pages, iteration, operation
 from stator.patterns.rollups.reads import RollupReader, check_range
 from stator.patterns.rollups.rollup import Rollup, RollupRule, Summary
 from stator.patterns.rollups.stream_changes import RollupChanges, RollupUpdates
@@ -45,6 +44,7 @@ from stator.patterns.series.layout import SeriesLayout
 from stator.patterns.series.placement import Placing
 from stator.patterns.series.reads import Range, SeriesPages
 from stator.patterns.series.writes import SeriesWriter
+from stator.tables.operation import D, OnDb, Pages, iteration, operation
 from stator.tables.reads.cursors import make_cursor, read_cursor
 from stator.tables.reads.reads import Page, check_limit
 from stator.tables.work import Call, Work

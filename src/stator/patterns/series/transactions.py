@@ -35,9 +35,9 @@ from stator.patterns.series.directory import Bucket
 from stator.patterns.series.layout import SeriesLayout
 from stator.patterns.series.placement import Placed, Placing
 from stator.tables.work import Gather, Pause, Work, gathered
-from stator.tables.writes.batches import BatchResult, Failure
+from stator.tables.writes.batches import BatchResult, FailedWrite
 from stator.tables.writes.expressions import Expressions
-from stator.tables.writes.sender import same_item, send_all
+from stator.tables.writes.sender import items_equal, send_all
 from stator.tables.writes.statements import Kind, Statement
 
 _ATTEMPTS: Final = 25
@@ -100,14 +100,14 @@ class Counting:
             try:
                 left = yield from self._attempt(left, result, attempt)
             except StatorError as error:
-                result.failures += [Failure(entity, error) for entity in left]
+                result.failures += [FailedWrite(entity, error) for entity in left]
                 return result
             if not left:
                 return result
         late = TransactionConflict(
             f"{self.placing.label}: its roll-ups are changed by others all the time"
         )
-        result.failures += [Failure(entity, late) for entity in left]
+        result.failures += [FailedWrite(entity, late) for entity in left]
         return result
 
     def _distinct(self, entities: list[Any], result: BatchResult) -> list[Any]:
@@ -180,7 +180,7 @@ class Counting:
                     self._settle(about.entity, about.item, error.item, result)
                 settled.add(id(about))
             elif not error.retryable:
-                result.failures.append(Failure(about.entity, error))
+                result.failures.append(FailedWrite(about.entity, error))
                 settled.add(id(about))
         return [placed.entity for placed in sending.placed if id(placed) not in settled]
 
@@ -200,7 +200,7 @@ class Counting:
 
     def _settle(self, entity: Any, wanted: Item, stored: Item | None, result: BatchResult) -> None:
         """The reading is there already: done, if it is the same."""
-        if stored and same_item(self._content(stored), self._content(wanted)):
+        if stored and items_equal(self._content(stored), self._content(wanted)):
             result.written += 1
             return
         shown = f"{self.layout.info.name} at {self.layout.sort_text(entity)}"
@@ -209,7 +209,7 @@ class Counting:
             "its roll-ups have counted it: use replace() to change it, and they are rebuilt"
         )
         exists.entity = self.layout.decode(stored) if stored else None
-        result.failures.append(Failure(entity, exists))
+        result.failures.append(FailedWrite(entity, exists))
 
     def _content(self, item: Item) -> Item:
         return {

@@ -18,7 +18,7 @@ from stator.patterns.series.batches import GROWTHS, NO_ROOM, Batching
 from stator.patterns.series.placement import Placing
 from stator.patterns.series.transactions import Counting
 from stator.tables.work import Call, Gather, Work
-from stator.tables.writes.batches import WINDOW_REQUESTS, BatchResult, Failure
+from stator.tables.writes.batches import WINDOW_REQUESTS, BatchResult, FailedWrite
 
 
 class SeriesWriter:
@@ -67,12 +67,12 @@ class SeriesWriter:
             try:
                 by_bucket.setdefault(self._checked(entity), []).append(entity)
             except StatorError as error:
-                result.failures.append(Failure(entity, error))
+                result.failures.append(FailedWrite(entity, error))
         opened = yield Gather([self.placing.directory.open(by, text) for by, text in by_bucket])
         ready: list[Any] = []
         for found, readings in zip(opened, by_bucket.values()):
             if isinstance(found, StatorError):
-                result.failures += [Failure(reading, found) for reading in readings]
+                result.failures += [FailedWrite(reading, found) for reading in readings]
             else:
                 ready += readings
         return ready

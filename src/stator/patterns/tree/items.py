@@ -15,7 +15,7 @@ from stator.patterns.item_pages import prefix_query
 from stator.tables.schema import Place
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.statements import Statement
-from stator.tables.writes.writes import Raced
+from stator.tables.writes.writes import LostRace
 
 NODE = "NODE"
 CHILD = "CHILD#"
@@ -313,7 +313,7 @@ def path_value(path: tuple[str, ...]) -> Value:
 
 
 def raced(item: Item | None) -> ConditionFailed:
-    return Raced("the tree changed meanwhile", item=item)
+    return LostRace("the tree changed meanwhile", item=item)
 
 
 def _equal(written: Expressions, name: str, text: str | None) -> str:

@@ -27,7 +27,7 @@ from stator.tables.context import Context
 from stator.tables.reads.reads import batch_get
 from stator.tables.work import Call, Gather, Work, gathered
 from stator.tables.writes.sender import send_all
-from stator.tables.writes.writes import Raced
+from stator.tables.writes.writes import LostRace
 
 NODES_IN_A_JOB = 1000
 _PATHS_PAGE = 25
@@ -235,5 +235,5 @@ class TreeJobs:
 
 def _only_raced(failed: TransactionFailed) -> None:
     for _, _, error in failed.failures:
-        if not isinstance(error, Raced):
+        if not isinstance(error, LostRace):
             raise error

@@ -46,9 +46,9 @@ from stator.errors import (
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.item_pages import Listing, query_all
-from stator.patterns.operation import D, OnDb, iteration, operation
 from stator.patterns.tree.items import Job, Stored, TreeItems
 from stator.patterns.tree.jobs import TreeJobs
+from stator.tables.operation import D, OnDb, iteration, operation
 from stator.tables.work import Gather, Pause, Work, gathered
 from stator.tables.writes.sender import write
 from stator.tables.writes.statements import Statement

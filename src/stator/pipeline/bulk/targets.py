@@ -15,7 +15,7 @@ from stator.errors import ConfigurationError, ResourceNotFound
 from stator.pipeline.bulk.patient_call import patient_call
 from stator.tables.connection import ConnectOptions, make_context
 from stator.tables.db import Db
-from stator.tables.lifecycle import Ensuring, TableSettings
+from stator.tables.lifecycle import TableSettings, TableSetup
 from stator.tables.runner import Runner
 from stator.tables.schema import EntityMap, Schema
 from stator.transport import Transport
@@ -112,7 +112,7 @@ class Target:
         context = make_context(design, settings)
         runner = Runner(transport, context.clock, threads=1)
         if where.is_embedded:
-            runner.run(Ensuring(context, TableSettings()).run())
+            runner.run(TableSetup(context, TableSettings()).run())
         schema = context.schema
         of = None if entity is None else schema.of(entity)
         name = of.table.name if of is not None else table or next(iter(schema.tables))

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from stator.errors import ConfigurationError
-from stator.patterns.operation import OnDb
 from stator.tables.context import Context
+from stator.tables.operation import OnDb
 
 P = TypeVar("P", bound=OnDb[Any])
 _KEPT = 8

@@ -19,7 +19,7 @@ from stator.pipeline.bulk.load.readers import pyarrow
 from stator.pipeline.sinks.events import time_text
 from stator.tables.blobs.stores import BlobStore
 from stator.tables.context import Context
-from stator.tables.work import Call, Outside, Work
+from stator.tables.work import BlockingCall, Call, Work
 from stator.tables.writes.expressions import Expressions
 
 log = logging.getLogger("stator.sinks")
@@ -64,7 +64,7 @@ class Merging:
         """Until nothing is staged, or somebody else is at it."""
         total: int = 0
         while (claim := (yield from self._claimed(context, group, target_bytes))) is not None:
-            total += yield Outside(partial(self._merge, claim))
+            total += yield BlockingCall(partial(self._merge, claim))
             yield from self._release(context, group, claim)
         return total
 
@@ -92,7 +92,7 @@ class Merging:
                 return None
             claim = Claim(version + 1, number, tuple(pending["inputs"]), pending["at"])
         else:
-            inputs: list[str] = yield Outside(partial(self._inputs, target_bytes))
+            inputs: list[str] = yield BlockingCall(partial(self._inputs, target_bytes))
             if not inputs:
                 return None
             claim = Claim(version + 1, number + 1, tuple(inputs), now)

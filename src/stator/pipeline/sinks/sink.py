@@ -24,7 +24,7 @@ from stator.errors import LeaseLost, SinkRefused
 from stator.pipeline.sinks.change_sink import OUTAGES, ChangeSink, Lane, Message, lane_of
 from stator.pipeline.workers.handlers.change import Record
 from stator.pipeline.workers.handlers.subscribers import Failure, Scope, halved, lanes
-from stator.tables.work import Outside, Work
+from stator.tables.work import BlockingCall, Work
 
 T = TypeVar("T")
 
@@ -49,7 +49,9 @@ class Sink(ChangeSink):
 
     def deliver(self, messages: Sequence[Message], scope: Scope) -> Work[list[Failure]]:
         """In batches through ``send``."""
-        failures: list[Failure] = yield Outside(partial(_Delivery(self, scope.check).run, messages))
+        failures: list[Failure] = yield BlockingCall(
+            partial(_Delivery(self, scope.check).run, messages)
+        )
         return failures
 
 

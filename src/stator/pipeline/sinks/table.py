@@ -50,7 +50,7 @@ from stator.pipeline.workers.handlers.subscribers import Failure, Scope
 from stator.tables.context import Context
 from stator.tables.db import Db
 from stator.tables.runner import Runner
-from stator.tables.work import Call, Gather, Outside, Work
+from stator.tables.work import BlockingCall, Call, Gather, Work
 from stator.tables.writes.expressions import Expressions
 from stator.transport import Transport
 
@@ -143,7 +143,7 @@ class TableSink(ChangeSink):
     def deliver(self, messages: Sequence[Message], scope: Scope) -> Work[list[Failure]]:
         last: dict[Lane, Message] = {message.lane: message for message in messages}
         scope.check()
-        failures: list[Failure] = yield Outside(
+        failures: list[Failure] = yield BlockingCall(
             partial(self._written, list(last.values()), scope.context.now())
         )
         return failures

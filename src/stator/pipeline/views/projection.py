@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stator.patterns.operation import D, operation
 from stator.pipeline.views.keeper import Keeper, Kept, as_fields
 from stator.pipeline.views.metrics import Ordered, field_of
 from stator.pipeline.views.reader import KeptReader, check_groupable, ranked
 from stator.pipeline.views.sources import Declaration
+from stator.tables.operation import D, operation
 from stator.tables.work import Work
 
 

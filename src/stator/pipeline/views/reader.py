@@ -11,13 +11,13 @@ from stator.design.plan.key_text import SEPARATOR
 from stator.errors import DesignError
 from stator.model.values import Item
 from stator.patterns.item_pages import prefix_query, query_all
-from stator.patterns.operation import D, OnDb, operation
 from stator.pipeline.views.keeper import Kept
 from stator.pipeline.views.layout import BASE, LABEL, NO_BUCKET, Group, after
 from stator.pipeline.views.metrics import Additive, Ordered
 from stator.pipeline.views.rebuild.compaction import added
 from stator.pipeline.views.rebuild.rebuild import Progress, Rebuild, RebuildOptions, Rebuilt
 from stator.pipeline.views.rows import Row
+from stator.tables.operation import D, OnDb, operation
 from stator.tables.reads.reads import decoded
 from stator.tables.work import Call, Gather, Work, gathered
 from stator.tables.writes.expressions import Expressions

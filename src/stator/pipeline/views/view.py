@@ -16,11 +16,11 @@ from typing import Any
 
 from stator.errors import DesignError
 from stator.model.periods import Period, check_period
-from stator.patterns.operation import D
 from stator.pipeline.views.keeper import Keeper, as_fields
 from stator.pipeline.views.metrics import Additive, Metric, Ordered, field_of
 from stator.pipeline.views.reader import ViewReader, check_groupable
 from stator.pipeline.views.sources import Declaration
+from stator.tables.operation import D
 
 
 class View(Keeper):

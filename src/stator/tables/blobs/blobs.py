@@ -28,7 +28,7 @@ from stator.model.values import Item, Value
 from stator.tables.blobs.compression import compress, decompress
 from stator.tables.blobs.stores import BlobStore
 from stator.tables.schema import EntityMap
-from stator.tables.work import Gather, Outside, Work, gathered
+from stator.tables.work import BlockingCall, Gather, Work, gathered
 
 SMALL_BYTES = 1024
 MARK = "stator:packed"
@@ -48,7 +48,7 @@ def packed(of: EntityMap, item: Item, store: BlobStore | None, nonce: str) -> Wo
 
 
 def _upload(store: BlobStore, key: str, content: bytes) -> Work[None]:
-    yield Outside(partial(store.put, key, content))
+    yield BlockingCall(partial(store.put, key, content))
 
 
 def _packed_value(
@@ -118,7 +118,7 @@ def unpacked(of: EntityMap, items: list[Item], store: BlobStore | None) -> Work[
 
 
 def _download(store: BlobStore, key: str) -> Work[bytes]:
-    content: bytes = yield Outside(partial(store.get, key))
+    content: bytes = yield BlockingCall(partial(store.get, key))
     return content
 
 
@@ -167,13 +167,13 @@ def kept(store: BlobStore | None, keys: Iterable[str]) -> Work[None]:
     """Move blobs to where no audit looks."""
     for key in keys:
         assert store is not None
-        content = yield Outside(partial(store.get, key))
-        yield Outside(partial(store.put, f"kept/{key}", content))
-        yield Outside(partial(store.delete, [key]))
+        content = yield BlockingCall(partial(store.get, key))
+        yield BlockingCall(partial(store.put, f"kept/{key}", content))
+        yield BlockingCall(partial(store.delete, [key]))
 
 
 def removed(store: BlobStore | None, keys: Iterable[str]) -> Work[None]:
     """Delete blobs that no item names any more."""
     gone = list(keys)
     if gone and store is not None:
-        yield Outside(partial(store.delete, gone))
+        yield BlockingCall(partial(store.delete, gone))

@@ -19,7 +19,7 @@ from stator.tables.schema import Schema
 from stator.tables.work import Call, Work
 
 
-class Stream:
+class PageStream:
     """One request of a pattern."""
 
     def __init__(

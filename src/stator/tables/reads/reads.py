@@ -16,7 +16,7 @@ from stator.tables.blobs.blobs import unpacked
 from stator.tables.context import Context
 from stator.tables.reads.cursors import Position, make_cursor, read_cursor
 from stator.tables.reads.locator import locate
-from stator.tables.reads.page_stream import Stream, comparable
+from stator.tables.reads.page_stream import PageStream, comparable
 from stator.tables.schema import EntityMap
 from stator.tables.work import Call, Gather, Pause, Work, gathered
 
@@ -153,7 +153,7 @@ class ReadOptions:
     include_expired: bool = False
 
 
-class Reading:
+class PatternRead:
     """One call of a pattern, read from the start or from a cursor."""
 
     def __init__(
@@ -176,7 +176,7 @@ class Reading:
         step = self.plan.steps[0]
         return self.arguments[step.limit_param] if step.limit_param else step.limit
 
-    def _streams(self, cursor: str | None) -> list[Stream]:
+    def _streams(self, cursor: str | None) -> list[PageStream]:
         requests = [
             (step, request) for step in self.plan.steps for request in step.requests(self.arguments)
         ]
@@ -189,7 +189,7 @@ class Reading:
             if len(positions) != len(requests):
                 raise CursorRefused(f"the cursor is of {self.plan.name} as it was planned before")
         return [
-            Stream(
+            PageStream(
                 self.context.schema, step, self._consistent(step, request), self.plan.name, position
             )
             for (step, request), position in zip(requests, positions, strict=True)
@@ -262,7 +262,7 @@ class Reading:
             return (yield from self._from_one(live[0], want))
         return (yield from self._merged(merged, want))
 
-    def _from_one(self, stream: Stream, want: int | None) -> Work[list[tuple[Step, Item]]]:
+    def _from_one(self, stream: PageStream, want: int | None) -> Work[list[tuple[Step, Item]]]:
         if (yield from stream.head(want)) is None:
             stream.skip_to_end()
             return (yield from self._some(want))
@@ -271,7 +271,7 @@ class Reading:
             taken.append((stream.step, stream.take()))
         return taken
 
-    def _merged(self, streams: list[Stream], want: int | None) -> Work[list[tuple[Step, Item]]]:
+    def _merged(self, streams: list[PageStream], want: int | None) -> Work[list[tuple[Step, Item]]]:
         limit = want or _FETCH_PAGE
         taken: list[tuple[Step, Item]] = []
         while len(taken) < limit:
@@ -290,7 +290,7 @@ class Reading:
             stream.skip_to_end()
         return taken or (yield from self._some(want))
 
-    def _first(self, streams: list[Stream]) -> Stream:
+    def _first(self, streams: list[PageStream]) -> PageStream:
         choose = min if streams[0].step.forward else max
         return choose(streams, key=lambda stream: stream.order(stream.peek()))
 
@@ -394,7 +394,7 @@ def check_limit(limit: int | None) -> None:
 # --- everything ---------------------------------------------------------------------------------------------
 
 
-class Scanning:
+class EntityScan:
     """A scan of one entity's table, segments side by side."""
 
     def __init__(
@@ -465,7 +465,7 @@ def page(
     context: Context, query: Question, limit: int, cursor: str | None, options: ReadOptions
 ) -> Work[Page[Any]]:
     check_limit(limit)
-    reading = Reading(context, query, options, cursor)
+    reading = PatternRead(context, query, options, cursor)
     left = None if reading.limit is None else reading.limit - reading.given
     items = yield from reading.page(limit if left is None else min(limit, left))
     reading.given += len(items)
@@ -473,7 +473,7 @@ def page(
 
 
 def first(context: Context, query: Question, options: ReadOptions) -> Work[Any]:
-    items = yield from Reading(context, query, options).page(1)
+    items = yield from PatternRead(context, query, options).page(1)
     return items[0] if items else None
 
 

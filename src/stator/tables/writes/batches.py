@@ -28,7 +28,7 @@ from stator.tables.schema import EntityMap
 from stator.tables.work import Call, Gather, Pause, Work
 from stator.tables.writes.sender import write
 from stator.tables.writes.statements import Statement
-from stator.tables.writes.writes import Preparation
+from stator.tables.writes.writes import WritePlanner
 
 WINDOW_REQUESTS = 40
 _LEFT_OUT_ATTEMPTS = 12
@@ -50,7 +50,7 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class FailedWrite:
     """A change that was not made."""
 
     change: Any
@@ -62,7 +62,7 @@ class BatchResult:
     """``written`` counts the changes made, those that a later one of the same key replaced among them."""
 
     written: int = 0
-    failures: list[Failure] = field(default_factory=list)
+    failures: list[FailedWrite] = field(default_factory=list)
     requests: int = 0
 
     @property
@@ -80,7 +80,7 @@ class BatchResult:
         self.requests += other.requests
 
 
-class Change:
+class BatchWrite:
     """One change on its way: the last of its key, and how many it stands for. ``entry`` is its part of RequestItems, as JSON;
     ``key_of`` gives the key of an item of the table, to be compared with ``key``; ``done`` is called once it is written."""
 
@@ -109,7 +109,7 @@ class Batch:
 
     def __init__(self, context: Context, changes: Iterable[Any]) -> None:
         self.context = context
-        self.prepare = Preparation(context)
+        self.prepare = WritePlanner(context)
         self._changes: Iterator[Any] = iter(changes)
 
     def window(self) -> Work[BatchResult | None]:
@@ -118,7 +118,7 @@ class Batch:
         if not taken:
             return None
         result = BatchResult()
-        plain: dict[Any, Change] = {}
+        plain: dict[Any, BatchWrite] = {}
         single: list[Any] = []
         maps, now = self.context.schema.maps, self.context.now()
         for change in taken:
@@ -129,10 +129,10 @@ class Batch:
                     continue
                 made = self._made(of, change, now)
             except StatorError as error:
-                result.failures.append(Failure(change, error))
+                result.failures.append(FailedWrite(change, error))
                 continue
-            last_of_its_key(plain, made)
-        parts = [send_changes(self.context, chunk) for chunk in chunks(plain.values())]
+            keep_last_write(plain, made)
+        parts = [send_writes(self.context, chunk) for chunk in chunks(plain.values())]
         parts += [self._one_by_one(group) for group in self._groups(single)]
         for each in (yield Gather(parts)):
             if isinstance(each, BaseException):
@@ -146,7 +146,7 @@ class Batch:
 
     # -- many at once
 
-    def _made(self, of: EntityMap, change: Any, now: float) -> Change:
+    def _made(self, of: EntityMap, change: Any, now: float) -> BatchWrite:
         if type(change) is Delete:
             if not of.has_base(change.values):
                 raise DesignError(
@@ -155,7 +155,7 @@ class Batch:
                 )
             key = of.key_from(change.values)
             entry = b'{"DeleteRequest":{"Key":%b}}' % orjson.dumps(key)
-            return Change(change, of.table.name, of.key_values, of.key_values(key), entry)
+            return BatchWrite(change, of.table.name, of.key_values, of.key_values(key), entry)
         stamps = None
         made = change
         if of.has_stamps:
@@ -168,7 +168,7 @@ class Batch:
                 f"{of.shown_entity(change)} cannot be sent as JSON: {error}"
             ) from None
         done = None if stamps is None else partial(of.write_back, change, stamps)
-        return Change(change, of.table.name, of.key_values, key, entry, done)
+        return BatchWrite(change, of.table.name, of.key_values, key, entry, done)
 
     # -- one by one
 
@@ -191,7 +191,7 @@ class Batch:
                 yield from write(self.context, partial(self._prepared, change), "batch")
                 result.written += 1
             except StatorError as error:
-                result.failures.append(Failure(change, error))
+                result.failures.append(FailedWrite(change, error))
         return result
 
     def _prepared(self, change: Any) -> Work[list[Statement]]:
@@ -200,7 +200,7 @@ class Batch:
         return self.prepare.put(change)
 
 
-def last_of_its_key(changes: dict[Any, Change], change: Change) -> None:
+def keep_last_write(changes: dict[Any, BatchWrite], change: BatchWrite) -> None:
     """Put a change among others, in place of an earlier one of the same key."""
     earlier = changes.pop(change.key, None)
     if earlier is not None:
@@ -208,7 +208,9 @@ def last_of_its_key(changes: dict[Any, Change], change: Change) -> None:
     changes[change.key] = change
 
 
-def send_changes(context: Context, chunk: list[Change], label: str = "batch") -> Work[BatchResult]:
+def send_writes(
+    context: Context, chunk: list[BatchWrite], label: str = "batch"
+) -> Work[BatchResult]:
     """One BatchWriteItem, until everything in it is written or known not to be."""
     result = BatchResult()
     left = chunk
@@ -218,7 +220,7 @@ def send_changes(context: Context, chunk: list[Change], label: str = "batch") ->
             reply = yield Call("BatchWriteItem", {"RequestItems": _entries(left)}, label)
         except StatorError as error:
             if not isinstance(error, ServiceError) or error.retryable or len(left) == 1:
-                result.failures += [Failure(change.source, error) for change in left]
+                result.failures += [FailedWrite(change.source, error) for change in left]
             else:
                 yield from _halves(context, left, result, label)
             return result
@@ -233,22 +235,24 @@ def send_changes(context: Context, chunk: list[Change], label: str = "batch") ->
             return result
         yield Pause(context.backoff(attempt, base=0.05, cap=5.0))
     late = Throttled(f"DynamoDB left the item unprocessed {_LEFT_OUT_ATTEMPTS} times")
-    result.failures += [Failure(change.source, late) for change in left]
+    result.failures += [FailedWrite(change.source, late) for change in left]
     return result
 
 
-def _halves(context: Context, chunk: list[Change], result: BatchResult, label: str) -> Work[None]:
+def _halves(
+    context: Context, chunk: list[BatchWrite], result: BatchResult, label: str
+) -> Work[None]:
     middle = len(chunk) // 2
     for half in (chunk[:middle], chunk[middle:]):
-        result.add((yield from send_changes(context, half, label)))
+        result.add((yield from send_writes(context, half, label)))
 
 
 def vars_of(entity: Any, of: EntityMap) -> dict[str, Any]:
     return {name: getattr(entity, name) for name in of.identity}
 
 
-def chunks(changes: Iterable[Change]) -> Iterator[list[Change]]:
-    chunk: list[Change] = []
+def chunks(changes: Iterable[BatchWrite]) -> Iterator[list[BatchWrite]]:
+    chunk: list[BatchWrite] = []
     size = 0
     for change in changes:
         if len(chunk) == BATCH_WRITE_ITEMS or (chunk and size + len(change.entry) > _ROOM_BYTES):
@@ -260,7 +264,7 @@ def chunks(changes: Iterable[Change]) -> Iterator[list[Change]]:
         yield chunk
 
 
-def _entries(changes: list[Change]) -> dict[str, list[Any]]:
+def _entries(changes: list[BatchWrite]) -> dict[str, list[Any]]:
     """RequestItems, with entries that are JSON already."""
     by_table: dict[str, list[Any]] = {}
     for change in changes:
@@ -268,7 +272,7 @@ def _entries(changes: list[Change]) -> dict[str, list[Any]]:
     return by_table
 
 
-def _unprocessed(reply: dict[str, Any], sent: list[Change]) -> set[Any]:
+def _unprocessed(reply: dict[str, Any], sent: list[BatchWrite]) -> set[Any]:
     left = reply.get("UnprocessedItems") or {}
     if not left:
         return set()

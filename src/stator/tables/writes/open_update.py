@@ -14,12 +14,12 @@ from stator.tables.work import Work
 from stator.tables.writes.recorder import Recorder, Recording
 from stator.tables.writes.sender import Returns, write
 from stator.tables.writes.transactions import target
-from stator.tables.writes.writes import Preparation
+from stator.tables.writes.writes import WritePlanner
 
 E = TypeVar("E")
 
 
-class Change(Generic[E]):
+class OpenUpdate(Generic[E]):
     """What an update is about, and after it ``result``: the item before or after it, where ``returns`` asked for one."""
 
     def __init__(
@@ -51,7 +51,7 @@ class Change(Generic[E]):
 
     def _work(self) -> Work[None]:
         of = self._of
-        preparation = Preparation(self._context)
+        preparation = WritePlanner(self._context)
 
         def prepare() -> Any:
             return preparation.update(
@@ -78,7 +78,7 @@ class Change(Generic[E]):
         if (
             item is None and self._wanted_returns() == "new"
         ):  # it went out as a transaction, which returns nothing
-            preparation = Preparation(self._context)
+            preparation = WritePlanner(self._context)
             key = yield from preparation.key(of, self._values)
             item = yield from preparation.stored(of, key)
         if item is None:
@@ -94,7 +94,7 @@ class Change(Generic[E]):
         return self._returns or ("new" if self._entity is not None else None)
 
 
-class Update(Change[E]):
+class SyncUpdate(OpenUpdate[E]):
     def __init__(self, runner: Runner, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._runner = runner
@@ -112,7 +112,7 @@ class Update(Change[E]):
             self._runner.run(self._work())
 
 
-class AsyncUpdate(Change[E]):
+class AsyncUpdate(OpenUpdate[E]):
     def __init__(self, runner: AsyncRunner, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._runner = runner

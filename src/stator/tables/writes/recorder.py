@@ -86,12 +86,16 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class RecordedAction:
     """``value`` is a wire value, one of the above, or None for a removal. ``plain`` is what the user gave, where that is all of it."""
 
     path: Path
     value: Any
     plain: Any = None
+
+    def __repr__(self) -> str:
+        """Stable text: transaction tokens store a checksum of it (``transaction_tokens``)."""
+        return f"Action(path={self.path!r}, value={self.value!r}, plain={self.plain!r})"
 
 
 class Recording:
@@ -99,7 +103,7 @@ class Recording:
 
     def __init__(self, of: EntityMap) -> None:
         self.of = of
-        self.actions: dict[Path, Action] = {}
+        self.actions: dict[Path, RecordedAction] = {}
 
     @property
     def fields(self) -> set[str]:
@@ -138,13 +142,13 @@ class Recording:
                     f"{self.shown(path)} can only be changed by something of itself",
                     hint="read the item, and write it back with put",
                 )
-            self._keep(Action(path, given))
+            self._keep(RecordedAction(path, given))
         elif isinstance(given, IfAbsent):
-            self._keep(Action(path, IfAbsent(given.path, self.encoded(path, given.given))))
+            self._keep(RecordedAction(path, IfAbsent(given.path, self.encoded(path, given.given))))
         elif self._is_omitted(path, given):
-            self._keep(Action(path, None))
+            self._keep(RecordedAction(path, None))
         else:
-            self._keep(Action(path, self.encoded(path, given), given))
+            self._keep(RecordedAction(path, self.encoded(path, given), given))
 
     def remove(self, path: Path) -> None:
         if (
@@ -159,7 +163,7 @@ class Recording:
         default = self.default(str(path[0])) if len(path) == 1 else None
         value = None if default is None else default()
         if value is None:
-            self._keep(Action(path, None))
+            self._keep(RecordedAction(path, None))
         else:
             self.set(
                 path, value
@@ -169,7 +173,7 @@ class Recording:
         shape = self.shape(path)
         return shape is not None and len(path) == 1 and omits(shape)(given)
 
-    def _keep(self, action: Action) -> None:
+    def _keep(self, action: RecordedAction) -> None:
         for known in list(self.actions):
             if known == action.path:
                 continue
@@ -242,20 +246,20 @@ class Recording:
         return " ".join(f"{word} {', '.join(parts)}" for word, parts in clauses.items() if parts)
 
 
-def _is_known(action: Action) -> bool:
+def _is_known(action: RecordedAction) -> bool:
     return action.value is None or action.plain is not None
 
 
-def _combined(earlier: Action, later: Action, shown: str) -> Action:
+def _combined(earlier: RecordedAction, later: RecordedAction, shown: str) -> RecordedAction:
     """Two changes of the same path in one update: sums add up, anything else is refused."""
     before, after = earlier.value, later.value
     if isinstance(before, Sum) and isinstance(after, Sum):
         total = _signed(before) + _signed(after)
-        return Action(later.path, Sum(after.path, "+", {"N": str(total)}, after.start))
+        return RecordedAction(later.path, Sum(after.path, "+", {"N": str(total)}, after.start))
     if isinstance(before, Members) and isinstance(after, Members) and before.out == after.out:
         [(kind, members)] = after.value.items()
         if kind in before.value:
-            return Action(
+            return RecordedAction(
                 later.path,
                 Members(after.path, {kind: sorted({*before.value[kind], *members})}, after.out),
             )
@@ -269,7 +273,7 @@ def _combined(earlier: Action, later: Action, shown: str) -> Action:
             if after.in_front
             else before.value["L"] + after.value["L"]
         )
-        return Action(later.path, Joined(after.path, {"L": both}, after.in_front))
+        return RecordedAction(later.path, Joined(after.path, {"L": both}, after.in_front))
     raise RequestRefused(f"{shown} is changed twice in one update", hint="make one change of it")
 
 

@@ -34,7 +34,7 @@ from stator.tables.context import Context
 from stator.tables.schema import EntityMap
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.statements import Statement
-from stator.tables.writes.writes import Prepare, Raced
+from stator.tables.writes.writes import LostRace, Prepare
 
 Returns = Literal["old", "new"]
 _RACES = 20
@@ -60,8 +60,8 @@ def write(
             item = yield from _sent(context, statements, label, returns, once)
         except ServiceError as failed:
             error = failed.failures[0][2] if isinstance(failed, TransactionFailed) else failed
-            if not isinstance(error, Raced):
-                if surely_not(error):
+            if not isinstance(error, LostRace):
+                if certainly_not_applied(error):
                     yield from forget_blobs(context, statements, has_happened=False)
                 raise error from None
             yield Pause(context.backoff(attempt))
@@ -139,10 +139,10 @@ def _has_happened(statement: Statement, failed: ConditionFailed) -> bool:
         raise OutcomeUnknown(
             f"{statement.shown}: an answer was lost, and the item is not as it was expected"
         ) from failed
-    return bool(failed.item) and same_item(failed.item, statement.wanted)
+    return bool(failed.item) and items_equal(failed.item, statement.wanted)
 
 
-def same_item(left: Any, right: Any) -> bool:
+def items_equal(left: Any, right: Any) -> bool:
     """Equality of items whatever the order of their sets and the spelling of their numbers."""
     return bool(_normal({"M": left}) == _normal({"M": right}))
 
@@ -187,7 +187,7 @@ def send_all(
         try:
             yield Call("TransactWriteItems", request, label)
         except TransactionCanceled as canceled:
-            if attempt == on_conflict or not may_pass(canceled):
+            if attempt == on_conflict or not is_transient(canceled):
                 raise failed_transaction(canceled, statements) from None
             yield Pause(context.backoff(attempt))
         except ValidationFailed as refused:
@@ -199,7 +199,7 @@ def send_all(
             statement.done()
 
 
-def surely_not(error: ServiceError) -> bool:
+def certainly_not_applied(error: ServiceError) -> bool:
     """Whether a write that failed so has not happened: no fault of the service, and no answer lost before."""
     return error.status < 500 and not error.after_unknown
 
@@ -219,7 +219,7 @@ def forget_blobs(
         yield from kept(context.blobs, [key for each in statements for key in each.kept_blobs])
 
 
-def may_pass(canceled: TransactionCanceled) -> bool:
+def is_transient(canceled: TransactionCanceled) -> bool:
     """Whether a transaction was cancelled only for what passes by itself: another that held an item, or throttling."""
     codes = {reason["Code"] for reason in canceled.reasons}
     return codes <= _PASSING and codes != {"None"}

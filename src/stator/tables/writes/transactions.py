@@ -11,11 +11,11 @@ from stator.tables.context import Context
 from stator.tables.schema import EntityMap
 from stator.tables.work import Pause, Work
 from stator.tables.writes.recorder import Recorder, Recording
-from stator.tables.writes.sender import forget_blobs, send_all, surely_not
+from stator.tables.writes.sender import certainly_not_applied, forget_blobs, send_all
 from stator.tables.writes.statements import Statement
 from stator.tables.writes.transaction_tokens import is_done_before, token_statement
-from stator.tables.writes.unique_guards import handed_over
-from stator.tables.writes.writes import Preparation, Prepare, Raced
+from stator.tables.writes.unique_guards import merge_guard_handovers
+from stator.tables.writes.writes import LostRace, Prepare, WritePlanner
 
 E = TypeVar("E")
 _RACES = 20
@@ -27,7 +27,7 @@ class Transaction:
     def __init__(self, context: Context, token: str | None = None) -> None:
         self._context = context
         self._token = token
-        self._preparation = Preparation(context)
+        self._preparation = WritePlanner(context)
         self._prepared: list[Prepare] = []
         self._intents: list[str] = []
         self._open: list[tuple[EntityMap, list[Any]]] = []
@@ -112,7 +112,7 @@ class Transaction:
         self._open[-1][1].append(condition)
 
     def include(self, prepare: Prepare) -> None:
-        """Statements of a pattern's, such as an outbox's. They are made when the transaction is sent, and made anew if one of them fails as ``Raced``."""
+        """Statements of a pattern's, such as an outbox's. They are made when the transaction is sent, and made anew if one of them fails as ``LostRace``."""
         self._add(prepare, lambda: "a pattern's")
 
     def _add(self, prepare: Prepare, intent: Callable[[], str]) -> None:
@@ -143,8 +143,8 @@ class Transaction:
                 ):
                     yield from forget_blobs(self._context, statements, has_happened=False)
                     return
-                if not all(isinstance(error, Raced) for _, _, error in failed.failures):
-                    if surely_not(failed):
+                if not all(isinstance(error, LostRace) for _, _, error in failed.failures):
+                    if certainly_not_applied(failed):
                         yield from forget_blobs(self._context, statements, has_happened=False)
                     raise
                 yield Pause(self._context.backoff(attempt))
@@ -156,7 +156,7 @@ class Transaction:
         statements: list[Statement] = []
         for prepare in self._prepared:
             statements += yield from prepare()
-        statements = handed_over(statements)
+        statements = merge_guard_handovers(statements)
         if statements and self._token is not None:
             statements.append(token_statement(self._context, self._token, self._intents))
         return statements

@@ -115,7 +115,7 @@ def guard_delete(place: Place, of: EntityMap, field: str, value: Any, owner: Ite
     return made
 
 
-def handed_over(statements: list[Statement]) -> list[Statement]:
+def merge_guard_handovers(statements: list[Statement]) -> list[Statement]:
     """A value that one item gives free and another takes, in the same transaction, is one write of its guard, not two."""
     freed = {
         each.guard.key: each

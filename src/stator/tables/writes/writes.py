@@ -20,13 +20,13 @@ from stator.tables.writes.unique_guards import guards, unique_value
 from stator.tables.writes.update_statement import update_statement
 
 
-class Raced(ConditionFailed):
+class LostRace(ConditionFailed):
     """The item changed between reading its unique values and writing it: read again."""
 
-    code = "StatorRaced"
+    code = "StatorLostRace"
 
 
-class Preparation:
+class WritePlanner:
     """Makes the statements of writes. Where an entity has unique fields, what is stored is read first."""
 
     def __init__(self, context: Context) -> None:
@@ -347,7 +347,7 @@ def _watched(of: EntityMap, old: Item | None, terms: Terms, otherwise: Meaning) 
 def _raced_or(of: EntityMap, old: Item | None, otherwise: Meaning) -> Meaning:
     def means(item: Item | None) -> ConditionFailed:
         if any(unique_value(of, name, item) != unique_value(of, name, old) for name in of.unique):
-            return Raced(item=item)
+            return LostRace(item=item)
         return otherwise(item)
 
     return means

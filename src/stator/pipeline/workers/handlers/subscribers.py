@@ -18,7 +18,7 @@ from typing import Any, Protocol, runtime_checkable
 from stator.pipeline.workers.handlers.change import CHANGES, Change, Record, changed_attributes
 from stator.tables.context import Context
 from stator.tables.reads.reads import decoded
-from stator.tables.work import Outside, Work
+from stator.tables.work import BlockingCall, Work
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,9 @@ class EachChange:
     def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
         changes = yield from typed_all(records, scope.context)
         run = partial(self._lane, changes=changes, check=scope.check)
-        failures: list[Failure | None] = yield Outside(partial(self._pool.map, run, lanes(records)))
+        failures: list[Failure | None] = yield BlockingCall(
+            partial(self._pool.map, run, lanes(records))
+        )
         return [failure for failure in failures if failure is not None]
 
     def _lane(
@@ -197,7 +199,7 @@ class Batches:
     def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
         changes = yield from typed_all(records, scope.context)
         send = partial(self._send, changes=changes, check=scope.check)
-        failures: list[Failure] = yield Outside(partial(halved, lanes(records), send))
+        failures: list[Failure] = yield BlockingCall(partial(halved, lanes(records), send))
         return failures
 
     def _send(
