@@ -12,7 +12,7 @@ from stator.patterns.series.placement import Placed, Placing
 from stator.tables.work import Gather, Work, gathered
 from stator.tables.writes.batches import (
     BatchResult,
-    Change,
+    BatchWrite,
     FailedWrite,
     chunks,
     keep_last_write,
@@ -44,7 +44,7 @@ class Batching:
         return result
 
     def _sent(self, entities: list[Any]) -> Work[BatchResult]:
-        changes: dict[Any, Change] = {}
+        changes: dict[Any, BatchWrite] = {}
         for entity in entities:
             placed = yield from self.placing.place(entity)
             keep_last_write(changes, self._change(placed))
@@ -73,13 +73,13 @@ class Batching:
                 hopeless.append(failure)
         return again, hopeless
 
-    def _change(self, placed: Placed) -> Change:
+    def _change(self, placed: Placed) -> BatchWrite:
         place = self.layout.place
 
         def key_of(item: Item) -> tuple[str, str]:
             return item[place.partition]["S"], item[place.sort]["S"]
 
         entry = b'{"PutRequest":{"Item":%b}}' % orjson.dumps(placed.item)
-        return Change(
+        return BatchWrite(
             placed.entity, self.layout.table(placed.bucket.text), key_of, key_of(placed.item), entry
         )
