@@ -306,7 +306,7 @@ def test_mistakes_are_answered_with_what_to_do(
     monkeypatch.chdir(tmp_path)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "x")
-    monkeypatch.setattr("stator.pipeline.bulk.patient_call._ATTEMPTS", 2)
+    monkeypatch.setattr("stator.pipeline.bulk.retried_call._ATTEMPTS", 2)
     with pytest.raises(SystemExit) as ended:
         main([word.format(url=url) for word in arguments])
     assert ended.value.code in (1, 2)

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from stator.backoff import Backoff
 from stator.errors import ConnectionTrouble, DeadlineExceeded, OutcomeUnknown, ServiceError
 
 _CAPACITY = 500.0
@@ -28,7 +29,7 @@ class RetryPolicy:
 
     def delay(self, attempt: int, chance: float) -> float:
         """The wait before attempt ``attempt``, counted from 1 for the first retry; ``chance`` is between 0 and 1."""
-        return chance * min(self.max_backoff_seconds, self.base_seconds * 2.0 ** (attempt - 1))
+        return Backoff(self.base_seconds, self.max_backoff_seconds).delay(attempt - 1, chance)
 
 
 class RetryQuota:

@@ -21,6 +21,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from stator.backoff import Backoff
 from stator.clock import Clock, SystemClock
 from stator.errors import ConditionFailed, LeaseLost, LockBusy
 from stator.model.values import Item
@@ -30,6 +31,8 @@ from stator.tables.db import Db
 from stator.tables.operation import D, OnDb, operation
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.expressions import Expressions
+
+_BACKOFF = Backoff(base_seconds=0.05, cap_seconds=1.0, floor_seconds=0.01)
 
 log = logging.getLogger("stator.patterns")
 
@@ -76,8 +79,7 @@ class Lock(OnDb[D]):
     @operation
     def acquire(self, *, wait_seconds: float = 0.0) -> Work[Lease]:
         """Take the lease; LockBusy if another has it and goes on having it for ``wait_seconds``."""
-        deadline = self.context.now() + wait_seconds
-        attempt = 0
+        timer = self.context.timer(_BACKOFF, wait_seconds)
         token = self.context.token()
         owner = f"{self.owner} {token}" if self.owner else token
         while True:
@@ -86,14 +88,9 @@ class Lock(OnDb[D]):
             except ConditionFailed as busy:
                 if busy.after_unknown and busy.item and busy.item.get("owner") == {"S": owner}:
                     return self._lease(busy.item)
-                now = self.context.now()
-                if now >= deadline:
+                if timer.is_over:
                     raise self._busy(busy.item) from None
-            pause = min(
-                self.context.backoff(attempt, base=0.05, cap=1.0) + 0.01, max(deadline - now, 0.001)
-            )
-            attempt += 1
-            yield Pause(pause)
+            yield Pause(timer.next_delay())
 
     def _take(self, me: str) -> Work[Lease]:
         now = self.context.now()

@@ -26,6 +26,7 @@ from typing import Any, TypeVar, cast
 
 import orjson
 
+from stator.backoff import Backoff
 from stator.errors import (
     AlreadyRunning,
     ConditionFailed,
@@ -41,6 +42,8 @@ from stator.tables.db import Db
 from stator.tables.operation import D, OnDb, operation
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.expressions import Expressions
+
+_BACKOFF = Backoff(base_seconds=0.05, cap_seconds=1.0, floor_seconds=0.01)
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -79,8 +82,7 @@ class Once(OnDb[D]):
     @operation
     def begin(self, key: str, payload: Any = None) -> Work[Attempt]:
         """Take it on. ``is_done`` and ``result`` are set when it was carried out before."""
-        deadline = self.context.now() + self.wait_seconds
-        attempt = 0
+        timer = self.context.timer(_BACKOFF, self.wait_seconds)
         while True:
             owner = self.context.token()
             try:
@@ -94,10 +96,9 @@ class Once(OnDb[D]):
             if found is not None:
                 return found
             until = float(record["until"]["N"]) if "until" in record else 0.0
-            if self.context.now() >= deadline:
+            if timer.is_over:
                 raise AlreadyRunning(key, until)
-            yield Pause(self.context.backoff(attempt, base=0.05, cap=1.0) + 0.01)
-            attempt += 1
+            yield Pause(timer.next_delay())
 
     def _taking(self, key: str, payload: Any, owner: str) -> dict[str, Any]:
         now = self.context.now()

@@ -21,6 +21,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
+from stator.backoff import Backoff
 from stator.errors import (
     ConditionFailed,
     ConfigurationError,
@@ -42,6 +43,8 @@ from stator.tables.writes.writes import LostRace, WritePlanner
 E = TypeVar("E")
 _ATTEMPTS: Final = 200
 _LOST_ANSWERS: Final = 5
+# Somebody wins every race, and the next round is short.
+_RACE_BACKOFF: Final = Backoff(base_seconds=0.005, cap_seconds=0.04)
 _WAIT_SECONDS: Final = 0.001
 
 
@@ -107,7 +110,7 @@ class Sequence(OnDb[D]):
             except TransactionFailed as failed:
                 yield from forget_blobs(self.context, statements, has_happened=False)
                 last = _raced(failed, last)
-                yield Pause(self.context.backoff(min(attempt, 3), base=0.005))
+                yield Pause(self.context.backoff(attempt, _RACE_BACKOFF))
             else:
                 yield from forget_blobs(self.context, statements, has_happened=True)
                 self._seen = number

@@ -5,9 +5,12 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
+from stator.backoff import Backoff, BackoffTimer
 from stator.clock import Clock
 from stator.tables.blobs.stores import BlobStore
 from stator.tables.schema import Schema
+
+_BACKOFF = Backoff()
 
 
 @dataclass(slots=True)
@@ -21,9 +24,13 @@ class Context:
     def now(self) -> float:
         return self.clock.now()
 
-    def backoff(self, attempt: int, base: float = 0.025, cap: float = 2.0) -> float:
-        """Full jitter: anything between nothing and an amount that doubles with each attempt."""
-        return self.random.uniform(0.0, min(cap, base * 2**attempt))
+    def backoff(self, attempt: int, backoff: Backoff = _BACKOFF) -> float:
+        """Seconds to wait after ``attempt`` earlier failures, counted from 0."""
+        return backoff.delay(attempt, self.random.random())
+
+    def timer(self, backoff: Backoff, wait_seconds: float | None = None) -> BackoffTimer:
+        """A counter of waits, for a caller that gives up after ``wait_seconds``."""
+        return BackoffTimer(backoff, self.clock, self.random, wait_seconds)
 
     def token(self) -> str:
         """An idempotency token for a transaction."""

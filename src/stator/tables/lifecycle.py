@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from stator.backoff import Backoff
 from stator.design.plan.drift import Difference, table_drift
 from stator.design.plan.plan import IndexPlan, TablePlan
 from stator.errors import (
@@ -26,6 +27,8 @@ from stator.tables.work import Call, Pause, Work
 
 StreamView = Literal["NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY"]
 _POLL_SECONDS = 1.0
+# The embedded engine is ready at once; AWS takes seconds.
+_POLLING = Backoff(base_seconds=0.02, cap_seconds=_POLL_SECONDS, jitter=0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +154,7 @@ class TableSetup:
     def _wait(self, name: str) -> Work[None]:
         """Until the table and all its indexes are ACTIVE."""
         until = self.context.now() + self.settings.timeout_seconds
-        pause = 0.02  # the embedded engine is ready at once
+        timer = self.context.timer(_POLLING)
         while True:
             found = yield from self.describe(name)
             if found is not None and found["TableStatus"] == "ACTIVE":
@@ -163,8 +166,7 @@ class TableSetup:
                     f"{name} was not ready after {self.settings.timeout_seconds:g} seconds",
                     hint="building an index over much data takes long: run ensure() again, it goes on where it was",
                 )
-            yield Pause(pause)
-            pause = min(pause * 2, _POLL_SECONDS)
+            yield Pause(timer.next_delay())
 
     # -- settings
 

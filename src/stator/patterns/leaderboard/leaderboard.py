@@ -29,6 +29,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any, Final
 
+from stator.backoff import Backoff
 from stator.errors import (
     ConditionFailed,
     ConfigurationError,
@@ -49,6 +50,7 @@ from stator.tables.writes.statements import Statement
 
 MAX_SHARDS: Final = 100
 _ATTEMPTS: Final = 40
+_RACE_BACKOFF: Final = Backoff(base_seconds=0.025, cap_seconds=0.4)
 _ZERO: Final = Decimal(0)
 
 
@@ -145,7 +147,7 @@ class Leaderboard(OnDb[D]):
                 for _, _, error in failed.failures
             ):
                 raise
-            yield Pause(self.context.backoff(min(attempt, 4)))
+            yield Pause(self.context.backoff(attempt, _RACE_BACKOFF))
             return {at for at, _, error in failed.failures if isinstance(error, ConditionFailed)}
         return None
 

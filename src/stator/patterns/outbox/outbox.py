@@ -39,6 +39,7 @@ from functools import partial
 from typing import Any, cast, overload
 from weakref import WeakKeyDictionary
 
+from stator.backoff import Backoff
 from stator.errors import (
     ConditionFailed,
     ConfigurationError,
@@ -327,8 +328,8 @@ class Outbox(OnDb[D]):
         result.failed += 1
         if message.key is not None:
             claim.held_back.add(message.key)
-        pause = min(self.longest_retry_seconds, self.retry_seconds * 2 ** (attempts - 1))
-        due = self.context.now() + pause / 2 + self.context.random.uniform(0.0, pause / 2)
+        backoff = Backoff(self.retry_seconds, self.longest_retry_seconds, jitter=0.5)
+        due = self.context.now() + self.context.backoff(attempts - 1, backoff)
         try:
             yield Call("UpdateItem", self._items.failed(message, due, error), self._label)
         except ConditionFailed:

@@ -234,7 +234,7 @@ class RollupChanges:
             if (yield from self._write(key, stored, wanted)):
                 break
             attempt += 1
-            yield Pause(self._context.backoff(min(attempt, 8)))
+            yield Pause(self._context.backoff(attempt))
         yield from self.settle(key)
 
     # -- changes with a name

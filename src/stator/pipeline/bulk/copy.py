@@ -28,7 +28,7 @@ from stator.pipeline.bulk.job.governor import Governor, Pace
 from stator.pipeline.bulk.job.journal import Journal, State
 from stator.pipeline.bulk.job.write_job import WriteJob, WriteSettings, key_of
 from stator.pipeline.bulk.load.attribute_types import table_key
-from stator.pipeline.bulk.patient_call import patient_call
+from stator.pipeline.bulk.retried_call import retried_call
 from stator.pipeline.bulk.targets import Target, described
 
 Transform = Callable[[Item], Item | None]
@@ -161,7 +161,7 @@ class Copy:
         except ConfigurationError:
             pass
         request = creation(description, self.target.table)
-        patient_call(self.target.transport, self.clock, self.chance, "CreateTable", request)
+        retried_call(self.target.transport, self.clock, self.chance, "CreateTable", request)
         while described(self.target, self.clock, self.chance)["TableStatus"] != "ACTIVE":
             self.clock.sleep(_POLL_SECONDS)
 
@@ -316,7 +316,7 @@ class Copy:
 
     def _is_empty(self) -> bool:
         request = {"TableName": self.target.table, "Limit": 1, "ConsistentRead": True}
-        reply = patient_call(self.target.transport, self.clock, self.chance, "Scan", request)
+        reply = retried_call(self.target.transport, self.clock, self.chance, "Scan", request)
         return not reply["Items"] and "LastEvaluatedKey" not in reply
 
     def _verified(self, was_empty: bool) -> bool:

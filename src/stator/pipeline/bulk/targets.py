@@ -12,7 +12,7 @@ from stator.clock import Clock, SystemClock
 from stator.design.design import Design
 from stator.engine import Engine
 from stator.errors import ConfigurationError, ResourceNotFound
-from stator.pipeline.bulk.patient_call import patient_call
+from stator.pipeline.bulk.retried_call import retried_call
 from stator.tables.connection import ConnectOptions, make_context
 from stator.tables.db import Db
 from stator.tables.lifecycle import TableSettings, TableSetup
@@ -146,7 +146,7 @@ class Target:
 def described(target: Target, clock: Clock, chance: random.Random) -> dict[str, Any]:
     """What DescribeTable says of the table."""
     try:
-        reply = patient_call(
+        reply = retried_call(
             target.transport, clock, chance, "DescribeTable", {"TableName": target.table}
         )
     except ResourceNotFound:

@@ -7,6 +7,7 @@ from decimal import DecimalException
 from functools import partial
 from typing import Any, Final
 
+from stator.coordination.retry import retry
 from stator.errors import ConfigurationError, ImageNotShown, StatorError
 from stator.patterns.rollups.rollup import RollupKey
 from stator.patterns.rollups.stream_changes import Numbered, RollupChanges, RollupUpdates
@@ -14,7 +15,6 @@ from stator.patterns.series.series import Series
 from stator.pipeline.maintenance.pattern_db import Making
 from stator.pipeline.workers.handlers.change import Record
 from stator.pipeline.workers.handlers.subscribers import Failure, Scope
-from stator.pipeline.workers.steady_call import steadily
 from stator.tables.context import Context
 from stator.tables.work import Gather, Work, gathered
 
@@ -72,15 +72,13 @@ class RollupKeeper:
             if scope.is_retry:
                 # Others of its shard have been counted since, so its number says nothing: it is counted by its name.
                 name = f"{record.shard}#{record.sequence}"
-                yield from steadily(
-                    scope.context, scope.check, partial(changes.apply, updates, name)
-                )
+                yield from retry(scope.context, scope.check, partial(changes.apply, updates, name))
                 continue
             sequence = record.sequence.rjust(_SEQUENCE_DIGITS, "0")
             for key, difference in updates.items():
                 found.setdefault(key, []).append(Numbered(sequence, difference))
         parts = [
-            steadily(scope.context, scope.check, partial(changes.add, key, numbered, scope.shard))
+            retry(scope.context, scope.check, partial(changes.add, key, numbered, scope.shard))
             for key, numbered in found.items()
         ]
         for at in range(0, len(parts), _SIDE_BY_SIDE):

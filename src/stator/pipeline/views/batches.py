@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
+from stator.coordination.retry import PATIENT, retry_call
 from stator.model.limits import BATCH_WRITE_ITEMS
 from stator.pipeline.views.layout import LABEL
-from stator.pipeline.workers.steady_call import steadily
 from stator.tables.context import Context
 from stator.tables.work import Call, Gather, Pause, Work, gathered
 
 
 def write_all(
-    context: Context, table: str, requests: Sequence[dict[str, Any]], check: Callable[[], Any]
+    context: Context,
+    table: str,
+    requests: Sequence[dict[str, Any]],
+    check: Callable[[], Any] | None,
 ) -> Work[None]:
     """Carry out every PutRequest and DeleteRequest, each of another item, for as long as ``check`` allows."""
     chunks = [
@@ -23,16 +25,13 @@ def write_all(
     gathered((yield Gather([_write(context, {table: list(chunk)}, check) for chunk in chunks])))
 
 
-def _write(context: Context, left: dict[str, Any], check: Callable[[], Any]) -> Work[None]:
+def _write(context: Context, left: dict[str, Any], check: Callable[[], Any] | None) -> Work[None]:
     attempt = 0
     while left:
-        reply = yield from steadily(context, check, partial(_made, left))
+        reply = yield from retry_call(
+            context, check, Call("BatchWriteItem", {"RequestItems": left}, LABEL)
+        )
         left = reply.get("UnprocessedItems") or {}
         if left:
+            yield Pause(context.backoff(attempt, PATIENT))
             attempt += 1
-            yield Pause(context.backoff(attempt))
-
-
-def _made(requests: dict[str, Any]) -> Work[dict[str, Any]]:
-    reply: dict[str, Any] = yield Call("BatchWriteItem", {"RequestItems": requests}, LABEL)
-    return reply

@@ -8,6 +8,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, Final
 
+from stator.coordination.retry import retry, retry_call
 from stator.errors import ConditionFailed, ValidationFailed
 from stator.model.values import Item
 from stator.model.wide_numbers import EXACT, is_wide, whole_name, wide_attributes, wide_number
@@ -15,7 +16,6 @@ from stator.pipeline.views.layout import LABEL, Group, Layout
 from stator.pipeline.views.metrics import Number, Parts, add
 from stator.pipeline.views.sources import Counted, Source
 from stator.pipeline.workers.handlers.change import Record
-from stator.pipeline.workers.steady_call import steadily
 from stator.tables.context import Context
 from stator.tables.work import Call, Gather, Work, gathered
 from stator.tables.writes.expressions import Expressions
@@ -66,7 +66,7 @@ class Partials:
         groups = _by_group(measured)
         if not groups:
             return
-        yield from steadily(
+        yield from retry(
             self._context, check, partial(self._list, generation, {group.by for group in groups})
         )
         parts = [
@@ -108,7 +108,7 @@ class Partials:
             call = Call("UpdateItem", self._request(generation, group, shard, part, sums), LABEL)
             try:
                 try:
-                    reply = yield from steadily(self._context, check, partial(_made, call))
+                    reply = yield from retry_call(self._context, check, call)
                 except ValidationFailed as refusal:
                     reply = yield from self._add_wide(
                         generation, group, shard, (part, sums), refusal, check
@@ -136,9 +136,7 @@ class Partials:
             "Key": self._layout.partial(generation, group, shard),
             "ConsistentRead": True,
         }
-        reply = yield from steadily(
-            self._context, check, partial(_made, Call("GetItem", key, LABEL))
-        )
+        reply = yield from retry_call(self._context, check, Call("GetItem", key, LABEL))
         stored: Item = reply.get("Item") or {}
         totals = {
             name: EXACT.add(wide_number(stored, name), amount) for name, amount in sums.items()
@@ -155,11 +153,7 @@ class Partials:
             written,
             _Rewritten(stored, {n: totals[n] for n in wide}),
         )
-        return (
-            yield from steadily(
-                self._context, check, partial(_made, Call("UpdateItem", request, LABEL))
-            )
-        )
+        return (yield from retry_call(self._context, check, Call("UpdateItem", request, LABEL)))
 
     def _remember(self, key: tuple[int, Group, str], sequence: str) -> None:
         if len(self._applied) > _REMEMBERED:
@@ -232,11 +226,6 @@ class _Rewritten:
         if "applied" not in self.stored:
             return f"attribute_not_exists({applied})"
         return f"{applied} = {written.value(self.stored['applied'])}"
-
-
-def _made(call: Call) -> Work[dict[str, Any]]:
-    reply: dict[str, Any] = yield call
-    return reply
 
 
 def _by_group(measured: Iterable[Measured]) -> dict[Group, list[Entry]]:

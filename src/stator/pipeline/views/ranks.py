@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from stator.coordination.retry import retry, retry_call
 from stator.errors import ServiceError, TransactionCanceled, ValidationFailed
 from stator.model.values import Item
 from stator.pipeline.views.layout import LABEL, Group, Layout
 from stator.pipeline.views.partials import Measured, padded
 from stator.pipeline.views.sources import Counted
 from stator.pipeline.workers.handlers.change import Record
-from stator.pipeline.workers.steady_call import steadily
 from stator.tables.context import Context
 from stator.tables.reads.reads import batch_get
 from stator.tables.work import Call, Gather, Work, gathered
@@ -83,7 +83,7 @@ class Ranks:
         refused: Refused = []
         for at in range(0, len(wanted), _SIDE_BY_SIDE):
             chunk = wanted[at : at + _SIDE_BY_SIDE]
-            states = yield from steadily(
+            states = yield from retry(
                 self._context, check, partial(self._states, generation, chunk)
             )
             moves = [
@@ -117,7 +117,7 @@ class Ranks:
             actions = [action for _, each in bundle for action in each]
             call = Call("TransactWriteItems", {"TransactItems": actions}, LABEL)
             try:
-                yield from steadily(self._context, check, partial(_made, call))
+                yield from retry_call(self._context, check, call)
                 return []
             except (
                 TransactionCanceled,
@@ -147,14 +147,14 @@ class Ranks:
                 "TransactWriteItems", {"TransactItems": self._actions(generation, move)}, LABEL
             )
             try:
-                yield from steadily(self._context, check, partial(_made, call))
+                yield from retry_call(self._context, check, call)
                 return
             except TransactionCanceled as cancelled:
                 if not any(
                     reason.get("Code") == "ConditionalCheckFailed" for reason in cancelled.reasons
                 ):
                     raise
-            states = yield from steadily(
+            states = yield from retry(
                 self._context, check, partial(self._states, generation, [move.wanted])
             )
             state = states.get(move.wanted.mark)
@@ -235,10 +235,6 @@ def _ordered(order: str, state: State | None) -> str:
     if order.startswith("#") and state is not None:
         return state.order.partition("#")[0] + order
     return order
-
-
-def _made(call: Call) -> Work[None]:
-    yield call
 
 
 def _read(item: Item) -> State:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from stator.backoff import Backoff
 from stator.errors import ConfigurationError
 
 RETENTION_SECONDS: Final = 24 * 3600.0
@@ -33,6 +34,11 @@ class WorkerOptions:
     idle_seconds: float = 0.5
     sync_seconds: float = 10.0
     max_leases: int = 64
+
+    @property
+    def backoff(self) -> Backoff:
+        """The waits between the attempts of a change."""
+        return Backoff(self.backoff_seconds, self.max_backoff_seconds)
 
     def __post_init__(self) -> None:
         if self.start not in ("latest", "oldest", "snapshot"):

@@ -20,6 +20,7 @@ from typing import Any
 
 import orjson
 
+from stator.backoff import Backoff
 from stator.errors import DesignError, SerializationFailed, ServiceError, StatorError, Throttled
 from stator.model.limits import BATCH_WRITE_BYTES, BATCH_WRITE_ITEMS
 from stator.model.values import Item
@@ -32,6 +33,7 @@ from stator.tables.writes.writes import WritePlanner
 
 WINDOW_REQUESTS = 40
 _LEFT_OUT_ATTEMPTS = 12
+_BACKOFF = Backoff(base_seconds=0.05, cap_seconds=5.0)
 _ROOM_BYTES = BATCH_WRITE_BYTES - 64 * 1024
 
 
@@ -233,7 +235,7 @@ def send_writes(
         left = [change for change in left if change.key in unprocessed]
         if not left:
             return result
-        yield Pause(context.backoff(attempt, base=0.05, cap=5.0))
+        yield Pause(context.backoff(attempt, _BACKOFF))
     late = Throttled(f"DynamoDB left the item unprocessed {_LEFT_OUT_ATTEMPTS} times")
     result.failures += [FailedWrite(change.source, late) for change in left]
     return result

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from stator.clock import Clock
 from stator.model.values import Item
 from stator.pipeline.bulk.job.governor import Governor
-from stator.pipeline.bulk.patient_call import patient_call
+from stator.pipeline.bulk.retried_call import retried_call
 from stator.transport import Transport
 
 _FIRST_PAGE_UNITS = 128.0
@@ -70,7 +70,7 @@ class TableScan:
             if after is not None:
                 request["ExclusiveStartKey"] = after
             self._governor.acquire(expected)
-            reply = patient_call(
+            reply = retried_call(
                 self._transport, self._clock, self._chance, "Scan", request, self._governor
             )
             units = float(reply.get("ConsumedCapacity", {}).get("CapacityUnits", expected))

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 import orjson
 
+from stator.backoff import Backoff
 from stator.clock import Clock
 from stator.errors import (
     AccessDenied,
@@ -44,7 +45,7 @@ from stator.pipeline.bulk.job.window import Window
 from stator.pipeline.bulk.load.row_condition import Condition
 from stator.transport import Transport
 
-_BASE_SECONDS, _CAP_SECONDS = 0.05, 10.0
+_BACKOFF = Backoff(base_seconds=0.05, cap_seconds=10.0)
 # A service that takes nothing for so long is not coming back soon.
 _PATIENCE_SECONDS = 180.0
 _HOPELESS = (
@@ -114,9 +115,7 @@ class Writers:
                 return
             if left:
                 tries += 1
-                self._clock.sleep(
-                    self._chance.random() * min(_CAP_SECONDS, _BASE_SECONDS * 2.0 ** min(tries, 12))
-                )
+                self._clock.sleep(_BACKOFF.delay(tries, self._chance.random()))
                 self._window.give_back(left)
             else:
                 tries = 0

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from stator.coordination.retry import retry, retry_call
 from stator.errors import ConditionFailed, LeaseLost, StreamError
 from stator.model.values import Item
 from stator.model.wide_numbers import wide_attributes
@@ -45,7 +46,6 @@ from stator.pipeline.workers.handlers.parking import Parking
 from stator.pipeline.workers.shards.iterators import list_shards
 from stator.pipeline.workers.shards.leases import LeaseTable
 from stator.pipeline.workers.shards.lineage import StreamInfo
-from stator.pipeline.workers.steady_call import steadily
 from stator.tables.work import Call, Gather, Pause, Work, gathered
 from stator.tables.writes.expressions import Expressions
 
@@ -145,8 +145,8 @@ class Rebuild:
         changes = f"SET {building} = {number}, {until} = {written.value({'N': repr(now + _HOLD_SECONDS)})}"
         changes += f", {written.name('builder')} = {written.value({'S': self._token})}"
         try:
-            yield from steadily(
-                self.context, _always, partial(self._change_head, written, changes, as_seen)
+            yield from retry(
+                self.context, None, partial(self._change_head, written, changes, as_seen)
             )
         except ConditionFailed as refused:
             if (refused.item or {}).get("builder") != {
@@ -203,7 +203,7 @@ class Rebuild:
     def _as_builder(self, written: Expressions, changes: str) -> Work[None]:
         mine = f"{written.name('builder')} = {written.value({'S': self._token})}"
         try:
-            yield from steadily(
+            yield from retry(
                 self.context, self.check, partial(self._change_head, written, changes, mine)
             )
         except ConditionFailed:
@@ -216,15 +216,13 @@ class Rebuild:
         leases = LeaseTable(self.context, self._app, 1.0, 0.0)
         give_up = self.context.now() + self.options.wait_seconds
         while True:
-            described = yield from steadily(
-                self.context, self.check, partial(_described, self.table)
-            )
+            described = yield from retry(self.context, self.check, partial(_described, self.table))
             arn = described["LatestStreamArn"]
-            shards = yield from steadily(
+            shards = yield from retry(
                 self.context, self.check, partial(list_shards, arn, "view rebuild")
             )
-            group = yield from steadily(self.context, self.check, leases.load)
-            starts = yield from steadily(
+            group = yield from retry(self.context, self.check, leases.load)
+            starts = yield from retry(
                 self.context, self.check, partial(self._kept.heads.starts, self.rebuilt.generation)
             )
             ended = frozenset(
@@ -248,7 +246,7 @@ class Rebuild:
     def _refuse_parked(self) -> Work[None]:
         """A change that was parked before the start would count with its item, and again when it is retried."""
         parking = Parking(self.context, self._app, LeaseTable(self.context, self._app, 1.0, 0.0))
-        parked = yield from steadily(self.context, self.check, parking.keys)
+        parked = yield from retry(self.context, self.check, parking.keys)
         mine = [each for each in parked if each.handler == self._kept.layout.name]
         if mine:
             raise StreamError(
@@ -376,7 +374,7 @@ def _scan(those: Sequence[Rebuild], builds: Sequence[Rebuild]) -> Work[None]:
 
 
 def _page(build: Rebuild, request: dict[str, Any]) -> Work[dict[str, Any]]:
-    return steadily(build.context, build.check, partial(_made, "Scan", request))
+    return retry_call(build.context, build.check, Call("Scan", request, "view rebuild"))
 
 
 def _take(those: Sequence[Rebuild], items: list[Item]) -> Work[None]:
@@ -390,15 +388,6 @@ def _take(those: Sequence[Rebuild], items: list[Item]) -> Work[None]:
 def _hold(builds: Sequence[Rebuild]) -> Work[None]:
     for build in builds:
         yield from build.hold()
-
-
-def _always() -> None:
-    return None
-
-
-def _made(operation: str, request: dict[str, Any]) -> Work[dict[str, Any]]:
-    reply: dict[str, Any] = yield Call(operation, request, "view rebuild")
-    return reply
 
 
 def _described(table: str) -> Work[dict[str, Any]]:

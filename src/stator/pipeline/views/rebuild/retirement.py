@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
+from stator.coordination.retry import retry_call
 from stator.pipeline.views.batches import write_all
 from stator.pipeline.views.layout import LABEL, Layout
-from stator.pipeline.workers.steady_call import steadily
 from stator.tables.context import Context
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions
@@ -21,10 +20,11 @@ def retire(context: Context, layout: Layout, generation: int) -> Work[int]:
         _scan(layout, layout.directory, layout.start_prefix(generation)),
     ):
         while True:
-            page = yield from steadily(context, _always, partial(_made, dict(request)))
+            operation = "Query" if "KeyConditionExpression" in request else "Scan"
+            page = yield from retry_call(context, None, Call(operation, dict(request), LABEL))
             deleted += len(page["Items"])
             requests = [{"DeleteRequest": {"Key": item}} for item in page["Items"]]
-            yield from write_all(context, layout.place.table, requests, _always)
+            yield from write_all(context, layout.place.table, requests, None)
             if "LastEvaluatedKey" not in page:
                 break
             request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
@@ -50,14 +50,3 @@ def _scan(layout: Layout, partition: str, sort: str | None) -> dict[str, Any]:
             **which,
         }
     )
-
-
-def _made(request: dict[str, Any]) -> Work[dict[str, Any]]:
-    reply: dict[str, Any] = yield Call(
-        "Query" if "KeyConditionExpression" in request else "Scan", request, LABEL
-    )
-    return reply
-
-
-def _always() -> None:
-    return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from stator.coordination.retry import retry
 from stator.errors import (
     ExpiredIterator,
     ResourceNotFound,
@@ -17,7 +18,6 @@ from stator.pipeline.workers.handlers.change import Record, read_record
 from stator.pipeline.workers.shards.iterators import iterator_at, list_shards
 from stator.pipeline.workers.shards.leases import OLDEST
 from stator.pipeline.workers.shards.lineage import StreamInfo
-from stator.pipeline.workers.steady_call import steadily
 from stator.tables.context import Context
 from stator.tables.work import Call, Work
 
@@ -58,7 +58,7 @@ class Tail:
 
     def _drain_shard(self, shard: _Shard, see: Callable[[Record], None]) -> Work[None]:
         while True:
-            page = yield from steadily(self._context, self._check, partial(self._page, shard))
+            page = yield from retry(self._context, self._check, partial(self._page, shard))
             for raw in page["Records"]:
                 record = read_record(raw, self._table, shard.id)
                 if record.at >= shard.skip_before:
@@ -93,7 +93,7 @@ class Tail:
         """Follow shards that have ended: whether there are new ones to read."""
         if not any(shard.is_ended for shard in self._shards.values()):
             return False
-        listed = yield from steadily(
+        listed = yield from retry(
             self._context, self._check, partial(list_shards, self._arn, _LABEL)
         )
         found = [

@@ -197,9 +197,7 @@ class Handling:
             most = max(
                 attempts[each.record.table, each.record.key, each.record.sequence] for each in again
             )
-            pause = self._scope.context.backoff(
-                max(most, 1), self._options.backoff_seconds, self._options.max_backoff_seconds
-            )
+            pause = self._scope.context.backoff(max(most, 1), self._options.backoff)
             first = again[0]
             log.warning(
                 "%s failed for %s of %s (%s: %s), and is tried again in %.2f seconds",

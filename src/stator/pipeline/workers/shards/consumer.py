@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from stator.backoff import Backoff
 from stator.errors import (
     ExpiredIterator,
     LimitExceeded,
@@ -22,6 +23,8 @@ from stator.tables.work import Call, Pause, Work
 log = logging.getLogger("stator.workers")
 
 _LABEL = "stream"
+# Throttling here comes from other readers of the shard, and lasts less than a second.
+_THROTTLED = Backoff(base_seconds=0.8, cap_seconds=0.8)
 _SHORTEST_PAUSE_SECONDS = 0.02
 _ATTENTION_SECONDS = 2.0
 
@@ -48,7 +51,10 @@ class Consumer(Holder):
 
     def work(self) -> Work[None]:
         iterator = yield from self._iterator()
-        pause, since = _SHORTEST_PAUSE_SECONDS, 0.0
+        since = 0.0
+        idle = self.context.timer(
+            Backoff(_SHORTEST_PAUSE_SECONDS, self.tools.options.idle_seconds, jitter=0.0)
+        )
         buffer: list[Record] = []
         while iterator is not None and not self.is_to_stop:
             self.held()
@@ -71,13 +77,12 @@ class Consumer(Holder):
             if not buffer and self._is_far_ahead(page):
                 yield from self._pass()
             if not page.is_tip:
-                pause = _SHORTEST_PAUSE_SECONDS
+                idle.reset()
             elif iterator is not None:
                 self.progress.lag_seconds = 0.0 if not buffer else self._age(buffer[0])
                 if not buffer:
                     self.caught_up_at = asked_at
-                yield Pause(pause)
-                pause = min(pause * 2, self.tools.options.idle_seconds)
+                yield Pause(idle.next_delay())
         yield from self._leave(is_end=iterator is None)
 
     def _is_due(self, buffer: Sequence[Record], since: float, following: str | None) -> bool:
@@ -97,7 +102,7 @@ class Consumer(Holder):
             return None
         except (SlowDown, LimitExceeded) as error:
             log.debug("%s: %s", self.lease.name, error)
-            yield Pause(self.context.backoff(3, 0.1, 5.0))
+            yield Pause(self.context.backoff(0, _THROTTLED))
             return _Page([], iterator, is_tip=False)
         lease = self.lease
         records = [read_record(raw, lease.table, lease.shard) for raw in page["Records"]]

@@ -1,0 +1,85 @@
+"""Work that is repeated until it succeeds: the one retry loop above the client's own.
+
+The client retries a single request a few times (``client.retry``). Whoever holds a lease, or runs a
+job for hours, must outlast longer troubles: throttling of a hot partition, a network that is away,
+a conflict with another transaction. ``retry`` repeats the whole work, which must therefore be safe
+to repeat: a conditional write, a read, or a write of the same item.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from stator.backoff import Backoff
+from stator.errors import ConnectionTrouble, ServiceError, TransactionCanceled
+from stator.tables.context import Context
+from stator.tables.work import Call, Pause, Work
+
+T = TypeVar("T")
+Reply = dict[str, Any]
+Trouble = ServiceError | ConnectionTrouble
+
+PATIENT = Backoff(base_seconds=0.05, cap_seconds=2.0)
+_TRANSIENT_REASONS = frozenset(
+    {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
+)
+
+
+def is_transient(error: Trouble) -> bool:
+    """Whether the same request may succeed later.
+
+    A cancelled transaction is transient if every reason is: a failed condition is not.
+    """
+    if isinstance(error, TransactionCanceled):
+        codes = {reason.get("Code") for reason in error.reasons} - {"None", None}
+        return bool(codes) and codes <= _TRANSIENT_REASONS
+    return isinstance(error, ConnectionTrouble) or error.retryable
+
+
+def retry_with(
+    chance: random.Random,
+    make: Callable[[], Work[T]],
+    *,
+    check: Callable[[], Any] | None = None,
+    backoff: Backoff = PATIENT,
+    max_attempts: int | None = None,
+    on_failure: Callable[[Trouble], None] | None = None,
+) -> Work[T]:
+    """Run ``make()`` again and again until it returns, or fails for a reason that will not pass.
+
+    ``check`` runs before every attempt and may raise, such as LeaseLost; ``on_failure`` sees every
+    error that is retried. Without ``max_attempts`` only those two end the loop.
+    """
+    attempt = 0
+    while True:
+        if check is not None:
+            check()
+        try:
+            return (yield from make())
+        except (ServiceError, ConnectionTrouble) as error:
+            attempt += 1
+            if not is_transient(error) or attempt == max_attempts:
+                raise
+            if on_failure is not None:
+                on_failure(error)
+        yield Pause(backoff.delay(attempt - 1, chance.random()))
+
+
+def retry(
+    context: Context, check: Callable[[], Any] | None, make: Callable[[], Work[T]]
+) -> Work[T]:
+    """Run ``make()`` until it succeeds, for as long as ``check`` does not raise."""
+    return (yield from retry_with(context.random, make, check=check))
+
+
+def retry_call(context: Context, check: Callable[[], Any] | None, call: Call) -> Work[Reply]:
+    """The reply to one request, retried for as long as ``check`` does not raise."""
+    return (yield from retry_with(context.random, lambda: answered(call), check=check))
+
+
+def answered(call: Call) -> Work[Reply]:
+    """A single request as work."""
+    reply: Reply = yield call
+    return reply
