@@ -16,12 +16,13 @@ import orjson
 
 from stator.clock import Clock, SystemClock
 from stator.engine.expiry import Expiry
-from stator.engine.housekeeper import Housekeeping
-from stator.engine.items.keyspace import PARTITION_BYTES
+from stator.engine.housekeeping import Housekeeping
 from stator.engine.items.request_tokens import Tokens
 from stator.engine.items.transaction_locks import TransactionLocks
 from stator.engine.items.write_observer import Follower
 from stator.engine.items.write_path import Writer
+from stator.engine.keyspace import PARTITION_BYTES
+from stator.engine.lifecycle import Lifecycle
 from stator.engine.operation import Call, Operation
 from stator.engine.operations import LOADED, OPERATIONS, load_operation
 from stator.engine.recovery import Recovery
@@ -29,7 +30,6 @@ from stator.engine.recovery.objects import ObjectStore, open_buckets
 from stator.engine.requests.shapes import check_request, is_deep
 from stator.engine.streams.streams import Streams
 from stator.engine.tables.catalog import Catalog
-from stator.engine.tables.lifecycle import Lifecycle
 from stator.errors import (
     InternalServerError,
     SerializationFailed,

@@ -19,7 +19,8 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Final
 
-from stator.engine.items import keyspace, records
+from stator.engine import keyspace
+from stator.engine.items import records
 from stator.engine.items.write_path import Mutation, Writer
 from stator.engine.tables.table import Table
 from stator.model.values import Item

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from stator.engine import Engine
+from stator.engine import Engine, lifecycle
 from stator.engine.items import records
-from stator.engine.tables import lifecycle
 from stator.errors import LimitExceeded, ResourceInUse, ValidationFailed
 from stator.storage.protocol import after_prefix
 

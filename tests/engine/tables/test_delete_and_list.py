@@ -6,7 +6,7 @@ import pytest
 
 from stator.clock import VirtualClock
 from stator.engine import Engine
-from stator.engine.items.keyspace import DATA
+from stator.engine.keyspace import DATA
 from stator.errors import ResourceInUse, ResourceNotFound
 from stator.storage.protocol import after_prefix
 

@@ -8,7 +8,7 @@ import pytest
 
 from stator.clock import VirtualClock
 from stator.engine import Engine
-from stator.engine.items.keyspace import data_prefix
+from stator.engine.keyspace import data_prefix
 from stator.errors import LimitExceeded, ResourceInUse, ResourceNotFound
 from stator.storage.protocol import after_prefix
 

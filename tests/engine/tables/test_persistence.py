@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from stator.engine import Engine
-from stator.engine.items.keyspace import DATA
+from stator.engine.keyspace import DATA
 from stator.errors import ResourceNotFound
 from stator.storage.protocol import after_prefix
 

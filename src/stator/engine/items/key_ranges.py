@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stator.engine.items import keyspace
+from stator.engine import keyspace
 from stator.engine.tables.key_schema import MISMATCH, KeyAttribute, KeySchema, check_no_empty_key
 from stator.engine.tables.table import Index, Table
 from stator.errors import ValidationFailed

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from stator.clock import Clock
-from stator.engine.items import keyspace
+from stator.engine import keyspace
 from stator.errors import IdempotentParameterMismatch
 from stator.model.limits import TRANSACTION_TOKEN_SECONDS
 from stator.model.scope import Scope

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from stator.engine.items.actions import Put
-from stator.engine.items.single_write import (
+from stator.engine.operation import Operation
+from stator.engine.operations.single_write import (
     SingleWrite,
     old_values_wanted,
     read_condition,
     returns_item_on_failure,
     run,
 )
-from stator.engine.operation import Operation
 from stator.engine.requests.expression_parameters import check_mixing, check_placeholder_use
 from stator.errors import ValidationFailed
 from stator.model.values import normalise_item

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.engine.items import keyspace
+from stator.engine import keyspace
 from stator.engine.operation import Call, Operation
 from stator.engine.recovery.log import to_micros
 from stator.engine.recovery.moments import ROUNDING_SECONDS, iso

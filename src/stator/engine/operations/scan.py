@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine.items import capacity, keyspace
+from stator.engine import keyspace
+from stator.engine.items import capacity
 from stator.engine.items.key_ranges import BAD_START, Range, check_scan_start, start_entry
 from stator.engine.items.pages import find_index, make_view, read_page
 from stator.engine.operation import Call, Operation

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from stator.engine.items.actions import UpdateItem
-from stator.engine.items.single_write import SingleWrite, returns_item_on_failure, run
 from stator.engine.operation import Operation
+from stator.engine.operations.single_write import SingleWrite, returns_item_on_failure, run
 from stator.engine.requests.expression_parameters import (
     Placeholders,
     check_mixing,

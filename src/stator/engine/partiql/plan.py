@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from stator.engine.items import keyspace
+from stator.engine import keyspace
 from stator.engine.items.key_ranges import Range, query_range
 from stator.engine.partiql.keys import Box, all_of, boxes, check_compared_kinds, conjuncts, key_test
 from stator.engine.tables.key_schema import KeySchema

@@ -10,7 +10,7 @@ import copy
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from stator.engine.items import keyspace
+from stator.engine import keyspace
 from stator.engine.recovery.capture import Captures
 from stator.engine.recovery.names import check_arn, make_arn, new_id
 from stator.engine.recovery.registry import Registry

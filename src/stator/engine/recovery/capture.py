@@ -18,7 +18,7 @@ import copy
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from stator.engine.items import keyspace
+from stator.engine import keyspace
 from stator.engine.items.write_path import Followed
 from stator.engine.recovery.log import Entry, Log, pack_pair, start_of, unpack_pair
 from stator.engine.recovery.tasks import Task, Tasks

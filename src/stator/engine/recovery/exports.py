@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from stator.engine.items import keyspace, records
+from stator.engine import keyspace
+from stator.engine.items import records
 from stator.engine.recovery.capture import CHUNK_BYTES, CHUNK_ITEMS, Captures, unpack_change
 from stator.engine.recovery.export_filter import ExportFilter
 from stator.engine.recovery.lines import change_line, item_line

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from stator.engine.items import keyspace
+from stator.engine import keyspace
 from stator.engine.items.write_path import Followed
 from stator.storage import Changes, Storage
 from stator.storage.protocol import after_prefix

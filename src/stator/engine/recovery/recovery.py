@@ -6,7 +6,7 @@ import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from stator.engine.items import keyspace
+from stator.engine import keyspace
 from stator.engine.recovery.backups import Backups
 from stator.engine.recovery.capture import Captures
 from stator.engine.recovery.log import Log

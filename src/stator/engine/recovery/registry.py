@@ -7,7 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import orjson
 
-from stator.engine.items import keyspace
+from stator.engine import keyspace
 from stator.model.scope import Scope
 from stator.storage import Changes, Storage
 from stator.storage.protocol import after_prefix

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from stator.engine.items import keyspace
+from stator.engine import keyspace
 from stator.errors import StorageClosed
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix

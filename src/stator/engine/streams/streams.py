@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from stator.engine.items.keyspace import HASH_BYTES, PREFIX_BYTES
 from stator.engine.items.write_path import Writer
+from stator.engine.keyspace import HASH_BYTES, PREFIX_BYTES
 from stator.engine.streams import events
 from stator.engine.streams.heat import Heat
 from stator.engine.streams.stream import (

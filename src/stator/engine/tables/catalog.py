@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import orjson
 
-from stator.engine.items import keyspace
+from stator.engine import keyspace
 from stator.engine.tables.table import Table, TableDefinition
 from stator.errors import ResourceNotFound
 from stator.model.scope import Scope

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from stator.engine.items import keyspace
+from stator.engine import keyspace
 from stator.errors import ValidationFailed
 from stator.model.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
 from stator.model.values import INVALID, Item, Value, kind_of

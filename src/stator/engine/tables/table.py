@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from struct import Struct
 from typing import Any
 
-from stator.engine.items import keyspace
+from stator.engine import keyspace
 from stator.engine.tables.key_schema import (
     SHORT_KEY,
     KeyAttribute,

@@ -11,7 +11,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from stator.engine.items import keyspace, records
+from stator.engine import keyspace
+from stator.engine.items import records
 from stator.engine.items.write_path import Mutation, Writer
 from stator.engine.tables.table import Index, Table, TableDefinition
 from stator.storage import Changes
