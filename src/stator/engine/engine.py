@@ -7,7 +7,6 @@ that, and ``submit`` gives the commit number to wait for, so that a server can a
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -15,21 +14,18 @@ from typing import Any, Literal
 import orjson
 
 from stator.clock import Clock, SystemClock
+from stator.engine.database import Database
 from stator.engine.expiry import Expiry
 from stator.engine.housekeeping import Housekeeping
-from stator.engine.items.request_tokens import Tokens
-from stator.engine.items.transaction_locks import TransactionLocks
-from stator.engine.items.write_observer import Follower
-from stator.engine.items.write_path import Writer
+from stator.engine.items.request_tokens import RequestTokens
 from stator.engine.keyspace import PARTITION_BYTES
 from stator.engine.lifecycle import Lifecycle
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import EngineParts, Operation, RequestContext
 from stator.engine.operations import LOADED, OPERATIONS, load_operation
 from stator.engine.recovery import Recovery
 from stator.engine.recovery.objects import ObjectStore, open_buckets
 from stator.engine.requests.shapes import check_request, is_deep
 from stator.engine.streams.streams import Streams
-from stator.engine.tables.catalog import Catalog
 from stator.errors import (
     InternalServerError,
     SerializationFailed,
@@ -40,7 +36,7 @@ from stator.errors import (
     ValueFailed,
 )
 from stator.model.scope import DEFAULT_ACCOUNT, DEFAULT_REGION, Scope
-from stator.storage import Changes, MemoryStorage, Storage
+from stator.storage import MemoryStorage, Storage
 
 Durability = Literal["disk", "process"]
 
@@ -74,22 +70,30 @@ class Engine:
         buckets: ObjectStore | str | None = None,
         recovery_lag_seconds: float = 300.0,
     ) -> None:
+        database = Database(storage, clock or SystemClock(), transaction_seconds)
+        self.database = database
         self.storage = storage
-        self.clock: Clock = clock or SystemClock()
-        self.lock = threading.RLock()
-        self.catalog = Catalog(storage)
-        self.tokens = Tokens(storage, self.clock)
-        self.transaction_locks = TransactionLocks(self.clock, transaction_seconds)
-        self.lifecycle = Lifecycle(self, status_delay_seconds)
-        self.streams = Streams(self)
-        self.expiry = Expiry(self)
+        self.clock: Clock = database.clock
+        self.lock = database.lock
+        self.streams = Streams(database)
+        expiry = Expiry(database)
         self.recovery = Recovery(
-            self, buckets=open_buckets(buckets), lag_seconds=recovery_lag_seconds
+            database,
+            buckets=open_buckets(buckets),
+            lag_seconds=recovery_lag_seconds,
+            status_delay_seconds=status_delay_seconds,
         )
-        self.followers: list[Follower] = [self.streams, self.expiry, self.recovery]
-        self.housekeeping = Housekeeping(self)
-        # The last commit of items: who reads a stream waits for it, for what is read there leaves the engine for good.
-        self.last_commit: int | None = None
+        database.observers = [self.streams, expiry, self.recovery]
+        self.lifecycle = Lifecycle(database, self.recovery, expiry, status_delay_seconds)
+        self.housekeeping = Housekeeping(database, expiry, self.streams, self.recovery)
+        self._parts = EngineParts(
+            RequestTokens(storage, self.clock),
+            self.lifecycle,
+            self.streams,
+            expiry,
+            self.recovery,
+            self.housekeeping,
+        )
         self._closed = False
         self.lifecycle.resume()
         self.recovery.resume()
@@ -207,35 +211,12 @@ class Engine:
         except orjson.JSONDecodeError:
             raise SerializationFailed from None
         parsed = _parse(operation, check_request(name, request))
-        call = Call(self, scope)
+        context = RequestContext(self.database, self._parts, scope)
         with self.lock:
             if self._closed:
                 raise InternalServerError from StorageClosed()
-            response = operation.run(call, parsed)
-        return response, None if self.storage.durable_at_once else call.commit
-
-    # -- what operations use
-
-    def commit(self, call: Call | None, writer: Writer) -> None:
-        """Write what a request has gathered, as one batch."""
-        if not writer.changes:
-            return
-        changes = writer.finish()
-        if writer.followed:
-            for follower in self.followers:
-                follower.follow(writer, changes)
-        try:
-            self.last_commit = self.storage.write(changes)
-        except BaseException:
-            writer.undo()
-            raise
-        if call is not None:
-            call.commit = self.last_commit
-
-    def commit_changes(self, call: Call | None, changes: Changes) -> None:
-        commit = self.storage.write(changes)
-        if call is not None:
-            call.commit = commit
+            response = operation.run(context, parsed)
+        return response, None if self.storage.durable_at_once else context.commit_number
 
 
 def _parse(operation: Operation, request: dict[str, Any]) -> Any:

@@ -4,7 +4,7 @@ The idea. Nothing looks through tables for what has expired. A table with time t
 
     x <table> <seconds> <item>        eight bytes of seconds since the epoch, and the item's storage key from its hash on; no value
 
-An item adds its line in the same batch as itself (``Expiry.follow``). Nobody takes lines away when items change or go: a line says only that
+An item adds its line in the same batch as itself (``Expiry.observe``). Nobody takes lines away when items change or go: a line says only that
 an item *may* expire then, and when its time comes the item itself is asked. Items that were there before the setting are put on the list
 by a walk through the table, a chunk at a time, whose place is kept with the table's definition.
 
@@ -17,18 +17,16 @@ A sweep deletes what is due, in small batches, so that requests wait for a hundr
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from stator.engine import keyspace
+from stator.engine.database import Database
 from stator.engine.items import records
 from stator.engine.items.write_path import Mutation, Writer
 from stator.engine.tables.table import Table
 from stator.model.values import Item
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix
-
-if TYPE_CHECKING:
-    from stator.engine.engine import Engine
 
 LINES: Final = b"x"
 BATCH_ITEMS: Final = 100
@@ -58,13 +56,13 @@ def prefix_of(table_number: int) -> bytes:
 
 
 class Expiry:
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     # -- the list
 
-    def follow(self, writer: Writer, changes: Changes) -> None:
-        for change in writer.followed:
+    def observe(self, writer: Writer, changes: Changes) -> None:
+        for change in writer.item_changes:
             attribute = change.table.definition.ttl_attribute
             if attribute is not None and change.new is not None:
                 self._enter(change.table, change.key, change.item, attribute, changes)
@@ -84,20 +82,20 @@ class Expiry:
     def forget(self, table_number: int) -> None:
         """Drop a table's list, when the setting is switched off or the table is deleted."""
         prefix = prefix_of(table_number)
-        self._engine.storage.delete_range(prefix, after_prefix(prefix))
+        self._database.storage.delete_range(prefix, after_prefix(prefix))
 
     # -- the sweep
 
     def tables(self) -> list[Table]:
         return [
             table
-            for table in self._engine.catalog.all()
+            for table in self._database.catalog.all()
             if table.definition.ttl_attribute is not None
         ]
 
     def step(self) -> int:
         """Put some older items on their lists and delete some that are due; how many. Zero means there is nothing to do now."""
-        with self._engine.lock:
+        with self._database.lock:
             return sum(self._fill(table) + self._delete_due(table) for table in self.tables())
 
     def _fill(self, table: Table) -> int:
@@ -108,7 +106,7 @@ class Expiry:
         changes: Changes = {}
         place: bytes | None = None
         count = 0
-        for key, record in self._engine.storage.scan(start, after_prefix(table.prefix)):
+        for key, record in self._database.storage.scan(start, after_prefix(table.prefix)):
             if count == BATCH_ITEMS:
                 place = key
                 break
@@ -116,16 +114,16 @@ class Expiry:
             count += 1
         filled = copy.deepcopy(definition)
         filled.ttl_filled_to = None if place is None else place.hex()
-        self._engine.catalog.put(filled, changes)
-        self._engine.commit_changes(None, changes)
+        self._database.catalog.put(filled, changes)
+        self._database.storage.write(changes)
         return max(count, 1)
 
     def _delete_due(self, table: Table) -> int:
-        now = self._engine.clock.now()
+        now = self._database.clock.now()
         prefix = prefix_of(table.definition.number)
         due: list[bytes] = []
         end = prefix + max(0, int(now) + (now > int(now))).to_bytes(8, "big")
-        for line, _ in self._engine.storage.scan(prefix, end):
+        for line, _ in self._database.storage.scan(prefix, end):
             due.append(line)
             if len(due) == BATCH_ITEMS:
                 break
@@ -134,16 +132,16 @@ class Expiry:
         writer = Writer(by_service=True)
         gone = [line for line in due if self._delete(table, line, now, writer)]
         writer.changes.update(dict.fromkeys(gone))
-        self._engine.commit(None, writer)
+        self._database.commit(writer)
         return len(gone)
 
     def _delete(self, table: Table, line: bytes, now: float, writer: Writer) -> bool:
         """Delete the line's item if it really is due. Whether the line is done with."""
         attribute = table.definition.ttl_attribute
         key = table.prefix + line[len(LINES) + 4 + 8 :]
-        if self._engine.transaction_locks.holds(key):
+        if self._database.transaction_locks.holds(key):
             return False
-        record = self._engine.storage.get(key)
+        record = self._database.storage.get(key)
         if record is None or attribute is None:
             return True
         item = records.unpack(record)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from stator.clock import SystemClock
-from stator.engine.expiry import BATCH_ITEMS, ITEMS_PER_SECOND
-
-if TYPE_CHECKING:
-    from stator.engine.engine import Engine
+from stator.engine.database import Database
+from stator.engine.expiry import BATCH_ITEMS, ITEMS_PER_SECOND, Expiry
+from stator.engine.recovery import Recovery
+from stator.engine.streams.streams import Streams
 
 log = logging.getLogger("stator.engine")
 
@@ -26,21 +26,22 @@ _AFTER_FAILURE_SECONDS: Final = 10.0
 
 
 class Housekeeping:
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(
+        self, database: Database, expiry: Expiry, streams: Streams, recovery: Recovery
+    ) -> None:
+        self._database = database
+        self._expiry = expiry
+        self._streams = streams
+        self._recovery = recovery
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._streams_due = 0.0
 
     def wake(self) -> None:
         """Called when a table gets something to be kept: the thread starts at the first."""
-        if self._thread is not None or not isinstance(self._engine.clock, SystemClock):
+        if self._thread is not None or not isinstance(self._database.clock, SystemClock):
             return
-        if (
-            self._engine.expiry.tables()
-            or self._engine.streams.any()
-            or self._engine.recovery.any()
-        ):
+        if self._expiry.tables() or self._streams.any() or self._recovery.any():
             self._thread = threading.Thread(
                 target=self._run, name="stator-housekeeping", daemon=True
             )
@@ -49,22 +50,22 @@ class Housekeeping:
     def sweep(self) -> int:
         """Everything that is due by now; the number of items looked at."""
         done = 0
-        while count := self._engine.expiry.step():
+        while count := self._expiry.step():
             done += count
         self._settle()
         return done
 
     def _settle(self) -> None:
-        with self._engine.lock:
-            self._engine.streams.settle_all()
-            self._engine.recovery.forget_old()
+        with self._database.lock:
+            self._streams.settle_all()
+            self._recovery.forget_old()
 
     def _run(self) -> None:
         pause = _IDLE_SECONDS
         while not self._stopping.wait(pause):
             try:
-                pause = _BUSY_SECONDS if self._engine.expiry.step() else _IDLE_SECONDS
-                now = self._engine.clock.now()
+                pause = _BUSY_SECONDS if self._expiry.step() else _IDLE_SECONDS
+                now = self._database.clock.now()
                 if now >= self._streams_due:
                     self._streams_due = now + _STREAMS_EVERY_SECONDS
                     self._settle()

@@ -9,17 +9,16 @@ table's definition and is written with each chunk, so a crash resumes it where i
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
 
 from stator.engine import keyspace
+from stator.engine.database import Database
+from stator.engine.expiry import Expiry
 from stator.engine.items import records
 from stator.engine.items.write_path import Mutation, Writer
+from stator.engine.recovery import Recovery
 from stator.engine.tables.table import Index, Table, TableDefinition
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix
-
-if TYPE_CHECKING:
-    from stator.engine.engine import Engine
 
 CHUNK_ITEMS = 500
 # Tables up to this size are indexed before UpdateTable answers; larger ones in the background.
@@ -27,25 +26,29 @@ CHUNKS_AT_ONCE = 8
 
 
 class Lifecycle:
-    def __init__(self, engine: Engine, delay_seconds: float) -> None:
-        self._engine = engine
+    def __init__(
+        self, database: Database, recovery: Recovery, expiry: Expiry, delay_seconds: float
+    ) -> None:
+        self._database = database
+        self._recovery = recovery
+        self._expiry = expiry
         self.delay_seconds = delay_seconds
         self._stopping = threading.Event()
         self._fillers: list[threading.Thread] = []
 
     def begin(self, definition: TableDefinition, status: str) -> None:
         definition.status = status
-        definition.status_until = self._engine.clock.now() + self.delay_seconds
+        definition.status_until = self._database.clock.now() + self.delay_seconds
 
     def changes_time_to_live(self, definition: TableDefinition) -> bool:
         """Whether a change of the setting is still on its way."""
         changed = definition.ttl_changed
-        return changed is not None and self._engine.clock.now() < changed + self.delay_seconds
+        return changed is not None and self._database.clock.now() < changed + self.delay_seconds
 
     def settle(self, table: Table) -> None:
         """Let a status that has lasted long enough end. Called under the engine's lock."""
         definition = table.definition
-        if not definition.in_transition or self._engine.clock.now() < definition.status_until:
+        if not definition.in_transition or self._database.clock.now() < definition.status_until:
             return
         if definition.status == "DELETING":
             self._remove_table(table)
@@ -56,40 +59,40 @@ class Lifecycle:
             index.status = None
         definition.drop_indexes(leaving)
         changes: Changes = {}
-        self._engine.catalog.put(definition, changes)
-        self._engine.storage.write(changes)
+        self._database.catalog.put(definition, changes)
+        self._database.storage.write(changes)
         for number in leaving:
             self._remove_data(keyspace.data_prefix(definition.number, number))
 
     def settle_all(self) -> None:
         """Settle every table: for what looks at all of them, and so that nothing deleted keeps its space."""
-        for table in list(self._engine.catalog.all()):
+        for table in list(self._database.catalog.all()):
             self.settle(table)
 
     def _remove_table(self, table: Table) -> None:
         changes: Changes = {}
-        self._engine.catalog.remove(table, changes)
-        self._engine.storage.write(changes)
-        number, recovery = table.definition.number, self._engine.recovery
+        self._database.catalog.remove(table, changes)
+        self._database.storage.write(changes)
+        number, recovery = table.definition.number, self._recovery
         # The items may have become a backup, but the entries of indexes are of no use without their table.
         low = (
             keyspace.data_prefix(number, 1)
             if recovery.keeps_data_of(table.prefix)
             else table.prefix
         )
-        self._engine.storage.delete_range(low, after_prefix(keyspace.table_prefix(number)))
+        self._database.storage.delete_range(low, after_prefix(keyspace.table_prefix(number)))
         if table.definition.recovery is not None:
             recovery.log.drop(number)
-        self._engine.expiry.forget(number)
+        self._expiry.forget(number)
 
     def _remove_data(self, prefix: bytes) -> None:
-        self._engine.storage.delete_range(prefix, after_prefix(prefix))
+        self._database.storage.delete_range(prefix, after_prefix(prefix))
 
     def resume(self) -> None:
         """After opening: go on filling indexes, and remove what a crash left of deleted tables and indexes."""
         self.settle_all()
         self._remove_orphans()
-        for table in list(self._engine.catalog.all()):
+        for table in list(self._database.catalog.all()):
             if any(index.backfilled_to is not None for index in table.indexes):
                 self.fill(table, at_once=False)
 
@@ -97,11 +100,11 @@ class Lifecycle:
         """Data that is not in the catalogue: a crash came between the two steps of a deletion."""
         known = {
             prefix
-            for table in self._engine.catalog.all()
+            for table in self._database.catalog.all()
             for prefix in (table.prefix, *(index.prefix for index in table.indexes))
-        } | self._engine.recovery.backups.prefixes()
+        } | self._recovery.backups.prefixes()
         position, end = keyspace.DATA, after_prefix(keyspace.DATA)
-        while found := next(iter(self._engine.storage.scan(position, end)), None):
+        while found := next(iter(self._database.storage.scan(position, end)), None):
             prefix = found[0][: keyspace.PREFIX_BYTES]
             if prefix not in known:
                 self._remove_data(prefix)
@@ -125,7 +128,7 @@ class Lifecycle:
 
     def _fill_all(self, number: int) -> None:
         while not self._stopping.is_set():
-            with self._engine.lock:
+            with self._database.lock:
                 if self._stopping.is_set() or self._fill_chunk(number):
                     return
             # Hand the lock to whoever waits for it.
@@ -133,7 +136,9 @@ class Lifecycle:
 
     def _fill_chunk(self, number: int) -> bool:
         """Index the next items of a table; True when nothing is left to fill."""
-        table = next((t for t in self._engine.catalog.all() if t.definition.number == number), None)
+        table = next(
+            (t for t in self._database.catalog.all() if t.definition.number == number), None
+        )
         filling = [] if table is None else [i for i in table.indexes if i.backfilled_to is not None]
         if table is None or not filling:
             return True
@@ -142,7 +147,7 @@ class Lifecycle:
         end = after_prefix(table.prefix)
         last: bytes | None = None
         for count, (key, record) in enumerate(
-            self._engine.storage.scan(max(start, table.prefix), end)
+            self._database.storage.scan(max(start, table.prefix), end)
         ):
             if count == CHUNK_ITEMS:
                 last = key
@@ -153,8 +158,8 @@ class Lifecycle:
             index.backfilled_to = last
             index.definition.backfilled_to = None if last is None else last.hex()
         changes = writer.finish()
-        self._engine.catalog.put(definition, changes)
-        self._engine.storage.write(changes)
+        self._database.catalog.put(definition, changes)
+        self._database.storage.write(changes)
         return last is None
 
     def _index_item(

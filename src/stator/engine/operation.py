@@ -1,75 +1,101 @@
-"""What an operation is: a pure ``parse`` and a ``run`` that touches tables."""
+"""An operation (a pure ``parse`` and a ``run`` that touches tables), and the request it runs for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from stator.engine.database import Database
+from stator.engine.expiry import Expiry
+from stator.engine.housekeeping import Housekeeping
+from stator.engine.items.request_tokens import RequestTokens
+from stator.engine.items.write_path import Writer
+from stator.engine.lifecycle import Lifecycle
+from stator.engine.recovery import Recovery
+from stator.engine.streams.streams import Streams
 from stator.engine.tables.table import Table
 from stator.errors import ResourceNotFound, ValidationFailed
 from stator.model.scope import Scope
-
-if TYPE_CHECKING:
-    from stator.engine.engine import Engine
+from stator.storage import Changes
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
     """``parse`` raises what AWS raises before it looks at any table; ``run`` does the rest.
 
-    AWS's services word the errors of the first kind in two ways since 2026. ``enveloped`` ones (PutItem, UpdateItem,
-    DeleteItem) say "1 validation error detected: " before each; ``older_values`` ones kept the texts of before.
+    Since 2026 AWS's services word the errors of ``parse`` in two ways. Operations that are
+    ``enveloped`` (PutItem, UpdateItem, DeleteItem) say "1 validation error detected: " before each
+    of them. Operations with ``older_values`` keep the earlier texts about attribute values.
     """
 
     name: str
     parse: Callable[[dict[str, Any]], Any]
-    run: Callable[[Call, Any], dict[str, Any]]
+    run: Callable[[RequestContext, Any], dict[str, Any]]
     enveloped: bool = False
     older_values: bool = False
 
 
-class Call:
-    """One request under way: whose it is, and the commit it made."""
+@dataclass(slots=True)
+class EngineParts:
+    """The parts of an engine, besides its database, that some operations use."""
 
-    __slots__ = ("commit", "engine", "scope")
+    tokens: RequestTokens
+    lifecycle: Lifecycle
+    streams: Streams
+    expiry: Expiry
+    recovery: Recovery
+    housekeeping: Housekeeping
 
-    def __init__(self, engine: Engine, scope: Scope) -> None:
-        self.engine = engine
+
+class RequestContext:
+    """One request in flight: the account and region it is for, and the commit it made."""
+
+    __slots__ = ("commit_number", "database", "parts", "scope")
+
+    def __init__(self, database: Database, parts: EngineParts, scope: Scope) -> None:
+        self.database = database
+        self.parts = parts
         self.scope = scope
-        self.commit: int | None = None
+        self.commit_number: int | None = None
+
+    def commit(self, writer: Writer) -> None:
+        """Write item changes as one batch; the answer waits until they are durable."""
+        number = self.database.commit(writer)
+        if number is not None:
+            self.commit_number = number
+
+    def write(self, changes: Changes) -> None:
+        """Write changes that are not items: definitions of tables, tasks, descriptions."""
+        self.commit_number = self.database.storage.write(changes)
 
     def table(self, name: str) -> Table:
-        """A table for reading or writing items: one that exists and is not being created or deleted."""
-        table = (
-            self.engine.catalog.find(self.scope, name) if name[:4] != "arn:" else self._by_arn(name)
-        )
+        """Return a table for reading or writing items: not one being created or deleted."""
+        catalog = self.database.catalog
+        table = catalog.find(self.scope, name) if name[:4] != "arn:" else self._by_arn(name)
         if table is not None and table.definition.status is not None:
-            self.engine.lifecycle.settle(table)
-            table = self.engine.catalog.find(table.scope, table.name)
+            self.parts.lifecycle.settle(table)
+            table = catalog.find(table.scope, table.name)
             if table is not None and table.definition.status in ("CREATING", "DELETING"):
                 table = None
         if table is None:
             raise ResourceNotFound
         return table
 
-    def table_as_a_whole(self, name: str) -> Table:
-        """A table for describing or changing it, whatever its status."""
-        table = (
-            self._by_arn(name)
-            if name.startswith("arn:")
-            else self.engine.catalog.find(self.scope, name)
-        )
+    def table_in_any_state(self, name: str) -> Table:
+        """Return a table for describing or changing it, whatever its status."""
+        catalog = self.database.catalog
+        table = self._by_arn(name) if name.startswith("arn:") else catalog.find(self.scope, name)
         if table is not None:
-            self.engine.lifecycle.settle(table)
-            table = self.engine.catalog.find(table.scope, table.name)
+            self.parts.lifecycle.settle(table)
+            table = catalog.find(table.scope, table.name)
         if table is None:
             shown = name.rpartition("/")[2]
             raise ResourceNotFound(f"Requested resource not found: Table: {shown} not found")
         return table
 
     def _by_arn(self, arn: str) -> Table | None:
-        """``arn:aws:dynamodb:<region>:<account>:table/<name>``; the region must be the request's."""
+        """Find ``arn:aws:dynamodb:<region>:<account>:table/<name>`` in the request's region."""
         parts = arn.split(":", 5)
         if len(parts) != 6 or parts[1] not in ("aws", "aws-cn", "aws-us-gov"):
             raise _bad_arn("Invalid AWS partition", arn)
@@ -77,7 +103,8 @@ class Call:
             raise _bad_arn("Invalid resource type", arn)
         if parts[3] != self.scope.region:
             raise _bad_arn("Invalid AWS region", arn)
-        return self.engine.catalog.find(Scope(parts[4], parts[3]), parts[5].removeprefix("table/"))
+        name = parts[5].removeprefix("table/")
+        return self.database.catalog.find(Scope(parts[4], parts[3]), name)
 
 
 def _bad_arn(problem: str, arn: str) -> ValidationFailed:

@@ -228,9 +228,9 @@ def test_a_token_makes_a_transaction_happen_once(things: Statements) -> None:
 
 
 def test_a_transaction_under_way_is_a_conflict(engine: Engine, things: Statements) -> None:
-    table = engine.catalog.find(*_scope(engine), "things")
+    table = engine.database.catalog.find(*_scope(engine), "things")
     assert table is not None
-    with engine.transaction_locks.hold([table.encode_key({"pk": s("a")})]):
+    with engine.database.transaction_locks.hold([table.encode_key({"pk": s("a")})]):
         [reason] = reasons(things, WRITE)
         assert reason["Code"] == "TransactionConflict"
         [answer] = things.batch(WRITE)["Responses"]
@@ -238,4 +238,4 @@ def test_a_transaction_under_way_is_a_conflict(engine: Engine, things: Statement
 
 
 def _scope(engine: Engine) -> list[Any]:
-    return [next(engine.catalog.all()).scope]
+    return [next(engine.database.catalog.all()).scope]

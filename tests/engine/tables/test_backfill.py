@@ -62,7 +62,7 @@ def stored(engine: Engine, prefix: bytes) -> Iterator[bytes]:
 
 def check_exact(engine: Engine) -> int:
     """The index holds exactly the items that have its key, and its counts say so."""
-    [table] = list(engine.catalog.all())
+    [table] = list(engine.database.catalog.all())
     [index] = table.indexes
     expected = [
         record for record in stored(engine, table.prefix) if "customer" in records.unpack(record)
@@ -142,7 +142,7 @@ def test_an_index_being_filled_can_be_deleted(
     load(engine, 500)
     with engine.lock:
         add_index(engine)
-        [table] = list(engine.catalog.all())
+        [table] = list(engine.database.catalog.all())
         prefix = table.indexes[0].prefix
         gone = {
             "TableName": "orders",
@@ -223,7 +223,7 @@ def test_entries_of_an_index_lost_in_a_crash_are_removed_at_the_next_start(tmp_p
         load(engine, 25)
         add_index(engine)
         wait_until_filled(engine)
-        [table] = list(engine.catalog.all())
+        [table] = list(engine.database.catalog.all())
         orphan = table.prefix[:-2] + b"\x00\x63" + b"an entry of an index that is gone"
         engine.storage.write({orphan: b"x"})
     with Engine.open(folder, durability="process") as engine:

@@ -54,7 +54,7 @@ def test_a_table_with_everything_is_the_same_after_a_restart(tmp_path: Path) -> 
     with Engine.open(folder) as engine:
         assert describe(engine) == before
         assert before["GlobalSecondaryIndexes"][0]["ItemCount"] == 1
-        [table] = list(engine.catalog.all())
+        [table] = list(engine.database.catalog.all())
         assert table.definition.resource_policy == '{"Version":"2012-10-17","Statement":[]}'
         assert table.definition.ttl_attribute == "expires"
         tags = engine.call("ListTagsOfResource", {"ResourceArn": f"{ARN}orders"})["Tags"]

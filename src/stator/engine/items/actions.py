@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 from stator.engine.items import records
 from stator.engine.items.item_reads import check_key_paths
+from stator.engine.items.transaction_locks import TransactionLocks
 from stator.engine.items.update_cost import update_cost
 from stator.engine.items.write_path import Mutation
-from stator.engine.operation import Call
 from stator.engine.tables.key_schema import (
     RequestRefused,
     check_index_keys,
@@ -40,6 +40,7 @@ from stator.expr.tree import (
 )
 from stator.model.limits import ITEM_SIZE_BYTES, NESTING_LEVELS
 from stator.model.values import INVALID, TOO_DEEP, Item, depth_of, item_size, kind_of, size_bytes
+from stator.storage import Storage
 
 PUT_TOO_LARGE = "Item size has exceeded the maximum allowed size"
 UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
@@ -310,13 +311,13 @@ class UpdateItem:
 
 
 def prepare(
-    call: Call, table: Table, action: Action, *, needs_old: bool
+    storage: Storage, locks: TransactionLocks, table: Table, action: Action, *, needs_old: bool
 ) -> tuple[Mutation, Item | None]:
     """Locate, check the condition and apply one action of a request of its own."""
     key = action.locate(table)
-    if call.engine.transaction_locks.holds(key):
+    if locks.holds(key):
         raise TransactionConflict
-    old = call.engine.storage.get(key)
+    old = storage.get(key)
     return mutate(table, action, key, old, needs_old=needs_old)
 
 

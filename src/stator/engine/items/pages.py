@@ -16,7 +16,6 @@ from stator.engine.items import capacity, records
 from stator.engine.items.capacity import Consumed
 from stator.engine.items.item_reads import check_key_paths
 from stator.engine.items.key_ranges import Range, start_names
-from stator.engine.operation import Call
 from stator.engine.tables.table import Index, Table
 from stator.errors import ValidationFailed
 from stator.expr.condition import evaluate
@@ -24,6 +23,7 @@ from stator.expr.paths import project
 from stator.expr.tree import Condition, Projection, attribute_names, paths_in
 from stator.model.limits import PAGE_BYTES
 from stator.model.values import INVALID, Item
+from stator.storage import Storage
 
 
 @dataclass(slots=True, init=False)
@@ -136,19 +136,22 @@ def _refuse_beyond(index: Index, beyond: list[str], select: str | None) -> None:
 
 
 def read_page(
-    call: Call, view: View, span: Range, limit: int | None, *, forward: bool = True
+    storage: Storage, view: View, span: Range, limit: int | None, *, forward: bool = True
 ) -> Page:
     return read_records(
-        call, view, call.engine.storage.values(span.low, span.high, reverse=not forward), limit
+        storage,
+        view,
+        storage.values(span.low, span.high, reverse=not forward),
+        limit,
     )
 
 
-def read_records(call: Call, view: View, entries: Iterable[bytes], limit: int | None) -> Page:
+def read_records(storage: Storage, view: View, entries: Iterable[bytes], limit: int | None) -> Page:
     """A page of records from wherever they come: PartiQL reads several ranges as one."""
     if view.filter is None and view.projection is None and not view.fetch:
         walked = _walk_raw(entries, limit, keep=not view.count_only)
     else:
-        walked = _walk(call, view, entries, limit)
+        walked = _walk(storage, view, entries, limit)
     response: dict[str, Any] = {}
     if not view.count_only:
         response["Items"] = walked.items
@@ -215,7 +218,7 @@ def _walk_raw(entries: Iterable[bytes], limit: int | None, *, keep: bool) -> _Wa
     return _Walked(items, scanned, scanned, size, last)
 
 
-def _walk(call: Call, view: View, entries: Iterable[bytes], limit: int | None) -> _Walked:
+def _walk(storage: Storage, view: View, entries: Iterable[bytes], limit: int | None) -> _Walked:
     shape = _shaper(view)
     items: list[Any] = []
     size = scanned = 0
@@ -227,7 +230,7 @@ def _walk(call: Call, view: View, entries: Iterable[bytes], limit: int | None) -
         item = records.unpack(record)
         whole = record
         if view.fetch:
-            whole = _fetched(call, view.table, item) or record
+            whole = _fetched(storage, view.table, item) or record
             units += capacity.read_units(records.size_of(whole), view.consistent)
             item = records.unpack(whole)
         if view.filter is None or evaluate(view.filter, item):
@@ -247,8 +250,8 @@ def _shaper(view: View) -> Callable[[Item, bytes], Any]:
     return lambda item, record: project(item, projection.paths)
 
 
-def _fetched(call: Call, table: Table, item: Item) -> bytes | None:
-    return call.engine.storage.get(table.encode_key(item))
+def _fetched(storage: Storage, table: Table, item: Item) -> bytes | None:
+    return storage.get(table.encode_key(item))
 
 
 def _consumed(view: View, walked: _Walked) -> Consumed:

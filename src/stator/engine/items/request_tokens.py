@@ -22,7 +22,7 @@ _TOKENS = keyspace.META + b"k"
 _CLEAN_EVERY = 1000
 
 
-class Tokens:
+class RequestTokens:
     def __init__(self, storage: Storage, clock: Clock) -> None:
         self._storage = storage
         self._clock = clock

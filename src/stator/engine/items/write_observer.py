@@ -1,4 +1,4 @@
-"""The seam for whoever keeps a trace of changes of items. Not compiled: see docs/decisions/0006."""
+"""The seam for parts that record item changes. Not compiled: see docs/decisions/0006."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ if TYPE_CHECKING:
     from stator.engine.items.write_path import Writer
 
 
-class Follower(Protocol):
-    """Somebody who keeps a trace of changes of items."""
+class WriteObserver(Protocol):
+    """Observes item changes and adds its own records to the same write batch."""
 
-    def follow(self, writer: Writer, changes: Changes) -> None:
-        """Add to the batch what is to be kept of ``writer.followed``. Called under the lock, right before the write."""
+    def observe(self, writer: Writer, changes: Changes) -> None:
+        """Add to ``changes`` what this observer records of ``writer.item_changes``.
+
+        Called with the engine's lock held, right before the batch is written.
+        """
         ...

@@ -55,7 +55,7 @@ class Mutation:
 
 
 @dataclass(slots=True, init=False)
-class Followed:
+class ItemChange:
     """A change of an item of a followed table: its records (see records.py) before and after, None where there is none."""
 
     table: Table
@@ -81,11 +81,11 @@ class Writer:
     ``by_service`` says that the service itself writes, as it does when an item's time to live is over.
     """
 
-    __slots__ = ("_counts", "_tables", "by_service", "changes", "followed")
+    __slots__ = ("_counts", "_tables", "by_service", "changes", "item_changes")
 
     def __init__(self, *, by_service: bool = False) -> None:
         self.changes: Changes = {}
-        self.followed: list[Followed] = []
+        self.item_changes: list[ItemChange] = []
         self.by_service = by_service
         self._counts: list[tuple[Any, int, int]] = []
         self._tables: dict[bytes, Table] = {}
@@ -108,9 +108,9 @@ class Writer:
         consumed.table += write_units(max(old_size, new_size))
         if old is not None or record is not None:
             self._tables[table.stats_key] = table
-            if table.is_followed:
+            if table.is_observed:
                 item = new_item or mutation.old_item or records.unpack(old or b"")
-                self.followed.append(Followed(table, mutation.key, old, record, item))
+                self.item_changes.append(ItemChange(table, mutation.key, old, record, item))
             if table.indexes:
                 self._index(mutation, record, consumed)
         return consumed

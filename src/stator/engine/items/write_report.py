@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from stator.engine.items import capacity, records
-from stator.engine.operation import Call
 from stator.engine.tables.table import Table
 from stator.model.values import Item
+from stator.storage import Storage
 from stator.storage.protocol import after_prefix
 
 _GIB = 1024**3
 
 
 def write_report(
-    call: Call,
+    storage: Storage,
     table: Table,
     options: dict[str, Any],
     key: Item,
@@ -26,18 +26,18 @@ def write_report(
     if mode is not None and mode != "NONE":
         response["ConsumedCapacity"] = capacity.report(table, table.name, consumed, mode)
     if options.get("ReturnItemCollectionMetrics") == "SIZE" and table.local_indexes:
-        response["ItemCollectionMetrics"] = collection_metrics(call, table, key)
+        response["ItemCollectionMetrics"] = collection_metrics(storage, table, key)
     return response
 
 
-def collection_metrics(call: Call, table: Table, key: Item) -> dict[str, Any]:
+def collection_metrics(storage: Storage, table: Table, key: Item) -> dict[str, Any]:
     """The size of the collection an item belongs to, as AWS gives it: a range of one gigabyte."""
     name, _ = table.schema.partition[0]
     partition = table.schema.partition_bytes(key)
     size = 0
     for prefix in (table.prefix, *(index.prefix for index in table.local_indexes)):
         low = prefix + partition
-        size += sum(map(records.size_of, call.engine.storage.values(low, after_prefix(low))))
+        size += sum(map(records.size_of, storage.values(low, after_prefix(low))))
     gigabytes = size // _GIB
     return {
         "ItemCollectionKey": {name: key[name]},

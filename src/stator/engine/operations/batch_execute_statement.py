@@ -12,7 +12,7 @@ from typing import Any, Union
 from stator.engine.items import capacity, records
 from stator.engine.items.actions import Action
 from stator.engine.items.capacity import Consumed
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.partiql.selects import check_index, shape, single_key
 from stator.engine.partiql.statements import (
     EXISTS_OUTSIDE,
@@ -89,11 +89,11 @@ def _member(entry: dict[str, Any]) -> Member:
     return Member(statement, consistent)
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
-    steps = [_step(call, member) for member in request.members]
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
+    steps = [_step(context, member) for member in request.members]
     _check_distinct(steps)
     used: dict[str, tuple[Table, Consumed]] = {}
-    response: dict[str, Any] = {"Responses": [_answer(call, step, used) for step in steps]}
+    response: dict[str, Any] = {"Responses": [_answer(context, step, used) for step in steps]}
     if request.mode != "NONE":
         response["ConsumedCapacity"] = [
             capacity.report(table, name, consumed, request.mode)
@@ -102,12 +102,12 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     return response
 
 
-def _step(call: Call, member: Member) -> Step:
+def _step(context: RequestContext, member: Member) -> Step:
     statement = member.statement
     if isinstance(statement, ServiceError):
         return statement
     try:
-        table = call.table(statement.table_name)
+        table = context.table(statement.table_name)
         if isinstance(statement, Select):
             return _read(statement, table, member.consistent)
         # ReturnValuesOnConditionCheckFailure has no effect on a member of a batch (AWS, eu-west-2, 2026).
@@ -130,12 +130,14 @@ def _check_distinct(steps: list[Step]) -> None:
         raise ValidationFailed("Provided list of item keys contains duplicates")
 
 
-def _answer(call: Call, step: Step, used: dict[str, tuple[Table, Consumed]]) -> dict[str, Any]:
+def _answer(
+    context: RequestContext, step: Step, used: dict[str, tuple[Table, Consumed]]
+) -> dict[str, Any]:
     if isinstance(step, ServiceError):
         return _failure(step, None)
     try:
         item, consumed = (
-            _read_item(call, step) if isinstance(step, Read) else _write_item(call, step)
+            _read_item(context, step) if isinstance(step, Read) else _write_item(context, step)
         )
     except ServiceError as error:
         return _failure(error, step.table)
@@ -146,8 +148,8 @@ def _answer(call: Call, step: Step, used: dict[str, tuple[Table, Consumed]]) -> 
     return answer
 
 
-def _read_item(call: Call, read: Read) -> tuple[Any, Consumed]:
-    record = call.engine.storage.get(read.key)
+def _read_item(context: RequestContext, read: Read) -> tuple[Any, Consumed]:
+    record = context.database.storage.get(read.key)
     size = 0 if record is None else records.size_of(record)
     consumed = Consumed(capacity.read_units(size, read.consistent))
     if record is None:
@@ -156,8 +158,8 @@ def _read_item(call: Call, read: Read) -> tuple[Any, Consumed]:
     return item, consumed
 
 
-def _write_item(call: Call, change: Change) -> tuple[Any, Consumed]:
-    item, consumed = run_write(call, change.table, change.action, change.returning)
+def _write_item(context: RequestContext, change: Change) -> tuple[Any, Consumed]:
+    item, consumed = run_write(context, change.table, change.action, change.returning)
     return item or None, consumed
 
 

@@ -10,7 +10,7 @@ import orjson
 from stator.engine.items import capacity, records
 from stator.engine.items.capacity import Consumed
 from stator.engine.items.item_reads import check_key_paths, shown
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.requests.expression_parameters import (
     Placeholders,
     attributes_to_get,
@@ -74,15 +74,15 @@ def _parse_table(name: str, options: dict[str, Any]) -> TableRequest:
     return TableRequest(name, options, projection)
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
-    tables = [call.table(part.name) for part in request.tables]
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
+    tables = [context.table(part.name) for part in request.tables]
     keys = [_storage_keys(table, part) for table, part in zip(tables, request.tables)]
     responses: dict[str, Any] = {}
     unprocessed: dict[str, Any] = {}
     reports = []
     room = BATCH_GET_BYTES
     for table, part, encoded in zip(tables, request.tables, keys):
-        found = call.engine.storage.get_many(encoded)
+        found = context.database.storage.get_many(encoded)
         taken, room = _within(found, room)
         if taken < len(found):
             unprocessed[part.name] = {**part.options, "Keys": part.options["Keys"][taken:]}

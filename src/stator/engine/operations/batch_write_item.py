@@ -10,7 +10,7 @@ from stator.engine.items.actions import Delete, Put
 from stator.engine.items.capacity import Consumed
 from stator.engine.items.write_path import Mutation, Writer
 from stator.engine.items.write_report import collection_metrics
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.tables.key_schema import MISMATCH, check_no_empty_key
 from stator.engine.tables.table import Table
 from stator.errors import TransactionConflict, ValidationFailed
@@ -48,19 +48,19 @@ def _parse_write(table_name: str, write: dict[str, Any]) -> Put | Delete:
     return Delete(table_name, delete["Key"], None)
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
-    located = _locate(call, request)
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
+    located = _locate(context, request)
     writer = Writer()
     used: dict[str, tuple[Table, Consumed]] = {}
-    storage = call.engine.storage
+    storage = context.database.storage
     found = storage.get_many([key for _, _, key in located])
     for (table, action, key), old in zip(located, found):
         entry = used.get(table.name)
         if entry is None:
             entry = used[table.name] = (table, Consumed())
         writer.add(_mutation(table, action, key, old), entry[1])
-    call.engine.commit(call, writer)
-    return _report(call, request, used)
+    context.commit(writer)
+    return _report(context, request, used)
 
 
 def _mutation(table: Table, action: Put | Delete, key: bytes, old: bytes | None) -> Mutation:
@@ -71,12 +71,12 @@ def _mutation(table: Table, action: Put | Delete, key: bytes, old: bytes | None)
     return Mutation(table, key, old, old_item, None)
 
 
-def _locate(call: Call, request: Request) -> list[tuple[Table, Put | Delete, bytes]]:
+def _locate(context: RequestContext, request: Request) -> list[tuple[Table, Put | Delete, bytes]]:
     """Every write with its table and storage key, checked; no item may appear twice."""
     located = []
     size = 0
     for name, actions in request.tables.items():
-        table = call.table(name)
+        table = context.table(name)
         for action in actions:
             if isinstance(action, Put):
                 if not table.schema.plainly_keyed(action.item):
@@ -88,7 +88,7 @@ def _locate(call: Call, request: Request) -> list[tuple[Table, Put | Delete, byt
         raise ValidationFailed("Provided list of item keys contains duplicates")
     if size > BATCH_WRITE_BYTES:
         raise ValidationFailed("Item size has exceeded the maximum allowed size")
-    if any(call.engine.transaction_locks.holds(key) for key in keys):
+    if any(context.database.transaction_locks.holds(key) for key in keys):
         raise TransactionConflict
     return located
 
@@ -101,7 +101,7 @@ def _check_batch_key(table: Table, item: Item) -> None:
 
 
 def _report(
-    call: Call, request: Request, used: dict[str, tuple[Table, Consumed]]
+    context: RequestContext, request: Request, used: dict[str, tuple[Table, Consumed]]
 ) -> dict[str, Any]:
     options = request.options
     response: dict[str, Any] = {"UnprocessedItems": {}}
@@ -112,19 +112,21 @@ def _report(
         ]
     if options.get("ReturnItemCollectionMetrics") == "SIZE":
         metrics = {
-            name: _metrics(call, table, actions)
+            name: _metrics(context, table, actions)
             for name, actions in request.tables.items()
-            if (table := call.table(name)).local_indexes
+            if (table := context.table(name)).local_indexes
         }
         response["ItemCollectionMetrics"] = metrics
     return response
 
 
-def _metrics(call: Call, table: Table, actions: list[Put | Delete]) -> list[dict[str, Any]]:
+def _metrics(
+    context: RequestContext, table: Table, actions: list[Put | Delete]
+) -> list[dict[str, Any]]:
     name = table.schema.partition[0].name
     keys = [action.keyed for action in actions]
     distinct = {str(key[name]): key for key in keys}
-    return [collection_metrics(call, table, key) for key in distinct.values()]
+    return [collection_metrics(context.database.storage, table, key) for key in distinct.values()]
 
 
 OPERATION = Operation("BatchWriteItem", parse, run, older_values=True)

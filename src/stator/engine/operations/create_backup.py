@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.recovery.backup_description import details
 from stator.engine.recovery.source_table import find_source
 from stator.errors import TableInUse
@@ -22,14 +22,14 @@ def parse(request: dict[str, Any]) -> Request:
     return Request(request["TableName"], request["BackupName"])
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
-    recovery = call.engine.recovery
-    table = find_source(call, request.table_name)
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
+    recovery = context.parts.recovery
+    table = find_source(context, request.table_name)
     if table.definition.status in ("CREATING", "DELETING"):
         raise TableInUse(f"Table is in {table.definition.status} state: {table.name}")
     changes: Changes = {}
     backup, task = recovery.backups.create(table, request.backup_name, changes)
-    call.engine.commit_changes(call, changes)
+    context.write(changes)
     recovery.tasks.start(task, at_once=True)
     return {"BackupDetails": details(backup, "CREATING")}
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.requests.shapes import failed, violations
 from stator.engine.tables import index_checks, key_checks, throughput
 from stator.engine.tables import settings as table_settings
@@ -119,28 +119,28 @@ def _check_stream(specification: dict[str, Any] | None) -> None:
         )
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
-    engine = call.engine
-    name = check_name_is_free(call, request.options["TableName"])
-    check_table_count(engine.catalog, call.scope)
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
+    database, parts = context.database, context.parts
+    name = check_name_is_free(context, request.options["TableName"])
+    check_table_count(database.catalog, context.scope)
     changes: Changes = {}
-    definition = define(request, name, call.scope, engine.clock.now())
+    definition = define(request, name, context.scope, database.clock.now())
     check_throughput_quotas(definition)
-    check_account_quota(engine.catalog, definition)
-    definition.number = engine.catalog.take_number(changes)
-    engine.lifecycle.begin(definition, "CREATING")
-    engine.streams.follow_definition(definition, changes)
-    table = engine.catalog.put(definition, changes)
-    engine.commit_changes(call, changes)
-    engine.housekeeping.wake()
-    return {"TableDescription": describe(table, engine.clock.now())}
+    check_account_quota(database.catalog, definition)
+    definition.number = database.catalog.take_number(changes)
+    parts.lifecycle.begin(definition, "CREATING")
+    parts.streams.follow_definition(definition, changes)
+    table = database.catalog.put(definition, changes)
+    context.write(changes)
+    parts.housekeeping.wake()
+    return {"TableDescription": describe(table, database.clock.now())}
 
 
-def check_name_is_free(call: Call, name: str) -> str:
+def check_name_is_free(context: RequestContext, name: str) -> str:
     """The name of a table to be created, which must not be there yet."""
-    call.engine.lifecycle.settle_all()
-    name = _own_name(name, call.scope)
-    existing = call.engine.catalog.find(call.scope, name)
+    context.parts.lifecycle.settle_all()
+    name = _own_name(name, context.scope)
+    existing = context.database.catalog.find(context.scope, name)
     if existing is not None:
         if existing.definition.status == "CREATING":
             raise in_use(f"Table is being created: {name}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.tables.description import describe, index_status
 from stator.engine.tables.state_checks import check_stands, in_use
 from stator.engine.tables.table import TableDefinition
@@ -17,18 +17,18 @@ def parse(request: dict[str, Any]) -> str:
     return str(request["TableName"])
 
 
-def run(call: Call, table_name: str) -> dict[str, Any]:
-    engine = call.engine
-    table = call.table_as_a_whole(table_name)
+def run(context: RequestContext, table_name: str) -> dict[str, Any]:
+    database, parts = context.database, context.parts
+    table = context.table_in_any_state(table_name)
     _check_may_go(table.definition)
     definition = copy.deepcopy(table.definition)
-    engine.lifecycle.begin(definition, "DELETING")
+    parts.lifecycle.begin(definition, "DELETING")
     changes: Changes = {}
-    engine.recovery.leave_backup(table, changes)
-    engine.streams.end(definition.number, changes)
-    table = engine.catalog.put(definition, changes)
-    engine.commit_changes(call, changes)
-    return {"TableDescription": describe(table, engine.clock.now())}
+    parts.recovery.leave_backup(table, changes)
+    parts.streams.end(definition.number, changes)
+    table = database.catalog.put(definition, changes)
+    context.write(changes)
+    return {"TableDescription": describe(table, database.clock.now())}
 
 
 def _check_may_go(definition: TableDefinition) -> None:

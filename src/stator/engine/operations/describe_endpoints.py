@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 
 _CACHE_MINUTES = 1440
 
@@ -13,8 +13,8 @@ def parse(request: dict[str, Any]) -> None:
     return None
 
 
-def run(call: Call, request: None) -> dict[str, Any]:
-    address = f"dynamodb.{call.scope.region}.amazonaws.com"
+def run(context: RequestContext, request: None) -> dict[str, Any]:
+    address = f"dynamodb.{context.scope.region}.amazonaws.com"
     return {"Endpoints": [{"Address": address, "CachePeriodInMinutes": _CACHE_MINUTES}]}
 
 

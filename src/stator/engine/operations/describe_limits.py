@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.model.limits import (
     ACCOUNT_READ_UNITS,
     ACCOUNT_WRITE_UNITS,
@@ -17,7 +17,7 @@ def parse(request: dict[str, Any]) -> None:
     return None
 
 
-def run(call: Call, request: None) -> dict[str, Any]:
+def run(context: RequestContext, request: None) -> dict[str, Any]:
     return {
         "AccountMaxReadCapacityUnits": ACCOUNT_READ_UNITS,
         "AccountMaxWriteCapacityUnits": ACCOUNT_WRITE_UNITS,

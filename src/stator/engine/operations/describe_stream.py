@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.streams.arn import check_stream_arn
 from stator.engine.streams.stream import Shard, Stream, sequence_text
 from stator.errors import ValidationFailed
@@ -42,8 +42,8 @@ def parse(request: dict[str, Any]) -> Request:
     return Request(request["StreamArn"], limit, after, parent, given is not None)
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
-    stream = call.engine.streams.find(request.arn)
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
+    stream = context.parts.streams.find(request.arn)
     shards = sorted(stream.shards, key=lambda shard: shard.id)
     if request.is_filtered:
         shards = [
@@ -55,7 +55,7 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     description: dict[str, Any] = {
         "StreamArn": stream.arn,
         "StreamLabel": stream.label,
-        "StreamStatus": _status(call, stream),
+        "StreamStatus": _status(context, stream),
         "StreamViewType": stream.view_type,
         "CreationRequestDateTime": round(stream.created, 3),
         "TableName": stream.table_name,
@@ -67,11 +67,11 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     return {"StreamDescription": description}
 
 
-def _status(call: Call, stream: Stream) -> str:
+def _status(context: RequestContext, stream: Stream) -> str:
     """A stream is on its way as long as its table is."""
-    table = call.engine.catalog.find(call.scope, stream.table_name)
+    table = context.database.catalog.find(context.scope, stream.table_name)
     if table is not None:
-        call.engine.lifecycle.settle(table)
+        context.parts.lifecycle.settle(table)
     settling = (
         table is not None
         and table.definition.number == stream.table_number

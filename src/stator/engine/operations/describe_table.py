@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.tables.description import describe
 
 
@@ -12,9 +12,9 @@ def parse(request: dict[str, Any]) -> str:
     return str(request["TableName"])
 
 
-def run(call: Call, table_name: str) -> dict[str, Any]:
-    table = call.table_as_a_whole(table_name)
-    return {"Table": describe(table, call.engine.clock.now())}
+def run(context: RequestContext, table_name: str) -> dict[str, Any]:
+    table = context.table_in_any_state(table_name)
+    return {"Table": describe(table, context.database.clock.now())}
 
 
 OPERATION = Operation("DescribeTable", parse, run)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.errors import ValidationFailed
 
 
@@ -12,14 +12,14 @@ def parse(request: dict[str, Any]) -> str:
     return str(request["TableName"])
 
 
-def run(call: Call, table_name: str) -> dict[str, Any]:
-    definition = call.table_as_a_whole(table_name).definition
+def run(context: RequestContext, table_name: str) -> dict[str, Any]:
+    definition = context.table_in_any_state(table_name).definition
     if definition.status in ("CREATING", "DELETING"):
         raise ValidationFailed(
             f"Cannot describe time to live while table is in {definition.status} state: "
             f"Current table state is {definition.status}"
         )
-    changing = call.engine.lifecycle.changes_time_to_live(definition)
+    changing = context.parts.lifecycle.changes_time_to_live(definition)
     description = {"TimeToLiveStatus": "DISABLED"}
     if definition.ttl_attribute is not None:
         description = {

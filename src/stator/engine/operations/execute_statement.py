@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stator.engine.items import capacity
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.partiql.next_token import statement_print
 from stator.engine.partiql.selects import run_select
 from stator.engine.partiql.statements import (
@@ -36,14 +36,14 @@ def parse(request: dict[str, Any]) -> Request:
     return Request(statement, request, printed)
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
     statement, options = request.statement, request.options
     if isinstance(statement, Select):
-        return run_select(call, statement, options, request.printed)
-    table = call.table(statement.table_name)
+        return run_select(context, statement, options, request.printed)
+    table = context.table(statement.table_name)
     return_item = options.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
     action = write_action(statement, table, return_item=return_item)
-    item, consumed = run_write(call, table, action, statement.returning)
+    item, consumed = run_write(context, table, action, statement.returning)
     response: dict[str, Any] = {"Items": [item] if item else []}
     mode = options.get("ReturnConsumedCapacity", "NONE")
     if mode != "NONE":

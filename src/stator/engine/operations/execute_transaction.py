@@ -15,7 +15,7 @@ from stator.engine.items import records
 from stator.engine.items.actions import Action
 from stator.engine.items.request_tokens import fingerprint
 from stator.engine.items.transactions import read_report
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.operations.transact_get_items import Get, read_together
 from stator.engine.operations.transact_write_items import transact
 from stator.engine.partiql.selects import shape, single_key
@@ -80,29 +80,29 @@ def _speaking_of(at: int) -> Iterator[None]:
         ) from None
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
-    return _read(call, request) if request.reads else _write(call, request)
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
+    return _read(context, request) if request.reads else _write(context, request)
 
 
-def _write(call: Call, request: Request) -> dict[str, Any]:
-    tables = [call.table(statement.table_name) for statement in request.writes]
+def _write(context: RequestContext, request: Request) -> dict[str, Any]:
+    tables = [context.table(statement.table_name) for statement in request.writes]
     members = request.options["TransactStatements"]
     actions: list[Action] = []
     for at, (statement, table, member) in enumerate(zip(request.writes, tables, members)):
         return_item = member.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
         with _speaking_of(at):
             actions.append(write_action(statement, table, return_item=return_item))
-    return {"Responses": [], **transact(call, actions, request.options, request.fingerprint)}
+    return {"Responses": [], **transact(context, actions, request.options, request.fingerprint)}
 
 
-def _read(call: Call, request: Request) -> dict[str, Any]:
-    tables = [call.table(select.table_name) for select in request.reads]
+def _read(context: RequestContext, request: Request) -> dict[str, Any]:
+    tables = [context.table(select.table_name) for select in request.reads]
     keyed: list[tuple[Item, tuple[Path, ...]]] = []
     for at, (select, table) in enumerate(zip(request.reads, tables)):
         with _speaking_of(at):
             keyed.append(single_key(select, table, "ExecuteTransaction"))
     gets = [Get(table.name, key, None) for table, (key, _) in zip(tables, keyed)]
-    found = read_together(call, gets, tables)
+    found = read_together(context, gets, tables)
     answers = [_answer(record, paths) for record, (_, paths) in zip(found, keyed)]
     response: dict[str, Any] = {"Responses": answers}
     mode = request.options.get("ReturnConsumedCapacity", "NONE")

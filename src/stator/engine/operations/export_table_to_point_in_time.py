@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.recovery.export_description import describe
 from stator.engine.recovery.export_filter import ExportFilter
 from stator.engine.recovery.exports import Export, file_count
@@ -62,38 +62,39 @@ def parse(request: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def run(call: Call, options: dict[str, Any]) -> dict[str, Any]:
-    engine, exports = call.engine, call.engine.recovery.exports
+def run(context: RequestContext, options: dict[str, Any]) -> dict[str, Any]:
+    database, recovery = context.database, context.parts.recovery
+    exports = recovery.exports
     exports.forget_old()
     token = options.pop("ClientToken", None) or str(uuid4())
-    again = _sent_before(call, token, options)
+    again = _sent_before(context, token, options)
     if again is not None:
         return {"ExportDescription": describe(again)}
-    table = find_source(call, options["TableArn"])
+    table = find_source(context, options["TableArn"])
     if table.definition.recovery is None or table.definition.status in ("CREATING", "DELETING"):
         raise RecoveryUnavailable(f"Point in time recovery is not enabled for table '{table.name}'")
     ExportFilter(options.get("FilterSpecification")).check(table.schema)
     if (
-        sum(export.status == "IN_PROGRESS" for export in exports.registry.of(call.scope))
+        sum(export.status == "IN_PROGRESS" for export in exports.registry.of(context.scope))
         >= CONCURRENT_EXPORTS
     ):
         raise LimitExceeded(
             f"Subscriber limit exceeded: there can be {CONCURRENT_EXPORTS} exports at a time"
         )
     changes: Changes = {}
-    export = _define(call, table, token, options, engine.catalog.take_number(changes))
+    export = _define(context, table, token, options, database.catalog.take_number(changes))
     exports.registry.put(export, changes)
-    task = _task(call, table, export)
-    engine.recovery.captures.begin(table, task, changes)
-    engine.commit_changes(call, changes)
-    engine.recovery.tasks.start(task, at_once=False)
+    task = _task(context, table, export)
+    recovery.captures.begin(table, task, changes)
+    context.write(changes)
+    recovery.tasks.start(task, at_once=False)
     return {"ExportDescription": describe(export)}
 
 
-def _sent_before(call: Call, token: str, options: dict[str, Any]) -> Export | None:
+def _sent_before(context: RequestContext, token: str, options: dict[str, Any]) -> Export | None:
     """The export that this token stands for, within eight hours of its end."""
-    now = call.engine.clock.now()
-    for export in call.engine.recovery.exports.registry.of(call.scope):
+    now = context.database.clock.now()
+    for export in context.parts.recovery.exports.registry.of(context.scope):
         if export.token == token and now - (export.ended or now) < TASK_TOKEN_SECONDS:
             if export.options != options:
                 raise ExportConflict("Duplicate request detected with conflicting parameters")
@@ -101,8 +102,10 @@ def _sent_before(call: Call, token: str, options: dict[str, Any]) -> Export | No
     return None
 
 
-def _define(call: Call, table: Table, token: str, options: dict[str, Any], number: int) -> Export:
-    definition, now = table.definition, call.engine.clock.now()
+def _define(
+    context: RequestContext, table: Table, token: str, options: dict[str, Any], number: int
+) -> Export:
+    definition, now = table.definition, context.database.clock.now()
     export = Export(
         number=number,
         arn=make_arn(table.arn, "export", new_id(now)),
@@ -118,7 +121,7 @@ def _define(call: Call, table: Table, token: str, options: dict[str, Any], numbe
         started=now,
         moment=float(options.get("ExportTime", now)),
     )
-    earliest = call.engine.recovery.earliest(definition)
+    earliest = context.parts.recovery.earliest(definition)
     if (specification := options.get("IncrementalExportSpecification")) is not None:
         export.window = _window(specification, earliest, now)
         export.view = specification.get("ExportViewType", "NEW_AND_OLD_IMAGES")
@@ -143,7 +146,7 @@ def _window(specification: dict[str, Any], earliest: float, now: float) -> tuple
     return start, end
 
 
-def _task(call: Call, table: Table, export: Export) -> Task:
+def _task(context: RequestContext, table: Table, export: Export) -> Task:
     if export.window is not None:
         start, end = (start_of(to_micros(moment)).hex() for moment in export.window)
         return Task(
@@ -151,7 +154,7 @@ def _task(call: Call, table: Table, export: Export) -> Task:
             ["begin export", "gather", "write export", "drop"],
             {"gather_from": start, "gather_to": end},
         )
-    facts = call.engine.recovery.captures.undo_facts(table, to_micros(export.moment))
+    facts = context.parts.recovery.captures.undo_facts(table, to_micros(export.moment))
     return Task(
         export.number, ["begin export", "copy", "undo", "write export", "drop"], dict(facts)
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 from stator.engine.items import capacity, records
 from stator.engine.items.item_reads import check_key_paths, shown
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.requests.expression_parameters import (
     Placeholders,
     attributes_to_get,
@@ -44,14 +44,14 @@ def parse(request: dict[str, Any]) -> Request:
     return Request(request, projection)
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
     options = request.options
-    table = call.table(options["TableName"])
+    table = context.table(options["TableName"])
     key = options["Key"]
     check_key(table.schema, key)
     if request.projection is not None:
         check_key_paths(table.schema, list(request.projection.paths))
-    record = call.engine.storage.get(table.encode_key(key))
+    record = context.database.storage.get(table.encode_key(key))
     response: dict[str, Any] = {} if record is None else {"Item": shown(record, request.projection)}
     mode = options.get("ReturnConsumedCapacity")
     if mode is not None and mode != "NONE":

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.streams import events
 from stator.engine.streams.arn import check_stream_arn
 from stator.engine.streams.iterators import HORIZON, LIFETIME_SECONDS, Iterator
@@ -34,12 +34,12 @@ def parse(request: dict[str, Any]) -> Request:
     return Request(iterator, limit)
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
     iterator = request.iterator
-    now = call.engine.clock.now()
+    now = context.database.clock.now()
     if now - iterator.given > LIFETIME_SECONDS:
         raise ExpiredIterator
-    stream = call.engine.streams.find(iterator.arn)
+    stream = context.parts.streams.find(iterator.arn)
     shard = stream.shard_by_number(iterator.shard_number)
     if shard is None:
         raise TrimmedDataAccess  # the shard itself is a day past its closing
@@ -48,9 +48,9 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     )
     if start < shard.horizon:
         raise TrimmedDataAccess
-    page, place, is_end = _read(call, stream, shard, start, request.limit)
+    page, place, is_end = _read(context, stream, shard, start, request.limit)
     # What is read here has effects elsewhere, which nothing takes back: it must be durable first.
-    call.commit = call.engine.last_commit
+    context.commit_number = context.database.last_commit
     response: dict[str, Any] = {"Records": page}
     if not is_end:
         response["NextShardIterator"] = Iterator(stream.arn, shard.number, place, now).encode()
@@ -58,14 +58,14 @@ def run(call: Call, request: Request) -> dict[str, Any]:
 
 
 def _read(
-    call: Call, stream: Stream, shard: Shard, start: int, limit: int
+    context: RequestContext, stream: Stream, shard: Shard, start: int, limit: int
 ) -> tuple[list[orjson.Fragment], int, bool]:
     """Records from ``start`` on, the place after them, and whether nothing can follow."""
     end = stream.next_sequence if shard.last is None else shard.last + 1
     page: list[orjson.Fragment] = []
     place, size = start, 0
     if start < end:
-        for key, record in call.engine.storage.scan(
+        for key, record in context.database.storage.scan(
             stream.record_key(shard, start), stream.record_key(shard, end)
         ):
             size += events.size_of(record)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.streams.arn import check_stream_arn
 from stator.engine.streams.iterators import HORIZON, Iterator
 from stator.engine.streams.stream import SEQUENCE_BASE, Shard, Stream
@@ -42,21 +42,21 @@ def parse(request: dict[str, Any]) -> Request:
     return Request(request["StreamArn"], request["ShardId"], kind, sequence, float(timestamp or 0))
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
-    now = call.engine.clock.now()
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
+    now = context.database.clock.now()
     if request.timestamp > now:
         raise ValidationFailed(f"{INVALID}Timestamp should not be in the future")
-    stream = call.engine.streams.find(request.arn)
+    stream = context.parts.streams.find(request.arn)
     shard = stream.shard(request.shard_id)
     if shard is None:
         raise ResourceNotFound(
             f"Requested resource not found: Shard does not exist: {request.shard_id}"
         )
-    place = _place(call, stream, shard, request)
+    place = _place(context, stream, shard, request)
     return {"ShardIterator": Iterator(stream.arn, shard.number, place, now).encode()}
 
 
-def _place(call: Call, stream: Stream, shard: Shard, request: Request) -> int:
+def _place(context: RequestContext, stream: Stream, shard: Shard, request: Request) -> int:
     """The sequence number of the first record to be read."""
     if request.kind == "TRIM_HORIZON":
         return HORIZON
@@ -64,7 +64,7 @@ def _place(call: Call, stream: Stream, shard: Shard, request: Request) -> int:
     if request.kind == "LATEST":
         return end
     if request.kind == "AT_TIMESTAMP":
-        return call.engine.streams.first_at(stream, shard, request.timestamp)
+        return context.parts.streams.first_at(stream, shard, request.timestamp)
     if not shard.first <= request.sequence < end:
         raise ValidationFailed(f"{INVALID}Invalid SequenceNumber")
     if request.sequence < shard.horizon:

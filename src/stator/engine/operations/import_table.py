@@ -6,7 +6,7 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.operations import create_table
 from stator.engine.recovery.import_description import describe
 from stator.engine.recovery.imports import Import
@@ -47,58 +47,61 @@ def _unstarted(options: dict[str, Any], token: str) -> Import:
     )
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
-    engine, imports, options = call.engine, call.engine.recovery.imports, request.options
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
+    database, recovery, options = context.database, context.parts.recovery, request.options
+    imports = recovery.imports
     imports.forget_old()
     token = options.pop("ClientToken")
-    again = _sent_before(call, token)
-    if again is not None and _is_filling(call, again, options):
+    again = _sent_before(context, token)
+    if again is not None and _is_filling(context, again, options):
         return {"ImportTableDescription": describe(again)}
-    name = create_table.check_name_is_free(call, options["TableCreationParameters"]["TableName"])
+    name = create_table.check_name_is_free(context, options["TableCreationParameters"]["TableName"])
     if again is not None:
-        if again.table_arn != call.scope.table_arn(name):
+        if again.table_arn != context.scope.table_arn(name):
             raise ImportConflict("Duplicate request detected with conflicting parameters")
         return {"ImportTableDescription": describe(again)}
     if (
-        sum(each.status == "IN_PROGRESS" for each in imports.registry.of(call.scope))
+        sum(each.status == "IN_PROGRESS" for each in imports.registry.of(context.scope))
         >= CONCURRENT_IMPORTS
     ):
         raise LimitExceeded(
             f"Subscriber limit exceeded: there can be {CONCURRENT_IMPORTS} imports at a time"
         )
     changes: Changes = {}
-    definition = create_table.define(request.table, name, call.scope, engine.clock.now())
-    table = engine.recovery.restores.create_table(definition, changes)
-    running = _define(call, table, token, options, engine.catalog.take_number(changes))
+    definition = create_table.define(request.table, name, context.scope, database.clock.now())
+    table = recovery.restores.create_table(definition, changes)
+    running = _define(context, table, token, options, database.catalog.take_number(changes))
     imports.registry.put(running, changes)
     task = Task(running.number, ["import"], {"target": table.definition.number})
-    engine.recovery.tasks.save(task, changes)
-    engine.commit_changes(call, changes)
-    engine.recovery.tasks.start(task, at_once=False)
+    recovery.tasks.save(task, changes)
+    context.write(changes)
+    recovery.tasks.start(task, at_once=False)
     return {"ImportTableDescription": describe(running)}
 
 
-def _sent_before(call: Call, token: str) -> Import | None:
+def _sent_before(context: RequestContext, token: str) -> Import | None:
     """The import that this token stands for, within eight hours of its end."""
-    now = call.engine.clock.now()
-    for running in call.engine.recovery.imports.registry.of(call.scope):
+    now = context.database.clock.now()
+    for running in context.parts.recovery.imports.registry.of(context.scope):
         if running.token == token and now - (running.ended or now) < TASK_TOKEN_SECONDS:
             return running
     return None
 
 
-def _is_filling(call: Call, running: Import, options: dict[str, Any]) -> bool:
+def _is_filling(context: RequestContext, running: Import, options: dict[str, Any]) -> bool:
     """Whether the table that a request asks for is the one this import is making.
 
     Measured on AWS by ScyllaDB's test suite: a token is looked at only after the table's name is found free, and nothing but that name
     makes another request of it.
     """
     name = table_name(options["TableCreationParameters"]["TableName"])
-    return running.status == "IN_PROGRESS" and running.table_arn == call.scope.table_arn(name)
+    return running.status == "IN_PROGRESS" and running.table_arn == context.scope.table_arn(name)
 
 
-def _define(call: Call, table: Table, token: str, options: dict[str, Any], number: int) -> Import:
-    now = call.engine.clock.now()
+def _define(
+    context: RequestContext, table: Table, token: str, options: dict[str, Any], number: int
+) -> Import:
+    now = context.database.clock.now()
     running = _unstarted(options, token)
     running.number, running.started = number, now
     running.arn = make_arn(table.arn, "import", new_id(now))

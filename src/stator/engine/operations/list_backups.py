@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.recovery.backup_description import summary
 from stator.engine.recovery.backups import Backup
 from stator.engine.recovery.names import table_name
@@ -20,13 +20,13 @@ def parse(request: dict[str, Any]) -> dict[str, Any]:
     return request
 
 
-def run(call: Call, request: dict[str, Any]) -> dict[str, Any]:
-    backups, now = call.engine.recovery.backups, call.engine.clock.now()
+def run(context: RequestContext, request: dict[str, Any]) -> dict[str, Any]:
+    backups, now = context.parts.recovery.backups, context.database.clock.now()
     backups.expire()
     after = request.get("ExclusiveStartBackupArn") or ""
     found = [
         each
-        for each in backups.registry.of(call.scope)
+        for each in backups.registry.of(context.scope)
         if each.arn > after and _wanted(each, request)
     ]
     page = found[: request.get("Limit") or _MOST]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.recovery.export_description import summary
 from stator.engine.recovery.names import newest_first, table_name
 from stator.engine.recovery.pages import page_of
@@ -17,13 +17,13 @@ def parse(request: dict[str, Any]) -> dict[str, Any]:
     return request
 
 
-def run(call: Call, request: dict[str, Any]) -> dict[str, Any]:
-    exports = call.engine.recovery.exports
+def run(context: RequestContext, request: dict[str, Any]) -> dict[str, Any]:
+    exports = context.parts.recovery.exports
     exports.forget_old()
-    wanted = exports.registry.of(call.scope)
+    wanted = exports.registry.of(context.scope)
     if (table_arn := request.get("TableArn")) is not None:
-        call.engine.lifecycle.settle_all()
-        table = call.engine.catalog.find(call.scope, table_name(table_arn))
+        context.parts.lifecycle.settle_all()
+        table = context.database.catalog.find(context.scope, table_name(table_arn))
         wanted = [
             each
             for each in wanted

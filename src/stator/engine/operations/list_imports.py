@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.recovery.import_description import summary
 from stator.engine.recovery.pages import page_of
 
@@ -13,12 +13,12 @@ def parse(request: dict[str, Any]) -> dict[str, Any]:
     return request
 
 
-def run(call: Call, request: dict[str, Any]) -> dict[str, Any]:
-    imports = call.engine.recovery.imports
+def run(context: RequestContext, request: dict[str, Any]) -> dict[str, Any]:
+    imports = context.parts.recovery.imports
     imports.forget_old()
     table_arn = request.get("TableArn")
     wanted = [
-        each for each in imports.registry.of(call.scope) if table_arn in (None, each.table_arn)
+        each for each in imports.registry.of(context.scope) if table_arn in (None, each.table_arn)
     ]
     page, token = page_of(wanted, request.get("PageSize"), request.get("NextToken"))
     response: dict[str, Any] = {"ImportSummaryList": [summary(running) for running in page]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.streams.arn import check_stream_arn
 from stator.errors import ValidationFailed
 from stator.model.values import INVALID
@@ -32,8 +32,8 @@ def parse(request: dict[str, Any]) -> Request:
     return Request(request.get("TableName"), after, limit)
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
-    streams = call.engine.streams.of_scope(call.scope)
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
+    streams = context.parts.streams.of_scope(context.scope)
     if request.table_name is not None:
         name = request.table_name.rpartition("/")[2]
         streams = [stream for stream in streams if stream.table_name == name]

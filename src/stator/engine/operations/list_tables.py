@@ -6,7 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 
 _MOST = 100
 
@@ -21,9 +21,9 @@ def parse(request: dict[str, Any]) -> Request:
     return Request(request.get("ExclusiveStartTableName") or "", request.get("Limit") or _MOST)
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
-    call.engine.lifecycle.settle_all()
-    names = call.engine.catalog.names(call.scope)
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
+    context.parts.lifecycle.settle_all()
+    names = context.database.catalog.names(context.scope)
     start = bisect_right(names, request.after)
     page = names[start : start + request.limit]
     response: dict[str, Any] = {"TableNames": page}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.tables.resource_arn import ResourceArn, find_table, read_arn
 
 
@@ -12,8 +12,8 @@ def parse(request: dict[str, Any]) -> ResourceArn:
     return read_arn(request["ResourceArn"])
 
 
-def run(call: Call, arn: ResourceArn) -> dict[str, Any]:
-    table = find_table(call, arn, "ListTagsOfResource")
+def run(context: RequestContext, arn: ResourceArn) -> dict[str, Any]:
+    table = find_table(context, arn, "ListTagsOfResource")
     return {"Tags": [{"Key": key, "Value": value} for key, value in table.definition.tags.items()]}
 
 

@@ -14,7 +14,7 @@ from stator.engine.items.key_ranges import (
     start_entry,
 )
 from stator.engine.items.pages import find_index, make_view, read_page
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.requests.expression_parameters import (
     Placeholders,
     check_mixing,
@@ -91,9 +91,9 @@ def _check_mixing(request: dict[str, Any]) -> None:
     check_mixing(request, old, _EXPRESSIONS)
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
     options = request.options
-    table = call.table(options["TableName"])
+    table = context.table(options["TableName"])
     consistent = bool(options.get("ConsistentRead"))
     index = find_index(table, options.get("IndexName"), consistent)
     schema, prefix = (table.schema, table.prefix) if index is None else (index.schema, index.prefix)
@@ -121,7 +121,7 @@ def run(call: Call, request: Request) -> dict[str, Any]:
             if forward
             else Range(span.low, min(span.high, entry))
         )
-    page = read_page(call, view, span, options.get("Limit"), forward=forward)
+    page = read_page(context.database.storage, view, span, options.get("Limit"), forward=forward)
     mode = options.get("ReturnConsumedCapacity")
     if mode is not None and mode != "NONE":
         page.response["ConsumedCapacity"] = capacity.report(table, table.name, page.consumed, mode)

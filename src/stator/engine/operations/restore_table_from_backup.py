@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.recovery.restores import restored_definition
 from stator.engine.recovery.tasks import Task
 from stator.engine.tables.description import describe
@@ -17,11 +17,12 @@ def parse(request: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def run(call: Call, options: dict[str, Any]) -> dict[str, Any]:
-    engine, recovery = call.engine, call.engine.recovery
-    backup = recovery.backups.get_available(call.scope, options["BackupArn"])
-    recovery.restores.check_target(call.scope, options["TargetTableName"])
-    source, now = backup.definition, engine.clock.now()
+def run(context: RequestContext, options: dict[str, Any]) -> dict[str, Any]:
+    database, recovery = context.database, context.parts.recovery
+    backup = recovery.backups.get_available(context.scope, options["BackupArn"])
+    context.parts.lifecycle.settle_all()
+    recovery.restores.check_target(context.scope, options["TargetTableName"])
+    source, now = backup.definition, database.clock.now()
     summary = {
         "SourceBackupArn": backup.arn,
         "SourceTableArn": source.scope.table_arn(source.name),
@@ -29,12 +30,12 @@ def run(call: Call, options: dict[str, Any]) -> dict[str, Any]:
         "RestoreInProgress": True,
     }
     changes: Changes = {}
-    definition = restored_definition(source, options, call.scope, now, summary)
+    definition = restored_definition(source, options, context.scope, now, summary)
     table = recovery.restores.create_table(definition, changes)
     facts = {"backup": backup.arn, "source": backup.prefix, "target": table.definition.number}
-    task = Task(engine.catalog.take_number(changes), ["fill"], facts)
+    task = Task(database.catalog.take_number(changes), ["fill"], facts)
     recovery.tasks.save(task, changes)
-    engine.commit_changes(call, changes)
+    context.write(changes)
     answer = {"TableDescription": describe(table, now)}
     recovery.tasks.start(task, at_once=True)
     return answer

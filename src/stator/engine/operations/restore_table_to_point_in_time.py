@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from stator.engine import keyspace
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.recovery.log import to_micros
 from stator.engine.recovery.moments import ROUNDING_SECONDS, iso
 from stator.engine.recovery.recovery import Recovery
@@ -32,21 +32,22 @@ def parse(request: dict[str, Any]) -> dict[str, Any]:
     return options
 
 
-def run(call: Call, options: dict[str, Any]) -> dict[str, Any]:
-    engine, recovery = call.engine, call.engine.recovery
-    source = find_source(call, options.get("SourceTableArn") or options["SourceTableName"])
+def run(context: RequestContext, options: dict[str, Any]) -> dict[str, Any]:
+    database, recovery = context.database, context.parts.recovery
+    source = find_source(context, options.get("SourceTableArn") or options["SourceTableName"])
     if source.definition.recovery is None or source.definition.status in ("CREATING", "DELETING"):
         raise RecoveryUnavailable(
             f"Point in time recovery is not enabled for table '{source.name}'"
         )
     moment = _moment(recovery, source, options)
-    recovery.restores.check_target(call.scope, options["TargetTableName"])
-    now = engine.clock.now()
+    context.parts.lifecycle.settle_all()
+    recovery.restores.check_target(context.scope, options["TargetTableName"])
+    now = database.clock.now()
     summary = {"SourceTableArn": source.arn, "RestoreDateTime": moment, "RestoreInProgress": True}
     changes: Changes = {}
-    definition = restored_definition(source.definition, options, call.scope, now, summary)
+    definition = restored_definition(source.definition, options, context.scope, now, summary)
     target = recovery.restores.create_table(definition, changes)
-    number = engine.catalog.take_number(changes)
+    number = database.catalog.take_number(changes)
     facts = {
         **recovery.captures.undo_facts(source, to_micros(moment)),
         "source": keyspace.area_prefix(number).hex(),
@@ -54,7 +55,7 @@ def run(call: Call, options: dict[str, Any]) -> dict[str, Any]:
     }
     task = Task(number, ["copy", "undo", "fill", "drop"], facts)
     recovery.captures.begin(source, task, changes)
-    engine.commit_changes(call, changes)
+    context.write(changes)
     answer = {"TableDescription": describe(target, now)}
     recovery.tasks.start(task, at_once=True)
     return answer

@@ -9,7 +9,7 @@ from stator.engine import keyspace
 from stator.engine.items import capacity
 from stator.engine.items.key_ranges import BAD_START, Range, check_scan_start, start_entry
 from stator.engine.items.pages import find_index, make_view, read_page
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.requests.expression_parameters import (
     Placeholders,
     check_mixing,
@@ -64,9 +64,9 @@ def _check_segments(segment: int | None, total: int | None) -> None:
         )
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
     options = request.options
-    table = call.table(options["TableName"])
+    table = context.table(options["TableName"])
     consistent = bool(options.get("ConsistentRead"))
     index = find_index(table, options.get("IndexName"), consistent)
     view = make_view(
@@ -84,7 +84,7 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     )
     if request.start is not None:
         span.low = _after_start(table, index, request.start, segment, total)
-    page = read_page(call, view, span, options.get("Limit"))
+    page = read_page(context.database.storage, view, span, options.get("Limit"))
     mode = options.get("ReturnConsumedCapacity")
     if mode is not None and mode != "NONE":
         page.response["ConsumedCapacity"] = capacity.report(table, table.name, page.consumed, mode)

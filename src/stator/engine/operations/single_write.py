@@ -9,7 +9,7 @@ from typing import Any
 from stator.engine.items.actions import Delete, Put, UpdateItem, prepare, returned_values
 from stator.engine.items.write_path import Writer
 from stator.engine.items.write_report import write_report
-from stator.engine.operation import Call
+from stator.engine.operation import RequestContext
 from stator.engine.requests.expression_parameters import Placeholders, expected
 from stator.errors import ValidationFailed
 from stator.expr.tree import Condition, Path
@@ -53,16 +53,24 @@ def read_condition(request: dict[str, Any]) -> tuple[Condition | None, Sequence[
     return condition, placeholders.nested
 
 
-def run(call: Call, request: SingleWrite) -> dict[str, Any]:
+def run(context: RequestContext, request: SingleWrite) -> dict[str, Any]:
     action, returns = request.action, request.returns
-    table = call.table(action.table_name)
-    mutation, old = prepare(call, table, action, needs_old=returns in ("ALL_OLD", "UPDATED_OLD"))
+    table = context.table(action.table_name)
+    mutation, old = prepare(
+        context.database.storage,
+        context.database.transaction_locks,
+        table,
+        action,
+        needs_old=returns in ("ALL_OLD", "UPDATED_OLD"),
+    )
     writer = Writer()
     consumed = writer.add(mutation)
-    call.engine.commit(call, writer)
+    context.commit(writer)
     response: dict[str, Any] = {}
     if returns != "NONE":
         values = returned_values(returns, old, mutation.new_item, action.touched())
         if values:
             response["Attributes"] = values
-    return write_report(call, table, request.options, action.keyed, consumed, response)
+    return write_report(
+        context.database.storage, table, request.options, action.keyed, consumed, response
+    )

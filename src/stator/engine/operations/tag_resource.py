@@ -6,7 +6,7 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.tables.resource_arn import ResourceArn, find_table, read_arn
 from stator.engine.tables.settings import without_nulls
 from stator.engine.tables.state_checks import check_stands
@@ -30,21 +30,21 @@ def parse(request: dict[str, Any]) -> Request:
     return Request(arn, read_tags(tags))
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
-    table = find_table(call, request.arn, "TagResource")
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
+    table = find_table(context, request.arn, "TagResource")
     tags = table.definition.tags | request.tags
     check_count(len(tags))
-    set_tags(call, table, tags)
+    set_tags(context, table, tags)
     return {}
 
 
-def set_tags(call: Call, table: Table, tags: dict[str, str]) -> None:
+def set_tags(context: RequestContext, table: Table, tags: dict[str, str]) -> None:
     check_stands(table.definition)
     definition = copy.deepcopy(table.definition)
     definition.tags = tags
     changes: Changes = {}
-    call.engine.catalog.put(definition, changes)
-    call.engine.commit_changes(call, changes)
+    context.database.catalog.put(definition, changes)
+    context.write(changes)
 
 
 OPERATION = Operation("TagResource", parse, run)

@@ -8,7 +8,7 @@ from typing import Any
 from stator.engine.items import records
 from stator.engine.items.item_reads import check_key_paths, shown
 from stator.engine.items.transactions import NO_REASON, check_distinct, check_total, read_report
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.requests.expression_parameters import Placeholders
 from stator.engine.tables.key_schema import RequestRefused, check_key
 from stator.engine.tables.table import Table
@@ -45,9 +45,9 @@ def _parse_get(member: dict[str, Any]) -> Get:
     return Get(member["TableName"], member["Key"], projection)
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
-    tables = [call.table(get.table_name) for get in request.gets]
-    found = read_together(call, request.gets, tables)
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
+    tables = [context.table(get.table_name) for get in request.gets]
+    found = read_together(context, request.gets, tables)
     response: dict[str, Any] = {
         "Responses": [_shown(record, get) for record, get in zip(found, request.gets)]
     }
@@ -56,18 +56,20 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     return response
 
 
-def read_together(call: Call, gets: list[Get], tables: list[Table]) -> list[bytes | None]:
+def read_together(
+    context: RequestContext, gets: list[Get], tables: list[Table]
+) -> list[bytes | None]:
     """The records of all items, or the cancellation that says why not."""
     keys, reasons = _locate(gets, tables)
     for at, key in enumerate(keys):
-        if key is not None and call.engine.transaction_locks.holds(key):
+        if key is not None and context.database.transaction_locks.holds(key):
             reasons[at] = {
                 "Code": "TransactionConflict",
                 "Message": TransactionConflict.default_message,
             }
     if any(reason is not NO_REASON for reason in reasons):
         raise TransactionCanceled(reasons=reasons)
-    found = call.engine.storage.get_many([key for key in keys if key is not None])
+    found = context.database.storage.get_many([key for key in keys if key is not None])
     check_total(sum(0 if record is None else records.size_of(record) for record in found))
     return found
 

@@ -28,7 +28,7 @@ from stator.engine.items.transactions import NO_REASON, check_distinct, check_pa
 from stator.engine.items.update_cost import update_cost
 from stator.engine.items.write_path import Mutation, Writer
 from stator.engine.items.write_report import collection_metrics
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.requests.expression_parameters import Placeholders
 from stator.engine.tables.key_schema import RequestRefused
 from stator.engine.tables.table import Table
@@ -111,31 +111,31 @@ def _condition(member: dict[str, Any]) -> tuple[Condition | None, Sequence[Path]
     return condition, placeholders.nested
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
-    return transact(call, request.actions, request.options, request.fingerprint)
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
+    return transact(context, request.actions, request.options, request.fingerprint)
 
 
 def transact(
-    call: Call, actions: list[Action], options: dict[str, Any], token_print: str
+    context: RequestContext, actions: list[Action], options: dict[str, Any], token_print: str
 ) -> dict[str, Any]:
     """Run parsed actions as one transaction; PartiQL's ExecuteTransaction comes here too."""
     token = options.get("ClientRequestToken")
-    tables = [call.table(action.table_name) for action in actions]
-    if token and call.engine.tokens.seen(call.scope, token, token_print):
-        return _replayed(call, actions, tables, options)
+    tables = [context.table(action.table_name) for action in actions]
+    if token and context.parts.tokens.seen(context.scope, token, token_print):
+        return _replayed(context, actions, tables, options)
     check_payload(sum(map(_payload_bytes, actions)))
     located = _locate(actions, tables)
-    mutations = _mutations(call, actions, tables, located)
+    mutations = _mutations(context, actions, tables, located)
     writer = Writer()
     used: dict[str, Consumed] = {}
     for table, mutation in zip(tables, mutations):
         consumed = _charge(writer, mutation)
         used.setdefault(table.name, Consumed()).add(consumed)
     if token:
-        call.engine.tokens.remember(call.scope, token, token_print, writer.changes)
-    call.engine.transaction_locks.take(located)
-    call.engine.commit(call, writer)
-    return _report(call, actions, tables, used, options)
+        context.parts.tokens.remember(context.scope, token, token_print, writer.changes)
+    context.database.transaction_locks.take(located)
+    context.commit(writer)
+    return _report(context, actions, tables, used, options)
 
 
 def _locate(actions: list[Action], tables: list[Table]) -> list[bytes]:
@@ -158,14 +158,14 @@ def _locate(actions: list[Action], tables: list[Table]) -> list[bytes]:
 
 
 def _mutations(
-    call: Call, actions: list[Action], tables: list[Table], keys: list[bytes]
+    context: RequestContext, actions: list[Action], tables: list[Table], keys: list[bytes]
 ) -> list[Mutation]:
     """What each action does to its item; every one that cannot do it is a reason to cancel."""
     mutations: list[Mutation] = []
     reasons = [NO_REASON] * len(actions)
     for at, (action, table, key) in enumerate(zip(actions, tables, keys)):
         try:
-            mutation = _mutation(call, action, table, key)
+            mutation = _mutation(context, action, table, key)
         except RequestRefused:
             raise
         except ConditionFailed as error:
@@ -198,10 +198,10 @@ def _payload_bytes(action: Action) -> int:
     )
 
 
-def _mutation(call: Call, action: Action, table: Table, key: bytes) -> Mutation:
-    if call.engine.transaction_locks.holds(key):
+def _mutation(context: RequestContext, action: Action, table: Table, key: bytes) -> Mutation:
+    if context.database.transaction_locks.holds(key):
         raise TransactionConflict
-    old = call.engine.storage.get(key)
+    old = context.database.storage.get(key)
     if isinstance(action, Check):
         old_item = None if old is None else records.unpack(old)
         check_condition(action, old_item)
@@ -218,19 +218,21 @@ def _charge(writer: Writer, mutation: Mutation) -> Consumed:
 
 
 def _replayed(
-    call: Call, actions: list[Action], tables: list[Table], options: dict[str, Any]
+    context: RequestContext, actions: list[Action], tables: list[Table], options: dict[str, Any]
 ) -> dict[str, Any]:
     """The same token again: nothing is written, and the items are read to say so."""
     mode = options.get("ReturnConsumedCapacity", "NONE")
     response: dict[str, Any] = {}
     if mode != "NONE":
         keys = [action.locate(table) for action, table in zip(actions, tables)]
-        response["ConsumedCapacity"] = read_report(tables, call.engine.storage.get_many(keys), mode)
+        response["ConsumedCapacity"] = read_report(
+            tables, context.database.storage.get_many(keys), mode
+        )
     return response
 
 
 def _report(
-    call: Call,
+    context: RequestContext,
     actions: list[Action],
     tables: list[Table],
     used: dict[str, Consumed],
@@ -249,7 +251,7 @@ def _report(
         for action, table in zip(actions, tables):
             if table.local_indexes and not isinstance(action, Check):
                 metrics.setdefault(table.name, []).append(
-                    collection_metrics(call, table, action.keyed)
+                    collection_metrics(context.database.storage, table, action.keyed)
                 )
         if metrics:
             response["ItemCollectionMetrics"] = metrics

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.operations.tag_resource import set_tags
 from stator.engine.tables.resource_arn import ResourceArn, find_table, read_arn
 from stator.engine.tables.settings import without_nulls
@@ -28,10 +28,10 @@ def parse(request: dict[str, Any]) -> Request:
     return Request(arn, frozenset(keys))
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
-    table = find_table(call, request.arn, "UntagResource")
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
+    table = find_table(context, request.arn, "UntagResource")
     tags = table.definition.tags
-    set_tags(call, table, {key: value for key, value in tags.items() if key not in request.keys})
+    set_tags(context, table, {key: value for key, value in tags.items() if key not in request.keys})
     return {}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.recovery.recovery import describe_continuous
 from stator.engine.recovery.source_table import find_source
 from stator.errors import ContinuousBackupsUnavailable, ValidationFailed
@@ -33,9 +33,9 @@ def parse(request: dict[str, Any]) -> Request:
     return Request(request["TableName"], enabled, days)
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
-    recovery = call.engine.recovery
-    table = find_source(call, request.table_name)
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
+    recovery = context.parts.recovery
+    table = find_source(context, request.table_name)
     if table.definition.status in ("CREATING", "DELETING"):
         # AWS says so of a table that was made a moment ago (seen in aws-amplify/amplify-backend#1654).
         raise ContinuousBackupsUnavailable(
@@ -48,16 +48,16 @@ def run(call: Call, request: Request) -> dict[str, Any]:
             current["period_days"] if current is not None else RECOVERY_DAYS
         )
         table = recovery.enable(table, days, changes)
-        call.engine.commit_changes(call, changes)
+        context.write(changes)
         recovery.trim(table)
-        call.engine.housekeeping.wake()
+        context.parts.housekeeping.wake()
     elif table.definition.recovery is not None:
         if table.definition.captures:
             raise ContinuousBackupsUnavailable(
                 f"The history of the table is being restored or exported: {table.name}. Please retry later"
             )
         table = recovery.disable(table, changes)
-        call.engine.commit_changes(call, changes)
+        context.write(changes)
         recovery.log.drop(table.definition.number)
     return {"ContinuousBackupsDescription": describe_continuous(recovery, table.definition)}
 

@@ -11,7 +11,7 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.engine.tables import key_checks, throughput
 from stator.engine.tables import settings as table_settings
 from stator.engine.tables.account_quotas import check_account_quota, check_throughput_quotas
@@ -168,11 +168,11 @@ def _check_stream(specification: dict[str, Any] | None) -> None:
 # -- with the table
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
-    engine, options = call.engine, request.options
-    table = call.table_as_a_whole(options["TableName"])
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
+    database, parts, options = context.database, context.parts, request.options
+    table = context.table_in_any_state(options["TableName"])
     _check_admission(table.definition, request)
-    now = engine.clock.now()
+    now = database.clock.now()
     before = describe(table, now)
     definition = copy.deepcopy(table.definition)
     switches_to = _change_billing(definition, options, now)
@@ -181,16 +181,16 @@ def run(call: Call, request: Request) -> dict[str, Any]:
     )
     _change_settings(definition, options, now)
     check_throughput_quotas(definition)
-    check_account_quota(engine.catalog, definition)
-    _begin(call, definition, request)
+    check_account_quota(database.catalog, definition)
+    _begin(context, definition, request)
     changes: Changes = {}
-    engine.streams.follow_definition(definition, changes)
-    table = engine.catalog.put(definition, changes)
-    engine.commit_changes(call, changes)
-    engine.housekeeping.wake()
+    parts.streams.follow_definition(definition, changes)
+    table = database.catalog.put(definition, changes)
+    context.write(changes)
+    parts.housekeeping.wake()
     description = _as_answered(describe(table, now), before, options)
     if created is not None:
-        engine.lifecycle.fill(table)
+        parts.lifecycle.fill(table)
     return {"TableDescription": description}
 
 
@@ -294,9 +294,9 @@ def _change_encryption(definition: TableDefinition, specification: dict[str, Any
     definition.sse = encryption
 
 
-def _begin(call: Call, definition: TableDefinition, request: Request) -> None:
+def _begin(context: RequestContext, definition: TableDefinition, request: Request) -> None:
     """The table is UPDATING during slow changes; an index that only changes its throughput is so alone."""
-    call.engine.lifecycle.begin(definition, "UPDATING")
+    context.parts.lifecycle.begin(definition, "UPDATING")
     if not request.moves_index and not any(member in request.options for member in _SLOW):
         definition.status = None
 

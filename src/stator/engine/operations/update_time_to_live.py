@@ -10,7 +10,7 @@ import copy
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine.operation import Call, Operation
+from stator.engine.operation import Operation, RequestContext
 from stator.errors import ResourceInUse, ResourceNotFound, ValidationFailed
 from stator.storage import Changes
 
@@ -27,28 +27,28 @@ def parse(request: dict[str, Any]) -> Request:
     return Request(request["TableName"], specification["Enabled"], specification["AttributeName"])
 
 
-def run(call: Call, request: Request) -> dict[str, Any]:
-    table = call.table_as_a_whole(request.table_name)
+def run(context: RequestContext, request: Request) -> dict[str, Any]:
+    table = context.table_in_any_state(request.table_name)
     if table.definition.status == "CREATING":
         raise ResourceNotFound(f"Requested resource not found: Table: {table.name} not found")
     if table.definition.status == "DELETING":
         raise ResourceInUse("Attempt to change a resource which is still in use")
     _check_changes(table.definition.ttl_attribute, request)
-    if call.engine.lifecycle.changes_time_to_live(table.definition):
+    if context.parts.lifecycle.changes_time_to_live(table.definition):
         raise ValidationFailed(
             "Time to live has been modified multiple times within a fixed interval"
         )
     definition = copy.deepcopy(table.definition)
     definition.ttl_before = table.definition.ttl_attribute
-    definition.ttl_changed = call.engine.clock.now()
+    definition.ttl_changed = context.database.clock.now()
     definition.ttl_attribute = request.attribute if request.enabled else None
     definition.ttl_filled_to = "" if request.enabled else None
     changes: Changes = {}
-    call.engine.catalog.put(definition, changes)
-    call.engine.commit_changes(call, changes)
+    context.database.catalog.put(definition, changes)
+    context.write(changes)
     if not request.enabled:
-        call.engine.expiry.forget(definition.number)
-    call.engine.housekeeping.wake()
+        context.parts.expiry.forget(definition.number)
+    context.parts.housekeeping.wake()
     return {
         "TimeToLiveSpecification": {"Enabled": request.enabled, "AttributeName": request.attribute}
     }

@@ -8,7 +8,7 @@ from stator.engine.items import capacity
 from stator.engine.items.item_reads import check_key_paths
 from stator.engine.items.key_ranges import check_scan_start, start_entry
 from stator.engine.items.pages import find_index, make_view, read_records
-from stator.engine.operation import Call
+from stator.engine.operation import RequestContext
 from stator.engine.partiql.keys import check_key_kinds, split_key
 from stator.engine.partiql.next_token import INVALID_TOKEN, decode_token, encode_token
 from stator.engine.partiql.paths import output_name, selected_paths
@@ -23,9 +23,11 @@ from stator.model.values import Item
 _SEVERAL_ATTRIBUTES: Final = "PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE keys."
 
 
-def run_select(call: Call, select: Select, options: dict[str, Any], printed: str) -> dict[str, Any]:
+def run_select(
+    context: RequestContext, select: Select, options: dict[str, Any], printed: str
+) -> dict[str, Any]:
     """Answer ExecuteStatement; ``printed`` is the fingerprint that its NextToken is bound to."""
-    table = call.table(select.table_name)
+    table = context.table(select.table_name)
     consistent = bool(options.get("ConsistentRead"))
     index = _index(table, select.index_name, consistent)
     paths = _projection(select, table)
@@ -36,7 +38,12 @@ def run_select(call: Call, select: Select, options: dict[str, Any], printed: str
     )
     token = options.get("NextToken")
     after = None if token is None else _start(table, index, plan, decode_token(token, printed))
-    page = read_records(call, view, walk(call.engine.storage, plan, after), options.get("Limit"))
+    page = read_records(
+        context.database.storage,
+        view,
+        walk(context.database.storage, plan, after),
+        options.get("Limit"),
+    )
     response: dict[str, Any] = {"Items": _shaped(page.response["Items"], paths)}
     last: Item | None = page.response.get("LastEvaluatedKey")
     if last is not None and not _is_single_item(select, table):

@@ -10,7 +10,7 @@ from stator.engine.items import actions as item_writes
 from stator.engine.items.actions import Action, prepare, returned_values
 from stator.engine.items.capacity import Consumed
 from stator.engine.items.write_path import Writer
-from stator.engine.operation import Call
+from stator.engine.operation import RequestContext
 from stator.engine.partiql import actions
 from stator.engine.partiql.keys import NO_FULL_KEY, all_of, full_key
 from stator.engine.partiql.statements import Delete, Exists, Insert, Update, Write
@@ -71,12 +71,18 @@ def _unless_absent(schema: KeySchema, rest: list[Condition]) -> Condition | None
 
 
 def run_write(
-    call: Call, table: Table, action: Action, returning: str | None
+    context: RequestContext, table: Table, action: Action, returning: str | None
 ) -> tuple[Item | None, Consumed]:
     """Write one action; the item its RETURNING clause asks for, and the capacity used."""
-    mutation, old = prepare(call, table, action, needs_old=returning in ("ALL_OLD", "UPDATED_OLD"))
+    mutation, old = prepare(
+        context.database.storage,
+        context.database.transaction_locks,
+        table,
+        action,
+        needs_old=returning in ("ALL_OLD", "UPDATED_OLD"),
+    )
     writer = Writer()
     consumed = writer.add(mutation)
-    call.engine.commit(call, writer)
+    context.commit(writer)
     touched = action.touched() if isinstance(action, item_writes.UpdateItem) else []
     return returned_values(returning or "NONE", old, mutation.new_item, touched), consumed

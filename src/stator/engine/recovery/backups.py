@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import copy
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from stator.engine import keyspace
+from stator.engine.database import Database
 from stator.engine.recovery.capture import Captures
 from stator.engine.recovery.names import check_arn, make_arn, new_id
 from stator.engine.recovery.registry import Registry
@@ -21,9 +22,6 @@ from stator.model.limits import RECOVERY_DAYS
 from stator.model.scope import Scope
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix
-
-if TYPE_CHECKING:
-    from stator.engine.engine import Engine
 
 
 @dataclass(slots=True)
@@ -55,21 +53,28 @@ class Backup:
 
 
 class Backups:
-    def __init__(self, engine: Engine, tasks: Tasks, captures: Captures) -> None:
-        self._engine = engine
+    def __init__(
+        self,
+        database: Database,
+        tasks: Tasks,
+        captures: Captures,
+        status_delay_seconds: float,
+    ) -> None:
+        self._database = database
+        self._status_delay_seconds = status_delay_seconds
         self._tasks = tasks
         self._captures = captures
         self.registry: Registry[Backup] = Registry(
-            engine.storage, b"b", lambda data: Backup(**data)
+            database.storage, b"b", lambda data: Backup(**data)
         )
         tasks.register("keep", self._keep)
 
     def create(self, table: Table, name: str, changes: Changes) -> tuple[Backup, Task]:
         """A backup of the table as it is now, and the task that fills it."""
-        now = self._engine.clock.now()
-        number = self._engine.catalog.take_number(changes)
+        now = self._database.clock.now()
+        number = self._database.catalog.take_number(changes)
         backup = self._describe(table, number, name, "USER", keyspace.area_prefix(number))
-        backup.available_at = now + self._engine.lifecycle.delay_seconds
+        backup.available_at = now + self._status_delay_seconds
         self.registry.put(backup, changes)
         task = Task(number, ["copy", "keep"])
         self._captures.begin(table, task, changes)
@@ -77,7 +82,7 @@ class Backups:
 
     def create_of_deleted(self, table: Table, changes: Changes) -> Backup:
         """What a table with continuous backups leaves behind when it is deleted, for 35 days."""
-        number = self._engine.catalog.take_number(changes)
+        number = self._database.catalog.take_number(changes)
         backup = self._describe(
             table, number, f"{table.name}$DeletedTableBackup", "SYSTEM", table.prefix
         )
@@ -87,7 +92,7 @@ class Backups:
         return backup
 
     def _describe(self, table: Table, number: int, name: str, kind: str, prefix: bytes) -> Backup:
-        now = self._engine.clock.now()
+        now = self._database.clock.now()
         return Backup(
             number=number,
             arn=make_arn(table.arn, "backup", new_id(now)),
@@ -103,13 +108,13 @@ class Backups:
 
     def _keep(self, task: Task) -> None:
         """The copy is whole."""
-        with self._engine.lock:
+        with self._database.lock:
             changes: Changes = {}
             backup = self.registry.numbered(task.number)
             backup.complete = True
             self.registry.put(backup, changes)
             self._tasks.advance(task, changes)
-            self._engine.storage.write(changes)
+            self._database.storage.write(changes)
 
     def get(self, scope: Scope, arn: str) -> Backup:
         check_arn(arn, "backup", scope)
@@ -122,7 +127,7 @@ class Backups:
     def get_available(self, scope: Scope, arn: str) -> Backup:
         """A backup that is whole and that nobody else is working on."""
         backup = self.get(scope, arn)
-        if backup.status(self._engine.clock.now()) != "AVAILABLE":
+        if backup.status(self._database.clock.now()) != "AVAILABLE":
             raise BackupInUse(f"Backup is being created: {arn}")
         return backup
 
@@ -135,16 +140,16 @@ class Backups:
 
     def remove_data(self, backup: Backup) -> None:
         prefix = bytes.fromhex(backup.prefix)
-        self._engine.storage.delete_range(prefix, after_prefix(prefix))
+        self._database.storage.delete_range(prefix, after_prefix(prefix))
 
     def expire(self) -> None:
         """Let go of backups of deleted tables whose time is over."""
-        now = self._engine.clock.now()
+        now = self._database.clock.now()
         for backup in self.registry.all():
             if backup.expires is not None and backup.expires <= now:
                 changes: Changes = {}
                 self.delete(backup, changes)
-                self._engine.storage.write(changes)
+                self._database.storage.write(changes)
                 self.remove_data(backup)
 
     def prefixes(self) -> set[bytes]:

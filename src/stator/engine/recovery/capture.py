@@ -16,18 +16,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from stator.engine import keyspace
-from stator.engine.items.write_path import Followed
+from stator.engine.database import Database
+from stator.engine.items.write_path import ItemChange
 from stator.engine.recovery.log import Entry, Log, pack_pair, start_of, unpack_pair
 from stator.engine.recovery.tasks import Task, Tasks
 from stator.engine.tables.table import Table
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix
-
-if TYPE_CHECKING:
-    from stator.engine.engine import Engine
 
 CHUNK_ITEMS = 500
 CHUNK_BYTES = 1024 * 1024
@@ -35,8 +32,8 @@ _NOTHING = b""
 
 
 class Captures:
-    def __init__(self, engine: Engine, tasks: Tasks, log: Log) -> None:
-        self._engine = engine
+    def __init__(self, database: Database, tasks: Tasks, log: Log) -> None:
+        self._database = database
         self._tasks = tasks
         self._log = log
         for name, stage in (
@@ -53,7 +50,7 @@ class Captures:
         """Let a task that begins with *copy* take the table as it is now; its writers are followed from here on."""
         definition = copy.deepcopy(table.definition)
         definition.captures += 1
-        self._engine.catalog.put(definition, changes)
+        self._database.catalog.put(definition, changes)
         task.facts["table"] = definition.number
         self._tasks.save(task, changes)
 
@@ -75,25 +72,25 @@ class Captures:
 
     # -- following writers
 
-    def follow(self, change: Followed, changes: Changes) -> None:
+    def follow(self, change: ItemChange, changes: Changes) -> None:
         """Keep what an item was in every copy of its table that is not past it."""
         for task in self._tasks:
             if "copy" in task.stages and task.facts["table"] == change.table.definition.number:
                 self._keep(task, change, changes)
 
-    def _keep(self, task: Task, change: Followed, changes: Changes) -> None:
+    def _keep(self, task: Task, change: ItemChange, changes: Changes) -> None:
         suffix = change.key[keyspace.PREFIX_BYTES :]
         if task.stage == "copy" and task.cursor is not None and suffix < bytes.fromhex(task.cursor):
             return
         key = keyspace.area_prefix(task.number) + suffix
-        if key not in changes and self._engine.storage.get(key) is None:
+        if key not in changes and self._database.storage.get(key) is None:
             changes[key] = _NOTHING if change.old is None else change.old
 
     # -- stages
 
     def _copy(self, task: Task) -> None:
-        engine = self._engine
-        with engine.lock:
+        database = self._database
+        with database.lock:
             source = keyspace.data_prefix(task.facts["table"], 0)
             area = keyspace.area_prefix(task.number)
             start = b"" if task.cursor is None else bytes.fromhex(task.cursor)
@@ -104,15 +101,15 @@ class Captures:
                     task.cursor = suffix.hex()
                     self._tasks.save(task, changes)
                     break
-                if engine.storage.get(area + suffix) is None:
+                if database.storage.get(area + suffix) is None:
                     changes[area + suffix] = record
                     size += len(record)
             else:
                 self._end(task, changes)
-            engine.storage.write(changes)
+            database.storage.write(changes)
 
     def _items(self, prefix: bytes, start: bytes) -> Iterator[tuple[bytes, bytes]]:
-        for key, record in self._engine.storage.scan(prefix + start, after_prefix(prefix)):
+        for key, record in self._database.storage.scan(prefix + start, after_prefix(prefix)):
             yield key[len(prefix) :], record
 
     def _end(self, task: Task, changes: Changes) -> None:
@@ -124,15 +121,16 @@ class Captures:
     def _release(self, task: Task, changes: Changes) -> None:
         number = task.facts["table"]
         table = next(
-            (each for each in self._engine.catalog.all() if each.definition.number == number), None
+            (each for each in self._database.catalog.all() if each.definition.number == number),
+            None,
         )
         if table is not None:
             definition = copy.deepcopy(table.definition)
             definition.captures -= 1
-            self._engine.catalog.put(definition, changes)
+            self._database.catalog.put(definition, changes)
 
     def _undo(self, task: Task) -> None:
-        with self._engine.lock:
+        with self._database.lock:
             area = keyspace.area_prefix(task.number)
             changes: Changes = {}
             size = 0
@@ -152,10 +150,10 @@ class Captures:
             else:
                 self._release(task, changes)
                 self._tasks.advance(task, changes)
-            self._engine.storage.write(changes)
+            self._database.storage.write(changes)
 
     def _gather(self, task: Task) -> None:
-        with self._engine.lock:
+        with self._database.lock:
             changes: Changes = {}
             size = 0
             low, high = (bytes.fromhex(task.facts[name]) for name in ("gather_from", "gather_to"))
@@ -172,25 +170,25 @@ class Captures:
             else:
                 self._release(task, changes)
                 self._tasks.advance(task, changes)
-            self._engine.storage.write(changes)
+            self._database.storage.write(changes)
 
     def _add_change(self, key: bytes, entry: Entry, changes: Changes) -> int:
-        before = changes.get(key) or self._engine.storage.get(key)
+        before = changes.get(key) or self._database.storage.get(key)
         old = entry.old if before is None else unpack_change(before)[0]
         packed = pack_pair(entry.micros.to_bytes(8, "big"), old) + (entry.new or b"")
         changes[key] = packed
         return len(packed)
 
     def _drop(self, task: Task) -> None:
-        with self._engine.lock:
+        with self._database.lock:
             self.remove(task.number)
             changes: Changes = {}
             self._tasks.advance(task, changes)
-            self._engine.storage.write(changes)
+            self._database.storage.write(changes)
 
     def remove(self, area_number: int) -> None:
         prefix = keyspace.area_prefix(area_number)
-        self._engine.storage.delete_range(prefix, after_prefix(prefix))
+        self._database.storage.delete_range(prefix, after_prefix(prefix))
 
 
 def unpack_change(value: bytes) -> tuple[bytes | None, bytes | None, int]:

@@ -19,11 +19,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from hashlib import md5
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from stator.engine import keyspace
+from stator.engine.database import Database
 from stator.engine.items import records
 from stator.engine.recovery.capture import CHUNK_BYTES, CHUNK_ITEMS, Captures, unpack_change
 from stator.engine.recovery.export_filter import ExportFilter
@@ -37,9 +38,6 @@ from stator.engine.tables.table import read_schema
 from stator.model.values import Item
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix
-
-if TYPE_CHECKING:
-    from stator.engine.engine import Engine
 
 LISTED_SECONDS = 90 * 86_400
 _FILE_BYTES = 32 * 1024 * 1024
@@ -100,19 +98,21 @@ class Export:
 
 class Exports:
     def __init__(
-        self, engine: Engine, tasks: Tasks, captures: Captures, buckets: ObjectStore
+        self, database: Database, tasks: Tasks, captures: Captures, buckets: ObjectStore
     ) -> None:
-        self._engine = engine
+        self._database = database
         self._tasks = tasks
         self._captures = captures
         self._buckets = buckets
         self.registry: Registry[Export] = Registry(
-            engine.storage, b"x", lambda data: Export(**data)
+            database.storage, b"x", lambda data: Export(**data)
         )
 
     def forget_old(self) -> None:
         """AWS lists exports of the last 90 days."""
-        self.registry.forget_ended(self._engine.storage, self._engine.clock.now() - LISTED_SECONDS)
+        self.registry.forget_ended(
+            self._database.storage, self._database.clock.now() - LISTED_SECONDS
+        )
 
     # -- stages
 
@@ -123,10 +123,10 @@ class Exports:
         except ObjectStoreError as error:
             self._fail(task, export, error)
             return
-        with self._engine.lock:
+        with self._database.lock:
             changes: Changes = {}
             self._tasks.advance(task, changes)
-            self._engine.storage.write(changes)
+            self._database.storage.write(changes)
 
     def write(self, task: Task) -> None:
         """Write the next data file, or, after the last, the manifests."""
@@ -151,7 +151,7 @@ class Exports:
                     count += 1
         content, key = buffer.getvalue(), export.data_key()
         etag = self._put(export, key, content)
-        with self._engine.lock:
+        with self._database.lock:
             export.files.append(
                 {
                     "itemCount": count,
@@ -165,33 +165,33 @@ class Exports:
             self._save(task, export)
 
     def _finish(self, task: Task, export: Export) -> None:
-        ended = self._engine.clock.now()
+        ended = self._database.clock.now()
         manifest = b"".join(orjson.dumps(file) + b"\n" for file in export.files)
         summary = orjson.dumps(_summary(export, ended))
         for name, content in (("manifest-files", manifest), ("manifest-summary", summary)):
             self._put(export, export.key(f"{name}.md5"), _checksum(content).encode())
             self._put(export, export.key(f"{name}.json"), content)
-        with self._engine.lock:
+        with self._database.lock:
             export.status, export.ended = "COMPLETED", ended
             changes: Changes = {}
             self.registry.put(export, changes)
             self._tasks.advance(task, changes)
-            self._engine.storage.write(changes)
+            self._database.storage.write(changes)
 
     def _fail(self, task: Task, export: Export, error: ObjectStoreError) -> None:
-        with self._engine.lock:
-            export.status, export.ended = "FAILED", self._engine.clock.now()
+        with self._database.lock:
+            export.status, export.ended = "FAILED", self._database.clock.now()
             export.failure = (error.code, str(error))
             changes: Changes = {}
             self.registry.put(export, changes)
             self._captures.give_up(task, changes)
-            self._engine.storage.write(changes)
+            self._database.storage.write(changes)
 
     def _save(self, task: Task, export: Export) -> None:
         changes: Changes = {}
         self.registry.put(export, changes)
         self._tasks.save(task, changes)
-        self._engine.storage.write(changes)
+        self._database.storage.write(changes)
 
     def _put(self, export: Export, key: str, content: bytes) -> str:
         options = export.options
@@ -239,8 +239,8 @@ class Exports:
         while position < end:
             chunk: list[bytes] = []
             size = 0
-            with self._engine.lock:
-                for key, value in self._engine.storage.scan(position, end):
+            with self._database.lock:
+                for key, value in self._database.storage.scan(position, end):
                     if len(chunk) == CHUNK_ITEMS or size >= CHUNK_BYTES:
                         position = key
                         break

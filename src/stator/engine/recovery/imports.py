@@ -13,10 +13,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
+from stator.engine.database import Database
 from stator.engine.items import records
 from stator.engine.items.actions import Put
 from stator.engine.items.write_path import Mutation, Writer
@@ -36,9 +37,6 @@ from stator.engine.tables.table import Table
 from stator.errors import ServiceError
 from stator.model.limits import IMPORT_OBJECTS
 from stator.storage import Changes
-
-if TYPE_CHECKING:
-    from stator.engine.engine import Engine
 
 LISTED_SECONDS = 90 * 86_400
 _LOGGED_ERRORS = 10_000
@@ -100,20 +98,22 @@ class _Place:
 
 class Imports:
     def __init__(
-        self, engine: Engine, tasks: Tasks, restores: Restores, buckets: ObjectStore
+        self, database: Database, tasks: Tasks, restores: Restores, buckets: ObjectStore
     ) -> None:
-        self._engine = engine
+        self._database = database
         self._tasks = tasks
         self._restores = restores
         self._buckets = buckets
         self._readers: dict[int, Iterator[_Place]] = {}
         self.registry: Registry[Import] = Registry(
-            engine.storage, b"i", lambda data: Import(**data)
+            database.storage, b"i", lambda data: Import(**data)
         )
 
     def forget_old(self) -> None:
         """AWS lists imports of the last 90 days."""
-        self.registry.forget_ended(self._engine.storage, self._engine.clock.now() - LISTED_SECONDS)
+        self.registry.forget_ended(
+            self._database.storage, self._database.clock.now() - LISTED_SECONDS
+        )
 
     def read(self, task: Task) -> None:
         """Put the next chunk of items into the table."""
@@ -173,7 +173,7 @@ class Imports:
     # -- writing
 
     def _put(self, task: Task, running: Import, chunk: list[_Place]) -> None:
-        with self._engine.lock:
+        with self._database.lock:
             table = self._restores.table_numbered(task.facts["target"])
             items: dict[bytes, tuple[Any, int]] = {}
             for place in chunk:
@@ -184,7 +184,7 @@ class Imports:
                     self._take(running, table, place, place.read, items)
             writer = Writer()
             for key, (item, size) in items.items():
-                old = self._engine.storage.get(key)
+                old = self._database.storage.get(key)
                 writer.add(
                     Mutation(
                         table, key, old, None if old is None else records.unpack(old), item, size
@@ -194,7 +194,7 @@ class Imports:
             task.cursor = [chunk[-1].object_at, chunk[-1].item_at]
             self.registry.put(running, changes)
             self._tasks.save(task, changes)
-            self._engine.storage.write(changes)
+            self._database.storage.write(changes)
 
     def _take(
         self,
@@ -229,20 +229,20 @@ class Imports:
 
     def _end(self, task: Task, running: Import, failure: tuple[str, str] | None) -> None:
         self._readers.pop(task.number, None)
-        with self._engine.lock:
+        with self._database.lock:
             running.status = "COMPLETED" if failure is None else "FAILED"
-            running.ended, running.failure = self._engine.clock.now(), failure
+            running.ended, running.failure = self._database.clock.now(), failure
             table = self._restores.table_numbered(task.facts["target"])
             changes: Changes = {}
             if failure is not None and running.processed == 0:
-                self._engine.catalog.remove(
+                self._database.catalog.remove(
                     table, changes
                 )  # nothing was read, so there is nothing to keep
             else:
                 self._restores.finish_table(table, changes)
             self.registry.put(running, changes)
             self._tasks.advance(task, changes)
-            self._engine.storage.write(changes)
+            self._database.storage.write(changes)
 
 
 def _chunk(places: Iterator[_Place]) -> list[_Place]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stator.engine import keyspace
-from stator.engine.items.write_path import Followed
+from stator.engine.items.write_path import ItemChange
 from stator.storage import Changes, Storage
 from stator.storage.protocol import after_prefix
 
@@ -46,7 +46,7 @@ class Log:
         self._storage = storage
         self._heads: dict[int, tuple[int, int]] = {}
 
-    def add(self, change: Followed, now: float, changes: Changes) -> None:
+    def add(self, change: ItemChange, now: float, changes: Changes) -> None:
         number = change.table.definition.number
         micros, count = self._next(number, now)
         self._heads[number] = (micros, count)

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from stator.engine import keyspace
+from stator.engine.database import Database
 from stator.engine.recovery.backups import Backups
 from stator.engine.recovery.capture import Captures
 from stator.engine.recovery.log import Log
@@ -17,7 +18,6 @@ from stator.storage import Changes
 from stator.storage.protocol import after_prefix
 
 if TYPE_CHECKING:
-    from stator.engine.engine import Engine
     from stator.engine.items.write_path import Writer
     from stator.engine.recovery.exports import Exports
     from stator.engine.recovery.imports import Imports
@@ -33,15 +33,21 @@ class Recovery:
     """``buckets`` is where exports go and imports come from; ``lag_seconds`` is how far behind now the latest moment is that a table can be restored to."""
 
     def __init__(
-        self, engine: Engine, *, buckets: ObjectStore, lag_seconds: float = DEFAULT_LAG_SECONDS
+        self,
+        database: Database,
+        *,
+        buckets: ObjectStore,
+        lag_seconds: float = DEFAULT_LAG_SECONDS,
+        status_delay_seconds: float = 0.0,
     ) -> None:
-        self._engine = engine
+        self._database = database
         self.lag_seconds = lag_seconds
-        self.log = Log(engine.storage)
-        self.tasks = Tasks(engine)
-        self.captures = Captures(engine, self.tasks, self.log)
-        self.backups = Backups(engine, self.tasks, self.captures)
+        self.log = Log(database.storage)
+        self.tasks = Tasks(database)
+        self.captures = Captures(database, self.tasks, self.log)
+        self.backups = Backups(database, self.tasks, self.captures, status_delay_seconds)
         self._buckets = buckets
+        self._status_delay_seconds = status_delay_seconds
         self._logged = 0
         self.tasks.register("fill", lambda task: self.restores.fill(task))
         self.tasks.register("begin export", lambda task: self.exports.begin(task))
@@ -54,19 +60,19 @@ class Recovery:
     def restores(self) -> Restores:
         from stator.engine.recovery.restores import Restores
 
-        return Restores(self._engine, self.tasks)
+        return Restores(self._database, self.tasks, self._status_delay_seconds)
 
     @cached_property
     def exports(self) -> Exports:
         from stator.engine.recovery.exports import Exports
 
-        return Exports(self._engine, self.tasks, self.captures, self._buckets)
+        return Exports(self._database, self.tasks, self.captures, self._buckets)
 
     @cached_property
     def imports(self) -> Imports:
         from stator.engine.recovery.imports import Imports
 
-        return Imports(self._engine, self.tasks, self.restores, self._buckets)
+        return Imports(self._database, self.tasks, self.restores, self._buckets)
 
     def resume(self) -> None:
         """After opening: remove what a crash left over, forget what is too old, and take up work that was cut off."""
@@ -78,14 +84,14 @@ class Recovery:
 
     def any(self) -> bool:
         """Whether there is anything that gets old: a history, or the backup of a deleted table."""
-        return any(map(_has_log, self._engine.catalog.all())) or any(
+        return any(map(_has_log, self._database.catalog.all())) or any(
             backup.expires is not None for backup in self.backups.registry.all()
         )
 
     def forget_old(self) -> None:
         """Drop what the windows of tables have left behind, and backups of deleted tables whose time is over."""
         self.backups.expire()
-        for table in list(self._engine.catalog.all()):
+        for table in list(self._database.catalog.all()):
             self.trim(table)
 
     def wait(self) -> None:
@@ -97,10 +103,10 @@ class Recovery:
 
     # -- continuous backups
 
-    def follow(self, writer: Writer, changes: Changes) -> None:
+    def observe(self, writer: Writer, changes: Changes) -> None:
         """Note the changes of a write in the log of each table that has one, and in copies under way."""
-        now = self._engine.clock.now()
-        for change in writer.followed:
+        now = self._database.clock.now()
+        for change in writer.item_changes:
             definition = change.table.definition
             if definition.recovery is not None:
                 self.log.add(change, now, changes)
@@ -113,27 +119,27 @@ class Recovery:
     def enable(self, table: Table, period_days: int, changes: Changes) -> Table:
         definition = copy.deepcopy(table.definition)
         since = (
-            self._engine.clock.now()
+            self._database.clock.now()
             if definition.recovery is None
             else definition.recovery["since"]
         )
         definition.recovery = {"since": since, "period_days": period_days}
-        return self._engine.catalog.put(definition, changes)
+        return self._database.catalog.put(definition, changes)
 
     def disable(self, table: Table, changes: Changes) -> Table:
         """The history goes with it: ``log.drop`` once the changes are written."""
         definition = copy.deepcopy(table.definition)
         definition.recovery = None
-        return self._engine.catalog.put(definition, changes)
+        return self._database.catalog.put(definition, changes)
 
     def earliest(self, definition: TableDefinition) -> float:
         assert definition.recovery is not None
         period: float = definition.recovery["period_days"] * DAY_SECONDS
         since: float = definition.recovery["since"]
-        return max(since, self._engine.clock.now() - period)
+        return max(since, self._database.clock.now() - period)
 
     def latest(self, definition: TableDefinition) -> float:
-        return max(self.earliest(definition), self._engine.clock.now() - self.lag_seconds)
+        return max(self.earliest(definition), self._database.clock.now() - self.lag_seconds)
 
     def trim(self, table: Table) -> None:
         """Forget changes that no restore can ask for any more; not while one that did is under way."""
@@ -156,15 +162,15 @@ class Recovery:
         areas = {keyspace.area_prefix(task.number) for task in self.tasks} | self.backups.prefixes()
         logs = {
             keyspace.log_prefix(table.definition.number)
-            for table in self._engine.catalog.all()
+            for table in self._database.catalog.all()
             if _has_log(table)
         }
         for space, known in ((keyspace.AREAS, areas), (keyspace.LOG, logs)):
             position, end = space, after_prefix(space)
-            while found := next(iter(self._engine.storage.scan(position, end)), None):
+            while found := next(iter(self._database.storage.scan(position, end)), None):
                 prefix = found[0][:5]
                 if prefix not in known:
-                    self._engine.storage.delete_range(prefix, after_prefix(prefix))
+                    self._database.storage.delete_range(prefix, after_prefix(prefix))
                 position = after_prefix(prefix)
 
 

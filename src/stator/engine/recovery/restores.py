@@ -8,9 +8,10 @@ it is filled. Its indexes are built as its items come in.
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
+from stator.engine.database import Database
 from stator.engine.items.write_path import Writer
 from stator.engine.recovery.capture import CHUNK_BYTES, CHUNK_ITEMS
 from stator.engine.recovery.tasks import Task, Tasks
@@ -29,36 +30,34 @@ from stator.model.values import INVALID
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix
 
-if TYPE_CHECKING:
-    from stator.engine.engine import Engine
-
 # A table that is being filled is CREATING until the task says otherwise, not until a moment.
 WHILE_FILLED = 1e12
 _UNOFFERED = ("VectorIndexOverride",)
 
 
 class Restores:
-    def __init__(self, engine: Engine, tasks: Tasks) -> None:
-        self._engine = engine
+    def __init__(self, database: Database, tasks: Tasks, status_delay_seconds: float) -> None:
+        self._database = database
+        self._status_delay_seconds = status_delay_seconds
         self._tasks = tasks
 
     def create_table(self, definition: TableDefinition, changes: Changes) -> Table:
         """Add a table that a task is going to fill; the caller has checked its name with ``check_target``."""
-        engine = self._engine
-        check_table_count(engine.catalog, definition.scope)
+        database = self._database
+        check_table_count(database.catalog, definition.scope)
         check_throughput_quotas(definition)
-        check_account_quota(engine.catalog, definition)
-        definition.number = engine.catalog.take_number(changes)
+        check_account_quota(database.catalog, definition)
+        definition.number = database.catalog.take_number(changes)
         definition.status, definition.status_until = "CREATING", WHILE_FILLED
-        return engine.catalog.put(definition, changes)
+        return database.catalog.put(definition, changes)
 
     def check_target(self, scope: Scope, name: str) -> None:
+        """Refuse a target table that exists; the caller has settled the tables' states."""
         if sum("fill" in task.stages for task in self._tasks) >= CONCURRENT_RESTORES:
             raise LimitExceeded(
                 f"Subscriber limit exceeded: there can be {CONCURRENT_RESTORES} restores at a time"
             )
-        self._engine.lifecycle.settle_all()
-        existing = self._engine.catalog.find(scope, name)
+        existing = self._database.catalog.find(scope, name)
         if existing is None:
             return
         if existing.definition.status in ("CREATING", "DELETING"):
@@ -67,7 +66,7 @@ class Restores:
 
     def fill(self, task: Task) -> None:
         """Put the next items of an area, or of whatever holds a backup's items, into the new table."""
-        with self._engine.lock:
+        with self._database.lock:
             source, target = (
                 bytes.fromhex(task.facts["source"]),
                 self.table_numbered(task.facts["target"]),
@@ -76,7 +75,7 @@ class Restores:
             size = 0
             start = source if task.cursor is None else source + bytes.fromhex(task.cursor)
             for count, (key, record) in enumerate(
-                self._engine.storage.scan(start, after_prefix(source))
+                self._database.storage.scan(start, after_prefix(source))
             ):
                 if count == CHUNK_ITEMS or size >= CHUNK_BYTES:
                     task.cursor = key[len(source) :].hex()
@@ -92,19 +91,19 @@ class Restores:
                 self._tasks.advance(task, changes)
             else:
                 self._tasks.save(task, changes)
-            self._engine.storage.write(changes)
+            self._database.storage.write(changes)
 
     def finish_table(self, table: Table, changes: Changes) -> None:
         """Every item is there: the table is ACTIVE once its status has lasted."""
         definition = copy.deepcopy(table.definition)
-        definition.status_until = definition.created + self._engine.lifecycle.delay_seconds
+        definition.status_until = definition.created + self._status_delay_seconds
         if definition.restored is not None:
             definition.restored["RestoreInProgress"] = False
-        self._engine.catalog.put(definition, changes)
+        self._database.catalog.put(definition, changes)
 
     def table_numbered(self, number: int) -> Table:
         return next(
-            table for table in self._engine.catalog.all() if table.definition.number == number
+            table for table in self._database.catalog.all() if table.definition.number == number
         )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from stator.engine.operation import Call
+from stator.engine.operation import RequestContext
 from stator.engine.tables.table import Table
 from stator.errors import ResourceNotFound, TableNotFound
 
 
-def find_source(call: Call, name: str) -> Table:
+def find_source(context: RequestContext, name: str) -> Table:
     try:
-        return call.table_as_a_whole(name)
+        return context.table_in_any_state(name)
     except ResourceNotFound:
         raise TableNotFound(f"Table not found: {name}") from None

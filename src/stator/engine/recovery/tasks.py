@@ -14,17 +14,15 @@ import logging
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
 from stator.engine import keyspace
+from stator.engine.database import Database
 from stator.errors import StorageClosed
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix
-
-if TYPE_CHECKING:
-    from stator.engine.engine import Engine
 
 _TASKS = keyspace.META + b"w"
 # Steps of work on tables that are done before the request is answered; the rest is left to a thread.
@@ -52,13 +50,13 @@ Stage = Callable[[Task], None]
 
 
 class Tasks:
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, database: Database) -> None:
+        self._database = database
         self._stages: dict[str, Stage] = {}
         self._tasks: dict[int, Task] = {}
         self._threads: dict[int, threading.Thread] = {}
         self._stopping = threading.Event()
-        for _, value in engine.storage.scan(_TASKS, after_prefix(_TASKS)):
+        for _, value in database.storage.scan(_TASKS, after_prefix(_TASKS)):
             task = Task(**orjson.loads(value))
             self._tasks[task.number] = task
 

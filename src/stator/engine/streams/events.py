@@ -8,7 +8,7 @@ from typing import Final
 import orjson
 
 from stator.engine.items import records
-from stator.engine.items.write_path import Followed
+from stator.engine.items.write_path import ItemChange
 from stator.engine.streams.stream import Stream, sequence_text
 from stator.model.values import Item, item_size
 
@@ -29,14 +29,14 @@ def changes_nothing(old: bytes | None, new: bytes | None) -> bool:
     return old == new or records.unpack(old) == records.unpack(new)
 
 
-def event_name(change: Followed) -> str:
+def event_name(change: ItemChange) -> str:
     if change.old is None:
         return "INSERT"
     return "REMOVE" if change.new is None else "MODIFY"
 
 
 def render(
-    stream: Stream, sequence: int, change: Followed, now: float, *, by_service: bool
+    stream: Stream, sequence: int, change: ItemChange, now: float, *, by_service: bool
 ) -> bytes:
     """The record at rest. SizeBytes is the size of the key and of the images it carries, as items are counted."""
     keys = _keys(change)
@@ -59,7 +59,7 @@ def render(
     return header + text + orjson.dumps(keys) + images + tail.encode() + identity + b"}"
 
 
-def _keys(change: Followed) -> Item:
+def _keys(change: ItemChange) -> Item:
     item = change.item
     return {name: item[name] for name in change.table.schema.names}
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from stator.engine.items import records
 from stator.engine.items.capacity import write_units
-from stator.engine.items.write_path import Followed
+from stator.engine.items.write_path import ItemChange
 
 _MINUTE_SECONDS: Final = 60.0
 _HOT_UNITS: Final = 1000 * 60
@@ -28,7 +28,7 @@ class Heat:
         self._minute_ends = 0.0
         self._last_split = float("-inf")
 
-    def add(self, shard_number: int, change: Followed) -> None:
+    def add(self, shard_number: int, change: ItemChange) -> None:
         size = max(
             0 if record is None else records.size_of(record) for record in (change.old, change.new)
         )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import orjson
 
+from stator.engine.database import Database
 from stator.engine.items.write_path import Writer
 from stator.engine.keyspace import HASH_BYTES, PREFIX_BYTES
 from stator.engine.streams import events
@@ -26,9 +27,6 @@ from stator.model.scope import Scope
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix
 
-if TYPE_CHECKING:
-    from stator.engine.engine import Engine
-
 # A new on-demand table takes 4,000 writes a second, which is four partitions' worth; a provisioned one what it is given.
 _ON_DEMAND_PARTITIONS: Final = 4
 _PARTITION_READ_UNITS: Final = 3000
@@ -36,9 +34,9 @@ _PARTITION_WRITE_UNITS: Final = 1000
 
 
 class Streams:
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._storage = engine.storage
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._storage = database.storage
         self._streams: dict[str, Stream] = {}
         self._live: dict[int, _Live] = {}
         for _, value in self._storage.scan(STREAMS, after_prefix(STREAMS)):
@@ -70,9 +68,9 @@ class Streams:
 
     # -- writing
 
-    def follow(self, writer: Writer, changes: Changes) -> None:
-        now = self._engine.clock.now()
-        for change in writer.followed:
+    def observe(self, writer: Writer, changes: Changes) -> None:
+        now = self._database.clock.now()
+        for change in writer.item_changes:
             live = self._live.get(change.table.definition.number)
             if live is None or events.changes_nothing(change.old, change.new):
                 continue
@@ -103,7 +101,7 @@ class Streams:
         return self._live[stream.table_number]
 
     def _write(self, stream: Stream) -> None:
-        self._engine.commit_changes(None, {stream.key: _stored(stream)})
+        self._database.storage.write({stream.key: _stored(stream)})
         self._take_over(stream)
 
     # -- switching on and off: each adds what storage must hold to ``changes``, and takes effect in memory at once
@@ -120,9 +118,9 @@ class Streams:
 
     def _start(self, definition: TableDefinition, label: str, changes: Changes) -> None:
         assert definition.stream is not None
-        now = self._engine.clock.now()
+        now = self._database.clock.now()
         stream = Stream(
-            self._engine.catalog.take_number(changes),
+            self._database.catalog.take_number(changes),
             label,
             definition.number,
             definition.name,
@@ -144,7 +142,7 @@ class Streams:
         if live is None:
             return
         stream = live.stream.copy()
-        stream.disable(self._engine.clock.now())
+        stream.disable(self._database.clock.now())
         changes[stream.key] = _stored(stream)
         self._take_over(stream)
 
@@ -169,22 +167,22 @@ class Streams:
 
     def split(self, arn: str, shard_id: str) -> list[Shard]:
         """Split an open shard in two, as heat would: for tests and simulations."""
-        with self._engine.lock:
+        with self._database.lock:
             stream = self.find(arn).copy()
             shard = stream.shard(shard_id)
             if shard is None or not shard.is_open or shard.high - shard.low < 2:
                 raise ResourceNotFound(
                     f"Requested resource not found: Shard: {shard_id} is not open"
                 )
-            children = stream.split(shard, self._engine.clock.now())
+            children = stream.split(shard, self._database.clock.now())
             self._write(stream)
             return children
 
     def roll(self, arn: str) -> list[Shard]:
         """Close every open shard now and open its child, without waiting four hours: for tests and simulations."""
-        with self._engine.lock:
+        with self._database.lock:
             stream = self.find(arn).copy()
-            now = self._engine.clock.now()
+            now = self._database.clock.now()
             children = []
             for shard in [shard for shard in stream.shards if shard.is_open]:
                 stream.close_shard(shard, now)
@@ -200,7 +198,7 @@ class Streams:
 
     def settle(self, stream: Stream) -> None:
         """Roll what is due and trim what is a day old."""
-        now = self._engine.clock.now()
+        now = self._database.clock.now()
         live = self._live.get(stream.table_number)
         if live is not None and live.stream is stream and now >= live.shards.rolls_at:
             live = self._reshaped(live, now)
@@ -213,7 +211,7 @@ class Streams:
 
     def _remove(self, stream: Stream) -> None:
         del self._streams[stream.arn]
-        self._engine.commit_changes(None, {stream.key: None})
+        self._database.storage.write({stream.key: None})
         self._storage.delete_range(stream.prefix, after_prefix(stream.prefix))
 
     def _trim(self, stream: Stream, oldest: float) -> None:

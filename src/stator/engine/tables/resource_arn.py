@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from stator.engine.operation import Call
+from stator.engine.operation import RequestContext
 from stator.engine.tables.table import Table
 from stator.errors import AccessDenied, ResourceNotFound, ValidationFailed
 from stator.model.values import INVALID
@@ -39,8 +39,8 @@ def read_arn(text: str) -> ResourceArn:
     return ResourceArn(text, parts[3], parts[4], name)
 
 
-def find_table(call: Call, arn: ResourceArn, action: str) -> Table:
-    scope = call.scope
+def find_table(context: RequestContext, arn: ResourceArn, action: str) -> Table:
+    scope = context.scope
     # The account first: AWS denies access to another's table even if it would be in another region (captured by the
     # paritysuite conformance suite).
     if arn.account != scope.account:
@@ -53,7 +53,7 @@ def find_table(call: Call, arn: ResourceArn, action: str) -> Table:
             f"Invalid TableArn: Invalid ResourceArn provided as input {arn.text}"
         )
     try:
-        return call.table_as_a_whole(arn.table_name)
+        return context.table_in_any_state(arn.table_name)
     except ResourceNotFound:
         raise ResourceNotFound(
             f"Requested resource not found: ResourceArn: {arn.text} not found"

@@ -202,7 +202,7 @@ class Table:
         "global_indexes",
         "index_key_names",
         "indexes",
-        "is_followed",
+        "is_observed",
         "local_indexes",
         "name",
         "prefix",
@@ -221,7 +221,7 @@ class Table:
         self.encode_key: Callable[[Item], bytes] = key_encoder(self.schema, self.prefix)
         # Whether somebody keeps a trace of every change: the table's stream, the list of what expires, the recovery log, a
         # backup under way.
-        self.is_followed = (
+        self.is_observed = (
             definition.stream is not None
             or definition.ttl_attribute is not None
             or definition.recovery is not None
