@@ -8,7 +8,7 @@ from functools import cache
 from stator.design.design import Design
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident, ttl
-from stator.design.export.source import Source
+from stator.design.export.source import ExportSource
 from stator.design.patterns.pattern import Query, find, read, updates, write
 
 from . import models, shop
@@ -47,7 +47,7 @@ def games() -> Design:
 
 
 @cache
-def sources() -> dict[str, Source]:
+def sources() -> dict[str, ExportSource]:
     designs = {
         "shop": models.shop(),
         "shop-tables": models.shop("table-per-entity"),
@@ -55,7 +55,7 @@ def sources() -> dict[str, Source]:
         "orders": shop.shop,
         "games": games(),
     }
-    return {name: Source(design, design.plan()) for name, design in designs.items()}
+    return {name: ExportSource(design, design.plan()) for name, design in designs.items()}
 
 
 NAMES = ("shop", "shop-tables", "social", "orders", "games")

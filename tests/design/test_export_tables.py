@@ -19,7 +19,7 @@ from stator.design.design import Design
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.markers import ident, ttl
 from stator.design.export import TARGETS, export
-from stator.design.export.source import Source, camel, snake
+from stator.design.export.source import ExportSource, camel, snake
 from stator.design.plan.drift import table_drift
 from stator.design.plan.own_table import own_table, unique_fields
 from stator.engine import Engine
@@ -34,11 +34,11 @@ PLUGINS = os.environ.get(
 
 
 @pytest.fixture(params=NAMES)
-def source(request: pytest.FixtureRequest) -> Source:
+def source(request: pytest.FixtureRequest) -> ExportSource:
     return sources()[request.param]
 
 
-def text_of(source: Source, target: str) -> str:
+def text_of(source: ExportSource, target: str) -> str:
     return export(source.design, target, source.plan).text
 
 
@@ -47,7 +47,7 @@ def text_of(source: Source, target: str) -> str:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_the_same_design_gives_the_same_text_and_names_every_table_and_index(
-    target: str, source: Source
+    target: str, source: ExportSource
 ) -> None:
     text = text_of(source, target)
     assert text == text_of(source, target)
@@ -166,7 +166,7 @@ def test_cfn_lint_finds_nothing(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout) == (0, ""), ran.stdout + ran.stderr
 
 
-def test_the_template_makes_the_tables_of_the_plan(source: Source) -> None:
+def test_the_template_makes_the_tables_of_the_plan(source: ExportSource) -> None:
     resources = json.loads(text_of(source, "cloudformation"))["Resources"].values()
     properties = {each["Properties"]["TableName"]: each["Properties"] for each in resources}
     assert properties.keys() == {table.name for table in source.tables}
@@ -181,7 +181,7 @@ def test_the_template_makes_the_tables_of_the_plan(source: Source) -> None:
 
 
 @pytest.mark.skipif(TERRAFORM is None, reason="terraform is not installed")
-def test_terraform_reads_it_and_has_nothing_to_format(source: Source, tmp_path: Path) -> None:
+def test_terraform_reads_it_and_has_nothing_to_format(source: ExportSource, tmp_path: Path) -> None:
     (tmp_path / "main.tf").write_text(text_of(source, "terraform"))
     ran = subprocess.run(
         [str(TERRAFORM), "fmt", "-check", "-diff", "-no-color"],
@@ -264,7 +264,7 @@ class _Recorder:
 
 
 def test_the_cdk_app_compiles_and_declares_the_tables_of_the_plan(
-    source: Source, monkeypatch: pytest.MonkeyPatch
+    source: ExportSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recorder = _Recorder()
     for name, module in recorder.modules().items():
@@ -305,7 +305,7 @@ def _names(index: dict[str, Any], kind: str) -> tuple[str, ...]:
 
 
 def test_the_boto3_script_makes_the_tables_and_does_no_harm_the_second_time(
-    source: Source, dynamodb_client: Any, capsys: pytest.CaptureFixture[str]
+    source: ExportSource, dynamodb_client: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     module: dict[str, Any] = {"__name__": "create_tables"}
     exec(compile(text_of(source, "boto3"), "create_tables.py", "exec"), module)
@@ -333,7 +333,9 @@ def test_the_boto3_script_makes_the_tables_and_does_no_harm_the_second_time(
 # --- NoSQL Workbench ----------------------------------------------------------------------------------------
 
 
-def test_the_workbench_model_has_its_members_and_items_that_fit_the_tables(source: Source) -> None:
+def test_the_workbench_model_has_its_members_and_items_that_fit_the_tables(
+    source: ExportSource,
+) -> None:
     model = json.loads(text_of(source, "nosql-workbench"))
     assert model["ModelMetadata"].keys() == {
         "Author", "DateCreated", "DateLastModified", "Description", "AWSService", "Version",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import ModuleType
 
-from stator.cli.design_file import Target, parse_target, run_target
+from stator.cli.design_file import DesignTarget, parse_target, run_target
 from stator.design.plan.lock import lock_path, read_lock
 from stator.errors import ConfigurationError, DesignFileWrong
 from stator.pipeline.workers.app import StreamApp
@@ -21,7 +21,7 @@ def load_app(target: str) -> StreamApp:
     return app
 
 
-def _app_in(module: ModuleType, target: Target) -> StreamApp:
+def _app_in(module: ModuleType, target: DesignTarget) -> StreamApp:
     apps = {name: value for name, value in vars(module).items() if isinstance(value, StreamApp)}
     path = str(target.file) if target.file else str(module.__file__ or target.module)
     if target.name is not None:

@@ -11,7 +11,7 @@ from stator import PUBLIC_NAMES
 from stator.design.design import Design
 from stator.design.entities.conditions import FieldRef
 from stator.design.lint.location import Location, error_location
-from stator.design.lint.refused import trouble
+from stator.design.lint.refusals import trouble
 from stator.errors import DesignError, DesignFileWrong
 
 _PREFIX = re.compile(r"^(?P<path>[^\n:]+\.py):(?P<line>\d+): (?P<rest>.*)$", re.DOTALL)

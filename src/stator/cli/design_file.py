@@ -30,7 +30,7 @@ _HOW = "name it: `stator plan shop.py`, `stator plan shop.py:shop` or `stator pl
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class DesignTarget:
     """A file or a module, and the name of the design in it when there may be several."""
 
     file: Path | None
@@ -80,7 +80,7 @@ def plan_of(design: Design) -> Plan:
 # --- which file ---------------------------------------------------------------------------------------------
 
 
-def parse_target(target: str) -> Target:
+def parse_target(target: str) -> DesignTarget:
     if Path(target).is_dir():
         return _find(Path(target))
     head, colon, name = target.rpartition(":")
@@ -90,12 +90,12 @@ def parse_target(target: str) -> Target:
         file = Path(head)
         if not file.is_file():
             raise ConfigurationError(f"there is no file {head}", hint=_suggestion(file))
-        return Target(file, None, name or None)
+        return DesignTarget(file, None, name or None)
     if not all(part.isidentifier() for part in head.split(".")):
         raise ConfigurationError(f"{target} is neither a file nor a module", hint=_HOW)
     if Path(f"{head}.py").is_file():
-        return Target(Path(f"{head}.py"), None, name or None)
-    return Target(None, head, name or None)
+        return DesignTarget(Path(f"{head}.py"), None, name or None)
+    return DesignTarget(None, head, name or None)
 
 
 def _suggestion(missing: Path) -> str:
@@ -104,7 +104,7 @@ def _suggestion(missing: Path) -> str:
     return f"did you mean {' or '.join(found)}?" if found else _HOW
 
 
-def _find(folder: Path) -> Target:
+def _find(folder: Path) -> DesignTarget:
     """The design of a folder."""
     settings = folder / "pyproject.toml"
     if settings.is_file():
@@ -113,10 +113,10 @@ def _find(folder: Path) -> Target:
             return _parse_setting(named, settings)
     file = folder / "design.py"
     if file.is_file():
-        return Target(file, None, None)
+        return DesignTarget(file, None, None)
     makers = _makers(folder)
     if len(makers) == 1:
-        return Target(makers[0], None, None)
+        return DesignTarget(makers[0], None, None)
     where = "this folder" if folder == Path.cwd() else str(folder)
     if makers:
         names = ", ".join(file.name for file in makers)
@@ -150,7 +150,7 @@ def _setting(settings: Path) -> str | None:
     )
 
 
-def _parse_setting(named: str, settings: Path) -> Target:
+def _parse_setting(named: str, settings: Path) -> DesignTarget:
     """As on the command line, but paths are seen from the folder of pyproject.toml."""
     head = named.rpartition(":")[0] if ":" in named else named
     if not head.endswith(".py"):
@@ -161,7 +161,7 @@ def _parse_setting(named: str, settings: Path) -> Target:
             f"{settings.name} names the design {named}, and there is no file {head}",
             hint="correct design = ... under [tool.stator]",
         )
-    return Target(file, None, named[len(head) + 1 :] or None)
+    return DesignTarget(file, None, named[len(head) + 1 :] or None)
 
 
 def _makers(folder: Path) -> list[Path]:
@@ -197,7 +197,7 @@ def _called(call: ast.Call) -> str | None:
 # --- running it ---------------------------------------------------------------------------------------------
 
 
-def run_target(target: Target) -> ModuleType:
+def run_target(target: DesignTarget) -> ModuleType:
     folder = str(Path.cwd() if target.file is None else target.file.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -238,7 +238,7 @@ def _import_file(file: Path) -> ModuleType:
     return module
 
 
-def _design_in(module: ModuleType, target: Target) -> Design:
+def _design_in(module: ModuleType, target: DesignTarget) -> Design:
     designs = {name: value for name, value in vars(module).items() if isinstance(value, Design)}
     path = str(target.file) if target.file else str(module.__file__ or target.module)
     if target.name is not None:

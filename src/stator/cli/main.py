@@ -10,8 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from stator.cli.output import show_error
 from stator.cli.register import COMMANDS, CommandEntry
-from stator.cli.report import show_error
 from stator.errors import StatorError
 
 

@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from stator.design.design import Design
-from stator.design.lint.words import amount, dollars, plural, size
 from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan, Step, TablePlan
+from stator.model.wording import about_dollars, amount, plural, size
 
 # Latency in a word, for the table.
 _SHORT = {
@@ -50,7 +50,7 @@ def _heading(plan: Plan) -> Text:
     return Text.assemble(
         (plan.name, "bold"),
         f"  {plan.layout}: {counts}, about ",
-        (f"{dollars(plan.dollars_per_month)} a month", "bold green"),
+        (f"{about_dollars(plan.dollars_per_month)} a month", "bold green"),
     )
 
 
@@ -98,7 +98,7 @@ def _index(index: IndexPlan, table: TablePlan) -> Iterator[tuple[str | Text, ...
         Text.assemble(
             " / ".join(part for part in parts if part),
             (f"  {local}{held}  ", "dim"),
-            (f"{dollars(index.dollars_per_month)} a month", "green"),
+            (f"{about_dollars(index.dollars_per_month)} a month", "green"),
         ),
     )
     for reason in index.reason.split("; "):
@@ -160,7 +160,9 @@ def _pattern_heading(pattern: PatternPlan) -> RenderableType:
     rate = f"{amount(pattern.requests_per_second)}/s  "
     line.add_row(
         name,
-        Text.assemble((rate, "dim"), (f"{dollars(pattern.dollars_per_month)} a month", "green")),
+        Text.assemble(
+            (rate, "dim"), (f"{about_dollars(pattern.dollars_per_month)} a month", "green")
+        ),
     )
     return line
 
@@ -239,9 +241,11 @@ def _closing(plan: Plan) -> Iterator[RenderableType]:
     yield Text("")
     storage = sum(table.storage_dollars_per_month for table in plan.tables)
     other = sum(table.other_dollars_per_month for table in plan.tables)
-    also = [f"{dollars(storage)} for storage"]
+    also = [f"{about_dollars(storage)} for storage"]
     also += (
-        [f"{dollars(other)} for writes=, and for finding items whose key an update does not know"]
+        [
+            f"{about_dollars(other)} for writes=, and for finding items whose key an update does not know"
+        ]
         if other
         else []
     )

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, for a command that has something to finish first."""
+"""Graceful shutdown: SIGINT and SIGTERM for a command that finishes its current work first."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import signal
 from queue import Empty, SimpleQueue
 
 
-class Told:
-    """Whether the process was told to stop, once or a hundred times.
+class StopSignal:
+    """Remembers SIGINT and SIGTERM so that a command can finish its current work before it exits.
 
-    A handler runs in the midst of whatever the main thread does, even of waiting for it, or of another handler. An Event's lock may be held by just that, and then nobody ever
-    gets it; a SimpleQueue may be put into from anywhere.
+    Any number of signals may arrive. A signal handler interrupts the main thread at any point,
+    including inside a wait or inside another handler. ``threading.Event`` would deadlock there,
+    because the interrupted code may hold its lock. ``SimpleQueue.put`` is reentrant.
     """
 
     def __init__(self) -> None:
@@ -18,10 +19,10 @@ class Told:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda received, _: self._signals.put(received))
 
-    def within(self, seconds: float | None) -> bool:
-        """Wait for it, so long at most; None is for ever."""
+    def wait(self, timeout_seconds: float | None = None) -> bool:
+        """Wait for a signal, without limit by default. Returns whether one arrived."""
         try:
-            self._signals.get(timeout=seconds)
+            self._signals.get(timeout=timeout_seconds)
         except Empty:
             return False
         return True

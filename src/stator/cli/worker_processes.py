@@ -1,4 +1,7 @@
-"""Several workers as processes of their own, each the same command for one; one that dies is started again."""
+"""Several workers as separate processes, restarted when one is killed.
+
+Each process runs the same ``stator work`` command for a single worker.
+"""
 
 from __future__ import annotations
 
@@ -8,50 +11,59 @@ import sys
 import time
 from collections.abc import Sequence
 
-from stator.cli.stop_signal import Told
+from stator.cli.stop_signal import StopSignal
 
 log = logging.getLogger("stator.workers")
 
+_FIRST_PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE_SECONDS = 30.0
 _STEADY_SECONDS = 60.0
 
 
 class WorkerProcesses:
+    """Runs ``count`` workers with the arguments of the current command."""
+
     def __init__(self, count: int, arguments: Sequence[str]) -> None:
         self._count = count
-        self._command = [sys.executable, "-m", "stator", *_for_one(arguments)]
+        self._command = [sys.executable, "-m", "stator", *_single_worker(arguments)]
 
     def run(self) -> int:
-        """Until a signal, or until every process has ended by itself; the exit code."""
-        told = Told()
+        """Run until a signal arrives or every process has exited. Returns the exit code."""
+        stop_signal = StopSignal()
         slots = [_Slot(self._command) for _ in range(self._count)]
-        while not told.within(0.1):
+        while not stop_signal.wait(0.1):
             if all(slot.has_ended() for slot in slots):
                 return max(slot.code for slot in slots)
         for slot in slots:
-            slot.tell_to_stop()
-        return max(slot.stop() for slot in slots)
+            slot.terminate()
+        return max(slot.wait() for slot in slots)
 
 
 class _Slot:
-    """The place of one worker."""
+    """One worker process and its successors."""
 
     def __init__(self, command: list[str]) -> None:
         self._command = command
-        self._pause = 0.5
+        self._pause_seconds = _FIRST_PAUSE_SECONDS
         self.code = 0
         self._start()
 
     def _start(self) -> None:
-        # A group of its own: Ctrl-C reaches the workers through this process, once.
-        self._process = subprocess.Popen(self._command, start_new_session=True)  # noqa: S603 - this program itself
-        self._since = time.monotonic()
-        self._again_at: float | None = None
+        # In a session of its own: Ctrl-C reaches the worker once, through this process.
+        self._process = subprocess.Popen(  # noqa: S603 - this program itself
+            self._command, start_new_session=True
+        )
+        self._started_at = time.monotonic()
+        self._restart_at: float | None = None
 
     def has_ended(self) -> bool:
-        """Whether it is done; one that was killed is started again, after a pause that grows while that goes on."""
-        if self._again_at is not None:
-            if time.monotonic() >= self._again_at:
+        """Whether the worker has exited by itself.
+
+        A worker that was killed by a signal is started again. The pause before a restart doubles
+        up to a limit, and shrinks back once a worker has run steadily.
+        """
+        if self._restart_at is not None:
+            if time.monotonic() >= self._restart_at:
                 self._start()
             return False
         code = self._process.poll()
@@ -60,24 +72,24 @@ class _Slot:
         if code >= 0:
             self.code = code
             return True
-        if time.monotonic() - self._since > _STEADY_SECONDS:
-            self._pause = 0.5
+        if time.monotonic() - self._started_at > _STEADY_SECONDS:
+            self._pause_seconds = _FIRST_PAUSE_SECONDS
         log.warning(
-            "worker %d was killed by signal %d; another starts in %.1f s",
+            "worker %d was killed by signal %d; a new one starts in %.1f s",
             self._process.pid,
             -code,
-            self._pause,
+            self._pause_seconds,
         )
-        self._again_at = time.monotonic() + self._pause
-        self._pause = min(self._pause * 2, _LONGEST_PAUSE_SECONDS)
+        self._restart_at = time.monotonic() + self._pause_seconds
+        self._pause_seconds = min(self._pause_seconds * 2, _LONGEST_PAUSE_SECONDS)
         return False
 
-    def tell_to_stop(self) -> None:
+    def terminate(self) -> None:
         if self._process.poll() is None:
             self._process.terminate()
 
-    def stop(self) -> int:
-        """Wait for one that was told to; its exit code."""
+    def wait(self) -> int:
+        """Wait up to a minute for a terminated worker, then kill it. Returns its exit code."""
         try:
             return max(0, self._process.wait(timeout=60))
         except subprocess.TimeoutExpired:
@@ -85,15 +97,15 @@ class _Slot:
             return 1
 
 
-def _for_one(arguments: Sequence[str]) -> list[str]:
+def _single_worker(arguments: Sequence[str]) -> list[str]:
     """The same arguments without --workers."""
-    kept: list[str] = []
-    skip = False
+    remaining: list[str] = []
+    skip_value = False
     for word in arguments:
-        if skip:
-            skip = False
+        if skip_value:
+            skip_value = False
         elif word == "--workers":
-            skip = True
+            skip_value = True
         elif not word.startswith("--workers="):
-            kept.append(word)
-    return kept
+            remaining.append(word)
+    return remaining

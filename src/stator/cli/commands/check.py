@@ -13,13 +13,13 @@ from typing import Annotated
 import typer
 
 from stator.cli.design_file import DesignFile, load_design_file
-from stator.cli.report import show_error
+from stator.cli.output import show_error
 from stator.design.lint.finding import Finding, Report
 from stator.design.lint.location import Location
-from stator.design.lint.words import plural
 from stator.design.plan.lock import LockChange, read_lock
 from stator.design.plan.plan import Plan
 from stator.errors import ConfigurationError, DesignFileWrong, StatorError
+from stator.model.wording import plural
 
 _COLOURS = {
     "error": "red",

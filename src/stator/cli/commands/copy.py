@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from stator.addresses import TransportOptions
-from stator.cli.bulk_view import Bar, again, lasting, resumable
+from stator.cli.bulk_commands import Bar, again, resumable
+from stator.model.wording import duration
 from stator.pipeline.bulk.copy import Copy, CopyOptions, CopyProgress, CopyReport, find_transform
 from stator.pipeline.bulk.targets import Target
 
@@ -135,7 +136,7 @@ def _show(report: CopyReport, table: str, *, as_json: bool) -> None:
     rate = report.written / report.seconds if report.seconds else 0.0
     dropped = f", {report.dropped:,} dropped" if report.dropped else ""
     typer.echo(
-        f"{report.written:,} of {report.read:,} items are in {table}{dropped}: {lasting(report.seconds)}, {rate:,.0f}/s, "
+        f"{report.written:,} of {report.read:,} items are in {table}{dropped}: {duration(report.seconds)}, {rate:,.0f}/s, "
         f"{report.write_units:,.0f} WCU"
     )
     words = {

@@ -17,11 +17,12 @@ from rich.text import Text
 from stator.cli.design_file import DesignFile, load_design_file, plan_of
 from stator.cli.git_lock import plan_at
 from stator.design.cost.cost import Basis, CostOptions, CostReport, cost, report
-from stator.design.cost.cost_diff import CostDiff, compare, signed
+from stator.design.cost.cost_diff import CostDiff, compare
 from stator.design.cost.prices import PriceFile, price_file
 from stator.design.cost.workload import Workload, workload_of
 from stator.design.plan.plan import Plan
 from stator.errors import DesignError
+from stator.model.wording import dollars, signed_dollars
 
 _BAR = 20
 
@@ -158,7 +159,7 @@ def _show(view: RenderableType) -> None:
 
 def report_view(found: CostReport, known: PriceFile, modes: dict[str, Decimal]) -> RenderableType:
     headline = Text.assemble(
-        (f"{found.design}  ", "bold"), (_money(found.total), "bold green"), " a month"
+        (f"{found.design}  ", "bold"), (dollars(found.total), "bold green"), " a month"
     )
     region = known.region(found.basis.region)
     basis = Text(
@@ -196,10 +197,10 @@ def _section(
     table.add_column("a month", justify="right", min_width=12)
     table.add_column("share", justify="right", min_width=5)
     table.add_column("")
-    for name, dollars in rows.items():
-        share = float(dollars / whole) if whole else 0.0
+    for name, part in rows.items():
+        share = float(part / whole) if whole else 0.0
         bar = Text(_bar(share), style="green")
-        table.add_row(Text(name), notes.get(name, ""), _money(dollars), _percent(share), bar)
+        table.add_row(Text(name), notes.get(name, ""), dollars(part), _percent(share), bar)
     return Padding(table, (1, 0, 0, 0))
 
 
@@ -218,11 +219,9 @@ def _modes_view(found: CostReport, modes: dict[str, Decimal]) -> RenderableType:
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(min_width=32)
     table.add_column(justify="right", min_width=12)
-    for mode, dollars in modes.items():
+    for mode, total in modes.items():
         mine = mode == str(found.basis)
-        table.add_row(
-            Text(mode, style="bold" if mine else ""), _money(dollars), "<" if mine else ""
-        )
+        table.add_row(Text(mode, style="bold" if mine else ""), dollars(total), "<" if mine else "")
     return Group(Text("\npaid for otherwise", style="cyan"), table)
 
 
@@ -240,23 +239,18 @@ def change_view(change: CostDiff) -> RenderableType:
         style = "red" if each.dollars > 0 else "green"
         table.add_row(
             Text(each.cause),
-            _maybe(each.before),
-            _maybe(each.after),
-            Text(signed(each.dollars), style=style),
+            _sum_or_dash(each.before),
+            _sum_or_dash(each.after),
+            Text(signed_dollars(each.dollars), style=style),
         )
     table.add_row()
     style = "bold red" if change.dollars > 0 else "bold green"
     table.add_row(
-        Text("all together", style="bold"), _money(change.before.total), _money(change.after.total),
-        Text(signed(change.dollars), style=style),
+        Text("all together", style="bold"), dollars(change.before.total), dollars(change.after.total),
+        Text(signed_dollars(change.dollars), style=style),
     )  # fmt: skip
     return Group(sentence, origin, Padding(table, (1, 0, 0, 0)))
 
 
-def _maybe(dollars: Decimal | None) -> str:
-    return "-" if dollars is None else _money(dollars)
-
-
-def _money(dollars: Decimal) -> str:
-    """To the cent; what is less than half a cent is not nothing."""
-    return "< $0.01" if 0 < dollars < Decimal("0.005") else f"${dollars:,.2f}"
+def _sum_or_dash(sum_dollars: Decimal | None) -> str:
+    return "-" if sum_dollars is None else dollars(sum_dollars)

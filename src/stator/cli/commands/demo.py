@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from stator.cli.output_file import write_text
+from stator.cli.output import write_text
 
 
 def command(

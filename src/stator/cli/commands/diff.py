@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from stator.cli.design_file import load_design, plan_of
-from stator.cli.live import LiveTables
+from stator.cli.live_tables import LiveTables
 from stator.design.plan.drift import Difference, drift
 from stator.design.plan.own_table import needs_own_table, own_table
 

@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 
 from stator.cli.design_file import load_design, plan_of
-from stator.cli.output_file import write_text
+from stator.cli.output import write_text
 from stator.design.documents import document_of, html, markdown
 
 
-class Format(StrEnum):
+class DocumentFormat(StrEnum):
     markdown = "markdown"
     html = "html"
 
@@ -27,7 +27,7 @@ def command(
         ),
     ] = None,
     form: Annotated[
-        Format | None,
+        DocumentFormat | None,
         typer.Option(
             "--format",
             help="Markdown, or one HTML page with everything in it.",
@@ -49,11 +49,13 @@ def command(
     if json_output and out is None:
         raise typer.BadParameter("--json needs --out: the document itself goes to stdout otherwise")
     chosen = form or (
-        Format.html if out is not None and out.suffix in (".html", ".htm") else Format.markdown
+        DocumentFormat.html
+        if out is not None and out.suffix in (".html", ".htm")
+        else DocumentFormat.markdown
     )
     design = load_design(target)
     document = document_of(design, plan_of(design))
-    text = html(document) if chosen is Format.html else markdown(document)
+    text = html(document) if chosen is DocumentFormat.html else markdown(document)
     if out is None:
         typer.echo(text, nl=False)
         return

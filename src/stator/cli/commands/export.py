@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from stator.addresses import TransportOptions
-from stator.cli.bulk_view import Bar, again, lasting, opened_target, resumable, sized
+from stator.cli.bulk_commands import Bar, again, opened_target, resumable
 from stator.cli.design_file import load_design_file
+from stator.model.wording import duration, size
 from stator.pipeline.bulk.export.export import Export, ExportOptions, ExportProgress, ExportReport
 from stator.pipeline.bulk.export.parts import EXPORT_FORMATS
 from stator.pipeline.bulk.export.sources import DEFAULT_SEGMENTS, snapshot_export, table_export
@@ -165,7 +166,7 @@ def _show(report: ExportReport, *, as_json: bool) -> None:
         return
     rate = report.items / report.seconds if report.seconds else 0.0
     typer.echo(
-        f"{report.items:,} items in {report.files} files, {sized(report.size_bytes)}: {lasting(report.seconds)}, {rate:,.0f}/s, "
+        f"{report.items:,} items in {report.files} files, {size(report.size_bytes)}: {duration(report.seconds)}, {rate:,.0f}/s, "
         f"{report.consumed_units:,.0f} RCU"
     )
     typer.echo(

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from stator.cli.design_file import load_design, plan_of
-from stator.cli.output_file import write_text
+from stator.cli.output import write_text
 from stator.design.export import export
 from stator.design.export.iam import policy
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from stator.cli.live import LiveTables
+from stator.cli.live_tables import LiveTables
 from stator.design.infer import Inference, design_file, infer
 from stator.errors import ConfigurationError
 

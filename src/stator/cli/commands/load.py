@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from stator.cli.bulk_view import Bar, again, lasting, opened_target, resumable, sized
+from stator.cli.bulk_commands import Bar, again, opened_target, resumable
+from stator.model.wording import duration, size
 from stator.pipeline.bulk.load.estimate import LoadEstimate, estimate
 from stator.pipeline.bulk.load.inputs import FORMATS
 from stator.pipeline.bulk.load.load import LoadOptions, LoadPlan, LoadProgress, LoadReport
@@ -180,11 +181,11 @@ def _show_estimate(found: LoadEstimate, *, as_json: bool) -> None:
         f"items     {found.items:,}"
         + (f"  ({found.failed:,} rows would fail)" if found.failed else "")
     )
-    typer.echo(f"size      {sized(found.size_bytes)}")
+    typer.echo(f"size      {size(found.size_bytes)}")
     more = f"; entries of the table's {found.indexes} indexes come to that" if found.indexes else ""
     typer.echo(f"units     {found.write_units:,} WCU{more}")
     typer.echo(f"price     ${found.dollars:,.2f} on demand in {found.region}")
-    typer.echo(f"time      {lasting(found.seconds)} at {found.rate:,.0f} WCU/s")
+    typer.echo(f"time      {duration(found.seconds)} at {found.rate:,.0f} WCU/s")
     for letter in found.first_failures:
         typer.echo(f"  {letter.source}:{letter.row}: {letter.reason}")
 
@@ -196,7 +197,7 @@ def _show_report(report: LoadReport, *, as_json: bool) -> None:
     rate = report.written / report.seconds if report.seconds else 0.0
     resumed = f", resumed at row {report.resumed_at_row:,}" if report.resumed_at_row else ""
     typer.echo(
-        f"{report.written:,} of {report.read:,} rows are in {report.table}: {lasting(report.seconds)}, {rate:,.0f}/s, "
+        f"{report.written:,} of {report.read:,} rows are in {report.table}: {duration(report.seconds)}, {rate:,.0f}/s, "
         f"{report.consumed_units:,.0f} WCU{resumed}"
     )
     if report.failed:

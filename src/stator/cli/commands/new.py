@@ -14,7 +14,7 @@ import typer
 from stator.errors import ConfigurationError
 
 
-class Example(StrEnum):
+class Starter(StrEnum):
     shop = "shop"
     routers = "routers"
     blank = "blank"
@@ -24,7 +24,7 @@ def command(
     name: Annotated[
         str, typer.Argument(help="Of the project, of its folder, and of the design in it.")
     ],
-    example: Annotated[Example, typer.Option(help="What to start from.")] = Example.shop,
+    example: Annotated[Starter, typer.Option(help="What to start from.")] = Starter.shop,
     folder: Annotated[
         Path | None, typer.Option(help="Where to make it, if not in a folder of its name.")
     ] = None,
@@ -59,7 +59,7 @@ def command(
     typer.echo(f"next: cd {place} && stator plan")
 
 
-def _write(place: Path, identifier: str, example: Example) -> list[str]:
+def _write(place: Path, identifier: str, example: Starter) -> list[str]:
     place.mkdir(parents=True, exist_ok=True)
     made = []
     for source in sorted(

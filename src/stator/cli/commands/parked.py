@@ -21,7 +21,7 @@ from stator.tables.connection import connect
 from stator.tables.db import Db
 
 
-class Action(StrEnum):
+class ParkedAction(StrEnum):
     list = "list"
     retry = "retry"
     drop = "drop"
@@ -29,7 +29,7 @@ class Action(StrEnum):
 
 def command(
     action: Annotated[
-        Action, typer.Argument(help="Show them, handle their changes again, or forget them.")
+        ParkedAction, typer.Argument(help="Show them, handle their changes again, or forget them.")
     ],
     target: Annotated[
         str, typer.Argument(metavar="APP", help="work.py, work.py:app or package.module:app.")
@@ -61,7 +61,7 @@ def command(
     with connect(app.design, at, prefix=prefix) as db:
         retrying = Retrying(db.context, app)
         parked = db.run(retrying.parking.keys())
-        if action is Action.list:
+        if action is ParkedAction.list:
             _show(parked, as_json=json_output)
             return
         chosen = _chosen(parked, marks or [], everything=everything)
@@ -91,8 +91,12 @@ def _chosen(parked: list[ParkedKey], marks: list[str], *, everything: bool) -> l
     return found
 
 
-def _carried_out(db: Db, retrying: Retrying, action: Action, parked: ParkedKey) -> Retried | None:
-    work = retrying.retry(parked.mark) if action is Action.retry else retrying.drop(parked.mark)
+def _carried_out(
+    db: Db, retrying: Retrying, action: ParkedAction, parked: ParkedKey
+) -> Retried | None:
+    work = (
+        retrying.retry(parked.mark) if action is ParkedAction.retry else retrying.drop(parked.mark)
+    )
     return db.run(work)
 
 
@@ -119,7 +123,7 @@ def _show(parked: list[ParkedKey], *, as_json: bool) -> None:
     Console(highlight=False).print(table)
 
 
-def _report(results: list[Retried], action: Action, *, as_json: bool) -> None:
+def _report(results: list[Retried], action: ParkedAction, *, as_json: bool) -> None:
     left = [each for each in results if each.error is not None]
     if as_json:
         typer.echo(
@@ -131,7 +135,7 @@ def _report(results: list[Retried], action: Action, *, as_json: bool) -> None:
             )
         )
     else:
-        verb = "handled" if action is Action.retry else "forgotten"
+        verb = "handled" if action is ParkedAction.retry else "forgotten"
         for each in results:
             state = (
                 f"{each.handled} changes {verb}"

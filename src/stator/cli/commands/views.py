@@ -25,14 +25,14 @@ from stator.tables.connection import connect
 from stator.tables.db import Db
 
 
-class Action(StrEnum):
+class ViewsAction(StrEnum):
     list = "list"
     rebuild = "rebuild"
 
 
 def command(
     action: Annotated[
-        Action, typer.Argument(help="Show them, or build some anew from their tables.")
+        ViewsAction, typer.Argument(help="Show them, or build some anew from their tables.")
     ],
     target: Annotated[
         str, typer.Argument(metavar="APP", help="work.py, work.py:app or package.module:app.")
@@ -84,7 +84,7 @@ def command(
     app = load_app(target)
     views = [each for each in app.subscribers if isinstance(each, (View, Projection))]
     with connect(app.design, at, prefix=prefix) as db:
-        if action is Action.list:
+        if action is ViewsAction.list:
             _show([_facts(db, view) for view in views], as_json=json_output)
             return
         chosen = _chosen(views, names or [], everything=everything, app=app)

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from stator.cli.app_file import load_app
-from stator.cli.stop_signal import Told
+from stator.cli.stop_signal import StopSignal
 from stator.cli.worker_processes import WorkerProcesses
 from stator.errors import ConfigurationError
 from stator.pipeline.workers.options import WorkerOptions
@@ -105,32 +105,33 @@ def command(
         running = app.start(db, options)
         if metrics_port is not None:
             _serve_metrics(running, metrics_port, app.name)
-        _until_told(running, app.name, catch_up=catch_up, every=every, as_json=json_output)
+        _run(running, app.name, catch_up=catch_up, every=every, as_json=json_output)
 
 
-def _until_told(
-    running: Running, name: str, *, catch_up: bool, every: float, as_json: bool
-) -> None:
-    told = Told()
-    shown = _Shown(running, name, as_json=as_json)
+def _run(running: Running, name: str, *, catch_up: bool, every: float, as_json: bool) -> None:
+    """Show progress until a signal arrives or, with ``catch_up``, until nothing is left."""
+    stop_signal = StopSignal()
+    display = _ProgressDisplay(running, name, as_json=as_json)
     try:
         if catch_up:
-            threading.Thread(target=_stop_when_told, args=(running, told), daemon=True).start()
+            threading.Thread(
+                target=_stop_on_signal, args=(running, stop_signal), daemon=True
+            ).start()
             running.catch_up(timeout_seconds=float("inf"))
         else:
-            while not told.within(every) and not running.wait(0.0):
-                shown.show()
+            while not stop_signal.wait(every) and not running.wait(0.0):
+                display.show()
     finally:
         running.stop()
-        shown.show(is_last=True)
+        display.show(is_last=True)
 
 
-def _stop_when_told(running: Running, told: Told) -> None:
-    told.within(None)
+def _stop_on_signal(running: Running, stop_signal: StopSignal) -> None:
+    stop_signal.wait()
     running.tell_to_stop()
 
 
-class _Shown:
+class _ProgressDisplay:
     """Progress, in words or as JSON."""
 
     def __init__(self, running: Running, name: str, *, as_json: bool) -> None:

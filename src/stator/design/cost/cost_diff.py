@@ -14,6 +14,7 @@ from stator.design.cost.cost import CostLine, CostReport
 from stator.design.cost.cost_origin import Origin, origin_of
 from stator.design.plan.plan import Plan
 from stator.errors import DesignError
+from stator.model.wording import signed_dollars
 
 _SHOWN: Final = 3
 _CENT: Final = Decimal("0.005")
@@ -32,7 +33,7 @@ class CostChange:
         return (self.after or Decimal(0)) - (self.before or Decimal(0))
 
     def __str__(self) -> str:
-        shown = signed(self.dollars)
+        shown = signed_dollars(self.dollars)
         if self.before is None:
             return f"{self.cause} is new ({shown})"
         if self.after is None:
@@ -73,7 +74,7 @@ class CostDiff:
         shown = [str(each) for each in telling[:count]]
         if len(telling) > count:
             rest = self.dollars - sum((each.dollars for each in telling[:count]), Decimal(0))
-            shown.append(f"{len(telling) - count} smaller changes ({signed(rest)})")
+            shown.append(f"{len(telling) - count} smaller changes ({signed_dollars(rest)})")
         return ", ".join(shown[:-1]) + (" and " if len(shown) > 1 else "") + shown[-1]
 
     def to_data(self) -> dict[str, Any]:
@@ -136,7 +137,3 @@ def cause_of(line: CostLine) -> str:
     return (
         f"storage of {line.entity}" if line.kind == "storage" else f"idle capacity of {line.table}"
     )
-
-
-def signed(dollars: Decimal) -> str:
-    return f"{'+' if dollars >= 0 else '-'}${abs(dollars):,.2f}"

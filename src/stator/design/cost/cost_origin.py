@@ -21,6 +21,7 @@ from stator.design.cost.workload import found_by
 from stator.design.plan.demand import demand_changes
 from stator.design.plan.lock import requests_of
 from stator.design.plan.plan import PatternPlan, Plan
+from stator.model.wording import signed_dollars
 
 if TYPE_CHECKING:
     from stator.design.cost.cost_diff import CostChange
@@ -46,7 +47,9 @@ class Origin:
             (self.new_or_gone, "patterns and entities that are new or gone"),
         ]
         telling = [
-            f"{_signed(dollars)} from {what}" for dollars, what in parts if abs(dollars) >= _CENT
+            f"{signed_dollars(dollars)} from {what}"
+            for dollars, what in parts
+            if abs(dollars) >= _CENT
         ]
         if not telling:
             return "Neither the workload nor the keys make a difference."
@@ -146,7 +149,3 @@ def _indexes(plan: Plan) -> dict[str, tuple[object, ...]]:
         for index in plan.table(entity.table).indexes
         if entity.name in index.entities
     }
-
-
-def _signed(dollars: Decimal) -> str:
-    return f"{'+' if dollars >= 0 else '-'}${abs(dollars):,.2f}"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class BoxField:
     """``mark`` is PK, UK, FK or nothing."""
 
     name: str
@@ -23,9 +23,9 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class EntityBox:
     name: str
-    fields: tuple[Field, ...]
+    fields: tuple[BoxField, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    boxes: tuple[Box, ...]
+    boxes: tuple[EntityBox, ...]
     relations: tuple[Relation, ...]
 
 
@@ -85,13 +85,13 @@ def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
-def _box(known: EntityInfo, design: Design) -> Box:
+def _box(known: EntityInfo, design: Design) -> EntityBox:
     others = [info(each) for each in design.entities if each is not known.cls]
     foreign = {name for other in others for name in _references(other, known)}
-    return Box(known.name, tuple(_shown(known, name, foreign) for name in known.fields))
+    return EntityBox(known.name, tuple(_shown(known, name, foreign) for name in known.fields))
 
 
-def _shown(known: EntityInfo, name: str, foreign: set[str]) -> Field:
+def _shown(known: EntityInfo, name: str, foreign: set[str]) -> BoxField:
     field = known.fields[name]
     marks = [
         mark
@@ -102,7 +102,7 @@ def _shown(known: EntityInfo, name: str, foreign: set[str]) -> Field:
         )
         if holds
     ]
-    return Field(name, type_name(field.shape), ", ".join(marks))
+    return BoxField(name, type_name(field.shape), ", ".join(marks))
 
 
 def mermaid(diagram: Diagram) -> str:

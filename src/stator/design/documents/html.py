@@ -15,7 +15,7 @@ from stator.design.documents.document import (
 )
 from stator.design.documents.style import STYLE
 from stator.design.documents.svg import svg
-from stator.design.documents.words import bytes_shown, count_shown, dollars_shown
+from stator.model.wording import amount, dollars, size
 
 
 def html(document: Document) -> str:
@@ -62,10 +62,10 @@ def _facts(document: Document) -> str:
     reads = sum(each.per_second for each in document.reads)
     writes = sum(each.per_second for each in document.writes)
     facts = [
-        (dollars_shown(document.total), "a month"),
-        (count_shown(reads), "reads a second"),
-        (count_shown(writes), "writes a second"),
-        (count_shown(sum(each.items for each in document.entities)), "items"),
+        (dollars(document.total), "a month"),
+        (amount(reads, digits=4), "reads a second"),
+        (amount(writes, digits=4), "writes a second"),
+        (amount(sum(each.items for each in document.entities), digits=4), "items"),
     ]
     shown = "".join(
         f'<div class="fact"><b>{escape(value)}</b><span>{what}</span></div>'
@@ -87,9 +87,9 @@ def _patterns(title: str, entries: tuple[PatternEntry, ...], condition: str, tot
             _named(each),
             _request(each),
             _condition(each),
-            f"#{count_shown(each.per_second)}",
+            f"#{amount(each.per_second, digits=4)}",
             f"#{each.units:g}",
-            f"#{dollars_shown(each.dollars)}{_bar(each.dollars, total)}",
+            f"#{dollars(each.dollars)}{_bar(each.dollars, total)}",
         )
         for each in entries
     ]
@@ -137,7 +137,7 @@ def _table(table: TableEntry) -> str:
                 _code(each.sort),
                 escape(each.projection),
                 escape(", ".join(each.patterns)),
-                f"#{dollars_shown(each.dollars)}",
+                f"#{dollars(each.dollars)}",
             )
             for each in table.indexes
         ]
@@ -161,7 +161,7 @@ def _index(index: IndexEntry) -> str:
 
 
 def _entity(entity: EntityEntry) -> str:
-    facts = f"{count_shown(entity.items)} items of about {bytes_shown(entity.item_bytes)}, {dollars_shown(entity.dollars)} a month"
+    facts = f"{amount(entity.items, digits=4)} items of about {size(entity.item_bytes)}, {dollars(entity.dollars)} a month"
     rows = [
         (
             _code(each.name),

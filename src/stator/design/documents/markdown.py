@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 
 from stator.design.documents.diagram import mermaid
 from stator.design.documents.document import Document, EntityEntry, PatternEntry, TableEntry
-from stator.design.documents.words import bytes_shown, count_shown, dollars_shown
+from stator.model.wording import amount, dollars, size
 
 
 def markdown(document: Document) -> str:
     parts = [
         f"# {document.name}",
-        f"{document.summary}. About {dollars_shown(document.total)} a month ({document.basis}).",
+        f"{document.summary}. About {dollars(document.total)} a month ({document.basis}).",
         "## Access patterns",
         *_patterns("Reads", document.reads, "Key condition"),
         *_patterns("Writes", document.writes, "Changes"),
@@ -38,9 +38,9 @@ def _patterns(title: str, entries: tuple[PatternEntry, ...], condition: str) -> 
             each.operation + (" (consistent)" if each.consistent else ""),
             _code(each.place),
             _code(each.condition),
-            count_shown(each.per_second),
+            amount(each.per_second, digits=4),
             f"{each.units:g}",
-            dollars_shown(each.dollars),
+            dollars(each.dollars),
             each.latency,
         )
         for each in entries
@@ -62,7 +62,7 @@ def _table(table: TableEntry) -> list[str]:
         rows = [
             (
                 f"**{each.name}**", each.kind, _code(each.partition), _code(each.sort), each.projection,
-                ", ".join(each.patterns), dollars_shown(each.dollars),
+                ", ".join(each.patterns), dollars(each.dollars),
             )
             for each in table.indexes
         ]  # fmt: skip
@@ -76,7 +76,7 @@ def _table(table: TableEntry) -> list[str]:
 
 
 def _entity(entity: EntityEntry) -> list[str]:
-    facts = f"{count_shown(entity.items)} items of about {bytes_shown(entity.item_bytes)}, {dollars_shown(entity.dollars)} a month."
+    facts = f"{amount(entity.items, digits=4)} items of about {size(entity.item_bytes)}, {dollars(entity.dollars)} a month."
     rows = [
         (_code(each.name), each.kind, _code(each.value), each.role) for each in entity.attributes
     ]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from stator.design.documents.diagram import Box, Diagram, Relation
+from stator.design.documents.diagram import Diagram, EntityBox, Relation
 
 _LETTER: Final = 7.3
 _ROW: Final = 20
@@ -23,7 +23,7 @@ _FOOT: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    box: Box
+    box: EntityBox
     x: float
     y: float
     width: float
@@ -53,7 +53,7 @@ def svg(diagram: Diagram) -> str:
 
 def _place(diagram: Diagram) -> dict[str, _Placed]:
     depth = _depths(diagram)
-    columns: dict[int, list[Box]] = {}
+    columns: dict[int, list[EntityBox]] = {}
     for box in diagram.boxes:
         columns.setdefault(depth[box.name], []).append(box)
     placed: dict[str, _Placed] = {}
@@ -69,7 +69,7 @@ def _place(diagram: Diagram) -> dict[str, _Placed]:
     return placed
 
 
-def _height_of_parents(box: Box, diagram: Diagram, placed: dict[str, _Placed]) -> float:
+def _height_of_parents(box: EntityBox, diagram: Diagram, placed: dict[str, _Placed]) -> float:
     """Where a box would best be, so that few lines cross: as high as its parents are on average. Equals keep their order."""
     parents = [
         placed[each.parent]
@@ -105,7 +105,7 @@ def _mutual(relation: Relation, diagram: Diagram) -> bool:
     return False
 
 
-def _width(box: Box) -> float:
+def _width(box: EntityBox) -> float:
     longest = max(
         (len(field.name) + len(field.kind) + len(field.mark) for field in box.fields), default=0
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from stator.design.export import boto3_script, cdk, cloudformation, iam, nosql_workbench, terraform
-from stator.design.export.source import Exported, Exporter, Source
+from stator.design.export.source import Exported, Exporter, ExportSource
 from stator.errors import DesignError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ TARGETS: Final[dict[str, Exporter]] = {
     "iam": iam.export,
 }
 
-__all__ = ["TARGETS", "Exported", "Source", "export"]
+__all__ = ["TARGETS", "ExportSource", "Exported", "export"]
 
 
 def export(
@@ -37,4 +37,4 @@ def export(
     exporter = TARGETS.get(target)
     if exporter is None:
         raise DesignError(f"there is no export to {target!r}", hint=f"one of {', '.join(TARGETS)}")
-    return exporter(Source(design, design.plan() if plan is None else plan, with_patterns))
+    return exporter(ExportSource(design, design.plan() if plan is None else plan, with_patterns))

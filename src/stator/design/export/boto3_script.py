@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from stator.design.export.source import Exported, Source
+from stator.design.export.source import Exported, ExportSource
 
 
-def export(source: Source) -> Exported:
+def export(source: ExportSource) -> Exported:
     requests = [table.create_request() for table in source.tables]
     expiring = {table.name: name for table in source.tables if (name := table.ttl) is not None}
     text = f'''"""Makes the tables of {source.design.name}. Made by `stator export-design boto3`.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from stator.design.export.source import Exported, Source, camel, snake
+from stator.design.export.source import Exported, ExportSource, camel, snake
 from stator.design.plan.plan import IndexPlan, TablePlan
 
 _TYPES: Final = {"S": "STRING", "N": "NUMBER", "B": "BINARY"}
 
 
-def export(source: Source) -> Exported:
+def export(source: ExportSource) -> Exported:
     stack = f"{camel(source.design.name)}Stack"
     tables = "\n".join(_table(table, source) for table in source.tables)
     text = f'''"""The tables of {source.design.name}, made by `stator export-design cdk`.
@@ -43,7 +43,7 @@ app.synth()
     return Exported(text)
 
 
-def _table(table: TablePlan, source: Source) -> str:
+def _table(table: TablePlan, source: ExportSource) -> str:
     kinds = dict(table.attributes)
     arguments = [
         f"table_name={_text(table.name)}",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from stator.design.export.source import Exported, Source, camel
+from stator.design.export.source import Exported, ExportSource, camel
 from stator.design.plan.plan import TablePlan
 
 
-def export(source: Source) -> Exported:
+def export(source: ExportSource) -> Exported:
     resources, outputs = {}, {}
     for table in source.tables:
         name = f"{camel(table.name)}Table"
@@ -31,7 +31,7 @@ def export(source: Source) -> Exported:
     return Exported(json.dumps(template, indent=2) + "\n")
 
 
-def _table(table: TablePlan, source: Source) -> dict[str, Any]:
+def _table(table: TablePlan, source: ExportSource) -> dict[str, Any]:
     properties = table.create_request()
     ttl = table.ttl
     if ttl is not None:

@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from stator.design.design import Design
-from stator.design.export.source import Exported, Source, camel
+from stator.design.export.source import Exported, ExportSource, camel
 from stator.design.plan.own_table import GuardWrites, guard_prefix, guard_writes, own_table
 from stator.design.plan.plan import EntityPlan, KeyTest, PatternPlan, Plan, Step
 from stator.design.plan.templates import Template
@@ -41,7 +41,7 @@ _PATTERN_OBJECTS: Final = (
 )  # fmt: skip
 
 
-def export(source: Source) -> Exported:
+def export(source: ExportSource) -> Exported:
     return policy(source.plan, design=source.design, with_patterns=source.with_patterns)
 
 

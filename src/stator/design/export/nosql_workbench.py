@@ -13,7 +13,7 @@ import json
 from typing import Any, Final
 
 from stator.design.documents.examples import item_of
-from stator.design.export.source import Exported, Source
+from stator.design.export.source import Exported, ExportSource
 from stator.design.plan.own_table import ENTITY, FIELD, GUARD, OWNER, guard_prefix, unique_fields
 from stator.design.plan.plan import IndexPlan, TablePlan
 from stator.model.values import Item
@@ -22,7 +22,7 @@ _DATE: Final = "Jan 01, 2026, 12:00 AM"
 """A date is required. The same design gives the same file, so it is not today's."""
 
 
-def export(source: Source) -> Exported:
+def export(source: ExportSource) -> Exported:
     notes = [
         note
         for table in source.plan.tables
@@ -55,7 +55,7 @@ def _several(table: TablePlan) -> list[str]:
     ]
 
 
-def _disagreeing(table: TablePlan, source: Source) -> list[str]:
+def _disagreeing(table: TablePlan, source: ExportSource) -> list[str]:
     kinds: dict[str, set[str]] = {}
     for entity in source.entities(table):
         for name, value in item_of(entity, source.plan.entity(entity)).items():
@@ -67,7 +67,7 @@ def _disagreeing(table: TablePlan, source: Source) -> list[str]:
     ]
 
 
-def _table(table: TablePlan, source: Source) -> dict[str, Any]:
+def _table(table: TablePlan, source: ExportSource) -> dict[str, Any]:
     kinds = dict(table.attributes)
     examples = {
         source.plan.entity(entity).name: item_of(entity, source.plan.entity(entity))
@@ -89,7 +89,7 @@ def _table(table: TablePlan, source: Source) -> dict[str, Any]:
     }
 
 
-def _own_table(table: TablePlan, source: Source) -> dict[str, Any]:
+def _own_table(table: TablePlan, source: ExportSource) -> dict[str, Any]:
     """A facet for the guards of each unique field. What else is there is made at run time, and has no facet."""
     assert table.ttl is not None
     kinds = {OWNER: "S", ENTITY: "S", FIELD: "S", table.ttl: "N"}
@@ -152,7 +152,7 @@ def _others(table: TablePlan, examples: dict[str, Item]) -> list[dict[str, str]]
     ]
 
 
-def _facet(name: str, item: Item, table: TablePlan, source: Source) -> dict[str, Any]:
+def _facet(name: str, item: Item, table: TablePlan, source: ExportSource) -> dict[str, Any]:
     """An entity: its items without those of the others, with its own words for the key."""
     templates = {
         key.name: str(key.template) for key in source.plan.entity(name).keys if key.index is None

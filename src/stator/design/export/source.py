@@ -23,7 +23,7 @@ class Exported:
 
 
 @dataclass(frozen=True)
-class Source:
+class ExportSource:
     design: Design
     plan: Plan
     with_patterns: bool = False
@@ -46,7 +46,7 @@ class Source:
         ]
 
 
-Exporter = Callable[[Source], Exported]
+Exporter = Callable[[ExportSource], Exported]
 
 
 def camel(name: str) -> str:

@@ -10,14 +10,14 @@ from __future__ import annotations
 import json
 from typing import Final
 
-from stator.design.export.source import Exported, Source, snake
+from stator.design.export.source import Exported, ExportSource, snake
 from stator.design.plan.plan import IndexPlan, TablePlan
 
 _PROVIDER: Final = "5.0"
 _PROVIDER_OF_SEVERAL: Final = "6.29.0"
 
 
-def export(source: Source) -> Exported:
+def export(source: ExportSource) -> Exported:
     tables = source.tables
     several = [index.name for table in tables for index in table.indexes if _has_several(index)]
     version = _PROVIDER_OF_SEVERAL if several else _PROVIDER
@@ -41,7 +41,7 @@ def export(source: Source) -> Exported:
     return Exported("\n\n".join(parts) + "\n", (note,) if several else ())
 
 
-def _table(table: TablePlan, source: Source) -> str:
+def _table(table: TablePlan, source: ExportSource) -> str:
     plain = [
         ("name", _text(table.name)),
         ("billing_mode", _text("PAY_PER_REQUEST")),

@@ -24,7 +24,7 @@ _ENOUGH: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class GuessedField:
     """``python`` is the annotation without ``| None``; ``doubt`` what is not sure about it, if anything."""
 
     name: str
@@ -38,21 +38,23 @@ class Field:
         return f"{self.python} | None" if self.optional else self.python
 
 
-def field_of(name: str, values: Sequence[Value], total: int, *, in_key: bool = False) -> Field:
+def field_of(
+    name: str, values: Sequence[Value], total: int, *, in_key: bool = False
+) -> GuessedField:
     """``total`` items of the kind; ``values`` of those that have the attribute. A field in a key stays text, so that keys stay as they are."""
     present = [value for value in values if "NULL" not in value]
     optional = len(present) < total
     kinds = sorted({next(iter(value)) for value in present})
     if not present:
-        return Field(name, "str", True, doubt="only NULL was seen")
+        return GuessedField(name, "str", True, doubt="only NULL was seen")
     if len(kinds) > 1:
-        return Field(name, "Any", doubt=f"values of several types: {', '.join(kinds)}")
+        return GuessedField(name, "Any", doubt=f"values of several types: {', '.join(kinds)}")
     [kind] = kinds
     contents = [value[kind] for value in present]
     if in_key and kind == "S":
-        return Field(name, "str", optional)
+        return GuessedField(name, "str", optional)
     if kind == "N" and _TTL_NAME.match(name) and all(_is_epoch(content) for content in contents):
-        return Field(
+        return GuessedField(
             name,
             "datetime",
             True,
@@ -60,7 +62,7 @@ def field_of(name: str, values: Sequence[Value], total: int, *, in_key: bool = F
             doubt="taken for a time to live by its name",
         )
     python, doubt = _typed(kind, contents)
-    return Field(name, python, optional, doubt=doubt)
+    return GuessedField(name, python, optional, doubt=doubt)
 
 
 def _is_epoch(content: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from stator.design.infer.key_text import Shape, shapes_of
+from stator.design.infer.key_text import KeyShape, shapes_of
 
 Item = dict[str, dict[str, Any]]
 
@@ -26,12 +26,12 @@ _MOST_KINDS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ItemKind:
     """Items that are one entity. ``shapes`` are those of the key attributes that all of them have as text in one shape."""
 
     label: str | None
     items: tuple[Item, ...]
-    shapes: Mapping[str, Shape]
+    shapes: Mapping[str, KeyShape]
 
 
 def type_attribute(items: Sequence[Item]) -> str | None:
@@ -47,14 +47,14 @@ def type_attribute(items: Sequence[Item]) -> str | None:
 
 def kinds_of(
     items: Sequence[Item], keys: Sequence[str], indexed: Sequence[str], told_by: str | None
-) -> list[Kind]:
+) -> list[ItemKind]:
     """``keys`` are the table's key attributes, ``indexed`` those of its indexes."""
-    shapes: dict[str, dict[str, Shape]] = {}
+    shapes: dict[str, dict[str, KeyShape]] = {}
     for name in (*keys, *indexed):
         texts = [item[name]["S"] for item in items if "S" in item.get(name, {})]
         shapes[name] = shapes_of(texts) if texts else {}
 
-    def shape(item: Item, name: str) -> Shape | None:
+    def shape(item: Item, name: str) -> KeyShape | None:
         text = item.get(name, {}).get("S")
         return None if text is None else shapes[name][text]
 
@@ -67,15 +67,15 @@ def kinds_of(
     for signature, members in sorted(
         grouped.items(), key=lambda each: (-len(each[1]), repr(each[0]))
     ):
-        common: dict[str, Shape] = {}
+        common: dict[str, KeyShape] = {}
         for name in (*keys, *indexed):
             seen = {one for item in members if (one := shape(item, name)) is not None}
             if len(seen) == 1:
                 common[name] = seen.pop()
-        found.append(Kind(signature[0], tuple(members), common))
+        found.append(ItemKind(signature[0], tuple(members), common))
     return found
 
 
-def _signature(shape: Shape | None) -> Any:
+def _signature(shape: KeyShape | None) -> Any:
     """Two keys are of one kind when the same words stand in the same places."""
     return None if shape is None else (shape.parts, shape.separator)

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from stator.design.infer.fields import Field, field_of
-from stator.design.infer.groups import Item, Kind, kinds_of, type_attribute
-from stator.design.infer.key_text import Shape
+from stator.design.infer.fields import GuessedField, field_of
+from stator.design.infer.groups import Item, ItemKind, kinds_of, type_attribute
+from stator.design.infer.key_text import KeyShape
 from stator.errors import ConfigurationError
 
 Key = tuple[str, ...]
@@ -31,7 +31,7 @@ class GuessedEntity:
     """``key`` and ``indexes`` are templates of the keys as they are now; None where they could not be told."""
 
     name: str
-    fields: tuple[Field, ...]
+    fields: tuple[GuessedField, ...]
     identity: tuple[str, ...]
     key: Key | None
     indexes: Mapping[str, Key]
@@ -157,7 +157,7 @@ class _Guessing:
 
     # -- entities
 
-    def entity(self, kind: Kind, total: int) -> GuessedEntity:
+    def entity(self, kind: ItemKind, total: int) -> GuessedEntity:
         name = self._name(kind)
         attributes = self._attributes(kind)
         holes = {key: self._holes(name, kind, key, attributes) for key in kind.shapes}
@@ -191,7 +191,7 @@ class _Guessing:
             )
         return GuessedEntity(name, tuple(fields), identity, key, indexes, len(kind.items) / total)
 
-    def _name(self, kind: Kind) -> str:
+    def _name(self, kind: ItemKind) -> str:
         label = kind.label
         if label is None:
             words = [
@@ -215,7 +215,7 @@ class _Guessing:
         self._taken.add(number)
         return number
 
-    def _attributes(self, kind: Kind) -> dict[str, list[dict[str, Any]]]:
+    def _attributes(self, kind: ItemKind) -> dict[str, list[dict[str, Any]]]:
         """Every attribute that is not a made-up key or the type's name, with its values."""
         hidden = {self.told_by} | {
             key for key, shape in kind.shapes.items() if shape.words or self._is_generic(key)
@@ -235,7 +235,7 @@ class _Guessing:
         )
 
     def _holes(
-        self, entity: str, kind: Kind, key: str, attributes: Mapping[str, Any]
+        self, entity: str, kind: ItemKind, key: str, attributes: Mapping[str, Any]
     ) -> tuple[str, ...]:
         """A field for each value in a key: the attribute that always equals it, or one named after the word before it."""
         shape = kind.shapes[key]
@@ -270,7 +270,7 @@ class _Guessing:
         return tuple(names)
 
     def _made(
-        self, kind: Kind, holes: Mapping[str, tuple[str, ...]], name: str
+        self, kind: ItemKind, holes: Mapping[str, tuple[str, ...]], name: str
     ) -> list[dict[str, Any]]:
         key = next(key for key, names in holes.items() if name in names)
         at = holes[key].index(name)
@@ -280,7 +280,7 @@ class _Guessing:
 
     def _templates(
         self,
-        kind: Kind,
+        kind: ItemKind,
         names: Key,
         holes: Mapping[str, tuple[str, ...]],
         entity: str,
@@ -306,7 +306,7 @@ class _Guessing:
     # -- patterns
 
     def patterns(
-        self, entities: Sequence[GuessedEntity], kinds: Sequence[Kind]
+        self, entities: Sequence[GuessedEntity], kinds: Sequence[ItemKind]
     ) -> tuple[GuessedPattern, ...]:
         found: dict[tuple[Any, ...], GuessedPattern] = {}
 
@@ -355,12 +355,12 @@ class _Guessing:
     def _fields_of(self, key: Key | None, at: int) -> tuple[str, ...]:
         return tuple(re.findall(r"\{(\w+)\}", key[at])) if key is not None and at < len(key) else ()
 
-    def _per(self, kind: Kind, attribute: str) -> float:
+    def _per(self, kind: ItemKind, attribute: str) -> float:
         values = [item[attribute]["S"] for item in kind.items if "S" in item.get(attribute, {})]
         return max(1.0, round(len(values) / max(1, len(set(values))), 1))
 
 
-def _other(shapes: Sequence[Shape]) -> str:
+def _other(shapes: Sequence[KeyShape]) -> str:
     return next(shape.separator for shape in shapes if shape.separator not in ("", "#"))
 
 

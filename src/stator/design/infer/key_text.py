@@ -14,7 +14,7 @@ _FEW: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class KeyShape:
     """Words stand for themselves, None for a value: ``("USER", None)`` of USER#17. ``separator`` is empty for a key without one."""
 
     parts: tuple[str | None, ...]
@@ -37,7 +37,7 @@ class Shape:
         return tuple(word for word in self.parts if word is not None)
 
 
-def shapes_of(texts: list[str]) -> dict[str, Shape]:
+def shapes_of(texts: list[str]) -> dict[str, KeyShape]:
     """The shape of each distinct key. A piece is a word if it reads like one and few different ones stand in its place."""
     separator = separator_of(texts)
     distinct = sorted(set(texts))
@@ -71,7 +71,7 @@ def _words(texts: list[str], separator: str) -> set[tuple[int, str]]:
     return found
 
 
-def _shape(text: str, separator: str, words: set[tuple[int, str]]) -> Shape:
+def _shape(text: str, separator: str, words: set[tuple[int, str]]) -> KeyShape:
     pieces = text.split(separator) if separator else [text]
     parts = tuple(piece if (at, piece) in words else None for at, piece in enumerate(pieces))
-    return Shape(parts, separator if len(pieces) > 1 else "")
+    return KeyShape(parts, separator if len(pieces) > 1 else "")

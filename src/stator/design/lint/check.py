@@ -6,7 +6,7 @@ from stator.design.design import Design
 from stator.design.lint.catalogue import CATALOGUE, CODES
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding, Report
-from stator.design.lint.refused import plan_what_can_be
+from stator.design.lint.refusals import plan_what_can_be
 from stator.design.plan.lock import compare
 from stator.design.plan.plan import Plan
 

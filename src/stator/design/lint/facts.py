@@ -15,7 +15,7 @@ from typing import Any
 from stator.design.cost.units import write_units
 from stator.design.design import Design
 from stator.design.entities.entity import Entity, EntityField, EntityInfo, info
-from stator.design.lint.finding import Finding, Kind, Severity
+from stator.design.lint.finding import Finding, Severity, SubjectKind
 from stator.design.lint.location import Location, class_location, function_location
 from stator.design.patterns.pattern import Change, Pattern, WritePattern
 from stator.design.plan.plan import (
@@ -282,7 +282,7 @@ class Facts:
         )
 
     def of(
-        self, kind: Kind, code: str, severity: Severity, subject: str, message: str, fix: str
+        self, kind: SubjectKind, code: str, severity: Severity, subject: str, message: str, fix: str
     ) -> Finding:
         return Finding(code, severity, kind, subject, message, fix)
 

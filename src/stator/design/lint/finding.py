@@ -11,7 +11,7 @@ from stator.design.plan.plan import Plan
 
 Severity = Literal["error", "warning", "note"]
 """Errors and warnings fail a check; a note says what something costs."""
-Kind = Literal["design", "table", "index", "entity", "field", "pattern"]
+SubjectKind = Literal["design", "table", "index", "entity", "field", "pattern"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Finding:
 
     code: str
     severity: Severity
-    kind: Kind
+    kind: SubjectKind
     subject: str
     message: str
     fix: str

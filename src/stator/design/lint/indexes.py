@@ -10,9 +10,9 @@ from stator.design.cost.units import MONTH_SECONDS
 from stator.design.entities.entity import info
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
-from stator.design.lint.words import amount, dollars, size
 from stator.design.planner.refusals import MANY_INDEXES
 from stator.model.limits import GLOBAL_INDEXES, LOCAL_INDEXES, READ_UNIT_BYTES
+from stator.model.wording import about_dollars, amount, size
 
 _CHURN_RATE: Final = 10.0
 _FAST_CHURN_RATE: Final = 100.0
@@ -32,7 +32,7 @@ def too_many(facts: Facts) -> Iterator[Finding]:
                 "error" if over else "warning",
                 table.name,
                 f"table {table.name} has {len(found)} {'global' if kind == 'GSI' else 'local'} indexes of {most} that "
-                f"DynamoDB allows; together they cost {dollars(monthly)} a month, and each write pays for each it is in",
+                f"DynamoDB allows; together they cost {about_dollars(monthly)} a month, and each write pays for each it is in",
                 'drop patterns that are rarely asked, let two share an order, or use layout="aggregate"',
             )
 
@@ -45,7 +45,7 @@ def unused(facts: Facts) -> Iterator[Finding]:
                     "ST302",
                     "warning",
                     index,
-                    f"no pattern reads index {index.name}, which costs {dollars(index.dollars_per_month)} a month",
+                    f"no pattern reads index {index.name}, which costs {about_dollars(index.dollars_per_month)} a month",
                     f"remove {index.name} from index= of {', '.join(index.entities)}, or declare the pattern that needs it",
                 )
 
@@ -65,7 +65,7 @@ def large_projection(facts: Facts) -> Iterator[Finding]:
                     "warning" if by_hand else "note",
                     index,
                     f"index {index.name} holds whole items of {name}, {size(plan.item_bytes)} each: every write of one is paid "
-                    f"again in full ({dollars(index.dollars_per_month)} a month)",
+                    f"again in full ({about_dollars(index.dollars_per_month)} a month)",
                     "read less through it, so that keys or a few attributes will do; or move the large part of the item out",
                 )
 
@@ -94,6 +94,6 @@ def _churn(facts: Facts, index: str, name: str) -> Iterator[Finding]:
         entity,
         changed[0],
         f"{name}.{changed[0]} is in the key of index {index} and changes {amount(rate)} times a second: each change is a "
-        f"delete and an insert, two writes beside the item's own ({dollars(monthly)} a month)",
+        f"delete and an insert, two writes beside the item's own ({about_dollars(monthly)} a month)",
         "index a coarser value that changes seldom, or keep what changes out of the key and sort after reading",
     )

@@ -16,9 +16,10 @@ from stator.design.entities.entity import info
 from stator.design.entities.shapes import ListOf, MapOf, Maybe, Nested, Shape
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
-from stator.design.lint.words import amount, dollars, size
 from stator.design.patterns.pattern import references
+from stator.design.plan.key_sizes import bounds, limit_of
 from stator.model.limits import ITEM_SIZE_BYTES, NESTING_LEVELS, READ_UNIT_BYTES, WRITE_UNIT_BYTES
+from stator.model.wording import about_dollars, amount, size
 
 _NEAR: Final = 0.5
 _DEEP: Final = 4
@@ -39,7 +40,7 @@ def over_one_kilobyte(facts: Facts) -> Iterator[Finding]:
             "note",
             entity,
             f"an item of {plan.name} has {size(plan.item_bytes)}: each write costs {units} units instead of 1, even one "
-            f"that changes a single attribute ({dollars(monthly)} a month)",
+            f"that changes a single attribute ({about_dollars(monthly)} a month)",
             "keep what changes often in an item of its own, under the same partition key; large() compresses a field",
         )
 
@@ -60,7 +61,7 @@ def over_four_kilobytes(facts: Facts) -> Iterator[Finding]:
             "note",
             entity,
             f"an item of {plan.name} has {size(plan.item_bytes)}: each read costs {units} times a small one, and a page of "
-            f"1 MB holds {1024**2 / plan.item_bytes:.0f} (reads cost {dollars(monthly)} a month)",
+            f"1 MB holds {1024**2 / plan.item_bytes:.0f} (reads cost {about_dollars(monthly)} a month)",
             "move what lists do not show into an item of its own, or offload it: large(offload_over_bytes=4096)",
         )
 
@@ -153,6 +154,24 @@ def long_names(facts: Facts) -> Iterator[Finding]:
             entity,
             longest,
             f"the names of {plan.name}'s attributes take {spent / plan.item_bytes:.0%} of each item: {size(spent * volume * copies)} "
-            f"in {amount(volume)} items and {copies - 1} indexes, {dollars(monthly)} a month",
+            f"in {amount(volume)} items and {copies - 1} indexes, {about_dollars(monthly)} a month",
             f"shorten {longest}: every item carries its attributes' names",
         )
+
+
+def key_too_long(facts: Facts) -> Iterator[Finding]:
+    for entity in facts.design.entities:
+        shapes = {name: field.shape for name, field in info(entity).fields.items()}
+        for key in facts.entity_plan(entity).keys:
+            least, most = bounds(key.template, shapes)
+            if (most or least) <= limit_of(key):
+                continue
+            always = least > limit_of(key)
+            yield facts.on_entity(
+                "ST206",
+                "error" if always else "warning",
+                entity,
+                f"the {'sort' if key.is_sort else 'partition'} key {key.name} = {key.template} of {info(entity).name} "
+                f"{f'has at least {least}' if always else f'can have {most}'} bytes; DynamoDB takes {limit_of(key)}",
+                "key by fewer or shorter fields: give an Enum short values, and show long ones elsewhere",
+            )

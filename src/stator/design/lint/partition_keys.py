@@ -16,8 +16,8 @@ from stator.design.entities.entity import Entity, EntityField, info
 from stator.design.entities.shapes import Maybe, Scalar
 from stator.design.lint.facts import Collection, Facts
 from stator.design.lint.finding import Finding, Severity
-from stator.design.lint.words import amount, size
 from stator.design.planner.shards import READ_LIMIT, WRITE_LIMIT, shards_for
+from stator.model.wording import amount, size
 
 _CROWDED_ITEMS: Final = 1_000
 """So many items under one value make a key of few values worth a word."""

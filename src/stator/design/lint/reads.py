@@ -14,12 +14,12 @@ from stator.design.entities.entity import EntityField, info
 from stator.design.entities.shapes import Maybe, Scalar
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
-from stator.design.lint.words import amount, dollars, size
 from stator.design.patterns.pattern import Ask, Param, Pattern, references
 from stator.design.plan.plan import PatternPlan, Step
 from stator.design.planner.needs import need_of
 from stator.errors import DesignError
 from stator.model.limits import PAGE_BYTES, READ_UNIT_BYTES
+from stator.model.wording import about_dollars, amount, size
 
 _WASTEFUL: Final = 4.0
 _MANY_PAGES: Final = 10
@@ -165,7 +165,7 @@ _SCAN_FIX: Final = "compare a field with ==, or export the table for reports; if
 def _scan_message(plan: PatternPlan) -> str:
     return (
         f"{plan.name} reads the whole table, {amount(plan.units_per_call)} read units for every call, "
-        f"{dollars(plan.dollars_per_month)} a month, growing with the table"
+        f"{about_dollars(plan.dollars_per_month)} a month, growing with the table"
     )
 
 
@@ -185,7 +185,7 @@ def many_pages(facts: Facts) -> Iterator[Finding]:
             pattern.name,
             f"one call of {pattern.name} reads {size(read_bytes)} in about {amount(pages)} pages of 1 MB"
             + (": DynamoDB counts by reading every item" if is_count else "")
-            + f" ({dollars(plan.dollars_per_month)} a month)",
+            + f" ({about_dollars(plan.dollars_per_month)} a month)",
             "keep the number in an item, counted up by the writes or by a stream"
             if is_count
             else "give it a limit() and read page by page, narrow the range, or declare returns= if it returns fewer",

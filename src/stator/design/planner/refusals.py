@@ -19,6 +19,7 @@ from stator.design.planner.path_cost import Facility
 from stator.design.planner.search import Component, TableDesign
 from stator.errors import DesignError, PatternRefused, ScanNeeded
 from stator.model.limits import GLOBAL_INDEXES, LOCAL_INDEXES, READ_UNIT_BYTES
+from stator.model.wording import dollars as in_dollars
 
 MANY_INDEXES = 5
 
@@ -57,7 +58,7 @@ def _refusal(choices: Choices, need: Need, where: str, labels: Labels) -> Patter
         f"so it would read the whole table",
         hint=f"compare a field with ==; or list every {known.name}{wanted} with "
         f'index={{"by_{facility.path.sort[0]}": ("{labels.entity(need.entity)}", "{written}")}} on {known.name}, about '
-        f"{money(dollars)} a month{spread}; or allow_scan=True, about {money(scan)} a month",
+        f"{in_dollars(dollars)} a month{spread}; or allow_scan=True, about {in_dollars(scan)} a month",
         dollars=dollars,
         scan_dollars=scan,
     )
@@ -131,7 +132,3 @@ def refuse_indexes(design: str, found: TableDesign) -> None:
             f"DynamoDB has {GLOBAL_INDEXES} and {LOCAL_INDEXES}",
             hint='use layout="aggregate", or drop the patterns that need an index of their own',
         )
-
-
-def money(dollars: float) -> str:
-    return f"${dollars:,.2f}"

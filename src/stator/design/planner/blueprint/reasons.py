@@ -14,15 +14,12 @@ from stator.design.planner.choices import Choices
 from stator.design.planner.path_cost import Costing, Facility
 from stator.design.planner.search import GroupDesign
 from stator.model.limits import PAGE_BYTES, READ_UNIT_BYTES
+from stator.model.wording import dollars as in_dollars
 
 QUICK: Final = "single-digit milliseconds"
 TWO_TRIPS: Final = "two round trips, about ten milliseconds"
 MANY_PAGES: Final = "tens of milliseconds for each page"
 SLOW: Final = "seconds to minutes, growing with the table"
-
-
-def money(dollars: float) -> str:
-    return f"${dollars:,.2f}"
 
 
 def described(facility: Facility) -> str:
@@ -203,4 +200,4 @@ def runner_up(choices: Choices, design: EntityDesign, at: int) -> str:
         best = min(best, entry, key=lambda each: each[:2]) if best else entry
     if best is None:
         return ""
-    return f"{described(best[2])}, {money(best[0])} a month"
+    return f"{described(best[2])}, {in_dollars(best[0])} a month"

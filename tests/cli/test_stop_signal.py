@@ -1,4 +1,4 @@
-"""Signals, wherever the process is when they come, and however many."""
+"""Signals are seen wherever the process is when they arrive, and however many arrive."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import sys
 
 import pytest
 
-# A signal at every step of waiting for one, and of handling one: what an Event, whose lock is held at some of them, does not survive.
+# A signal at every step of waiting for one and of handling one. An Event deadlocks there.
 WAITING = """
 import signal, sys
-from stator.cli.stop_signal import Told
+from stator.cli.stop_signal import StopSignal
 
-told, left = Told(), 50
+stop_signal, left = StopSignal(), 50
 
 def step(frame, event, argument):
     global left
@@ -24,15 +24,15 @@ def step(frame, event, argument):
     return step
 
 sys.settrace(step)
-answers = [told.within(0.01) for _ in range(60)]
+answers = [stop_signal.wait(0.01) for _ in range(60)]
 sys.settrace(None)
-print(left, answers[0], told.within(0.0))
+print(left, answers[0], stop_signal.wait(0.0))
 """
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_process_is_told_wherever_it_is(number: signal.Signals) -> None:
+def test_a_signal_is_seen_wherever_the_process_is(number: signal.Signals) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", WAITING, str(number.value)],
         capture_output=True,

@@ -23,14 +23,14 @@ INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class DesignEntity:
     """A design, and one of its entities where one was named."""
 
     design: Design
     entity: type[Any] | None
 
 
-def chosen_entity(given: str) -> Chosen:
+def chosen_entity(given: str) -> DesignEntity:
     """``design.py:Entity``, ``design.py:design:Entity`` or ``module:Entity``."""
     head, _, name = given.rpartition(":")
     if not head or not name:
@@ -41,7 +41,7 @@ def chosen_entity(given: str) -> Chosen:
         raise ConfigurationError(
             f"the design {design.name} has no entity {name}", hint=f"it has {', '.join(found)}"
         )
-    return Chosen(design, found[name])
+    return DesignEntity(design, found[name])
 
 
 def opened_target(
@@ -135,19 +135,3 @@ def again() -> str:
     """The command that was given, as one that takes it up."""
     given = [word for word in sys.argv[1:] if word not in ("--restart", "--resume")]
     return shlex.join(["stator", *given, "--resume"])
-
-
-def sized(count: float) -> str:
-    for unit in ("bytes", "KB", "MB", "GB"):
-        if count < 1024:
-            return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"
-        count /= 1024
-    return f"{count:,.1f} TB"
-
-
-def lasting(seconds: float) -> str:
-    whole = round(seconds)
-    if whole < 60:
-        return f"{seconds:.1f} s"
-    hours, rest = divmod(whole, 3600)
-    return f"{hours} h {rest // 60} min" if hours else f"{rest // 60} min {rest % 60} s"

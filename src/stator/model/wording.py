@@ -1,0 +1,66 @@
+"""Numbers, sizes, sums of money and durations in the form people read them.
+
+Every message, report and document formats its quantities here, so that one value reads the same
+everywhere. Machine-readable output (``--json``) never passes through this module.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+_SIZE_UNITS = ("KB", "MB", "GB", "TB")
+
+
+def amount(number: float, *, digits: int = 3) -> str:
+    """A number with ``digits`` significant digits; integers and larger numbers keep every digit."""
+    if number == int(number) or number >= 10 ** (digits - 1):
+        return f"{number:,.0f}"
+    return f"{number:.{digits}g}"
+
+
+def size(size_bytes: float) -> str:
+    """A size in the largest unit it fills, with 1,024 bytes to the KB: ``1.5 KB``, ``400 KB``."""
+    if size_bytes < 1024:
+        return f"{size_bytes:,.0f} bytes"
+    value = float(size_bytes)
+    for unit in _SIZE_UNITS:
+        value /= 1024
+        if value < 1024 or unit == _SIZE_UNITS[-1]:
+            break
+    text = f"{value:,.2f}" if value < 10 else f"{value:,.1f}"
+    return f"{text.rstrip('0').rstrip('.')} {unit}"
+
+
+def dollars(value: float | Decimal) -> str:
+    """A sum to the cent. Less than half a cent is shown as ``< $0.01``, not as nothing."""
+    return "< $0.01" if 0 < value < 0.005 else f"${value:,.2f}"
+
+
+def about_dollars(value: float | Decimal) -> str:
+    """A sum for an estimate: to the cent below $1,000, to the dollar above."""
+    return dollars(value) if value < 1000 else f"${value:,.0f}"
+
+
+def signed_dollars(value: float | Decimal) -> str:
+    """A difference to the cent: ``+$1.20``, ``-$3.00``."""
+    return f"{'+' if value >= 0 else '-'}${abs(value):,.2f}"
+
+
+def duration(seconds: float) -> str:
+    """A duration in its two largest units: ``4.2 s``, ``3 min 12 s``, ``2 h 5 min``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{seconds:.1f} s"
+    hours, rest = divmod(whole, 3600)
+    return f"{hours} h {rest // 60} min" if hours else f"{rest // 60} min {rest % 60} s"
+
+
+def plural(number: int, word: str) -> str:
+    """A count with its noun: ``1 read``, ``3 entities``, ``2 indexes``."""
+    if number == 1:
+        return f"1 {word}"
+    if word.endswith("y") and word[-2] not in "aeiou":
+        word = f"{word[:-1]}ie"
+    elif word.endswith(("s", "x", "ch", "sh")):
+        word += "e"
+    return f"{number:,} {word}s"
