@@ -31,7 +31,10 @@ import sys
 from stator.engine import Engine
 with Engine.open() as engine:
     engine.call("ListTables", {})
-print([name for name in sys.modules if "engine.operations." in name or "partiql" in name])
+print(*[name for name in sys.modules if "engine.operations." in name or "partiql" in name])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "['stator.engine.operations.list_tables']"
+    assert done.stdout.split() == [
+        "stator.engine.operations.control",
+        "stator.engine.operations.control.tables",
+    ]

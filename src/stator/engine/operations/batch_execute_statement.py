@@ -40,7 +40,7 @@ class Member:
 
 
 @dataclass(slots=True)
-class Request:
+class BatchExecuteStatementRequest:
     members: list[Member]
     mode: str
 
@@ -64,7 +64,7 @@ class Change:
 Step = Union[Read, Change, ServiceError]
 
 
-def parse(request: dict[str, Any]) -> Request:
+def parse(request: dict[str, Any]) -> BatchExecuteStatementRequest:
     members = [_member(entry) for entry in request["Statements"]]
     kinds = {
         isinstance(member.statement, Select)
@@ -75,7 +75,7 @@ def parse(request: dict[str, Any]) -> Request:
         raise ValidationFailed(
             "Read and write requests together in the same batch is not supported."
         )
-    return Request(members, request.get("ReturnConsumedCapacity", "NONE"))
+    return BatchExecuteStatementRequest(members, request.get("ReturnConsumedCapacity", "NONE"))
 
 
 def _member(entry: dict[str, Any]) -> Member:
@@ -89,7 +89,7 @@ def _member(entry: dict[str, Any]) -> Member:
     return Member(statement, consistent)
 
 
-def run(context: RequestContext, request: Request) -> dict[str, Any]:
+def run(context: RequestContext, request: BatchExecuteStatementRequest) -> dict[str, Any]:
     steps = [_step(context, member) for member in request.members]
     _check_distinct(steps)
     used: dict[str, tuple[Table, Consumed]] = {}
@@ -172,4 +172,4 @@ def _failure(error: ServiceError, table: Table | None) -> dict[str, Any]:
     return answer
 
 
-OPERATION = Operation("BatchExecuteStatement", parse, run)
+OPERATIONS = (Operation("BatchExecuteStatement", parse, run),)

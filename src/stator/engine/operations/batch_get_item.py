@@ -33,17 +33,17 @@ class TableRequest:
 
 
 @dataclass(slots=True)
-class Request:
+class BatchGetItemRequest:
     tables: list[TableRequest]
     mode: str
 
 
-def parse(request: dict[str, Any]) -> Request:
+def parse(request: dict[str, Any]) -> BatchGetItemRequest:
     _check_mixing_across(request["RequestItems"])
     tables = [_parse_table(name, options) for name, options in request["RequestItems"].items()]
     if sum(len(table.options["Keys"]) for table in tables) > BATCH_GET_KEYS:
         raise ValidationFailed("Too many items requested for the BatchGetItem call")
-    return Request(tables, request.get("ReturnConsumedCapacity", "NONE"))
+    return BatchGetItemRequest(tables, request.get("ReturnConsumedCapacity", "NONE"))
 
 
 def _check_mixing_across(tables: dict[str, dict[str, Any]]) -> None:
@@ -74,7 +74,7 @@ def _parse_table(name: str, options: dict[str, Any]) -> TableRequest:
     return TableRequest(name, options, projection)
 
 
-def run(context: RequestContext, request: Request) -> dict[str, Any]:
+def run(context: RequestContext, request: BatchGetItemRequest) -> dict[str, Any]:
     tables = [context.table(part.name) for part in request.tables]
     keys = [_storage_keys(table, part) for table, part in zip(tables, request.tables)]
     responses: dict[str, Any] = {}
@@ -138,4 +138,4 @@ def _consumed(found: list[bytes | None], consistent: bool) -> Consumed:
     return Consumed(sum(capacity.read_units(size, consistent) for size in sizes))
 
 
-OPERATION = Operation("BatchGetItem", parse, run)
+OPERATIONS = (Operation("BatchGetItem", parse, run),)

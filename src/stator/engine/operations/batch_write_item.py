@@ -19,19 +19,19 @@ from stator.model.values import SEVERAL_TYPES, Item, normalise_item
 
 
 @dataclass(slots=True)
-class Request:
+class BatchWriteItemRequest:
     tables: dict[str, list[Put | Delete]]
     options: dict[str, Any]
 
 
-def parse(request: dict[str, Any]) -> Request:
+def parse(request: dict[str, Any]) -> BatchWriteItemRequest:
     tables = {
         name: [_parse_write(name, write) for write in writes]
         for name, writes in request["RequestItems"].items()
     }
     if sum(map(len, tables.values())) > BATCH_WRITE_ITEMS:
         raise ValidationFailed("Too many items requested for the BatchWriteItem call")
-    return Request(tables, request)
+    return BatchWriteItemRequest(tables, request)
 
 
 def _parse_write(table_name: str, write: dict[str, Any]) -> Put | Delete:
@@ -48,7 +48,7 @@ def _parse_write(table_name: str, write: dict[str, Any]) -> Put | Delete:
     return Delete(table_name, delete["Key"], None)
 
 
-def run(context: RequestContext, request: Request) -> dict[str, Any]:
+def run(context: RequestContext, request: BatchWriteItemRequest) -> dict[str, Any]:
     located = _locate(context, request)
     writer = Writer()
     used: dict[str, tuple[Table, Consumed]] = {}
@@ -71,7 +71,9 @@ def _mutation(table: Table, action: Put | Delete, key: bytes, old: bytes | None)
     return Mutation(table, key, old, old_item, None)
 
 
-def _locate(context: RequestContext, request: Request) -> list[tuple[Table, Put | Delete, bytes]]:
+def _locate(
+    context: RequestContext, request: BatchWriteItemRequest
+) -> list[tuple[Table, Put | Delete, bytes]]:
     """Every write with its table and storage key, checked; no item may appear twice."""
     located = []
     size = 0
@@ -101,7 +103,7 @@ def _check_batch_key(table: Table, item: Item) -> None:
 
 
 def _report(
-    context: RequestContext, request: Request, used: dict[str, tuple[Table, Consumed]]
+    context: RequestContext, request: BatchWriteItemRequest, used: dict[str, tuple[Table, Consumed]]
 ) -> dict[str, Any]:
     options = request.options
     response: dict[str, Any] = {"UnprocessedItems": {}}
@@ -129,4 +131,4 @@ def _metrics(
     return [collection_metrics(context.database.storage, table, key) for key in distinct.values()]
 
 
-OPERATION = Operation("BatchWriteItem", parse, run, older_values=True)
+OPERATIONS = (Operation("BatchWriteItem", parse, run, older_values=True),)

@@ -28,4 +28,4 @@ def parse(request: dict[str, Any]) -> SingleWrite:
     return SingleWrite(delete, request, returns)
 
 
-OPERATION = Operation("DeleteItem", parse, run, enveloped=True)
+OPERATIONS = (Operation("DeleteItem", parse, run, enveloped=True),)

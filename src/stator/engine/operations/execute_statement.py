@@ -21,22 +21,22 @@ from stator.errors import ValidationFailed
 
 
 @dataclass(slots=True)
-class Request:
+class ExecuteStatementRequest:
     statement: Statement
     options: dict[str, Any]
     # Taken before parameters are normalised, so that a caller who sends the same request again gets the same.
     printed: str
 
 
-def parse(request: dict[str, Any]) -> Request:
+def parse(request: dict[str, Any]) -> ExecuteStatementRequest:
     printed = statement_print(request)
     statement = read_statement(request)
     if isinstance(statement, Exists):
         raise ValidationFailed(EXISTS_OUTSIDE)
-    return Request(statement, request, printed)
+    return ExecuteStatementRequest(statement, request, printed)
 
 
-def run(context: RequestContext, request: Request) -> dict[str, Any]:
+def run(context: RequestContext, request: ExecuteStatementRequest) -> dict[str, Any]:
     statement, options = request.statement, request.options
     if isinstance(statement, Select):
         return run_select(context, statement, options, request.printed)
@@ -51,4 +51,4 @@ def run(context: RequestContext, request: Request) -> dict[str, Any]:
     return response
 
 
-OPERATION = Operation("ExecuteStatement", parse, run)
+OPERATIONS = (Operation("ExecuteStatement", parse, run),)

@@ -28,7 +28,7 @@ from stator.model.values import Item
 
 
 @dataclass(slots=True)
-class Request:
+class ExecuteTransactionRequest:
     """Either ``reads`` or ``writes`` is empty."""
 
     reads: list[Select]
@@ -37,7 +37,7 @@ class Request:
     fingerprint: str
 
 
-def parse(request: dict[str, Any]) -> Request:
+def parse(request: dict[str, Any]) -> ExecuteTransactionRequest:
     members = request["TransactStatements"]
     token_print = fingerprint(members) if request.get("ClientRequestToken") else ""
     # Parameters are refused in the name of the request, statements in their own.
@@ -56,7 +56,7 @@ def parse(request: dict[str, Any]) -> Request:
         raise ValidationFailed(
             "ExecuteTransaction API does not support both read and write operations in the same request."
         )
-    return Request(reads, writes, request, token_print)
+    return ExecuteTransactionRequest(reads, writes, request, token_print)
 
 
 def _statement(member: dict[str, Any]) -> Statement:
@@ -80,11 +80,11 @@ def _speaking_of(at: int) -> Iterator[None]:
         ) from None
 
 
-def run(context: RequestContext, request: Request) -> dict[str, Any]:
+def run(context: RequestContext, request: ExecuteTransactionRequest) -> dict[str, Any]:
     return _read(context, request) if request.reads else _write(context, request)
 
 
-def _write(context: RequestContext, request: Request) -> dict[str, Any]:
+def _write(context: RequestContext, request: ExecuteTransactionRequest) -> dict[str, Any]:
     tables = [context.table(statement.table_name) for statement in request.writes]
     members = request.options["TransactStatements"]
     actions: list[Action] = []
@@ -95,7 +95,7 @@ def _write(context: RequestContext, request: Request) -> dict[str, Any]:
     return {"Responses": [], **transact(context, actions, request.options, request.fingerprint)}
 
 
-def _read(context: RequestContext, request: Request) -> dict[str, Any]:
+def _read(context: RequestContext, request: ExecuteTransactionRequest) -> dict[str, Any]:
     tables = [context.table(select.table_name) for select in request.reads]
     keyed: list[tuple[Item, tuple[Path, ...]]] = []
     for at, (select, table) in enumerate(zip(request.reads, tables)):
@@ -117,4 +117,4 @@ def _answer(record: bytes | None, paths: tuple[Path, ...]) -> dict[str, Any]:
     return {"Item": shape(records.unpack(record), paths) if paths else records.fragment(record)}
 
 
-OPERATION = Operation("ExecuteTransaction", parse, run)
+OPERATIONS = (Operation("ExecuteTransaction", parse, run),)

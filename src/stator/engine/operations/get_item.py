@@ -20,7 +20,7 @@ from stator.model.values import normalise_item
 
 
 @dataclass(slots=True, init=False)
-class Request:
+class GetItemRequest:
     options: dict[str, Any]
     projection: Projection | None
 
@@ -29,10 +29,10 @@ class Request:
         self.projection = projection
 
 
-def parse(request: dict[str, Any]) -> Request:
+def parse(request: dict[str, Any]) -> GetItemRequest:
     normalise_item(request["Key"])
     if len(request) == 2:  # only a table and a key: the common case
-        return Request(request, None)
+        return GetItemRequest(request, None)
     check_mixing(request, ("AttributesToGet",), ("ProjectionExpression",))
     check_placeholder_use(request, ("ProjectionExpression",), ())
     projection = attributes_to_get(request.get("AttributesToGet"))
@@ -41,10 +41,10 @@ def parse(request: dict[str, Any]) -> Request:
         placeholders = Placeholders(request)
         projection = placeholders.projection(text)
         placeholders.check_all_used()
-    return Request(request, projection)
+    return GetItemRequest(request, projection)
 
 
-def run(context: RequestContext, request: Request) -> dict[str, Any]:
+def run(context: RequestContext, request: GetItemRequest) -> dict[str, Any]:
     options = request.options
     table = context.table(options["TableName"])
     key = options["Key"]
@@ -63,4 +63,4 @@ def run(context: RequestContext, request: Request) -> dict[str, Any]:
     return response
 
 
-OPERATION = Operation("GetItem", parse, run)
+OPERATIONS = (Operation("GetItem", parse, run),)

@@ -20,21 +20,21 @@ _MOST_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class GetRecordsRequest:
     iterator: Iterator
     limit: int
 
 
-def parse(request: dict[str, Any]) -> Request:
+def parse(request: dict[str, Any]) -> GetRecordsRequest:
     limit = request.get("Limit", _MOST_RECORDS)
     if limit > _MOST_RECORDS:
         raise ValidationFailed(f"{INVALID}Limit should be less than or equal to {_MOST_RECORDS}")
     iterator = Iterator.decode(request["ShardIterator"])
     check_stream_arn(iterator.arn)
-    return Request(iterator, limit)
+    return GetRecordsRequest(iterator, limit)
 
 
-def run(context: RequestContext, request: Request) -> dict[str, Any]:
+def run(context: RequestContext, request: GetRecordsRequest) -> dict[str, Any]:
     iterator = request.iterator
     now = context.database.clock.now()
     if now - iterator.given > LIFETIME_SECONDS:
@@ -76,4 +76,4 @@ def _read(
     return page, max(place, start), shard.last is not None
 
 
-OPERATION = Operation("GetRecords", parse, run)
+OPERATIONS = (Operation("GetRecords", parse, run),)

@@ -16,7 +16,7 @@ _NUMBERED = ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class GetShardIteratorRequest:
     arn: str
     shard_id: str
     kind: str
@@ -24,7 +24,7 @@ class Request:
     timestamp: float
 
 
-def parse(request: dict[str, Any]) -> Request:
+def parse(request: dict[str, Any]) -> GetShardIteratorRequest:
     kind = request["ShardIteratorType"]
     given, timestamp = request.get("SequenceNumber"), request.get("Timestamp")
     if kind not in _NUMBERED and given is not None:
@@ -39,10 +39,12 @@ def parse(request: dict[str, Any]) -> Request:
         raise ValidationFailed(f"{INVALID}Timestamp should not be passed for this iterator type")
     check_stream_arn(request["StreamArn"])
     sequence = 0 if given is None else int(given) - SEQUENCE_BASE
-    return Request(request["StreamArn"], request["ShardId"], kind, sequence, float(timestamp or 0))
+    return GetShardIteratorRequest(
+        request["StreamArn"], request["ShardId"], kind, sequence, float(timestamp or 0)
+    )
 
 
-def run(context: RequestContext, request: Request) -> dict[str, Any]:
+def run(context: RequestContext, request: GetShardIteratorRequest) -> dict[str, Any]:
     now = context.database.clock.now()
     if request.timestamp > now:
         raise ValidationFailed(f"{INVALID}Timestamp should not be in the future")
@@ -56,7 +58,9 @@ def run(context: RequestContext, request: Request) -> dict[str, Any]:
     return {"ShardIterator": Iterator(stream.arn, shard.number, place, now).encode()}
 
 
-def _place(context: RequestContext, stream: Stream, shard: Shard, request: Request) -> int:
+def _place(
+    context: RequestContext, stream: Stream, shard: Shard, request: GetShardIteratorRequest
+) -> int:
     """The sequence number of the first record to be read."""
     if request.kind == "TRIM_HORIZON":
         return HORIZON
@@ -72,4 +76,4 @@ def _place(context: RequestContext, stream: Stream, shard: Shard, request: Reque
     return request.sequence if request.kind == "AT_SEQUENCE_NUMBER" else request.sequence + 1
 
 
-OPERATION = Operation("GetShardIterator", parse, run)
+OPERATIONS = (Operation("GetShardIterator", parse, run),)

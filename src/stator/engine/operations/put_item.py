@@ -31,4 +31,4 @@ def parse(request: dict[str, Any]) -> SingleWrite:
     return SingleWrite(put, request, returns)
 
 
-OPERATION = Operation("PutItem", parse, run, enveloped=True)
+OPERATIONS = (Operation("PutItem", parse, run, enveloped=True),)

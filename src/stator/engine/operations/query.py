@@ -32,7 +32,7 @@ _EXPRESSIONS = ("ProjectionExpression", "FilterExpression", "KeyConditionExpress
 
 
 @dataclass(slots=True, init=False)
-class Request:
+class QueryRequest:
     options: dict[str, Any]
     tests: dict[str, KeyTest]
     filter: Condition | None
@@ -57,7 +57,7 @@ class Request:
         self.start = start
 
 
-def parse(request: dict[str, Any]) -> Request:
+def parse(request: dict[str, Any]) -> QueryRequest:
     _check_mixing(request)
     check_placeholder_use(request, _EXPRESSIONS, ("FilterExpression", "KeyConditionExpression"))
     filter = legacy_filter(request, "QueryFilter")
@@ -80,7 +80,7 @@ def parse(request: dict[str, Any]) -> Request:
         if not tests:
             raise ValidationFailed("Conditions can be of length 1 or 2 only")
     parameter = "QueryFilter" if filter is not None else "Filter Expression"
-    return Request(request, tests, filter or by_expression, parameter, projection, start)
+    return QueryRequest(request, tests, filter or by_expression, parameter, projection, start)
 
 
 def _check_mixing(request: dict[str, Any]) -> None:
@@ -91,7 +91,7 @@ def _check_mixing(request: dict[str, Any]) -> None:
     check_mixing(request, old, _EXPRESSIONS)
 
 
-def run(context: RequestContext, request: Request) -> dict[str, Any]:
+def run(context: RequestContext, request: QueryRequest) -> dict[str, Any]:
     options = request.options
     table = context.table(options["TableName"])
     consistent = bool(options.get("ConsistentRead"))
@@ -128,7 +128,7 @@ def run(context: RequestContext, request: Request) -> dict[str, Any]:
     return page.response
 
 
-def _check_filter(request: Request, key_names: tuple[str, ...]) -> None:
+def _check_filter(request: QueryRequest, key_names: tuple[str, ...]) -> None:
     assert request.filter is not None
     for name in key_names:
         if name in attribute_names(request.filter):
@@ -137,4 +137,4 @@ def _check_filter(request: Request, key_names: tuple[str, ...]) -> None:
             )
 
 
-OPERATION = Operation("Query", parse, run)
+OPERATIONS = (Operation("Query", parse, run),)

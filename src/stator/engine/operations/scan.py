@@ -26,14 +26,14 @@ _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")
 
 
 @dataclass(slots=True)
-class Request:
+class ScanRequest:
     options: dict[str, Any]
     filter: Condition | None
     projection: Projection | None
     start: Item | None
 
 
-def parse(request: dict[str, Any]) -> Request:
+def parse(request: dict[str, Any]) -> ScanRequest:
     check_mixing(request, ("AttributesToGet", "ScanFilter", "ConditionalOperator"), _EXPRESSIONS)
     check_placeholder_use(request, _EXPRESSIONS, ("FilterExpression",), current=False)
     filter = legacy_filter(request, "ScanFilter")
@@ -44,7 +44,7 @@ def parse(request: dict[str, Any]) -> Request:
     by_expression = placeholders.condition(request.get("FilterExpression"), "FilterExpression")
     projection = read_projection(request, placeholders)
     placeholders.check_all_used()
-    return Request(request, filter or by_expression, projection, start)
+    return ScanRequest(request, filter or by_expression, projection, start)
 
 
 def _check_segments(segment: int | None, total: int | None) -> None:
@@ -64,7 +64,7 @@ def _check_segments(segment: int | None, total: int | None) -> None:
         )
 
 
-def run(context: RequestContext, request: Request) -> dict[str, Any]:
+def run(context: RequestContext, request: ScanRequest) -> dict[str, Any]:
     options = request.options
     table = context.table(options["TableName"])
     consistent = bool(options.get("ConsistentRead"))
@@ -102,4 +102,4 @@ def _after_start(table: Table, index: Index | None, start: Item, segment: int, t
     return entry + b"\0"
 
 
-OPERATION = Operation("Scan", parse, run, older_values=True)
+OPERATIONS = (Operation("Scan", parse, run, older_values=True),)

@@ -25,14 +25,14 @@ class Get:
 
 
 @dataclass(slots=True)
-class Request:
+class TransactGetItemsRequest:
     gets: list[Get]
     mode: str
 
 
-def parse(request: dict[str, Any]) -> Request:
+def parse(request: dict[str, Any]) -> TransactGetItemsRequest:
     gets = [_parse_get(entry["Get"]) for entry in request["TransactItems"]]
-    return Request(gets, request.get("ReturnConsumedCapacity", "NONE"))
+    return TransactGetItemsRequest(gets, request.get("ReturnConsumedCapacity", "NONE"))
 
 
 def _parse_get(member: dict[str, Any]) -> Get:
@@ -45,7 +45,7 @@ def _parse_get(member: dict[str, Any]) -> Get:
     return Get(member["TableName"], member["Key"], projection)
 
 
-def run(context: RequestContext, request: Request) -> dict[str, Any]:
+def run(context: RequestContext, request: TransactGetItemsRequest) -> dict[str, Any]:
     tables = [context.table(get.table_name) for get in request.gets]
     found = read_together(context, request.gets, tables)
     response: dict[str, Any] = {
@@ -103,4 +103,4 @@ def _shown(record: bytes | None, get: Get) -> dict[str, Any]:
     return {"Item": item} if item else {}
 
 
-OPERATION = Operation("TransactGetItems", parse, run)
+OPERATIONS = (Operation("TransactGetItems", parse, run),)

@@ -46,15 +46,15 @@ _KINDS = ("ConditionCheck", "Put", "Delete", "Update")
 
 
 @dataclass(slots=True)
-class Request:
+class TransactWriteItemsRequest:
     actions: list[Action]
     options: dict[str, Any]
     fingerprint: str
 
 
-def parse(request: dict[str, Any]) -> Request:
+def parse(request: dict[str, Any]) -> TransactWriteItemsRequest:
     token_print = fingerprint(request["TransactItems"]) if request.get("ClientRequestToken") else ""
-    return Request(
+    return TransactWriteItemsRequest(
         [_parse_action(entry) for entry in request["TransactItems"]], request, token_print
     )
 
@@ -111,7 +111,7 @@ def _condition(member: dict[str, Any]) -> tuple[Condition | None, Sequence[Path]
     return condition, placeholders.nested
 
 
-def run(context: RequestContext, request: Request) -> dict[str, Any]:
+def run(context: RequestContext, request: TransactWriteItemsRequest) -> dict[str, Any]:
     return transact(context, request.actions, request.options, request.fingerprint)
 
 
@@ -258,4 +258,4 @@ def _report(
     return response
 
 
-OPERATION = Operation("TransactWriteItems", parse, run)
+OPERATIONS = (Operation("TransactWriteItems", parse, run),)

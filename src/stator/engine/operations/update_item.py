@@ -59,4 +59,4 @@ def parse(request: dict[str, Any]) -> SingleWrite:
     return SingleWrite(action, request, request.get("ReturnValues", "NONE"))
 
 
-OPERATION = Operation("UpdateItem", parse, run, enveloped=True)
+OPERATIONS = (Operation("UpdateItem", parse, run, enveloped=True),)

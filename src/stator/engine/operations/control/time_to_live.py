@@ -1,7 +1,8 @@
-"""UpdateTimeToLive.
+"""DescribeTimeToLive and UpdateTimeToLive.
 
-A change takes ``status_delay_seconds``, as those of tables do, and as long as it is on its way there can be no other; on AWS that is up to an
-hour. Items that are there already expire, too: they are found in the background (see expiry.py).
+A change takes ``status_delay_seconds``, as changes of tables do, and blocks further changes until
+it is done; on AWS that takes up to an hour. Items that exist already expire, too: a background
+walk finds them (see expiry.py).
 """
 
 from __future__ import annotations
@@ -15,19 +16,46 @@ from stator.errors import ResourceInUse, ResourceNotFound, ValidationFailed
 from stator.storage import Changes
 
 
+def parse_describe(request: dict[str, Any]) -> str:
+    return str(request["TableName"])
+
+
+def describe_time_to_live(context: RequestContext, table_name: str) -> dict[str, Any]:
+    definition = context.table_in_any_state(table_name).definition
+    if definition.status in ("CREATING", "DELETING"):
+        raise ValidationFailed(
+            f"Cannot describe time to live while table is in {definition.status} state: "
+            f"Current table state is {definition.status}"
+        )
+    changing = context.parts.lifecycle.changes_time_to_live(definition)
+    description = {"TimeToLiveStatus": "DISABLED"}
+    if definition.ttl_attribute is not None:
+        description = {
+            "TimeToLiveStatus": "ENABLING" if changing else "ENABLED",
+            "AttributeName": definition.ttl_attribute,
+        }
+    elif changing and definition.ttl_before is not None:
+        description = {"TimeToLiveStatus": "DISABLING", "AttributeName": definition.ttl_before}
+    return {"TimeToLiveDescription": description}
+
+
 @dataclass(frozen=True, slots=True)
-class Request:
+class UpdateTimeToLiveRequest:
     table_name: str
     enabled: bool
     attribute: str
 
 
-def parse(request: dict[str, Any]) -> Request:
+def parse_update(request: dict[str, Any]) -> UpdateTimeToLiveRequest:
     specification = request["TimeToLiveSpecification"]
-    return Request(request["TableName"], specification["Enabled"], specification["AttributeName"])
+    return UpdateTimeToLiveRequest(
+        request["TableName"], specification["Enabled"], specification["AttributeName"]
+    )
 
 
-def run(context: RequestContext, request: Request) -> dict[str, Any]:
+def update_time_to_live(
+    context: RequestContext, request: UpdateTimeToLiveRequest
+) -> dict[str, Any]:
     table = context.table_in_any_state(request.table_name)
     if table.definition.status == "CREATING":
         raise ResourceNotFound(f"Requested resource not found: Table: {table.name} not found")
@@ -54,7 +82,7 @@ def run(context: RequestContext, request: Request) -> dict[str, Any]:
     }
 
 
-def _check_changes(current: str | None, request: Request) -> None:
+def _check_changes(current: str | None, request: UpdateTimeToLiveRequest) -> None:
     if current is None:
         if not request.enabled:
             raise ValidationFailed("TimeToLive is already disabled")
@@ -67,4 +95,7 @@ def _check_changes(current: str | None, request: Request) -> None:
         raise ValidationFailed("TimeToLive is already enabled")
 
 
-OPERATION = Operation("UpdateTimeToLive", parse, run)
+OPERATIONS = (
+    Operation("DescribeTimeToLive", parse_describe, describe_time_to_live),
+    Operation("UpdateTimeToLive", parse_update, update_time_to_live),
+)

@@ -7,25 +7,26 @@ from dataclasses import dataclass
 from typing import Any
 
 from stator.engine.operation import Operation, RequestContext
-from stator.engine.operations import create_table
-from stator.engine.recovery.import_description import describe
+from stator.engine.operations.control import tables
+from stator.engine.recovery.import_description import describe, summary
 from stator.engine.recovery.imports import Import
-from stator.engine.recovery.names import make_arn, new_id, table_name
+from stator.engine.recovery.names import check_arn, make_arn, new_id, table_name
+from stator.engine.recovery.pages import page_of
 from stator.engine.recovery.tasks import Task
 from stator.engine.tables.settings import without_nulls
 from stator.engine.tables.table import Table
-from stator.errors import ImportConflict, LimitExceeded, ValidationFailed
+from stator.errors import ImportConflict, ImportNotFound, LimitExceeded, ValidationFailed
 from stator.model.limits import CONCURRENT_IMPORTS, TASK_TOKEN_SECONDS
 from stator.storage import Changes
 
 
 @dataclass(slots=True)
-class Request:
+class ImportTableRequest:
     options: dict[str, Any]
-    table: create_table.Request
+    table: tables.CreateTableRequest
 
 
-def parse(request: dict[str, Any]) -> Request:
+def parse_import(request: dict[str, Any]) -> ImportTableRequest:
     options: dict[str, Any] = without_nulls(request)
     if "ClientToken" not in options:
         # The reference calls it optional, and AWS refuses a request without it; SDKs make one up.
@@ -36,9 +37,9 @@ def parse(request: dict[str, Any]) -> Request:
         raise ValidationFailed(
             "InputFormatOptions.Csv can only be specified when InputFormat is CSV"
         )
-    table = create_table.parse(copy.deepcopy(options["TableCreationParameters"]))
+    table = tables.parse_create(copy.deepcopy(options["TableCreationParameters"]))
     _unstarted(options, "").input_format.check()
-    return Request(options, table)
+    return ImportTableRequest(options, table)
 
 
 def _unstarted(options: dict[str, Any], token: str) -> Import:
@@ -47,7 +48,7 @@ def _unstarted(options: dict[str, Any], token: str) -> Import:
     )
 
 
-def run(context: RequestContext, request: Request) -> dict[str, Any]:
+def import_table(context: RequestContext, request: ImportTableRequest) -> dict[str, Any]:
     database, recovery, options = context.database, context.parts.recovery, request.options
     imports = recovery.imports
     imports.forget_old()
@@ -55,7 +56,7 @@ def run(context: RequestContext, request: Request) -> dict[str, Any]:
     again = _sent_before(context, token)
     if again is not None and _is_filling(context, again, options):
         return {"ImportTableDescription": describe(again)}
-    name = create_table.check_name_is_free(context, options["TableCreationParameters"]["TableName"])
+    name = tables.check_name_is_free(context, options["TableCreationParameters"]["TableName"])
     if again is not None:
         if again.table_arn != context.scope.table_arn(name):
             raise ImportConflict("Duplicate request detected with conflicting parameters")
@@ -68,7 +69,7 @@ def run(context: RequestContext, request: Request) -> dict[str, Any]:
             f"Subscriber limit exceeded: there can be {CONCURRENT_IMPORTS} imports at a time"
         )
     changes: Changes = {}
-    definition = create_table.define(request.table, name, context.scope, database.clock.now())
+    definition = tables.define(request.table, name, context.scope, database.clock.now())
     table = recovery.restores.create_table(definition, changes)
     running = _define(context, table, token, options, database.catalog.take_number(changes))
     imports.registry.put(running, changes)
@@ -109,4 +110,39 @@ def _define(
     return running
 
 
-OPERATION = Operation("ImportTable", parse, run)
+def parse_arn(request: dict[str, Any]) -> str:
+    return str(request["ImportArn"])
+
+
+def describe_import(context: RequestContext, arn: str) -> dict[str, Any]:
+    check_arn(arn, "import", context.scope)
+    running = context.parts.recovery.imports.registry.find(arn)
+    if running is None:
+        raise ImportNotFound(f"Import not found: {arn}")
+    return {"ImportTableDescription": describe(running)}
+
+
+def parse_list(request: dict[str, Any]) -> dict[str, Any]:
+    return request
+
+
+def list_imports(context: RequestContext, request: dict[str, Any]) -> dict[str, Any]:
+    """List the imports of the last 90 days, into one table or into any."""
+    imports = context.parts.recovery.imports
+    imports.forget_old()
+    table_arn = request.get("TableArn")
+    matches = [
+        running
+        for running in imports.registry.of(context.scope)
+        if table_arn in (None, running.table_arn)
+    ]
+    page, token = page_of(matches, request.get("PageSize"), request.get("NextToken"))
+    response: dict[str, Any] = {"ImportSummaryList": [summary(running) for running in page]}
+    return response if token is None else response | {"NextToken": token}
+
+
+OPERATIONS = (
+    Operation("ImportTable", parse_import, import_table),
+    Operation("DescribeImport", parse_arn, describe_import),
+    Operation("ListImports", parse_list, list_imports),
+)

@@ -1,4 +1,4 @@
-"""Tables as the backup operations name them, by name or ARN, and what they say when there is none."""
+"""How backups, exports and restores name their source table: by name or ARN."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ _SLOW = (
 
 
 @dataclass(slots=True)
-class Request:
+class UpdateTableRequest:
     options: dict[str, Any]
     updates: list[IndexUpdate]
     attributes: dict[str, str] | None
@@ -77,7 +77,7 @@ class Request:
 # -- before the table is known
 
 
-def parse(request: dict[str, Any]) -> Request:
+def parse(request: dict[str, Any]) -> UpdateTableRequest:
     options = table_settings.without_nulls(request)
     table_settings.refuse_unoffered(options, _UNOFFERED)
     asked = [member for member in _OPERATIONS if _asks(options, member)]
@@ -88,7 +88,7 @@ def parse(request: dict[str, Any]) -> Request:
         raise ValidationFailed(f"{INVALID}List of GlobalSecondaryIndexUpdates is empty")
     definitions = options.get("AttributeDefinitions")
     attributes = None if definitions is None else key_checks.read_definitions(definitions)
-    parsed = Request(options, read_updates(updates or []), attributes)
+    parsed = UpdateTableRequest(options, read_updates(updates or []), attributes)
     _check_combination(asked, parsed)
     _check_billing(options)
     _check_stream(options.get("StreamSpecification"))
@@ -104,7 +104,7 @@ def _asks(options: dict[str, Any], member: str) -> bool:
     return member in options and (member == "SSESpecification" or options[member] not in ({}, []))
 
 
-def _check_combination(asked: list[str], request: Request) -> None:
+def _check_combination(asked: list[str], request: UpdateTableRequest) -> None:
     for member, what in _ALONE.items():
         if member in asked and len(asked) > 1:
             raise ValidationFailed(f"{INVALID}{what} must be the only operation in the request")
@@ -130,7 +130,7 @@ def _check_combination(asked: list[str], request: Request) -> None:
             )
 
 
-def _check_warm_combination(asked: list[str], request: Request) -> None:
+def _check_warm_combination(asked: list[str], request: UpdateTableRequest) -> None:
     if any(update.action == "Create" for update in request.updates):
         raise ValidationFailed(
             f"{INVALID}Create global secondary index cannot be specified when updating WarmThroughput"
@@ -168,7 +168,7 @@ def _check_stream(specification: dict[str, Any] | None) -> None:
 # -- with the table
 
 
-def run(context: RequestContext, request: Request) -> dict[str, Any]:
+def update_table(context: RequestContext, request: UpdateTableRequest) -> dict[str, Any]:
     database, parts, options = context.database, context.parts, request.options
     table = context.table_in_any_state(options["TableName"])
     _check_admission(table.definition, request)
@@ -194,7 +194,7 @@ def run(context: RequestContext, request: Request) -> dict[str, Any]:
     return {"TableDescription": description}
 
 
-def _check_admission(definition: TableDefinition, request: Request) -> None:
+def _check_admission(definition: TableDefinition, request: UpdateTableRequest) -> None:
     check_stands(definition)
     if definition.status is None:
         return
@@ -294,7 +294,9 @@ def _change_encryption(definition: TableDefinition, specification: dict[str, Any
     definition.sse = encryption
 
 
-def _begin(context: RequestContext, definition: TableDefinition, request: Request) -> None:
+def _begin(
+    context: RequestContext, definition: TableDefinition, request: UpdateTableRequest
+) -> None:
     """The table is UPDATING during slow changes; an index that only changes its throughput is so alone."""
     context.parts.lifecycle.begin(definition, "UPDATING")
     if not request.moves_index and not any(member in request.options for member in _SLOW):
@@ -321,4 +323,4 @@ def _as_answered(
     return description
 
 
-OPERATION = Operation("UpdateTable", parse, run)
+OPERATIONS = (Operation("UpdateTable", parse, update_table),)

@@ -1,7 +1,12 @@
-"""CreateTable: every rule about the declaration itself is checked before the catalogue is looked at."""
+"""CreateTable, DescribeTable, ListTables and DeleteTable.
+
+CreateTable checks every rule about the declaration itself before it looks at the catalogue.
+"""
 
 from __future__ import annotations
 
+import copy
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
@@ -15,8 +20,8 @@ from stator.engine.tables.account_quotas import (
     check_table_count,
     check_throughput_quotas,
 )
-from stator.engine.tables.description import describe
-from stator.engine.tables.state_checks import in_use
+from stator.engine.tables.description import describe, index_status
+from stator.engine.tables.state_checks import check_stands, in_use
 from stator.engine.tables.table import TableDefinition
 from stator.engine.tables.tag_checks import read_tags
 from stator.errors import AccessDenied, ResourceInUse, ValidationFailed
@@ -26,17 +31,18 @@ from stator.storage import Changes
 
 _UNOFFERED = ("GlobalTableSourceArn", "GlobalTableSettingsReplicationMode", "VectorIndexes")
 _SHORTEST_NAME = 3
+_PAGE_TABLES = 100
 
 
 @dataclass(slots=True)
-class Request:
+class CreateTableRequest:
     options: dict[str, Any]
     billing_mode: str
     attributes: dict[str, str]
     tags: dict[str, str]
 
 
-def parse(request: dict[str, Any]) -> Request:
+def parse_create(request: dict[str, Any]) -> CreateTableRequest:
     options = table_settings.without_nulls(request)
     table_settings.refuse_unoffered(options, _UNOFFERED)
     _check_members(options)
@@ -47,11 +53,12 @@ def parse(request: dict[str, Any]) -> Request:
     _check_stream(options.get("StreamSpecification"))
     table_settings.check_encryption(options.get("SSESpecification"))
     table_settings.check_table_class(options.get("TableClass"))
-    return Request(options, billing_mode, attributes, read_tags(options.get("Tags", [])))
+    tags = read_tags(options.get("Tags", []))
+    return CreateTableRequest(options, billing_mode, attributes, tags)
 
 
 def _check_members(options: dict[str, Any]) -> None:
-    """Constraints that AWS enforces although its service model no longer states them."""
+    """Check constraints that AWS enforces although its service model no longer states them."""
     errors = []
     name = options["TableName"]
     if "AttributeDefinitions" not in options:
@@ -89,7 +96,7 @@ def _check_billing(options: dict[str, Any], billing_mode: str) -> None:
 
 
 def _check_keys(options: dict[str, Any], attributes: dict[str, str], billing_mode: str) -> None:
-    """The table's keys, then that definitions and keys match exactly, then each index."""
+    """Check the table's keys, then that definitions and keys match exactly, then each index."""
     schema = options["KeySchema"]
     local, global_ = options.get("LocalSecondaryIndexes"), options.get("GlobalSecondaryIndexes")
     indexes = [*(local or ()), *(global_ or ())]
@@ -119,7 +126,7 @@ def _check_stream(specification: dict[str, Any] | None) -> None:
         )
 
 
-def run(context: RequestContext, request: Request) -> dict[str, Any]:
+def create_table(context: RequestContext, request: CreateTableRequest) -> dict[str, Any]:
     database, parts = context.database, context.parts
     name = check_name_is_free(context, request.options["TableName"])
     check_table_count(database.catalog, context.scope)
@@ -137,7 +144,7 @@ def run(context: RequestContext, request: Request) -> dict[str, Any]:
 
 
 def check_name_is_free(context: RequestContext, name: str) -> str:
-    """The name of a table to be created, which must not be there yet."""
+    """Return the name of a table to create; raises if such a table exists."""
     context.parts.lifecycle.settle_all()
     name = _own_name(name, context.scope)
     existing = context.database.catalog.find(context.scope, name)
@@ -149,7 +156,10 @@ def check_name_is_free(context: RequestContext, name: str) -> str:
 
 
 def _own_name(name: str, scope: Scope) -> str:
-    """A table to be created may be named by its ARN, if that lies in the caller's account and region."""
+    """Return the name of a table to create.
+
+    It may be given as an ARN in the caller's account and region.
+    """
     if not name.startswith("arn:"):
         return name
     prefix = scope.table_arn("")
@@ -161,7 +171,7 @@ def _own_name(name: str, scope: Scope) -> str:
     return name.removeprefix(prefix)
 
 
-def define(request: Request, name: str, scope: Scope, now: float) -> TableDefinition:
+def define(request: CreateTableRequest, name: str, scope: Scope, now: float) -> TableDefinition:
     options = request.options
     on_demand = request.billing_mode == "PAY_PER_REQUEST"
     read, write = (0, 0) if on_demand else throughput.units(options["ProvisionedThroughput"])
@@ -201,4 +211,75 @@ def _add_indexes(definition: TableDefinition, options: dict[str, Any]) -> None:
             definition.next_index += 1
 
 
-OPERATION = Operation("CreateTable", parse, run)
+# -- the other operations
+
+
+def parse_name(request: dict[str, Any]) -> str:
+    return str(request["TableName"])
+
+
+def describe_table(context: RequestContext, table_name: str) -> dict[str, Any]:
+    table = context.table_in_any_state(table_name)
+    return {"Table": describe(table, context.database.clock.now())}
+
+
+@dataclass(frozen=True, slots=True)
+class ListTablesRequest:
+    after: str
+    limit: int
+
+
+def parse_list(request: dict[str, Any]) -> ListTablesRequest:
+    return ListTablesRequest(
+        request.get("ExclusiveStartTableName") or "", request.get("Limit") or _PAGE_TABLES
+    )
+
+
+def list_tables(context: RequestContext, request: ListTablesRequest) -> dict[str, Any]:
+    """List names in the order of their bytes, a hundred to a page."""
+    context.parts.lifecycle.settle_all()
+    names = context.database.catalog.names(context.scope)
+    start = bisect_right(names, request.after)
+    page = names[start : start + request.limit]
+    response: dict[str, Any] = {"TableNames": page}
+    if start + request.limit < len(names):
+        response["LastEvaluatedTableName"] = page[-1]
+    return response
+
+
+def delete_table(context: RequestContext, table_name: str) -> dict[str, Any]:
+    """Mark a table as DELETING at once; it goes, with its data, when that status has lasted."""
+    database, parts = context.database, context.parts
+    table = context.table_in_any_state(table_name)
+    _check_deletable(table.definition)
+    definition = copy.deepcopy(table.definition)
+    parts.lifecycle.begin(definition, "DELETING")
+    changes: Changes = {}
+    parts.recovery.leave_backup(table, changes)
+    parts.streams.end(definition.number, changes)
+    table = database.catalog.put(definition, changes)
+    context.write(changes)
+    return {"TableDescription": describe(table, database.clock.now())}
+
+
+def _check_deletable(definition: TableDefinition) -> None:
+    check_stands(definition)
+    if definition.status == "UPDATING":
+        raise in_use(f"Table: {definition.name} is in the process of being updated.")
+    if definition.captures:
+        raise in_use(f"Table is being backed up, restored or exported: {definition.name}")
+    if any(index_status(definition, index) != "ACTIVE" for index in definition.indexes):
+        raise in_use("Cannot delete table while indexes are being created, updated, or deleted.")
+    if definition.deletion_protection:
+        raise ValidationFailed(
+            "Resource cannot be deleted as it is currently protected against deletion. "
+            "Disable deletion protection first."
+        )
+
+
+OPERATIONS = (
+    Operation("CreateTable", parse_create, create_table),
+    Operation("DescribeTable", parse_name, describe_table),
+    Operation("ListTables", parse_list, list_tables),
+    Operation("DeleteTable", parse_name, delete_table),
+)

@@ -1,4 +1,4 @@
-"""DescribeStream: the stream and a page of its shards, in the order of their ids, which is that of their opening."""
+"""DescribeStream and ListStreams."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from stator.engine.streams.stream import Shard, Stream, sequence_text
 from stator.errors import ValidationFailed
 from stator.model.values import INVALID
 
-_MOST = 100
+_PAGE_SHARDS = 100
+_PAGE_STREAMS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class DescribeStreamRequest:
     arn: str
     limit: int
     after: str | None
@@ -23,26 +24,29 @@ class Request:
     is_filtered: bool
 
 
-def parse(request: dict[str, Any]) -> Request:
-    limit = request.get("Limit", _MOST)
-    if limit > _MOST:
-        raise ValidationFailed(f"{INVALID}Limit cannot be greater than the maximum: {_MOST}")
+def parse_describe(request: dict[str, Any]) -> DescribeStreamRequest:
+    limit = request.get("Limit", _PAGE_SHARDS)
+    if limit > _PAGE_SHARDS:
+        raise ValidationFailed(f"{INVALID}Limit cannot be greater than the maximum: {_PAGE_SHARDS}")
     check_stream_arn(request["StreamArn"])
-    given, after = request.get("ShardFilter"), request.get("ExclusiveStartShardId")
-    if given is not None and after is not None:
+    shard_filter, after = request.get("ShardFilter"), request.get("ExclusiveStartShardId")
+    if shard_filter is not None and after is not None:
         raise ValidationFailed(
             f"{INVALID}ShardFilter and ExclusiveStartShardId both should not be specified in the request."
         )
-    if given is not None and given.get("Type") is None:
+    if shard_filter is not None and shard_filter.get("Type") is None:
         raise ValidationFailed(
             "1 validation error detected: Value 'null' at 'shardFilter.type' failed to satisfy constraint: "
             "Member must be CHILD_SHARDS"
         )
-    parent = None if given is None else given.get("ShardId")
-    return Request(request["StreamArn"], limit, after, parent, given is not None)
+    parent = None if shard_filter is None else shard_filter.get("ShardId")
+    return DescribeStreamRequest(
+        request["StreamArn"], limit, after, parent, shard_filter is not None
+    )
 
 
-def run(context: RequestContext, request: Request) -> dict[str, Any]:
+def describe_stream(context: RequestContext, request: DescribeStreamRequest) -> dict[str, Any]:
+    """Describe a stream and a page of its shards, ordered by id: the order they were opened in."""
     stream = context.parts.streams.find(request.arn)
     shards = sorted(stream.shards, key=lambda shard: shard.id)
     if request.is_filtered:
@@ -68,7 +72,7 @@ def run(context: RequestContext, request: Request) -> dict[str, Any]:
 
 
 def _status(context: RequestContext, stream: Stream) -> str:
-    """A stream is on its way as long as its table is."""
+    """Return the stream's status: a stream changes as long as its table does."""
     table = context.database.catalog.find(context.scope, stream.table_name)
     if table is not None:
         context.parts.lifecycle.settle(table)
@@ -93,4 +97,55 @@ def _described(shard: Shard) -> dict[str, Any]:
     return described
 
 
-OPERATION = Operation("DescribeStream", parse, run)
+@dataclass(frozen=True, slots=True)
+class ListStreamsRequest:
+    table_name: str | None
+    after: str | None
+    limit: int
+
+
+def parse_list(request: dict[str, Any]) -> ListStreamsRequest:
+    limit = request.get("Limit", _PAGE_STREAMS)
+    if limit > _PAGE_STREAMS:
+        raise ValidationFailed(
+            f"{INVALID}Limit cannot be greater than the maximum allowed size: {_PAGE_STREAMS}"
+        )
+    after = request.get("ExclusiveStartStreamArn")
+    if after is not None:
+        check_stream_arn(after)
+    return ListStreamsRequest(request.get("TableName"), after, limit)
+
+
+def list_streams(context: RequestContext, request: ListStreamsRequest) -> dict[str, Any]:
+    """List the streams of one table or of all, the oldest first.
+
+    Streams that were disabled in the last day are listed, too.
+    """
+    streams = context.parts.streams.of_scope(context.scope)
+    if request.table_name is not None:
+        name = request.table_name.rpartition("/")[2]
+        streams = [stream for stream in streams if stream.table_name == name]
+    places = [stream.arn for stream in streams]
+    start = (
+        places.index(request.after) + 1
+        if request.after in places
+        else len(places)
+        if request.after
+        else 0
+    )
+    page = streams[start : start + request.limit]
+    response: dict[str, Any] = {
+        "Streams": [
+            {"StreamArn": stream.arn, "StreamLabel": stream.label, "TableName": stream.table_name}
+            for stream in page
+        ]
+    }
+    if start + request.limit < len(streams):
+        response["LastEvaluatedStreamArn"] = page[-1].arn
+    return response
+
+
+OPERATIONS = (
+    Operation("DescribeStream", parse_describe, describe_stream),
+    Operation("ListStreams", parse_list, list_streams),
+)
