@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stator.design.cost.cost import MODES, CostOptions, CostReport, cost
-from stator.design.cost.cost_diff import CostDiff, cause_of, compare
-from stator.design.cost.cost_origin import Origin
+from stator.design.cost.difference import CostDiff, cause_of, compare
+from stator.design.cost.origin import Origin
+from stator.design.cost.report import MODES, CostOptions, CostReport, cost
 from stator.design.cost.workload import workload_of
 from stator.design.design import Design
 from stator.design.entities.entity import Entity

@@ -19,12 +19,12 @@ import pytest
 from stator.design.design import Design
 from stator.design.documents import Document, document_of, html, markdown
 from stator.design.documents.diagram import diagram_of, mermaid
-from stator.design.documents.examples import example_of, item_of
 from stator.design.documents.svg import svg
 from stator.design.entities.adapters import adapt
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.markers import created, ident, ttl, unique, updated, version
 from stator.design.patterns.pattern import Query, find, read, updates, write
+from stator.design.plan.example_items import example_of, item_of
 from stator.engine import Engine
 
 from . import models, shop

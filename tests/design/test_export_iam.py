@@ -130,7 +130,7 @@ def test_every_request_of_every_pattern_is_allowed_by_its_own_statements_only(na
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_leading_keys_of_example_items_pass_the_test(name: str) -> None:
-    from stator.design.documents.examples import item_of
+    from stator.design.plan.example_items import item_of
 
     source = sources()[name]
     for pattern in source.plan.patterns:

@@ -71,7 +71,7 @@ def test_an_item_with_a_key_too_long_is_refused_by_name(
 ) -> None:
     page = Page(**values)
     with pytest.raises(
-        DesignError, match=rf"Page\.{field} is too long for a key: .* DynamoDB takes {limit}"
+        DesignError, match=rf"Page\.{field} is too long for a key: .* DynamoDB allows {limit}"
     ) as raised:
         PLAN.entity(Page).item(page)
     assert field in str(raised.value.hint)

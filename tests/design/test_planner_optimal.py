@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import pytest
 
-from stator.design.cost.unit_prices import INDEX_DOLLARS
 from stator.design.design import Design
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident, unique
@@ -19,11 +18,12 @@ from stator.design.planner import choices as facilities
 from stator.design.planner.access_paths import Path, paths_of
 from stator.design.planner.assignment import Assignment
 from stator.design.planner.choices import Choices
+from stator.design.planner.cost_model import Facility
 from stator.design.planner.needs import Need
-from stator.design.planner.path_cost import Facility
 from stator.design.planner.planner import Planning
 from stator.design.planner.search import Component, GroupDesign, search
 from stator.design.planner.slots import slots_needed
+from stator.design.planner.weights import INDEX_DOLLARS
 from stator.errors import PatternRefused
 
 Counts = tuple[int, int]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from decimal import ROUND_CEILING, Decimal
 
-from stator.design.cost.cost import cost
 from stator.design.cost.prices import PriceFile, parse, prices
 from stator.design.cost.pricing import (
     GB_BYTES,
@@ -25,6 +24,7 @@ from stator.design.cost.pricing import (
     streams,
     total,
 )
+from stator.design.cost.report import cost
 from stator.design.design import Design
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident

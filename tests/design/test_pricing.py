@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stator.design.cost import unit_prices
 from stator.design.cost.prices import NEEDED, parse, price_file, prices
 from stator.design.cost.pricing import (
     GB_BYTES,
@@ -32,6 +31,7 @@ from stator.design.cost.pricing import (
     total,
     write_units,
 )
+from stator.design.planner import weights
 from stator.errors import DesignError
 
 KB = 1024
@@ -290,8 +290,8 @@ def test_a_price_file_of_one_s_own(tmp_path: Path) -> None:
 
 def test_the_planner_weighs_with_the_prices_of_the_file() -> None:
     us_east = prices("us-east-1")
-    assert float(us_east["write_request_unit"]) == pytest.approx(unit_prices.WRITE_UNIT_DOLLARS)
-    assert float(us_east["read_request_unit"]) == pytest.approx(unit_prices.READ_UNIT_DOLLARS)
+    assert float(us_east["write_request_unit"]) == pytest.approx(weights.WRITE_UNIT_DOLLARS)
+    assert float(us_east["read_request_unit"]) == pytest.approx(weights.READ_UNIT_DOLLARS)
     assert float(us_east["storage_gb_month"]) == pytest.approx(
-        unit_prices.STORAGE_BYTE_DOLLARS * 1024**3
+        weights.STORAGE_BYTE_DOLLARS * 1024**3
     )

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from stator.design.cost.unit_prices import INDEX_DOLLARS
 from stator.design.design import Design, Layout
 from stator.design.entities.entity import info
 from stator.design.patterns.pattern import Ask
 from stator.design.plan.plan import Plan
 from stator.design.planner.planner import Planning
+from stator.design.planner.weights import INDEX_DOLLARS
 from stator.engine.engine import Engine
 
 from . import published

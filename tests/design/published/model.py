@@ -13,15 +13,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from stator.design.cost.unit_prices import INDEX_DOLLARS, STORAGE_BYTE_DOLLARS
 from stator.design.design import Design, Layout, Per
 from stator.design.entities.entity import Entity, info
-from stator.design.patterns.pattern import Ask, Change, Pattern, WritePattern
-from stator.design.plan.plan import IndexPlan, KeyAttribute, Plan
+from stator.design.patterns.pattern import Ask, DeclaredWrite, Pattern, WritePattern
+from stator.design.plan.plan import (
+    IndexPlan,
+    Plan,
+)
+from stator.design.plan.templates import PlannedKeyAttribute
 from stator.design.planner.access_paths import Path
+from stator.design.planner.cost_model import Facility
 from stator.design.planner.handwritten_keys import fields_of, parse
-from stator.design.planner.path_cost import Facility
 from stator.design.planner.planner import Planning
+from stator.design.planner.weights import INDEX_DOLLARS, STORAGE_BYTE_DOLLARS
 
 Fields = tuple[str, ...]
 Shape = tuple[Fields, Fields]
@@ -197,7 +201,7 @@ def _asked_of(
     if isinstance(pattern, Pattern):
         return _Retargeted(pattern, made)
 
-    def changes() -> tuple[Change, ...]:
+    def changes() -> tuple[DeclaredWrite, ...]:
         return tuple(replace(change, entity=made[change.entity]) for change in pattern.trace())
 
     changes.__name__ = pattern.name
@@ -257,7 +261,7 @@ def has_same_keys(entity: type[Entity], ours: Plan, theirs: Plan) -> bool:
     return not left
 
 
-def _fields(key: KeyAttribute) -> Fields:
+def _fields(key: PlannedKeyAttribute) -> Fields:
     constants = tuple(
         f"{part.value}={text}" for template, text in key.when for part in template.parts
     )

@@ -16,9 +16,9 @@ from rich.text import Text
 
 from stator.cli.design_file import DesignFile, load_design_file, plan_of
 from stator.cli.git_lock import plan_at
-from stator.design.cost.cost import Basis, CostOptions, CostReport, cost, report
-from stator.design.cost.cost_diff import CostDiff, compare
+from stator.design.cost.difference import CostDiff, compare
 from stator.design.cost.prices import PriceFile, price_file
+from stator.design.cost.report import Basis, CostOptions, CostReport, cost, report
 from stator.design.cost.workload import Workload, workload_of
 from stator.design.plan.plan import Plan
 from stator.errors import DesignError

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from typing import Final, Literal
 
-from stator.design.cost import units
+from stator.design import capacity_units as units
+from stator.design.capacity_units import Consistency, Number
 from stator.design.cost.prices import FreeTier, PriceName, RegionPrices, Years
-from stator.design.cost.units import Consistency, Number
 from stator.errors import DesignError
 
 TableClass = Literal["standard", "infrequent_access"]

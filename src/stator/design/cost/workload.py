@@ -11,16 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from stator.design.cost.pricing import index_write_units, stored_bytes, write_units
-from stator.design.plan.demand import ChangeDemand, EntityDemand, demand_of
+from stator.design.declaration import Declaration
+from stator.design.plan.demand import ChangeDemand, EntityDemand
 from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan
 from stator.design.plan.templates import Part, Template
-from stator.design.planner.path_cost import KEYS_BYTES
-
-if TYPE_CHECKING:
-    from stator.design.design import Design
+from stator.design.planner.cost_model import KEYS_BYTES
+from stator.design.planner.estimates import demand_of
 
 _KEYS_ONLY_BYTES: Final = 150
 """An entry with keys only, or with a few attributes, when the design is not there to say: two pairs of keys."""
@@ -66,14 +65,14 @@ class Workload:
     kept: tuple[Kept, ...]
 
 
-def workload_of(plan: Plan, design: Design | None = None) -> Workload:
+def workload_of(plan: Plan, design: Declaration | None = None) -> Workload:
     """The workload of a plan. The design is asked only if the plan has no demand, and may be a later or earlier one than the plan is
     of: what it says of entities and write patterns that both have counts."""
     return _Counting(plan, design).count()
 
 
 class _Counting:
-    def __init__(self, plan: Plan, design: Design | None) -> None:
+    def __init__(self, plan: Plan, design: Declaration | None) -> None:
         self.plan = plan
         self.demand = (
             demand_of(design) if plan.demand is None and design is not None else plan.demand

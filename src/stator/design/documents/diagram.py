@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from stator.design.declaration import Declaration
 from stator.design.entities.entity import EntityInfo, info
 from stator.design.entities.shapes import type_name
-
-if TYPE_CHECKING:
-    from stator.design.design import Design
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +51,12 @@ class Diagram:
     relations: tuple[Relation, ...]
 
 
-def diagram_of(design: Design) -> Diagram:
+def diagram_of(design: Declaration) -> Diagram:
     relations = tuple(_relations(design))
     return Diagram(tuple(_box(info(entity), design) for entity in design.entities), relations)
 
 
-def _relations(design: Design) -> list[Relation]:
+def _relations(design: Declaration) -> list[Relation]:
     found = []
     for parent in design.entities:
         for child in design.entities:
@@ -85,7 +82,7 @@ def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
-def _box(known: EntityInfo, design: Design) -> EntityBox:
+def _box(known: EntityInfo, design: Declaration) -> EntityBox:
     others = [info(each) for each in design.entities if each is not known.cls]
     foreign = {name for other in others for name in _references(other, known)}
     return EntityBox(known.name, tuple(_shown(known, name, foreign) for name in known.fields))

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from stator.design.cost.cost import CostReport, cost
 from stator.design.cost.pricing import a_month
+from stator.design.cost.report import CostReport, cost
+from stator.design.declaration import Declaration
 from stator.design.documents.diagram import Diagram, diagram_of
-from stator.design.documents.examples import item_of, shown_value
 from stator.design.entities.entity import info
 from stator.design.entities.shapes import type_name
+from stator.design.plan.example_items import item_of, shown_value
 from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan, TablePlan
-
-if TYPE_CHECKING:
-    from stator.design.design import Design
+from stator.design.planner.planner import plan as plan_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +94,9 @@ class Document:
     warnings: tuple[str, ...]
 
 
-def document_of(design: Design, plan: Plan | None = None) -> Document:
+def document_of(design: Declaration, plan: Plan | None = None) -> Document:
     """The document of a design, on-demand in us-east-1."""
-    planned = design.plan() if plan is None else plan
+    planned = plan_of(design) if plan is None else plan
     priced = cost(planned, facts=design)
     entities = tuple(_entity(each, planned, priced) for each in design.entities)
     texts = {each.name: _summary(each.function) for each in design.reads}
@@ -175,7 +174,7 @@ def _pattern(plan: PatternPlan, summary: str, dollars: Decimal) -> PatternEntry:
     )
 
 
-def _declared_writes(design: Design, plan: Plan, priced: CostReport) -> list[PatternEntry]:
+def _declared_writes(design: Declaration, plan: Plan, priced: CostReport) -> list[PatternEntry]:
     """Creations that ``writes=`` declares: no pattern, but traffic all the same."""
     found = []
     for entity, rate in design.declared_writes.items():
@@ -228,7 +227,7 @@ def _attribute(
     )
 
 
-def _table(table: TablePlan, design: Design, plan: Plan, priced: CostReport) -> TableEntry:
+def _table(table: TablePlan, design: Declaration, plan: Plan, priced: CostReport) -> TableEntry:
     columns = tuple(dict.fromkeys([*_names(table.partition, table.sort), *_index_columns(table)]))
     rows = []
     for entity in design.entities:

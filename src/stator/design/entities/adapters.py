@@ -177,7 +177,8 @@ class AdaptedInfo(EntityInfo):
             name: LEFT_OUT if field.has_default else absent_value(field.shape)
             for name, field in self.fields.items()
         }
-        return make_codec(self, Making(self.library.maker(self.model, self.name), absent))
+        making = Making(self.library.maker(self.model, self.name), absent)
+        return make_codec(self.name, self.cls, self.shapes, making)
 
 
 # --- shapes -------------------------------------------------------------------------------------------------

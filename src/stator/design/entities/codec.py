@@ -30,9 +30,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from stator.design.entities.codec_source import Source, attribute, default_of, is_plain
+from stator.design.entities.codec_source import CodecSource, attribute, default_of, is_plain
 from stator.design.entities.shapes import Shape
 from stator.design.entities.wire import (
     REQUIRED,
@@ -45,9 +45,6 @@ from stator.design.entities.wire import (
 )
 from stator.errors import ItemMismatch
 from stator.model.values import Item, Value
-
-if TYPE_CHECKING:
-    from stator.design.entities.entity import EntityInfo
 
 _FAULTS = (WrongValue, KeyError, ValueError, TypeError, ArithmeticError, AttributeError)
 
@@ -77,18 +74,19 @@ def LEFT_OUT() -> Any:
     raise AssertionError("a value that is left out is never asked for")
 
 
-def make_codec(entity: EntityInfo, making: Making | None = None) -> Codec:
-    shapes = {name: field.shape for name, field in entity.fields.items()}
+def make_codec(
+    entity: str, cls: type, shapes: dict[str, Shape], making: Making | None = None
+) -> Codec:
     encoders = {name: _named(entity, name, encoder(shape)) for name, shape in shapes.items()}
     decoders = {name: decoder(shape) for name, shape in shapes.items()}
-    if making is None and not is_plain(entity.cls):
-        making = _by_init(entity.cls, shapes)
+    if making is None and not is_plain(cls):
+        making = _by_init(cls, shapes)
     absent = (
         making.absent
         if making
-        else {name: default_of(entity.cls, name, shape) for name, shape in shapes.items()}
+        else {name: default_of(cls, name, shape) for name, shape in shapes.items()}
     )
-    to_wire, from_wire = _make_encode(shapes), _make_decode(entity.cls, shapes, absent, making)
+    to_wire, from_wire = _make_encode(shapes), _make_decode(cls, shapes, absent, making)
 
     def encode(made: Any) -> Item:
         try:
@@ -109,19 +107,19 @@ def make_codec(entity: EntityInfo, making: Making | None = None) -> Codec:
     return Codec(encode, decode, encoders, _checked(entity, decoders))
 
 
-def _named(entity: EntityInfo, field: str, encode: Encoder) -> Encoder:
+def _named(entity: str, field: str, encode: Encoder) -> Encoder:
     """An encoder whose errors say which field of which entity they are about."""
 
     def named(value: Any) -> Value:
         try:
             return encode(value)
         except WrongValue as error:
-            raise ItemMismatch(entity.name, field, error.wanted, error.value) from None
+            raise ItemMismatch(entity, field, error.wanted, error.value) from None
 
     return named
 
 
-def _checked(entity: EntityInfo, decoders: dict[str, Decoder]) -> dict[str, Decoder]:
+def _checked(entity: str, decoders: dict[str, Decoder]) -> dict[str, Decoder]:
     def checked(field: str, decode: Decoder) -> Decoder:
         def run(value: Value) -> Any:
             try:
@@ -134,14 +132,14 @@ def _checked(entity: EntityInfo, decoders: dict[str, Decoder]) -> dict[str, Deco
     return {field: checked(field, decode) for field, decode in decoders.items()}
 
 
-def _mismatch(entity: EntityInfo, field: str, value: Any, error: Exception) -> ItemMismatch:
+def _mismatch(entity: str, field: str, value: Any, error: Exception) -> ItemMismatch:
     if isinstance(error, WrongValue):
-        return ItemMismatch(entity.name, field, error.wanted, error.value)
-    return ItemMismatch(entity.name, field, "the stored value does not fit the field's type", value)
+        return ItemMismatch(entity, field, error.wanted, error.value)
+    return ItemMismatch(entity, field, "the stored value does not fit the field's type", value)
 
 
 def _make_encode(shapes: dict[str, Shape]) -> Callable[[Any], Item]:
-    source = Source()
+    source = CodecSource()
     body = ["item = {}"]
     for name, shape in shapes.items():
         body += [f"v = {attribute('o', name)}", *source.put(name, shape)]
@@ -152,7 +150,7 @@ def _make_encode(shapes: dict[str, Shape]) -> Callable[[Any], Item]:
 def _make_decode(
     cls: type, shapes: dict[str, Shape], absent: dict[str, Callable[[], Any]], making: Making | None
 ) -> Callable[[Item], Any]:
-    source = Source()
+    source = CodecSource()
     if making is None:
         body = source.fill(source.bind("t", cls), shapes, absent)
     else:
@@ -178,7 +176,7 @@ def _by_init(cls: type, shapes: dict[str, Shape]) -> Making:
 
 
 def _fault(
-    entity: EntityInfo,
+    entity: str,
     decoders: dict[str, Decoder],
     absent: dict[str, Callable[[], Any]],
     item: Item,
@@ -188,12 +186,10 @@ def _fault(
     for name, decode in decoders.items():
         if name not in item:
             if absent[name] is REQUIRED:
-                return ItemMismatch(
-                    entity.name, name, "the item has no such attribute", sorted(item)
-                )
+                return ItemMismatch(entity, name, "the item has no such attribute", sorted(item))
             continue
         try:
             decode(item[name])
         except _FAULTS as problem:
             return _mismatch(entity, name, item[name], problem)
-    return ItemMismatch(entity.name, "?", str(error), item)
+    return ItemMismatch(entity, "?", str(error), item)

@@ -64,7 +64,7 @@ _MEMBER: dict[type, str] = {
 }
 
 
-class Source:
+class CodecSource:
     """Functions in the making: their text, and the objects it names."""
 
     def __init__(self) -> None:

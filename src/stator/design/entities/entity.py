@@ -19,9 +19,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+from typing import Any, ClassVar, dataclass_transform
 from weakref import WeakKeyDictionary
 
+from stator.design.entities.codec import Codec, make_codec
 from stator.design.entities.conditions import FieldRef
 from stator.design.entities.markers import (
     Marker,
@@ -38,9 +39,6 @@ from stator.design.entities.markers import (
 )
 from stator.design.entities.shapes import Maybe, Shape, as_epoch, field_shapes
 from stator.errors import DesignError
-
-if TYPE_CHECKING:
-    from stator.design.entities.codec import Codec
 
 KeyTemplate = tuple[str, str] | tuple[str]
 
@@ -151,9 +149,11 @@ class EntityInfo:
 
     @cached_property
     def codec(self) -> Codec:
-        from stator.design.entities.codec import make_codec  # the codec needs this module's classes
+        return make_codec(self.name, self.cls, self.shapes)
 
-        return make_codec(self)
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        return {name: field.shape for name, field in self.fields.items()}
 
     def default_maker(self, field: str) -> Callable[[], Any] | None:
         """What makes the value of a field that is not given; None where one has to be."""

@@ -8,15 +8,14 @@ Each target has a module with a function of the design and its plan. What a targ
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from stator.design.declaration import Declaration
 from stator.design.export import boto3_script, cdk, cloudformation, iam, nosql_workbench, terraform
 from stator.design.export.source import Exported, Exporter, ExportSource
+from stator.design.plan.plan import Plan
+from stator.design.planner.planner import plan as plan_of
 from stator.errors import DesignError
-
-if TYPE_CHECKING:
-    from stator.design.design import Design
-    from stator.design.plan.plan import Plan
 
 TARGETS: Final[dict[str, Exporter]] = {
     "cloudformation": cloudformation.export,
@@ -31,10 +30,10 @@ __all__ = ["TARGETS", "ExportSource", "Exported", "export"]
 
 
 def export(
-    design: Design, target: str, plan: Plan | None = None, *, with_patterns: bool = False
+    design: Declaration, target: str, plan: Plan | None = None, *, with_patterns: bool = False
 ) -> Exported:
     """The text for a target, and what it leaves out. ``with_patterns`` has the table ``<design>-stator`` in it also where no field is unique."""
     exporter = TARGETS.get(target)
     if exporter is None:
         raise DesignError(f"there is no export to {target!r}", hint=f"one of {', '.join(TARGETS)}")
-    return exporter(ExportSource(design, design.plan() if plan is None else plan, with_patterns))
+    return exporter(ExportSource(design, plan_of(design) if plan is None else plan, with_patterns))

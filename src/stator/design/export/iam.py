@@ -21,10 +21,10 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
-from stator.design.design import Design
+from stator.design.declaration import Declaration
 from stator.design.export.source import Exported, ExportSource, camel
 from stator.design.plan.own_table import GuardWrites, guard_prefix, guard_writes, own_table
-from stator.design.plan.plan import EntityPlan, KeyTest, PatternPlan, Plan, Step
+from stator.design.plan.plan import EntityPlan, KeyConditionPart, PatternPlan, Plan, Step
 from stator.design.plan.templates import Template
 from stator.errors import DesignError
 
@@ -49,7 +49,7 @@ def policy(
     plan: Plan,
     patterns: Iterable[str] | None = None,
     *,
-    design: Design | None = None,
+    design: Declaration | None = None,
     with_patterns: bool = False,
     region: str = "*",
     account: str = "*",
@@ -84,12 +84,12 @@ def policy(
     return Exported(text, (long,) if size > _MANAGED_POLICY else ())
 
 
-def _guards(design: Design) -> dict[str, Guards]:
+def _guards(design: Declaration) -> dict[str, Guards]:
     return {
         pattern.name: {
             at: found
             for at, change in enumerate(pattern.trace())
-            if (found := guard_writes(change)) is not None
+            if (found := guard_writes(change.entity, change.kind, change.fields)) is not None
         }
         for pattern in design.write_patterns
     }
@@ -164,7 +164,9 @@ def _own_partition(entity: EntityPlan, plan: Plan) -> Template | None:
     )
 
 
-def _asked_partition(step: Step, asked: tuple[KeyTest, ...], plan: Plan) -> Template | None:
+def _asked_partition(
+    step: Step, asked: tuple[KeyConditionPart, ...], plan: Plan
+) -> Template | None:
     """The one string that the request is for; None where there is none, or several attributes make it up."""
     table = plan.table(step.table)
     names: tuple[str, ...] = (table.partition,)

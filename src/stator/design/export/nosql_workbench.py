@@ -12,8 +12,8 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from stator.design.documents.examples import item_of
 from stator.design.export.source import Exported, ExportSource
+from stator.design.plan.example_items import item_of
 from stator.design.plan.own_table import ENTITY, FIELD, GUARD, OWNER, guard_prefix, unique_fields
 from stator.design.plan.plan import IndexPlan, TablePlan
 from stator.model.values import Item

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from stator.design.design import Design
+from stator.design.declaration import Declaration
 from stator.design.entities.entity import Entity
 from stator.design.plan.own_table import needs_own_table, own_table
 from stator.design.plan.plan import Plan, TablePlan
@@ -24,13 +24,13 @@ class Exported:
 
 @dataclass(frozen=True)
 class ExportSource:
-    design: Design
+    design: Declaration
     plan: Plan
     with_patterns: bool = False
 
     @property
     def own_table(self) -> TablePlan | None:
-        wanted = self.with_patterns or needs_own_table(self.design)
+        wanted = self.with_patterns or needs_own_table(self.design.entities)
         return own_table(self.design.name) if wanted else None
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stator.design.design import Design
+from stator.design.declaration import Declaration
 from stator.design.lint.catalogue import CATALOGUE, CODES
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding, Report
@@ -13,7 +13,7 @@ from stator.design.plan.plan import Plan
 _SEVERITIES = ("error", "warning", "note")
 
 
-def check(design: Design, lock: Plan | None = None) -> Report:
+def check(design: Declaration, lock: Plan | None = None) -> Report:
     """Everything there is to say about a design. With ``lock``, also how it differs from the plan frozen there."""
     planned, plan, found = plan_what_can_be(design, lock)
     refused = bool(found)
@@ -38,7 +38,7 @@ def _silences(entry: str, finding: Finding) -> bool:
     return code == finding.code and subject in ("", finding.subject)
 
 
-def _idle(design: Design, found: list[Finding]) -> list[Finding]:
+def _idle(design: Declaration, found: list[Finding]) -> list[Finding]:
     findings = []
     for entry in design.ignore:
         if any(_silences(entry, finding) for finding in found):

@@ -12,21 +12,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from stator.design.cost.units import write_units
-from stator.design.design import Design
+from stator.design.capacity_units import write_units
+from stator.design.declaration import Declaration
 from stator.design.entities.entity import Entity, EntityField, EntityInfo, info
 from stator.design.lint.finding import Finding, Severity, SubjectKind
 from stator.design.lint.location import Location, class_location, function_location
-from stator.design.patterns.pattern import Change, Pattern, WritePattern
+from stator.design.patterns.pattern import DeclaredWrite, Pattern, WritePattern
 from stator.design.plan.plan import (
     EntityPlan,
     IndexPlan,
-    KeyAttribute,
     PatternPlan,
     Plan,
     Step,
     TablePlan,
 )
+from stator.design.plan.templates import PlannedKeyAttribute
 from stator.design.planner.estimates import Estimates
 
 _ALWAYS_WRITTEN = ("version", "updated")
@@ -52,7 +52,7 @@ class Collection:
 
 @dataclass(frozen=True)
 class Facts:
-    design: Design
+    design: Declaration
     plan: Plan
 
     # -- names
@@ -86,7 +86,7 @@ class Facts:
     # -- rates
 
     @cached_property
-    def changes(self) -> list[tuple[Change, float]]:
+    def changes(self) -> list[tuple[DeclaredWrite, float]]:
         return self.design.changes()
 
     def rate(self, entity: type[Entity], *kinds: str) -> float:
@@ -128,7 +128,7 @@ class Facts:
 
     def _collections(self, table: TablePlan, index: IndexPlan | None) -> Iterator[Collection]:
         names = index.partition if index else (table.partition,)
-        grouped: dict[str, dict[type[Entity], list[KeyAttribute]]] = {}
+        grouped: dict[str, dict[type[Entity], list[PlannedKeyAttribute]]] = {}
         for name in index.entities if index else table.entities:
             entity = self.by_name[name]
             held = index.name if index else None
@@ -287,7 +287,7 @@ class Facts:
         return Finding(code, severity, kind, subject, message, fix)
 
 
-def _fields_in(keys: list[KeyAttribute]) -> tuple[str, ...]:
+def _fields_in(keys: list[PlannedKeyAttribute]) -> tuple[str, ...]:
     """The fields that are written into keys; those a shard is computed from are not."""
     return tuple(
         dict.fromkeys(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from stator.design.cost.unit_prices import WRITE_UNIT_DOLLARS
-from stator.design.cost.units import MONTH_SECONDS
+from stator.design.capacity_units import MONTH_SECONDS
 from stator.design.entities.entity import info
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
 from stator.design.planner.refusals import MANY_INDEXES
+from stator.design.planner.weights import WRITE_UNIT_DOLLARS
 from stator.model.limits import GLOBAL_INDEXES, LOCAL_INDEXES, READ_UNIT_BYTES
 from stator.model.wording import about_dollars, amount, size
 

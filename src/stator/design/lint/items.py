@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from stator.design.cost.unit_prices import (
-    READ_UNIT_DOLLARS,
-    STORAGE_BYTE_DOLLARS,
-    WRITE_UNIT_DOLLARS,
-)
-from stator.design.cost.units import MONTH_SECONDS, half_read_units, write_units
+from stator.design.capacity_units import MONTH_SECONDS, half_read_units, write_units
 from stator.design.entities.conditions import FieldRef
 from stator.design.entities.entity import info
 from stator.design.entities.shapes import ListOf, MapOf, Maybe, Nested, Shape
@@ -18,6 +13,11 @@ from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
 from stator.design.patterns.pattern import references
 from stator.design.plan.key_sizes import bounds, limit_of
+from stator.design.planner.weights import (
+    READ_UNIT_DOLLARS,
+    STORAGE_BYTE_DOLLARS,
+    WRITE_UNIT_DOLLARS,
+)
 from stator.model.limits import ITEM_SIZE_BYTES, NESTING_LEVELS, READ_UNIT_BYTES, WRITE_UNIT_BYTES
 from stator.model.wording import about_dollars, amount, size
 

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from datetime import date, time
 from typing import Final
 
-from stator.design.cost.unit_prices import FEW_VALUES
 from stator.design.entities.entity import Entity, EntityField, info
 from stator.design.entities.shapes import Maybe, Scalar
 from stator.design.lint.facts import Collection, Facts
 from stator.design.lint.finding import Finding, Severity
-from stator.design.planner.shards import READ_LIMIT, WRITE_LIMIT, shards_for
+from stator.design.planner.cost_model import READ_LIMIT, WRITE_LIMIT, shards_for
+from stator.design.planner.weights import FEW_VALUES
 from stator.model.wording import amount, size
 
 _CROWDED_ITEMS: Final = 1_000

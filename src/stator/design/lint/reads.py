@@ -9,7 +9,7 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Any, Final
 
-from stator.design.cost.units import read_units
+from stator.design.capacity_units import read_units
 from stator.design.entities.entity import EntityField, info
 from stator.design.entities.shapes import Maybe, Scalar
 from stator.design.lint.facts import Facts

@@ -5,25 +5,26 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from stator.design.design import Design
+from stator.design.declaration import Declaration
 from stator.design.entities.entity import info
 from stator.design.lint.finding import Finding
 from stator.design.lint.location import Location, class_location, function_location
 from stator.design.patterns.pattern import Pattern, WritePattern
 from stator.design.plan.plan import Plan
+from stator.design.planner.planner import plan
 from stator.errors import DesignError, PatternRefused, ScanNeeded
 
 _TOO_MANY = re.compile(r" needs \d+ global and \d+ local indexes on one table")
 
 
 def plan_what_can_be(
-    design: Design, lock: Plan | None
-) -> tuple[Design, Plan | None, list[Finding]]:
+    design: Declaration, lock: Plan | None
+) -> tuple[Declaration, Plan | None, list[Finding]]:
     """The design without the patterns that were refused, its plan from the lock on, and a finding for each refusal."""
     findings: list[Finding] = []
     while True:
         try:
-            return design, design.plan(lock), findings
+            return design, plan(design, lock), findings
         except DesignError as error:
             findings.append(_refusal(error, design))
             smaller = design.without(findings[-1].subject)
@@ -32,7 +33,7 @@ def plan_what_can_be(
             design = smaller
 
 
-def _refusal(error: DesignError, design: Design) -> Finding:
+def _refusal(error: DesignError, design: Declaration) -> Finding:
     where, problem = trouble(error, design)
     fix = error.hint or "change what the message names"
     pattern = _pattern_of(error, design)
@@ -46,7 +47,7 @@ def _refusal(error: DesignError, design: Design) -> Finding:
     return Finding(code, "error", "pattern", pattern.name, problem, fix, where)
 
 
-def trouble(error: DesignError, design: Design) -> tuple[Location | None, str]:
+def trouble(error: DesignError, design: Declaration) -> tuple[Location | None, str]:
     """Where an error of the planner comes from, and what it says without the place."""
     pattern = _pattern_of(error, design)
     if pattern is not None:
@@ -54,7 +55,7 @@ def trouble(error: DesignError, design: Design) -> tuple[Location | None, str]:
     return _entity_location(error.message, design), error.message
 
 
-def _pattern_of(error: DesignError, design: Design) -> Pattern[..., Any] | WritePattern | None:
+def _pattern_of(error: DesignError, design: Declaration) -> Pattern[..., Any] | WritePattern | None:
     """Errors name the pattern they are about, or begin with its place."""
     named = error.pattern if isinstance(error, PatternRefused) else None
     patterns: list[Pattern[..., Any] | WritePattern] = [*design.reads, *design.write_patterns]
@@ -68,7 +69,7 @@ def _pattern_of(error: DesignError, design: Design) -> Pattern[..., Any] | Write
     )
 
 
-def _entity_location(problem: str, design: Design) -> Location | None:
+def _entity_location(problem: str, design: Declaration) -> Location | None:
     """Messages about an entity begin with its name, and about a field with both."""
     for entity in design.entities:
         begun = re.match(rf"{re.escape(info(entity).name)}\b(?:\.(\w+))?", problem)

@@ -10,7 +10,7 @@ from stator.design.entities.entity import Entity, EntityField, info
 from stator.design.entities.shapes import Scalar
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
-from stator.design.planner.shards import WRITE_LIMIT, shards_for
+from stator.design.planner.cost_model import WRITE_LIMIT, shards_for
 from stator.model.limits import TRANSACTION_BYTES
 from stator.model.wording import amount, size
 

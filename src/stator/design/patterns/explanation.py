@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from stator.design.plan.plan import PatternPlan, Request
-from stator.errors import DesignError
-
-if TYPE_CHECKING:
-    from stator.design.design import Design
-    from stator.design.patterns.pattern import Question
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +32,3 @@ class Explanation:
                 *(f"    {line}" for line in json.dumps(request, indent=2).splitlines()),
             ]
         return "\n".join(lines)
-
-
-def explain(query: Question, design: Design | None) -> Explanation:
-    pattern = query.pattern
-    if pattern is None:
-        raise DesignError(
-            "only the query of an access pattern can be explained",
-            hint="put it into a function decorated with @read, and call that",
-        )
-    design = design or pattern.design
-    if design is None:
-        raise DesignError(
-            f"{pattern.name} is in no design yet",
-            hint="put it into a Design, or pass one: explain(design)",
-        )
-    planned = design.plan().pattern(pattern.name)
-    return Explanation(planned, planned.requests(**query.arguments))

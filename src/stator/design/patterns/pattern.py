@@ -14,16 +14,14 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Self, TypeVar, cast, overload
+from typing import Any, Generic, Literal, ParamSpec, Protocol, Self, TypeVar, cast, overload
 
 from stator.design.entities.conditions import All, Comparison, Condition, FieldRef, as_condition
 from stator.design.entities.entity import info
 from stator.design.patterns.annotations import argument_types, used_names
+from stator.design.patterns.explanation import Explanation
+from stator.design.plan.plan import Plan
 from stator.errors import DesignError
-
-if TYPE_CHECKING:
-    from stator.design.design import Design
-    from stator.design.patterns.explanation import Explanation
 
 P = ParamSpec("P")
 Q = TypeVar("Q", covariant=True)
@@ -125,6 +123,12 @@ def references(condition: Any) -> list[FieldRef]:
     return [reference for operand in operands for reference in references(operand)]
 
 
+class PlanSource(Protocol):
+    """Anything that has a plan: a ``Design``, which stands above this module."""
+
+    def plan(self) -> Plan: ...
+
+
 class Question:
     """What a pattern gives when it is called: what is asked, by which pattern, with which arguments."""
 
@@ -153,13 +157,25 @@ class Question:
             )
         return ask
 
-    def explain(self, design: Design | None = None) -> Explanation:
-        """The exact request, the index, the cost and the reasons. Without one, the design the pattern was last put into."""
-        from stator.design.patterns.explanation import (
-            explain,
-        )  # it needs the planner, which needs this module
+    def explain(self, design: PlanSource | None = None) -> Explanation:
+        """The exact request, the index, the cost and the reasons.
 
-        return explain(self, design)
+        ``design`` is the design to plan by; by default the one the pattern was last put into.
+        """
+        pattern = self.pattern
+        if pattern is None:
+            raise DesignError(
+                "only the query of an access pattern can be explained",
+                hint="put it into a function decorated with @read, and call that function",
+            )
+        design = design or pattern.design
+        if design is None:
+            raise DesignError(
+                f"{pattern.name} is in no design yet",
+                hint="put it into a Design, or pass one: explain(design)",
+            )
+        planned = design.plan().pattern(pattern.name)
+        return Explanation(planned, planned.requests(**self.arguments))
 
 
 class Query(Question, Generic[E]):
@@ -287,7 +303,7 @@ class Pattern(Generic[P, Q]):
         self.__name__ = function.__name__
         self.__doc__ = function.__doc__
         self._traced: Ask | None = None
-        self.design: Design | None = None
+        self.design: PlanSource | None = None
         """The design it was last put into."""
 
     @property
@@ -372,7 +388,7 @@ def read(
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class DeclaredWrite:
     """What a write does to items of one entity: ``times`` of them each time, changing ``fields`` when it updates."""
 
     kind: Literal["create", "update", "delete"]
@@ -381,22 +397,22 @@ class Change:
     times: float = 1.0
 
 
-def creates(entity: type[Any], times: float = 1.0) -> Change:
-    return Change("create", entity, times=times)
+def creates(entity: type[Any], times: float = 1.0) -> DeclaredWrite:
+    return DeclaredWrite("create", entity, times=times)
 
 
-def deletes(entity: type[Any], times: float = 1.0) -> Change:
-    return Change("delete", entity, times=times)
+def deletes(entity: type[Any], times: float = 1.0) -> DeclaredWrite:
+    return DeclaredWrite("delete", entity, times=times)
 
 
-def updates(*fields: Any, times: float = 1.0) -> Change:
+def updates(*fields: Any, times: float = 1.0) -> DeclaredWrite:
     """``updates(Order.status)``: the fields that change; all of one entity."""
     owners = {field.owner for field in fields if isinstance(field, FieldRef)}
     if len(owners) != 1 or not all(isinstance(field, FieldRef) for field in fields):
         raise DesignError(
             "updates() takes fields of one entity", hint="as in updates(Order.status, Order.total)"
         )
-    return Change("update", owners.pop(), tuple(field.name for field in fields), times)
+    return DeclaredWrite("update", owners.pop(), tuple(field.name for field in fields), times)
 
 
 class WritePattern:
@@ -420,10 +436,10 @@ class WritePattern:
         code = self.function.__code__
         return f"{code.co_filename}:{code.co_firstlineno}"
 
-    def trace(self) -> tuple[Change, ...]:
+    def trace(self) -> tuple[DeclaredWrite, ...]:
         made = self.function()
-        changes = (made,) if isinstance(made, Change) else tuple(made or ())
-        if not changes or not all(isinstance(change, Change) for change in changes):
+        changes = (made,) if isinstance(made, DeclaredWrite) else tuple(made or ())
+        if not changes or not all(isinstance(change, DeclaredWrite) for change in changes):
             raise DesignError(
                 f"{self.where}: {self.name} does not say what it changes",
                 hint="return creates(Order), updates(Order.status), deletes(Order), or a tuple of these",

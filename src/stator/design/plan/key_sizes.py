@@ -1,34 +1,34 @@
-"""How long keys are, and how long DynamoDB lets them be: 2048 bytes of partition key, 1024 of sort key."""
+"""Key sizes: how long a key can get, against DynamoDB's limits (partition key 2048 bytes, sort key 1024)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from stator.design.entities.shapes import Choice, Maybe, Shape
 from stator.design.plan import key_text as keys
-from stator.design.plan.templates import Part, Template
+from stator.design.plan.templates import Part, PlannedKeyAttribute, Template
 from stator.errors import DesignError
 from stator.model.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
 from stator.model.values import Value
 
-if TYPE_CHECKING:
-    from stator.design.plan.plan import KeyAttribute
-
 _MOST_PER_CHARACTER: Final = 4
-# Numbers have at most 38 digits, with the length of the exponent and of the digits before them.
+# The fewest and the most bytes by encoding. A number has at most 38 digits, preceded by the
+# lengths of its exponent and of its digits.
 _BOUNDS: Final[dict[str, tuple[int, int]]] = {
-    "int": (3, 41), "epoch": (3, 41), "decimal": (1, 48), "float": (1, 30), "bool": (1, 1), "datetime": (27, 27),
-    "date": (10, 10), "time": (15, 15), "uuid": (36, 36),
+    "int": (3, 41), "epoch": (3, 41), "decimal": (1, 48), "float": (1, 30), "bool": (1, 1),
+    "datetime": (27, 27), "date": (10, 10), "time": (15, 15), "uuid": (36, 36),
 }  # fmt: skip
 
 
-def limit_of(key: KeyAttribute) -> int:
+def limit_of(key: PlannedKeyAttribute) -> int:
     return SORT_KEY_BYTES if key.is_sort else PARTITION_KEY_BYTES
 
 
-def check_size(entity: str, key: KeyAttribute, value: Value, values: Mapping[str, Any]) -> None:
-    """Refuse a key that DynamoDB would refuse, and say which field makes it so long."""
+def check_size(
+    entity: str, key: PlannedKeyAttribute, value: Value, values: Mapping[str, Any]
+) -> None:
+    """Refuse a key that DynamoDB would refuse, and name the field that makes it too long."""
     text, limit = value.get("S"), limit_of(key)
     if not isinstance(text, str) or len(text) * _MOST_PER_CHARACTER <= limit:
         return
@@ -42,18 +42,19 @@ def check_size(entity: str, key: KeyAttribute, value: Value, values: Mapping[str
     }
     field = max(sizes, key=lambda name: sizes[name])
     where = f"index {key.index}" if key.index else "the table"
+    kind = "sort" if key.is_sort else "partition"
     raise DesignError(
-        f"{entity}.{field} is too long for a key: with its {sizes[field]} bytes, the {'sort' if key.is_sort else 'partition'} "
-        f"key {key.name} of {where} has {size}, and DynamoDB takes {limit}",
-        hint=f"shorten {field}, or keep a hash of it in a field that patterns compare instead",
+        f"{entity}.{field} is too long for a key: it takes {sizes[field]} bytes of the {kind} key "
+        f"{key.name} of {where}, which then has {size} bytes; DynamoDB allows {limit}",
+        hint=f"shorten {field}, or store a hash of it in a field that patterns compare instead",
     )
 
 
-# --- by their types -----------------------------------------------------------------------------------------
+# --- by type --------------------------------------------------------------------------------------
 
 
 def bounds(template: Template, shapes: Mapping[str, Shape]) -> tuple[int, int | None]:
-    """The fewest and the most bytes that a key can have; None where a type has no bound."""
+    """The fewest and the most bytes a key can have; None for the most if a type is unbounded."""
     found = [_part_bounds(part, shapes, template.native) for part in template.parts]
     least = sum(low for low, _ in found)
     highs = [high for _, high in found]

@@ -25,11 +25,11 @@ from typing import Literal
 from stator.design.plan.plan import (
     EntityPlan,
     IndexPlan,
-    KeyAttribute,
     PatternPlan,
     Plan,
     TablePlan,
 )
+from stator.design.plan.templates import PlannedKeyAttribute
 from stator.errors import ConfigurationError, DesignError
 
 Risk = Literal["safe", "backfill", "orphans"]
@@ -322,15 +322,15 @@ def _index_keys(
             )
 
 
-def _keys(entity: EntityPlan, index: str | None) -> dict[str, KeyAttribute]:
+def _keys(entity: EntityPlan, index: str | None) -> dict[str, PlannedKeyAttribute]:
     return {key.name: key for key in entity.keys if key.index == index}
 
 
-def _written(keys: dict[str, KeyAttribute]) -> str:
+def _written(keys: dict[str, PlannedKeyAttribute]) -> str:
     return ", ".join(f"{name} = {_template(key)}" for name, key in keys.items()) or "none"
 
 
-def _template(key: KeyAttribute) -> str:
+def _template(key: PlannedKeyAttribute) -> str:
     """The template, with what two templates of the same look may differ in."""
     marks = []
     for part in key.template.parts:
@@ -345,7 +345,7 @@ def _template(key: KeyAttribute) -> str:
     return "".join(marks) + (f" where {when}" if when else "")
 
 
-def _override(keys: dict[str, KeyAttribute]) -> str:
+def _override(keys: dict[str, PlannedKeyAttribute]) -> str:
     return (
         "("
         + ", ".join(f'"{key.template}"' for key in keys.values())

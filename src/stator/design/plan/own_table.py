@@ -1,20 +1,18 @@
-"""The table beside those of a design, ``<design>-stator``: for items that are nobody's entity.
+"""The table ``<design>-stator``, beside the design's own: for items that belong to no entity.
 
-Guards of ``unique()`` values live there, tokens of transactions, and the items of pattern objects, which are made at run time and stand in no
-design. The plan does not have it, because plans come and go under those items; what makes or compares tables takes it from here.
+It holds the guards of ``unique()`` values, the tokens of transactions, and the items of pattern objects
+(counters, locks, outboxes and so on), which are made at run time and are not part of any design. No plan
+contains it, because its items outlive plans; code that creates or compares tables gets it from here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from stator.design.entities.entity import info
 from stator.design.plan.plan import TablePlan
-
-if TYPE_CHECKING:
-    from stator.design.design import Design
-    from stator.design.patterns.pattern import Change
 
 OWN_TTL: Final = "_expires"
 # A guard: its sort key, and its attributes.
@@ -26,14 +24,14 @@ GuardOperation = Literal["PutItem", "DeleteItem"]
 
 
 def own_table(design: str, prefix: str = "") -> TablePlan:
-    """By the design's name; ``prefix`` is what stands before the names of all its tables."""
+    """The table for a design's name. ``prefix`` precedes the names of all tables of the deployment."""
     keys = (("PK", "S"), ("SK", "S"))
     return TablePlan(f"{prefix}{design}-stator", "PK", "SK", keys, (), (), ttl=OWN_TTL)
 
 
-def needs_own_table(design: Design) -> bool:
-    """Whether what the design declares is enough to need it."""
-    return any(unique_fields(entity) for entity in design.entities)
+def needs_own_table(entities: Iterable[type]) -> bool:
+    """Whether any entity has a ``unique()`` field. Pattern objects need the table regardless."""
+    return any(unique_fields(entity) for entity in entities)
 
 
 def unique_fields(entity: type) -> tuple[str, ...]:
@@ -41,25 +39,33 @@ def unique_fields(entity: type) -> tuple[str, ...]:
 
 
 def guard_prefix(entity: str, field: str) -> str:
-    """What the partition keys of a field's guards begin with; the value follows."""
+    """The start of the partition keys of a field's guards; the value follows it."""
     return f"UNIQUE#{entity}#{field}#"
 
 
 @dataclass(frozen=True, slots=True)
 class GuardWrites:
-    """What a change does to the guards of each of these fields, in a transaction with its item, after it has read that."""
+    """The operations that one write performs on the guard of each of ``fields``.
+
+    They run in the same transaction as the write of the item, after the item has been read.
+    """
 
     fields: tuple[str, ...]
     operations: tuple[GuardOperation, ...]
 
 
-def guard_writes(change: Change) -> GuardWrites | None:
-    """None for a change that leaves guards alone. A guard expires with its item, so a new expiry writes all of them."""
-    fields = unique_fields(change.entity)
-    if change.kind == "update":
-        known = info(change.entity).fields
-        expires = any(known[name].role == "ttl" for name in change.fields)
-        fields = fields if expires else tuple(name for name in fields if name in change.fields)
+def guard_writes(
+    entity: type, kind: Literal["create", "update", "delete"], changed: Iterable[str]
+) -> GuardWrites | None:
+    """The guard writes of one write; None if it leaves every guard alone.
+
+    A guard expires with its item, so an update of the ``ttl()`` field rewrites all guards.
+    """
+    fields = unique_fields(entity)
+    if kind == "update":
+        known, names = info(entity).fields, tuple(changed)
+        expires = any(known[name].role == "ttl" for name in names)
+        fields = fields if expires else tuple(name for name in fields if name in names)
     if not fields:
         return None
     operations: dict[str, tuple[GuardOperation, ...]] = {
@@ -67,4 +73,4 @@ def guard_writes(change: Change) -> GuardWrites | None:
         "update": ("PutItem", "DeleteItem"),
         "delete": ("DeleteItem",),
     }
-    return GuardWrites(fields, operations[change.kind])
+    return GuardWrites(fields, operations[kind])

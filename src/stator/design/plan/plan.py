@@ -12,11 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from stator.design.entities.entity import info
-from stator.design.patterns.filters import Filter
 from stator.design.plan.demand import Demand
-from stator.design.plan.frozen_json import from_data, to_data
+from stator.design.plan.json_data import from_data, to_data
 from stator.design.plan.key_sizes import check_size
-from stator.design.plan.templates import Template
+from stator.design.plan.templates import Filter, PlannedKeyAttribute, Template
 from stator.errors import DesignError
 from stator.model.limits import BATCH_GET_KEYS
 from stator.model.values import Item, Value
@@ -112,25 +111,6 @@ def _schema(partition: Iterable[str], sort: Iterable[str]) -> list[Request]:
 # --- entities -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class KeyAttribute:
-    """An attribute that keys are made of. ``index`` is None for the table's own key. Written only on items for which every
-    field of ``when`` has the text that stands there: that is what makes an index sparse."""
-
-    name: str
-    template: Template
-    index: str | None = None
-    when: tuple[tuple[Template, str], ...] = ()
-    is_sort: bool = field(default=False, compare=False)
-    """Not in locks of format 1, and no difference between keys."""
-
-    def value(self, values: Mapping[str, Any]) -> Value | None:
-        for test, wanted in self.when:
-            if test.fill(values) != {"S": wanted}:
-                return None
-        return self.template.fill(values)
-
-
 class Attributes(dict[str, Any]):
     """The attributes of an object as a mapping, each looked up when it is asked for."""
 
@@ -150,7 +130,7 @@ class EntityPlan:
     table: str
     identity: tuple[str, ...]
     discriminator: str | None
-    keys: tuple[KeyAttribute, ...]
+    keys: tuple[PlannedKeyAttribute, ...]
     shards: int = 1
     items: float = 0.0
     item_bytes: float = 0.0
@@ -190,7 +170,7 @@ class EntityPlan:
     def put_request(self, entity: Any) -> Request:
         return {"TableName": self.table, "Item": self.item(entity)}
 
-    def _filled(self, attributes: Iterable[KeyAttribute], values: Mapping[str, Any]) -> Item:
+    def _filled(self, attributes: Iterable[PlannedKeyAttribute], values: Mapping[str, Any]) -> Item:
         found: Item = {}
         for key in attributes:
             value = key.value(values)
@@ -204,7 +184,7 @@ class EntityPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyTest:
+class KeyConditionPart:
     """One comparison of a key attribute."""
 
     attribute: str
@@ -232,7 +212,7 @@ class Step:
     table: str
     entities: tuple[str, ...]
     index: str | None = None
-    key: tuple[KeyTest, ...] = ()
+    key: tuple[KeyConditionPart, ...] = ()
     filter: Filter | None = None
     forward: bool = True
     limit: int | None = None
@@ -243,14 +223,14 @@ class Step:
     fetch: tuple[str, ...] = ()
     """The table's key attributes, when the index holds only keys and the items are read with BatchGetItem afterwards."""
     units: float = 0.0
-    alternatives: tuple[tuple[KeyTest, ...], ...] = ()
+    alternatives: tuple[tuple[KeyConditionPart, ...], ...] = ()
     """The key once more for each further value, where a field may have one of several."""
     order: str | None = None
     """The field that was asked to be ordered by: what the answers of several requests are merged by. Their sort keys may begin with
     something else."""
 
     @property
-    def conditions(self) -> tuple[tuple[KeyTest, ...], ...]:
+    def conditions(self) -> tuple[tuple[KeyConditionPart, ...], ...]:
         return (self.key, *self.alternatives)
 
     @property
@@ -285,7 +265,7 @@ class Step:
         return request | ({"ConsistentRead": True} if self.consistent else {})
 
     def _read(
-        self, arguments: Mapping[str, Any], shard: int, tests: tuple[KeyTest, ...]
+        self, arguments: Mapping[str, Any], shard: int, tests: tuple[KeyConditionPart, ...]
     ) -> Request:
         request: Request = {"TableName": self.table}
         names: dict[str, str] = {}
@@ -318,7 +298,7 @@ class Step:
 
     def _condition(
         self,
-        tests: tuple[KeyTest, ...],
+        tests: tuple[KeyConditionPart, ...],
         arguments: Mapping[str, Any],
         shard: int,
         names: dict[str, str],

@@ -1,29 +1,37 @@
-"""Key templates: the text of a key with holes for values, filled from an item or from the arguments of a pattern.
+"""Key templates and filters: text with holes for values, filled from an item or from a pattern's arguments.
 
     PK  "USER#" {user_id}            SK  "ORDER#" {placed_at: datetime} "#" {order_id}
 
-A template is data: it is frozen into the lock file and works without the classes it was planned from. One that is ``native`` has a
-single hole and is the attribute's own value, in DynamoDB's own type; any other is a string.
+A template is data: the lock file stores it, and it works without the classes it was planned from. A
+``native`` template has a single hole and is the attribute's own value, in DynamoDB's own type. Every other
+template produces a string.
+
+A key value that one partition cannot serve is split into shards: a shard number, computed from a hash of
+the item's identity, follows the value (``STATUS#open#07``). A caller that knows the identity computes the
+shard; a caller that reads the whole value queries every shard.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from stator.design.entities.shapes import Scalar
 from stator.design.entities.wire import WrongValue, encode_anything, encoder
 from stator.design.plan import key_text as keys
-from stator.design.planner.shards import shard_of, shard_text
 from stator.errors import DesignError
 from stator.model.values import Value
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """``text`` stands for itself; ``field`` and ``param`` are holes; ``shard`` is computed from the parts it is ``of``,
-    or, with none, stands for each shard in turn."""
+    """One piece of a template.
+
+    ``text`` stands for itself; ``field`` and ``param`` are holes. ``shard`` is computed from the parts in
+    ``of``; without any, the caller passes the shard number.
+    """
 
     kind: Literal["text", "field", "param", "shard"]
     value: str = ""
@@ -53,7 +61,7 @@ class Part:
 
 
 def stepped(part: Part, value: Any) -> Any:
-    """The value just above or below, where a bound is not included."""
+    """The value just above or below, for a bound that is excluded."""
     if not part.step or value is None:
         return value
     step = keys.encoding_named(part.encoding).step
@@ -63,6 +71,16 @@ def stepped(part: Part, value: Any) -> Any:
 
 def text(value: str) -> Part:
     return Part("text", value)
+
+
+def shard_of(identity: str, shards: int) -> int:
+    """The shard of an item, from the key text of its identity. The hash is stable across processes."""
+    return zlib.crc32(identity.encode()) % shards
+
+
+def shard_text(shard: int, shards: int) -> str:
+    """The shard number, padded so that all shards of a value have the same width."""
+    return f"{shard:0{len(str(shards - 1))}d}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +93,11 @@ class Template:
 
     @property
     def is_open(self) -> bool:
-        """Nothing but a value of DynamoDB's own type."""
+        """Whether the template is a single hole for a value of DynamoDB's own type."""
         return self.native and self.parts[0].kind != "text"
 
     def fill(self, values: Mapping[str, Any], shard: int | None = None) -> Value | None:
-        """The attribute's value; None when a value it is made of is None."""
+        """The attribute's value; None if any value it is made of is None."""
         if self.native:
             [part] = self.parts
             if part.kind == "text":
@@ -91,7 +109,7 @@ class Template:
 
 
 def wire_value(encoding: str, value: Any) -> Value:
-    """A value as DynamoDB JSON. The encoding ``any`` goes by what the value is."""
+    """A value as DynamoDB JSON. The encoding ``any`` goes by the value's own type."""
     try:
         if encoding == "any":
             return encode_anything(keys.plain(value))
@@ -100,3 +118,67 @@ def wire_value(encoding: str, value: Any) -> Value:
         raise DesignError(
             f"{error.wanted}: {error.value!r}", hint="pass a value of the field's type"
         ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedKeyAttribute:
+    """A key attribute that items carry: its name and the template that fills it.
+
+    ``index`` is None for the table's own key. ``when`` makes an index sparse: the attribute is written only
+    on items whose fields have exactly these texts.
+    """
+
+    name: str
+    template: Template
+    index: str | None = None
+    when: tuple[tuple[Template, str], ...] = ()
+    is_sort: bool = field(default=False, compare=False)
+    """Locks of format 1 do not record it, so it does not count as a difference between keys."""
+
+    def value(self, values: Mapping[str, Any]) -> Value | None:
+        for test, required in self.when:
+            if test.fill(values) != {"S": required}:
+                return None
+        return self.template.fill(values)
+
+
+# --- filters --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FilterValue:
+    """A value in a filter: the argument ``param`` written as ``encoding``, or a ``constant``."""
+
+    placeholder: str
+    param: str | None = None
+    encoding: str = "any"
+    constant: Value | None = None
+
+    def fill(self, arguments: Mapping[str, Any]) -> Value:
+        if self.param is None:
+            assert self.constant is not None
+            return self.constant
+        return wire_value(self.encoding, arguments[self.param])
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A filter expression with its attribute names and values."""
+
+    expression: str
+    names: tuple[tuple[str, str], ...]
+    values: tuple[FilterValue, ...]
+
+    def __str__(self) -> str:
+        shown = self.expression
+        for placeholder, name in reversed(self.names):
+            shown = shown.replace(placeholder, name)
+        for value in reversed(self.values):
+            what = f":{value.param}" if value.param is not None else _literal(value.constant)
+            shown = shown.replace(value.placeholder, what)
+        return shown
+
+
+def _literal(value: Value | None) -> str:
+    [(_, content)] = (value or {"NULL": True}).items()
+    return repr(content)

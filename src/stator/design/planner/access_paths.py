@@ -26,9 +26,9 @@ from itertools import chain, combinations, permutations, product
 from typing import Final
 
 from stator.design.entities.entity import Entity, EntityInfo, info
-from stator.design.planner.blueprint.labels import Labels
 from stator.design.planner.estimates import KEPT_BY_FILTER, Estimates
 from stator.design.planner.handwritten_keys import Handwritten
+from stator.design.planner.key_labels import Labels
 from stator.design.planner.needs import Group, Need, Source, Span, is_optional, key_encoding
 
 MAX_AMPLIFICATION: Final = 10.0

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stator.design.planner.choices import Choices
-from stator.design.planner.path_cost import Facility
+from stator.design.planner.cost_model import Facility
 
 ASSIGNMENT_BUDGET: Final = 10_000
 TIE: Final = 1e-8

@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from stator.design.cost.unit_prices import FILTERED_DOLLARS, INDEX_DOLLARS
 from stator.design.entities.entity import Entity, info
 from stator.design.planner.access_paths import Path, Service, can_be_native, may_be_base, serve
+from stator.design.planner.cost_model import Costing, Facility, Projection
 from stator.design.planner.handwritten_keys import Handwritten, fields_of, parse
 from stator.design.planner.locked_choices import Kept, moving_dollars
 from stator.design.planner.needs import Need, is_optional, key_encoding, mutable_fields
-from stator.design.planner.path_cost import Costing, Facility, Projection
+from stator.design.planner.weights import FILTERED_DOLLARS, INDEX_DOLLARS
 from stator.errors import DesignError
 
 LOCAL_COLLECTION_BYTES: Final = 5 * 1024**3

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
+from stator.design.declaration import Declaration
 from stator.design.entities.entity import Entity, EntityInfo, info
 from stator.design.entities.shapes import (
     Anything,
@@ -25,10 +26,10 @@ from stator.design.entities.shapes import (
     Scalar,
     SetOf,
     Shape,
+    type_name,
 )
-
-if TYPE_CHECKING:
-    from stator.design.design import Design
+from stator.design.patterns.pattern import WritePattern
+from stator.design.plan.demand import ChangeDemand, Demand, EntityDemand, FieldDemand, PatternDemand
 
 KEPT_BY_FILTER: Final = 1 / 3
 """How much of what was read passes a range or a filter about which nothing is known."""
@@ -72,7 +73,7 @@ def value_bytes(shape: Shape) -> int:
 class Estimates:
     """The numbers of one design."""
 
-    design: Design
+    design: Declaration
 
     def volume(self, entity: type[Entity]) -> float:
         return max(1.0, self.design.volume(entity))
@@ -133,3 +134,49 @@ class Estimates:
                     if alias != "id":
                         found[alias] = max(found.get(alias, 0.0), volume)
         return found
+
+
+# --- the demand of a plan -------------------------------------------------------------------------
+
+
+def demand_of(design: Declaration) -> Demand:
+    """The workload of a design, as its plan stores it."""
+    estimates = Estimates(design)
+    entities = [_entity_demand(each, design, estimates) for each in design.entities]
+    reads = [PatternDemand(each.name, _float(each.traffic.returns)) for each in design.reads]
+    writes = [_write_demand(each) for each in design.write_patterns]
+    return Demand(
+        tuple(sorted(entities, key=lambda each: each.name)),
+        tuple(sorted((*reads, *writes), key=lambda each: each.name)),
+    )
+
+
+def _entity_demand(entity: type[Entity], design: Declaration, estimates: Estimates) -> EntityDemand:
+    fields = tuple(
+        FieldDemand(
+            name,
+            type_name(declared.shape),
+            estimates.field_bytes(entity, name),
+            value_bytes(declared.shape),
+            round(float(estimates.distinct(entity, (name,))), 2),
+            isinstance(declared.shape, Maybe),
+        )
+        for name, declared in info(entity).fields.items()
+    )
+    return EntityDemand(info(entity).name, fields, float(design.declared_writes.get(entity, 0.0)))
+
+
+def _write_demand(pattern: WritePattern) -> PatternDemand:
+    changes = []
+    for change in pattern.trace():
+        known = info(change.entity)
+        always = {
+            name for name, each in known.fields.items() if each.role in ("version", "updated")
+        }
+        fields = sorted({*change.fields, *always}) if change.kind == "update" else ()
+        changes.append(ChangeDemand(change.kind, known.name, tuple(fields), float(change.times)))
+    return PatternDemand(pattern.name, changes=tuple(changes))
+
+
+def _float(number: float | None) -> float | None:
+    return None if number is None else float(number)

@@ -24,16 +24,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from stator.design.cost.unit_prices import READ_UNIT_DOLLARS, WRITE_UNIT_DOLLARS
 from stator.design.entities.entity import Entity, info
 from stator.design.plan import key_text as keys
-from stator.design.plan.plan import EntityPlan, IndexPlan, KeyAttribute, Plan
-from stator.design.plan.templates import Part
+from stator.design.plan.plan import (
+    EntityPlan,
+    IndexPlan,
+    Plan,
+)
+from stator.design.plan.templates import Part, PlannedKeyAttribute
 from stator.design.planner.access_paths import Path
-from stator.design.planner.blueprint.labels import Labels
-from stator.design.planner.blueprint.steps import partition_parts, sort_parts
+from stator.design.planner.cost_model import Costing, Facility, Holding
+from stator.design.planner.key_labels import Labels
+from stator.design.planner.key_parts import partition_parts, sort_parts
 from stator.design.planner.needs import Source, key_encoding
-from stator.design.planner.path_cost import Costing, Facility, Holding
+from stator.design.planner.weights import READ_UNIT_DOLLARS, WRITE_UNIT_DOLLARS
 from stator.model.limits import READ_UNIT_BYTES
 
 PAYBACK_MONTHS: Final = 12
@@ -101,7 +105,7 @@ def _by_hand(entity: type[Entity], index: str | None) -> bool:
     return overrides.key is not None if index is None else index in dict(overrides.indexes)
 
 
-def _read_labels(entity: str, own: list[KeyAttribute], found: Labels) -> None:
+def _read_labels(entity: str, own: list[PlannedKeyAttribute], found: Labels) -> None:
     [*partition, sort] = own
     first = sort.template.parts[0]
     if first.kind == "text":
@@ -111,7 +115,7 @@ def _read_labels(entity: str, own: list[KeyAttribute], found: Labels) -> None:
             found.columns.setdefault((entity, field), label)
 
 
-def _labelled(key: KeyAttribute) -> Iterator[tuple[str, str]]:
+def _labelled(key: PlannedKeyAttribute) -> Iterator[tuple[str, str]]:
     """Fields and labels of a partition key that is written as label, value, label, value."""
     pieces: list[Part] = []
     for part in key.template.parts:
@@ -187,10 +191,10 @@ class _Reader:
             path = self._strings(own[0], own[-1])
         return None if path is None else Facility(path, holding, index.projection, index.included)
 
-    def _own(self, index: str | None) -> list[KeyAttribute]:
+    def _own(self, index: str | None) -> list[PlannedKeyAttribute]:
         return [key for key in self.plan.keys if key.index == index]
 
-    def _strings(self, partition: KeyAttribute, sort: KeyAttribute) -> Path | None:
+    def _strings(self, partition: PlannedKeyAttribute, sort: PlannedKeyAttribute) -> Path | None:
         constants = tuple(
             (test.parts[0].value, Source(constant=keys.decode(test.parts[0].encoding, wanted)))
             for test, wanted in partition.when
@@ -204,7 +208,7 @@ class _Reader:
             return None
         return path if sort_parts(path, self.labels) == sort.template.parts else None
 
-    def _local(self, base: Path, sort: KeyAttribute) -> Path | None:
+    def _local(self, base: Path, sort: PlannedKeyAttribute) -> Path | None:
         path = self._checked(replace(base, sort=_fields(sort), inverted=_is_inverted(sort)))
         return (
             path
@@ -220,9 +224,9 @@ class _Reader:
         return replace(self.paths.get(replace(path, shards=1).rank, path), shards=path.shards)
 
 
-def _fields(key: KeyAttribute) -> tuple[str, ...]:
+def _fields(key: PlannedKeyAttribute) -> tuple[str, ...]:
     return tuple(part.value for part in key.template.parts if part.kind == "field")
 
 
-def _is_inverted(sort: KeyAttribute) -> bool:
+def _is_inverted(sort: PlannedKeyAttribute) -> bool:
     return any(part.inverted for part in sort.template.parts)

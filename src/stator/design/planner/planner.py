@@ -8,19 +8,19 @@ to ``blueprint``. With the plan of a lock, ``keeping`` says what it would cost t
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
-from stator.design.cost.unit_prices import READ_UNIT_DOLLARS
-from stator.design.cost.units import MONTH_SECONDS
+from stator.design.capacity_units import MONTH_SECONDS
+from stator.design.declaration import Declaration
 from stator.design.entities.entity import Entity, info
-from stator.design.plan.demand import demand_of
 from stator.design.plan.plan import EntityPlan, PatternPlan, Plan, TablePlan
 from stator.design.planner.access_paths import Path, paths_of
-from stator.design.planner.blueprint.labels import Labels, labels_of, upper_words
 from stator.design.planner.blueprint.table_blueprint import Drawing, draw_table
 from stator.design.planner.blueprint.write_plans import write_plans
 from stator.design.planner.choices import Choices, add_shards, choices_of, drop_worse_bases
-from stator.design.planner.estimates import Estimates
+from stator.design.planner.cost_model import Costing, Facility
+from stator.design.planner.estimates import Estimates, demand_of
+from stator.design.planner.key_labels import Labels, labels_of, upper_words
 from stator.design.planner.locked_choices import Kept, kept_labels, kept_of
 from stator.design.planner.needs import (
     Group,
@@ -32,25 +32,36 @@ from stator.design.planner.needs import (
     need_of,
     rates_of,
 )
-from stator.design.planner.path_cost import Costing, Facility
 from stator.design.planner.refusals import refuse_component, refuse_indexes, refuse_unserved
 from stator.design.planner.search import Component, components_of, search
+from stator.design.planner.weights import READ_UNIT_DOLLARS
 from stator.errors import DesignError
 from stator.model.limits import READ_UNIT_BYTES
 
-if TYPE_CHECKING:
-    from stator.design.design import Design
+
+def plan(design: Declaration, previous: Plan | None = None) -> Plan:
+    """The cheapest plan that serves every pattern, worked out once for each lock.
+
+    ``previous`` is the plan that existing data was written under; by default the declaration's
+    lock. Raises ScanNeeded or PatternRefused if some pattern cannot be served.
+    """
+    lock = previous or design.lock
+    planned = _PLANNED.setdefault(design, [])
+    for known, found in planned:  # a declaration does not change
+        if known is lock:
+            return found
+    found = Planning(design, lock).run()
+    planned.append((lock, found))
+    return found
 
 
-def plan(design: Design, previous: Plan | None = None) -> Plan:
-    """The cheapest design in the planner's model, from ``previous`` on. Raises ScanNeeded or PatternRefused where there is none."""
-    return Planning(design, previous).run()
+_PLANNED: WeakKeyDictionary[Declaration, list[tuple[Plan | None, Plan]]] = WeakKeyDictionary()
 
 
 class Planning:
     """The stages of planning, one at a time."""
 
-    def __init__(self, design: Design, previous: Plan | None = None) -> None:
+    def __init__(self, design: Declaration, previous: Plan | None = None) -> None:
         self.design = design
         self.previous = previous
         self.weight = 0.0

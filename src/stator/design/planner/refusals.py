@@ -6,17 +6,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from stator.design.cost.unit_prices import INDEX_DOLLARS, READ_UNIT_DOLLARS
-from stator.design.cost.units import MONTH_SECONDS
+from stator.design.capacity_units import MONTH_SECONDS
 from stator.design.entities.entity import info
 from stator.design.patterns.pattern import Pattern
 from stator.design.planner.access_paths import Path, serve, unique_path
 from stator.design.planner.assignment import UNCAPPED
-from stator.design.planner.blueprint.labels import Labels
 from stator.design.planner.choices import Choices
+from stator.design.planner.cost_model import Facility
+from stator.design.planner.key_labels import Labels
 from stator.design.planner.needs import Need
-from stator.design.planner.path_cost import Facility
 from stator.design.planner.search import Component, TableDesign
+from stator.design.planner.weights import INDEX_DOLLARS, READ_UNIT_DOLLARS
 from stator.errors import DesignError, PatternRefused, ScanNeeded
 from stator.model.limits import GLOBAL_INDEXES, LOCAL_INDEXES, READ_UNIT_BYTES
 from stator.model.wording import dollars as in_dollars

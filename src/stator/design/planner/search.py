@@ -34,8 +34,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Final
 
-from stator.design.cost.unit_prices import INDEX_DOLLARS, READ_UNIT_DOLLARS
-from stator.design.cost.units import MONTH_SECONDS
+from stator.design.capacity_units import MONTH_SECONDS
 from stator.design.entities.entity import Entity, info
 from stator.design.planner.access_paths import (
     Path,
@@ -54,12 +53,13 @@ from stator.design.planner.assignment import (
     shared_by,
     within,
 )
-from stator.design.planner.blueprint.labels import Labels
-from stator.design.planner.blueprint.steps import partition_parts
 from stator.design.planner.choices import Choices
+from stator.design.planner.cost_model import Costing, Facility
+from stator.design.planner.key_labels import Labels
+from stator.design.planner.key_parts import partition_parts
 from stator.design.planner.needs import Group, Need, is_optional
-from stator.design.planner.path_cost import Costing, Facility
 from stator.design.planner.slots import slots_needed
+from stator.design.planner.weights import INDEX_DOLLARS, READ_UNIT_DOLLARS
 
 NODE_BUDGET: Final = 200_000
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from stator.design.planner.path_cost import Facility
+from stator.design.planner.cost_model import Facility
 
 Vertex = tuple[Facility, ...]
 IMPOSSIBLE: Final = (1000, 1000)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from stator.design.entities.conditions import FieldRef, as_condition
 from stator.design.entities.shapes import Epoch, Maybe, Scalar, Shape
-from stator.design.patterns.filters import FilterWriter
+from stator.design.patterns.filter_writer import FilterWriter
 from stator.design.patterns.pattern import references
 from stator.design.plan.key_text import SEPARATOR, Encoding, encoding_of, plain
 from stator.errors import DesignError, ItemMismatch

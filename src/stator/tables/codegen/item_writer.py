@@ -31,7 +31,7 @@ from uuid import UUID
 
 import orjson
 
-from stator.design.entities.codec_source import Source, attribute
+from stator.design.entities.codec_source import CodecSource, attribute
 from stator.design.entities.entity import EntityInfo
 from stator.design.entities.shapes import Choice, Maybe, Scalar, SetOf, Shape
 from stator.design.entities.wire import WrongValue
@@ -87,7 +87,7 @@ def bulk_writer(
 
 class _Writer:
     def __init__(self, known: EntityInfo, slow: Callable[[Any], BulkEntry]) -> None:
-        self.source = Source()
+        self.source = CodecSource()
         self.source.names |= {
             "dumps": orjson.dumps,
             "slow": slow,

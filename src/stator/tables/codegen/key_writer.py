@@ -8,7 +8,7 @@ For ``PK "USER#" {user_id}`` and ``SK "ORDER#" {placed_at}`` the code is about
         item["SK"] = {"S": "ORDER#" + w2(v1)}
 
 An attribute that may be absent (an optional field in it, a sparse index) or is computed (a shard) goes the plain way,
-``KeyAttribute.value``; both ways are compared in the tests.
+``PlannedKeyAttribute.value``; both ways are compared in the tests.
 """
 
 from __future__ import annotations
@@ -16,22 +16,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from stator.design.entities.codec_source import Source, attribute
+from stator.design.entities.codec_source import CodecSource, attribute
 from stator.design.entities.entity import EntityInfo
 from stator.design.entities.shapes import Choice, Maybe, Scalar
 from stator.design.plan import key_text as keys
-from stator.design.plan.plan import Attributes, EntityPlan, KeyAttribute
-from stator.design.plan.templates import Part
+from stator.design.plan.plan import (
+    Attributes,
+    EntityPlan,
+)
+from stator.design.plan.templates import Part, PlannedKeyAttribute
 from stator.model.values import Item
 
 KeyWriter = Callable[[Any, Item], None]
 
 
-def key_writer(known: EntityInfo, attributes: Iterable[KeyAttribute]) -> KeyWriter:
+def key_writer(known: EntityInfo, attributes: Iterable[PlannedKeyAttribute]) -> KeyWriter:
     """A function that puts the key attributes of an object into its item."""
-    source = Source()
+    source = CodecSource()
     body: list[str] = []
-    plain: list[KeyAttribute] = []
+    plain: list[PlannedKeyAttribute] = []
     for each in attributes:
         if is_the_field(each):
             continue  # the codec has written it
@@ -46,7 +49,7 @@ def key_writer(known: EntityInfo, attributes: Iterable[KeyAttribute]) -> KeyWrit
     return source.compiled("keys")  # type: ignore[return-value]
 
 
-def fields_of(key: KeyAttribute) -> set[str]:
+def fields_of(key: PlannedKeyAttribute) -> set[str]:
     """The fields that a key attribute is made of, or depends on."""
     found: set[str] = set()
 
@@ -62,12 +65,12 @@ def fields_of(key: KeyAttribute) -> set[str]:
     return found
 
 
-def is_the_field(key: KeyAttribute) -> bool:
+def is_the_field(key: PlannedKeyAttribute) -> bool:
     """Whether a key attribute is a field as it is: changing the field changes the key."""
     return key.template.native and not key.when and key.template.parts[0].value == key.name
 
 
-def is_simple(known: EntityInfo, key: KeyAttribute) -> bool:
+def is_simple(known: EntityInfo, key: PlannedKeyAttribute) -> bool:
     """Whether a key is always there, and made of text and fields alone."""
     if key.when or key.template.native:
         return False
@@ -82,7 +85,7 @@ def is_simple(known: EntityInfo, key: KeyAttribute) -> bool:
     )
 
 
-def key_text(source: Source, known: EntityInfo, part: Part) -> str:
+def key_text(source: CodecSource, known: EntityInfo, part: Part) -> str:
     if part.kind == "text":
         return repr(part.value)
     encoding = keys.encoding_named(part.encoding)
@@ -98,7 +101,7 @@ def key_text(source: Source, known: EntityInfo, part: Part) -> str:
     return f"{source.bind('w', write)}({value})"
 
 
-def slow_keys(attributes: list[KeyAttribute]) -> KeyWriter:
+def slow_keys(attributes: list[PlannedKeyAttribute]) -> KeyWriter:
     def write(of: Any, item: Item) -> None:
         values = Attributes(of)
         for key in attributes:
@@ -109,5 +112,5 @@ def slow_keys(attributes: list[KeyAttribute]) -> KeyWriter:
     return write
 
 
-def base_keys(plan: EntityPlan) -> tuple[KeyAttribute, ...]:
+def base_keys(plan: EntityPlan) -> tuple[PlannedKeyAttribute, ...]:
     return tuple(key for key in plan.keys if key.index is None)

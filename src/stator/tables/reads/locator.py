@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stator.design.plan.plan import IndexPlan, KeyAttribute
+from stator.design.plan.plan import (
+    IndexPlan,
+)
+from stator.design.plan.templates import PlannedKeyAttribute
 from stator.errors import DesignError
 from stator.model.values import Item
 from stator.tables.codegen.key_writer import base_keys, fields_of
@@ -48,9 +51,9 @@ def locate(of: EntityMap, values: Mapping[str, Any]) -> Work[Item | None]:
             return None
 
 
-def _index(of: EntityMap) -> tuple[IndexPlan, list[KeyAttribute]] | None:
+def _index(of: EntityMap) -> tuple[IndexPlan, list[PlannedKeyAttribute]] | None:
     """An index whose partition is known from the identity, with the attributes of that partition."""
-    best: tuple[IndexPlan, list[KeyAttribute]] | None = None
+    best: tuple[IndexPlan, list[PlannedKeyAttribute]] | None = None
     for index in of.table.indexes:
         if of.name not in index.entities:
             continue
@@ -72,7 +75,7 @@ def _index(of: EntityMap) -> tuple[IndexPlan, list[KeyAttribute]] | None:
 def _request(
     of: EntityMap,
     index: IndexPlan,
-    keys: list[KeyAttribute],
+    keys: list[PlannedKeyAttribute],
     values: Mapping[str, Any],
     start: Item | None,
 ) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from stator.design.entities.conditions import Condition, as_condition
-from stator.design.patterns.filters import FilterWriter
+from stator.design.patterns.filter_writer import FilterWriter
 from stator.design.patterns.pattern import references
 from stator.errors import DesignError
 from stator.model.values import Value

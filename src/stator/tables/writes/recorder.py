@@ -22,7 +22,7 @@ from typing import Any, Literal, TypeVar
 from stator.design.entities.conditions import FieldRef
 from stator.design.entities.shapes import ListOf, Maybe, SetOf, Shape
 from stator.design.entities.wire import WrongValue, encode_anything, encoder, omits
-from stator.design.patterns.filters import shape_at
+from stator.design.patterns.filter_writer import shape_at
 from stator.errors import ItemMismatch, RequestRefused
 from stator.model.values import Value
 from stator.tables.schema import EntityMap

@@ -13,7 +13,7 @@ from typing import Any
 
 from stator.design.entities.shapes import Maybe
 from stator.design.entities.wire import omits
-from stator.design.plan.plan import KeyAttribute
+from stator.design.plan.templates import PlannedKeyAttribute
 from stator.errors import PathMissing, RequestRefused, UpdateRefused, ValidationFailed
 from stator.expr.paths import INVALID_PATH
 from stator.expr.update import MISSING
@@ -159,7 +159,7 @@ def _index_keys(
     return found, relied_on
 
 
-def _refuse_computed(of: EntityMap, key: KeyAttribute, computed: set[str]) -> None:
+def _refuse_computed(of: EntityMap, key: PlannedKeyAttribute, computed: set[str]) -> None:
     if computed:
         name = min(computed)
         raise UpdateRefused(
@@ -170,7 +170,7 @@ def _refuse_computed(of: EntityMap, key: KeyAttribute, computed: set[str]) -> No
 
 
 def _incomplete(
-    of: EntityMap, key: KeyAttribute, changed: set[str], missing: set[str]
+    of: EntityMap, key: PlannedKeyAttribute, changed: set[str], missing: set[str]
 ) -> UpdateRefused:
     names = tuple(sorted(missing))
     return UpdateRefused(
@@ -262,7 +262,7 @@ def _defaults(of: EntityMap, recording: Recording) -> dict[str, Any]:
     return found
 
 
-def _refuse_doubtful(of: EntityMap, key: KeyAttribute) -> None:
+def _refuse_doubtful(of: EntityMap, key: PlannedKeyAttribute) -> None:
     """A key that an item may lack: one that is not there may be missing because the item is new, or because it is meant to be."""
     if key.when or any(isinstance(of.fields[name].shape, Maybe) for name in fields_of(key)):
         raise UpdateRefused(

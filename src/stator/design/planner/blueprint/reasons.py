@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from stator.design.cost.unit_prices import INDEX_DOLLARS
 from stator.design.entities.entity import Entity, info
 from stator.design.plan.plan import Step
 from stator.design.planner.access_paths import Service, is_ordered
 from stator.design.planner.assignment import EntityDesign
 from stator.design.planner.choices import Choices
-from stator.design.planner.path_cost import Costing, Facility
+from stator.design.planner.cost_model import Costing, Facility
 from stator.design.planner.search import GroupDesign
+from stator.design.planner.weights import INDEX_DOLLARS
 from stator.model.limits import PAGE_BYTES, READ_UNIT_BYTES
 from stator.model.wording import dollars as in_dollars
 

@@ -12,8 +12,8 @@ from itertools import count
 
 from stator.design.entities.entity import Entity
 from stator.design.planner.assignment import EntityDesign
-from stator.design.planner.blueprint.steps import Slot
-from stator.design.planner.path_cost import Facility, Projection
+from stator.design.planner.blueprint.key_conditions import Slot
+from stator.design.planner.cost_model import Facility, Projection
 from stator.design.planner.search import TableDesign
 from stator.design.planner.slots import colour
 from stator.errors import DesignError

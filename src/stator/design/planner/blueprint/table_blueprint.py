@@ -4,25 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from stator.design.cost.unit_prices import (
-    READ_UNIT_DOLLARS,
-    STORAGE_BYTE_DOLLARS,
-    WRITE_UNIT_DOLLARS,
-)
-from stator.design.cost.units import MONTH_SECONDS
+from stator.design.capacity_units import MONTH_SECONDS
+from stator.design.declaration import Declaration
 from stator.design.entities.conditions import Condition
 from stator.design.entities.entity import Entity, info
-from stator.design.patterns.filters import Filter, FilterWriter
+from stator.design.patterns.filter_writer import (
+    FilterWriter,
+)
 from stator.design.patterns.pattern import Param, Pattern
 from stator.design.plan import key_text as keys
-from stator.design.plan.plan import EntityPlan, IndexPlan, KeyTest, PatternPlan, Step, TablePlan
-from stator.design.plan.templates import Template, text
+from stator.design.plan.plan import (
+    EntityPlan,
+    IndexPlan,
+    KeyConditionPart,
+    PatternPlan,
+    Step,
+    TablePlan,
+)
+from stator.design.plan.templates import Filter, Template, text
 from stator.design.planner.access_paths import Path, Service
 from stator.design.planner.assignment import EntityDesign
 from stator.design.planner.blueprint.example_calls import example_call
-from stator.design.planner.blueprint.labels import Labels
+from stator.design.planner.blueprint.key_conditions import (
+    Slot,
+    condition_for,
+    group_partition,
+    key_attributes,
+)
 from stator.design.planner.blueprint.reasons import (
     base_reasons,
     entity_warnings,
@@ -34,27 +44,26 @@ from stator.design.planner.blueprint.reasons import (
     runner_up,
 )
 from stator.design.planner.blueprint.slot_names import SlotNames, numbered
-from stator.design.planner.blueprint.steps import (
-    Slot,
-    condition_for,
-    group_partition,
-    key_attributes,
+from stator.design.planner.blueprint.ttl_attribute import ttl_attribute
+from stator.design.planner.choices import Choices
+from stator.design.planner.cost_model import Costing, Facility
+from stator.design.planner.key_labels import Labels
+from stator.design.planner.key_parts import (
     partition_parts,
     reaches,
     same_partition,
     same_stretch,
     sort_parts,
 )
-from stator.design.planner.blueprint.ttl_attribute import ttl_attribute
-from stator.design.planner.choices import Choices
 from stator.design.planner.needs import Need, key_encoding
-from stator.design.planner.path_cost import Costing, Facility
 from stator.design.planner.search import GroupDesign, TableDesign
+from stator.design.planner.weights import (
+    READ_UNIT_DOLLARS,
+    STORAGE_BYTE_DOLLARS,
+    WRITE_UNIT_DOLLARS,
+)
 from stator.errors import DesignError
 from stator.model.limits import READ_UNIT_BYTES
-
-if TYPE_CHECKING:
-    from stator.design.design import Design
 
 
 @dataclass(frozen=True)
@@ -69,7 +78,7 @@ class Drawing:
 
 def draw_table(
     name: str,
-    design: Design,
+    design: Declaration,
     choices: list[Choices],
     found: TableDesign,
     costing: Costing,
@@ -87,7 +96,7 @@ class _Table:
     def __init__(
         self,
         name: str,
-        design: Design,
+        design: Declaration,
         choices: list[Choices],
         found: TableDesign,
         costing: Costing,
@@ -451,7 +460,7 @@ class _Table:
             self.name,
             tuple(info(path.entity).name for path in paths),
             index=slot.index,
-            key=(KeyTest(slot.partition[0], "=", (Template(partition),)), *sort),
+            key=(KeyConditionPart(slot.partition[0], "=", (Template(partition),)), *sort),
             filter=self._group_filter(placed, paths, bool(strangers)),
             forward=ask.descending == any(path.inverted for path in paths),
             limit=ask.limit if isinstance(ask.limit, int) else None,
@@ -484,7 +493,7 @@ class _Table:
 
     def _label_range(
         self, slot: Slot, wanted: tuple[Path, ...], neighbours: list[tuple[type[Entity], Path]]
-    ) -> tuple[tuple[KeyTest, ...], list[tuple[type[Entity], Path]]]:
+    ) -> tuple[tuple[KeyConditionPart, ...], list[tuple[type[Entity], Path]]]:
         """The stretch of sort keys from the first to the last wanted label, and who else is inside it."""
         if not neighbours or any(path.handwritten for path in wanted):
             return (), neighbours
@@ -493,7 +502,9 @@ class _Table:
         inside = [
             each for each in neighbours if reaches(sort_parts(each[1], self.labels), low, high)
         ]
-        test = KeyTest(slot.sort[0], "BETWEEN", (Template((text(low),)), Template((text(high),))))
+        test = KeyConditionPart(
+            slot.sort[0], "BETWEEN", (Template((text(low),)), Template((text(high),)))
+        )
         return (test,), inside
 
     # -- what they have in common

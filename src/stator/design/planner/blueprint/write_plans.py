@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from stator.design.cost.unit_prices import WRITE_UNIT_DOLLARS
-from stator.design.cost.units import MONTH_SECONDS
+from stator.design.capacity_units import MONTH_SECONDS
+from stator.design.declaration import Declaration
 from stator.design.entities.entity import info
-from stator.design.patterns.pattern import Change, WritePattern
+from stator.design.patterns.pattern import DeclaredWrite, WritePattern
 from stator.design.plan.plan import EntityPlan, Operation, PatternPlan, Step
+from stator.design.planner.cost_model import Costing, Facility
 from stator.design.planner.needs import is_optional
-from stator.design.planner.path_cost import Costing, Facility
+from stator.design.planner.weights import WRITE_UNIT_DOLLARS
 from stator.model.limits import TRANSACTION_BYTES
-
-if TYPE_CHECKING:
-    from stator.design.design import Design
 
 _OPERATIONS: dict[str, Operation] = {
     "create": "PutItem",
@@ -26,7 +22,7 @@ Opened = dict[str, tuple[Facility, ...]]
 
 
 def write_plans(
-    design: Design, costing: Costing, entities: dict[str, EntityPlan], opened: Opened
+    design: Declaration, costing: Costing, entities: dict[str, EntityPlan], opened: Opened
 ) -> list[PatternPlan]:
     """``opened`` has the index paths of each entity, by name."""
     return [_write_plan(pattern, costing, entities, opened) for pattern in design.write_patterns]
@@ -68,7 +64,7 @@ def _write_plan(
 
 
 def _units(
-    change: Change, costing: Costing, opened: tuple[Facility, ...]
+    change: DeclaredWrite, costing: Costing, opened: tuple[Facility, ...]
 ) -> tuple[float, list[tuple[Facility, float]]]:
     table = costing.base_write_units(change.entity)
     if change.kind != "update":
@@ -93,7 +89,7 @@ def _reason(entity: str, facility: Facility, units: float) -> str:
     return f"{units:g} write units for the entry of {entity} by {held}{', which is sparse' if sparse else ''}"
 
 
-def _warnings(changes: tuple[Change, ...], items: float, costing: Costing) -> list[str]:
+def _warnings(changes: tuple[DeclaredWrite, ...], items: float, costing: Costing) -> list[str]:
     found = []
     if items > _TRANSACTION_ITEMS:
         found.append(f"{items:g} items in one transaction: DynamoDB takes {_TRANSACTION_ITEMS}")

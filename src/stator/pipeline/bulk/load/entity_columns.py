@@ -13,8 +13,7 @@ from typing import Any
 
 from stator.design.entities.shapes import Epoch, Maybe, Scalar, Shape
 from stator.design.plan import key_text as keys
-from stator.design.plan.plan import KeyAttribute
-from stator.design.plan.templates import Part
+from stator.design.plan.templates import Part, PlannedKeyAttribute
 from stator.errors import RowRefused
 from stator.pipeline.bulk.job.entries import Block, Entry
 from stator.pipeline.bulk.load.arrow_items import arrow_items
@@ -134,7 +133,7 @@ def _as_attribute(array: Any, python: Any) -> Any:
     raise RowRefused("a column of another type")
 
 
-def _joined(key: KeyAttribute, columns: Mapping[str, Any]) -> Any:
+def _joined(key: PlannedKeyAttribute, columns: Mapping[str, Any]) -> Any:
     compute = pyarrow("pyarrow.compute")
     parts = [
         part.value if part.kind == "text" else _key_text(part, columns[part.value])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 from stator.design.entities.conditions import All, Any_, Comparison, Condition, FieldRef, Inverse
@@ -11,46 +10,8 @@ from stator.design.entities.entity import EntityInfo
 from stator.design.entities.shapes import ListOf, MapOf, Maybe, Nested, SetOf, Shape
 from stator.design.patterns.pattern import Param
 from stator.design.plan import key_text as keys
-from stator.design.plan.templates import wire_value
+from stator.design.plan.templates import Filter, FilterValue, wire_value
 from stator.model.values import Value
-
-
-@dataclass(frozen=True, slots=True)
-class FilterValue:
-    """A value in a filter: the argument ``param`` in the form ``encoding``, or a ``constant`` known already."""
-
-    placeholder: str
-    param: str | None = None
-    encoding: str = "any"
-    constant: Value | None = None
-
-    def fill(self, arguments: Mapping[str, Any]) -> Value:
-        if self.param is None:
-            assert self.constant is not None
-            return self.constant
-        return wire_value(self.encoding, arguments[self.param])
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    expression: str
-    names: tuple[tuple[str, str], ...]
-    values: tuple[FilterValue, ...]
-
-    def __str__(self) -> str:
-        shown = self.expression
-        for placeholder, name in reversed(self.names):
-            shown = shown.replace(placeholder, name)
-        for value in reversed(self.values):
-            what = f":{value.param}" if value.param is not None else _literal(value.constant)
-            shown = shown.replace(value.placeholder, what)
-        return shown
-
-
-def _literal(value: Value | None) -> str:
-    [(_, content)] = (value or {"NULL": True}).items()
-    return repr(content)
-
 
 _OPERATORS = {"=": "=", "<>": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 

@@ -12,15 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Literal
 
-from stator.design.cost.unit_prices import (
-    CONCENTRATED_DOLLARS,
-    FEW_VALUES,
-    INDIRECT_DOLLARS,
-    READ_UNIT_DOLLARS,
-    STORAGE_BYTE_DOLLARS,
-    WRITE_UNIT_DOLLARS,
-)
-from stator.design.cost.units import (
+from stator.design.capacity_units import (
     ITEM_OVERHEAD_BYTES,
     MONTH_SECONDS,
     index_write_units,
@@ -29,10 +21,17 @@ from stator.design.cost.units import (
 )
 from stator.design.entities.entity import Entity, info
 from stator.design.planner.access_paths import Path, Service
-from stator.design.planner.blueprint.labels import Labels
 from stator.design.planner.estimates import KEPT_BY_FILTER, Estimates, value_bytes
+from stator.design.planner.key_labels import Labels
 from stator.design.planner.needs import Group, Need, Rates, is_optional
-from stator.design.planner.shards import READ_LIMIT, WRITE_LIMIT, shards_for
+from stator.design.planner.weights import (
+    CONCENTRATED_DOLLARS,
+    FEW_VALUES,
+    INDIRECT_DOLLARS,
+    READ_UNIT_DOLLARS,
+    STORAGE_BYTE_DOLLARS,
+    WRITE_UNIT_DOLLARS,
+)
 from stator.model.limits import PAGE_BYTES
 
 Holding = Literal["base", "native base", "concatenated", "native", "local"]
@@ -42,6 +41,18 @@ KEYS_BYTES: Final = 64
 _NAMES_BYTES: Final = 28
 """Names of two attributes and the labels in them: the same for every path, so that no design wins by a shorter word."""
 _PRESENT_OPTIONAL: Final = 0.5
+
+
+WRITE_LIMIT: Final = 1000.0
+READ_LIMIT: Final = 3000.0
+"""Units a second that one partition serves. One key value lives in one partition."""
+_SHARD_UTILISATION: Final = 0.7
+"""Shards are sized to be this full: neither the hash nor the estimate is perfect."""
+
+
+def shards_for(peak: float, limit: float) -> int:
+    """Shards for a peak of units a second on one key value; 1 if one partition can serve it."""
+    return 1 if peak <= limit else math.ceil(peak / limit / _SHARD_UTILISATION)
 
 
 @dataclass(frozen=True)

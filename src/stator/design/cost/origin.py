@@ -12,22 +12,38 @@ Each cause of a difference (see ``cost_diff``) is attributed by what both plans 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from stator.design.cost.workload import found_by
-from stator.design.plan.demand import demand_changes
 from stator.design.plan.lock import requests_of
 from stator.design.plan.plan import PatternPlan, Plan
 from stator.model.wording import signed_dollars
 
-if TYPE_CHECKING:
-    from stator.design.cost.cost_diff import CostChange
-
 _SHOWN = 3
 _CENT = Decimal("0.005")
+
+
+@dataclass(frozen=True, slots=True)
+class CostChange:
+    """``before`` or ``after`` is None where the cause is not there."""
+
+    cause: str
+    before: Decimal | None
+    after: Decimal | None
+
+    @property
+    def dollars(self) -> Decimal:
+        return (self.after or Decimal(0)) - (self.before or Decimal(0))
+
+    def __str__(self) -> str:
+        shown = signed_dollars(self.dollars)
+        if self.before is None:
+            return f"{self.cause} is new ({shown})"
+        if self.after is None:
+            return f"{self.cause} is gone ({shown})"
+        return f"{self.cause} costs {'more' if self.dollars > 0 else 'less'} ({shown})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,3 +165,55 @@ def _indexes(plan: Plan) -> dict[str, tuple[object, ...]]:
         for index in plan.table(entity.table).indexes
         if entity.name in index.entities
     }
+
+
+# --- in words -------------------------------------------------------------------------------------
+
+
+def demand_changes(before: Plan, after: Plan) -> list[str]:
+    """What is asked otherwise of what both plans have."""
+    return [*_entity_changes(before, after), *_pattern_changes(before, after)]
+
+
+def _entity_changes(before: Plan, after: Plan) -> Iterator[str]:
+    old = {each.name: each for each in before.entities}
+    for entity in after.entities:
+        if entity.name not in old:
+            continue
+        was = old[entity.name]
+        if was.items != entity.items:
+            yield f"{entity.items:,.0f} items of {entity.name} instead of {was.items:,.0f}"
+        if was.item_bytes != entity.item_bytes:
+            yield f"items of {entity.name} of {entity.item_bytes:,.0f} bytes instead of {was.item_bytes:,.0f}"
+        declared = [
+            each.demand.entity(entity.name) if each.demand else None for each in (before, after)
+        ]
+        if (
+            declared[0] is not None
+            and declared[1] is not None
+            and declared[0].creates != declared[1].creates
+        ):
+            yield f"{declared[1].creates:g} writes of {entity.name} a second instead of {declared[0].creates:g}"
+
+
+def _pattern_changes(before: Plan, after: Plan) -> Iterator[str]:
+    old = {each.name: each for each in before.patterns}
+    for pattern in after.patterns:
+        if pattern.name not in old:
+            continue
+        rate = old[pattern.name].requests_per_second
+        if rate != pattern.requests_per_second:
+            yield f"{pattern.name} {pattern.requests_per_second:g} times a second instead of {rate:g}"
+        was, now = (
+            each.demand.pattern(pattern.name) if each.demand else None for each in (before, after)
+        )
+        if was is None or now is None:
+            continue
+        if was.returns != now.returns:
+            yield f"{pattern.name} with {_shown(now.returns)} returned instead of {_shown(was.returns)}"
+        if was.changes != now.changes:
+            yield f"other changes by {pattern.name}"
+
+
+def _shown(returns: float | None) -> str:
+    return "as many as estimated" if returns is None else f"{returns:g}"

@@ -20,17 +20,23 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from stator.design.entities.conditions import Comparison
-from stator.design.entities.entity import Entity, info
+from stator.design.entities.entity import Entity
 from stator.design.plan import key_text as keys
-from stator.design.plan.plan import KeyAttribute, KeyTest
-from stator.design.plan.templates import Part, Template, text, wire_value
+from stator.design.plan.plan import (
+    KeyConditionPart,
+)
+from stator.design.plan.templates import Part, PlannedKeyAttribute, Template, text, wire_value
 from stator.design.planner.access_paths import Path, Service
-from stator.design.planner.blueprint.labels import Labels
-from stator.design.planner.handwritten_keys import Piece
-from stator.design.planner.needs import Need, Source, Span, key_encoding
-from stator.design.planner.path_cost import Facility
-
-_PAST_EVERYTHING = "\U0010ffff"
+from stator.design.planner.cost_model import Facility
+from stator.design.planner.key_labels import Labels
+from stator.design.planner.key_parts import (
+    PAST_EVERYTHING,
+    field_part,
+    partition_parts,
+    sort_parts,
+    tidy,
+)
+from stator.design.planner.needs import Need, Source, Span
 
 
 @dataclass(frozen=True)
@@ -47,102 +53,13 @@ class Slot:
 # --- the key attributes of items ----------------------------------------------------------------------------
 
 
-def field_part(entity: type[Entity], name: str, *, inverted: bool = False) -> Part:
-    encoding = key_encoding(info(entity), name)
-    assert encoding is not None
-    return Part("field", name, encoding.name, inverted=inverted)
-
-
-def partition_parts(path: Path, labels: Labels) -> tuple[Part, ...]:
-    if path.handwritten:
-        return _written(path.entity, path.handwritten.partition)
-    parts: list[Part] = []
-    for name, source in path.constants:
-        encoded = keys.encode(field_part(path.entity, name).encoding, source.constant)
-        parts.append(text(f"#{labels.field(path.entity, name)}#{encoded}"))
-    for name in path.partition:
-        parts += [text(f"#{labels.field(path.entity, name)}#"), field_part(path.entity, name)]
-    if path.shards > 1:
-        identity = tuple(field_part(path.entity, name) for name in info(path.entity).identity)
-        parts += [text("#"), Part("shard", shards=path.shards, of=identity)]
-    return _tidy([replace(parts[0], value=parts[0].value[1:]), *parts[1:]])
-
-
-def sort_parts(path: Path, labels: Labels) -> tuple[Part, ...]:
-    if path.handwritten:
-        return _written(path.entity, path.handwritten.sort) or (text(labels.entity(path.entity)),)
-    parts = [text(labels.entity(path.entity))]
-    for at, name in enumerate(path.sort):
-        parts += [text("#"), field_part(path.entity, name, inverted=path.inverted and at == 0)]
-    return _tidy(parts)
-
-
-def _written(entity: type[Entity], pieces: tuple[Piece, ...]) -> tuple[Part, ...]:
-    return tuple(field_part(entity, each) if is_field else text(each) for is_field, each in pieces)
-
-
-def _tidy(parts: list[Part]) -> tuple[Part, ...]:
-    """Neighbouring texts joined, empty ones dropped."""
-    tidy: list[Part] = []
-    for part in parts:
-        if part.kind == "text" and tidy and tidy[-1].kind == "text":
-            tidy[-1] = text(tidy[-1].value + part.value)
-        elif part.kind != "text" or part.value:
-            tidy.append(part)
-    return tuple(tidy)
-
-
-def same_partition(one: tuple[Part, ...], other: tuple[Part, ...]) -> bool:
-    """Whether two keys can be equal: the separator is in no value, so what stands between two of them is compared alone."""
-    mine, its = _segments(one), _segments(other)
-    return len(mine) == len(its) and all(_may_meet(*each) for each in zip(mine, its))
-
-
-def same_stretch(one: tuple[Part, ...], other: tuple[Part, ...]) -> bool:
-    """Whether a key made like ``other`` can be among those that begin as ``one`` does up to its first field."""
-    return _may_meet(_leading(one), _leading(other))
-
-
-def reaches(parts: tuple[Part, ...], low: str, high: str) -> bool:
-    """Whether a key made like this can be between two texts."""
-    begin, is_open = _leading(parts)
-    return begin <= high and (begin + _PAST_EVERYTHING if is_open else begin) >= low
-
-
-Leading = tuple[str, bool]
-"""The text that a key begins with, and whether something follows that is not known."""
-
-
-def _leading(parts: tuple[Part, ...]) -> Leading:
-    at = next((at for at, part in enumerate(parts) if part.kind != "text"), len(parts))
-    return "".join(part.value for part in parts[:at]), at < len(parts)
-
-
-def _may_meet(one: Leading, other: Leading) -> bool:
-    (mine, open_), (its, its_open) = one, other
-    return (its_open and mine.startswith(its)) or (open_ and its.startswith(mine)) or mine == its
-
-
-def _segments(parts: tuple[Part, ...]) -> list[Leading]:
-    found: list[Leading] = [("", False)]
-    for part in parts:
-        if part.kind != "text":
-            found[-1] = (found[-1][0], True)
-            continue
-        first, *rest = part.value.split(keys.SEPARATOR)
-        before, is_open = found[-1]
-        found[-1] = (before if is_open else before + first, is_open)
-        found += [(each, False) for each in rest]
-    return found
-
-
-def key_attributes(facility: Facility, slot: Slot, labels: Labels) -> list[KeyAttribute]:
+def key_attributes(facility: Facility, slot: Slot, labels: Labels) -> list[PlannedKeyAttribute]:
     """What an item carries because of this facility."""
     path = facility.path
     if slot.native:
         names = [*slot.partition, *slot.sort]
         return [
-            KeyAttribute(
+            PlannedKeyAttribute(
                 name,
                 Template((field_part(path.entity, name),), native=True),
                 slot.index,
@@ -158,14 +75,14 @@ def key_attributes(facility: Facility, slot: Slot, labels: Labels) -> list[KeyAt
         for name, source in path.constants
     )
     found = [
-        KeyAttribute(
+        PlannedKeyAttribute(
             slot.sort[0], Template(sort_parts(path, labels)), slot.index, when, is_sort=True
         )
     ]
     if slot.kind != "LSI":
         found.insert(
             0,
-            KeyAttribute(
+            PlannedKeyAttribute(
                 slot.partition[0], Template(partition_parts(path, labels)), slot.index, when
             ),
         )
@@ -179,7 +96,7 @@ def key_attributes(facility: Facility, slot: Slot, labels: Labels) -> list[KeyAt
 class Condition:
     """Tests of the key, what the key could not express, and over how many shards to ask."""
 
-    tests: tuple[KeyTest, ...]
+    tests: tuple[KeyConditionPart, ...]
     filters: tuple[Comparison, ...]
     shards: int
 
@@ -192,10 +109,12 @@ def condition_for(service: Service, slot: Slot, base: Facility, labels: Labels) 
     # In a local index the partition is the table's.
     partition = _bound(partition_parts(base.path if slot.kind == "LSI" else path, labels), known)
     shards = next((part.shards for part in partition if part.kind == "shard" and not part.of), 1)
-    tests = [KeyTest(slot.partition[0], "=", (Template(partition),))]
+    tests = [KeyConditionPart(slot.partition[0], "=", (Template(partition),))]
     if slot.kind == "LSI" and base.is_native:
         [name] = base.path.partition
-        tests = [KeyTest(name, "=", (_native_value(service.need.entity, name, known[name]),))]
+        tests = [
+            KeyConditionPart(name, "=", (_native_value(service.need.entity, name, known[name]),))
+        ]
     sort, filters = _sort_tests(slot.sort[0], sort_parts(path, labels), known, service.span)
     return Condition((*tests, *sort), filters, shards)
 
@@ -210,7 +129,7 @@ def group_partition(path: Path, member: Need, labels: Labels) -> tuple[Part, ...
 
 
 def _bound(parts: tuple[Part, ...], known: Mapping[str, Source]) -> tuple[Part, ...]:
-    return _tidy([_bind(part, known) for part in parts])
+    return tidy([_bind(part, known) for part in parts])
 
 
 def _bind(part: Part, known: Mapping[str, Source]) -> Part:
@@ -235,22 +154,24 @@ def _stepped(part: Part, value: Any, step: int) -> Any:
 
 def _sort_tests(
     attribute: str, parts: tuple[Part, ...], known: Mapping[str, Source], span: Span | None
-) -> tuple[list[KeyTest], tuple[Comparison, ...]]:
+) -> tuple[list[KeyConditionPart], tuple[Comparison, ...]]:
     at = next(
         (at for at, part in enumerate(parts) if part.kind == "field" and part.value not in known),
         len(parts),
     )
     head = [_bind(part, known) for part in parts[:at]]
     if at == len(parts):
-        return [KeyTest(attribute, "=", (Template(_tidy(head)),))], ()
+        return [KeyConditionPart(attribute, "=", (Template(tidy(head)),))], ()
     if span is None or span.field != parts[at].value:
-        return ([KeyTest(attribute, "begins_with", (Template(_tidy(head)),))] if head else []), ()
+        return (
+            [KeyConditionPart(attribute, "begins_with", (Template(tidy(head)),))] if head else []
+        ), ()
     if span.prefix is not None:
         return [
-            KeyTest(
+            KeyConditionPart(
                 attribute,
                 "begins_with",
-                (Template(_tidy([*head, _value(parts[at], span.prefix)])),),
+                (Template(tidy([*head, _value(parts[at], span.prefix)])),),
             )
         ], ()
     return _range_tests(attribute, head, parts[at], span, last=at == len(parts) - 1)
@@ -258,7 +179,7 @@ def _sort_tests(
 
 def _range_tests(
     attribute: str, head: list[Part], part: Part, span: Span, *, last: bool
-) -> tuple[list[KeyTest], tuple[Comparison, ...]]:
+) -> tuple[list[KeyConditionPart], tuple[Comparison, ...]]:
     """``last``: a key may end with the compared part, so that the bound itself could be a key."""
     low, low_in, high, high_in = span.low, span.low_inclusive, span.high, span.high_inclusive
     if part.inverted:
@@ -281,12 +202,12 @@ def _range_tests(
         top = top or _end_of(head)
     if bottom and top:
         return [
-            KeyTest(attribute, "BETWEEN", (Template(_tidy(bottom)), Template(_tidy(top))))
+            KeyConditionPart(attribute, "BETWEEN", (Template(tidy(bottom)), Template(tidy(top))))
         ], filters
     if bottom:
-        return [KeyTest(attribute, ">=", (Template(_tidy(bottom)),))], filters
+        return [KeyConditionPart(attribute, ">=", (Template(tidy(bottom)),))], filters
     assert top is not None
-    return [KeyTest(attribute, "<=", (Template(_tidy(top)),))], filters
+    return [KeyConditionPart(attribute, "<=", (Template(tidy(top)),))], filters
 
 
 def _end_of(head: list[Part]) -> list[Part]:
@@ -294,14 +215,14 @@ def _end_of(head: list[Part]) -> list[Part]:
     *rest, final = head
     if final.kind == "text" and final.value.endswith(keys.SEPARATOR):
         return [*rest, text(final.value[:-1] + keys.AFTER)]
-    return [*head, text(_PAST_EVERYTHING)]
+    return [*head, text(PAST_EVERYTHING)]
 
 
 def _native_condition(service: Service, slot: Slot) -> Condition:
     """Attributes compared as they are: equal, and at most one range at the end."""
     need = service.need
     tests = [
-        KeyTest(name, "=", (_native_value(need.entity, name, need.equal[name]),))
+        KeyConditionPart(name, "=", (_native_value(need.entity, name, need.equal[name]),))
         for name in (*slot.partition, *(name for name in slot.sort if name in service.prefix))
     ]
     span = service.span
@@ -318,19 +239,19 @@ def _native_value(entity: type[Entity], name: str, source: Source, step: int = 0
     return Template((Part("text", str(content), part.encoding),), native=True)
 
 
-def _native_range(entity: type[Entity], span: Span) -> KeyTest:
+def _native_range(entity: type[Entity], span: Span) -> KeyConditionPart:
     name = span.field
     if span.prefix is not None:
-        return KeyTest(name, "begins_with", (_native_value(entity, name, span.prefix),))
+        return KeyConditionPart(name, "begins_with", (_native_value(entity, name, span.prefix),))
     if span.low is not None and span.high is not None:
         low = _native_value(entity, name, span.low, 0 if span.low_inclusive else 1)
         high = _native_value(entity, name, span.high, 0 if span.high_inclusive else -1)
-        return KeyTest(name, "BETWEEN", (low, high))
+        return KeyConditionPart(name, "BETWEEN", (low, high))
     if span.low is not None:
-        return KeyTest(
+        return KeyConditionPart(
             name, ">=" if span.low_inclusive else ">", (_native_value(entity, name, span.low),)
         )
     assert span.high is not None
-    return KeyTest(
+    return KeyConditionPart(
         name, "<=" if span.high_inclusive else "<", (_native_value(entity, name, span.high),)
     )

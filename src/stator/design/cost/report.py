@@ -25,8 +25,9 @@ from stator.design.cost import pricing
 from stator.design.cost.prices import PriceFile, RegionPrices, Years, price_file
 from stator.design.cost.pricing import Charge, TableClass, a_month, total
 from stator.design.cost.workload import Kept, Use, Workload, workload_of
-from stator.design.design import Design
+from stator.design.declaration import Declaration
 from stator.design.plan.plan import Plan
+from stator.design.planner.planner import plan as plan_of
 from stator.errors import DesignError
 
 Mode = Literal["on-demand", "provisioned", "reserved"]
@@ -189,9 +190,9 @@ def place_of(line: CostLine) -> str:
 
 
 def cost(
-    subject: Design | Plan,
+    subject: Declaration | Plan,
     *,
-    facts: Design | None = None,
+    facts: Declaration | None = None,
     known: PriceFile | None = None,
     **options: Unpack[CostOptions],
 ) -> CostReport:
@@ -200,7 +201,7 @@ def cost(
     For a plan alone, ``facts`` is a design to ask what a plan does not say.
     """
     basis = Basis(**options)
-    plan = subject if isinstance(subject, Plan) else subject.plan()
+    plan = subject if isinstance(subject, Plan) else plan_of(subject)
     workload = workload_of(plan, facts if isinstance(subject, Plan) else subject)
     return report(plan.name, workload, basis, (known or price_file()).region(basis.region))
 

@@ -10,35 +10,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
-from stator.design.cost.cost import CostLine, CostReport
-from stator.design.cost.cost_origin import Origin, origin_of
+from stator.design.cost.origin import CostChange, Origin, origin_of
+from stator.design.cost.report import CostLine, CostReport
 from stator.design.plan.plan import Plan
 from stator.errors import DesignError
 from stator.model.wording import signed_dollars
 
 _SHOWN: Final = 3
 _CENT: Final = Decimal("0.005")
-
-
-@dataclass(frozen=True, slots=True)
-class CostChange:
-    """``before`` or ``after`` is None where the cause is not there."""
-
-    cause: str
-    before: Decimal | None
-    after: Decimal | None
-
-    @property
-    def dollars(self) -> Decimal:
-        return (self.after or Decimal(0)) - (self.before or Decimal(0))
-
-    def __str__(self) -> str:
-        shown = signed_dollars(self.dollars)
-        if self.before is None:
-            return f"{self.cause} is new ({shown})"
-        if self.after is None:
-            return f"{self.cause} is gone ({shown})"
-        return f"{self.cause} costs {'more' if self.dollars > 0 else 'less'} ({shown})"
 
 
 @dataclass(frozen=True, slots=True)

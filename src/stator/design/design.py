@@ -1,0 +1,88 @@
+"""A design: what a system stores and asks, with the methods that plan, price and check it.
+
+    shop = Design("shop", [User, Order], [orders_of_user, place_order], volumes={Order: per(User, 12)})
+    print(shop.plan().pattern("orders_of_user").key_condition)
+
+``Design`` is the façade of this package: ``Declaration`` holds the data, and each method calls the room
+that does the work. The methods import that room when they are called, because a program that only reads
+and writes items by a lock file needs neither the planner nor the lint rules (loading them takes about as
+long as the rest of the package).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Unpack
+
+from stator.design.declaration import Declaration, Layout, Per, per
+from stator.design.entities.entity import Entity
+from stator.design.patterns.pattern import Pattern, WritePattern
+from stator.design.plan.plan import Plan
+
+if TYPE_CHECKING:  # nothing below imports this module; see the note on imports above
+    from stator.design.cost.report import CostOptions, CostReport
+    from stator.design.lint.finding import Report
+
+__all__ = ["Design", "Layout", "Per", "per"]
+
+
+class Design(Declaration):
+    """What a system stores and what it asks. Everything else is derived from it.
+
+    ``names`` renames tables, indexes and key attributes: ``{"PK": "pk", "GSI1": "by_email"}``. ``ignore``
+    silences findings of ``check``: ``["ST304"]`` for all of a kind, ``["ST304:Post.likes"]`` for one.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        entities: Iterable[type[Entity]],
+        patterns: Iterable[Pattern[..., Any] | WritePattern] = (),
+        *,
+        volumes: Mapping[type[Entity], float | Per] | None = None,
+        writes: Mapping[type[Entity], float] | None = None,
+        sizes: Mapping[type[Entity], int] | None = None,
+        layout: Layout = "single-table",
+        names: Mapping[str, str] | None = None,
+        ignore: Iterable[str] = (),
+    ) -> None:
+        super().__init__(
+            name,
+            entities,
+            patterns,
+            volumes=volumes,
+            writes=writes,
+            sizes=sizes,
+            layout=layout,
+            names=names,
+            ignore=ignore,
+        )
+        for pattern in self.reads:
+            pattern.design = self
+
+    def keep_to(self, lock: Plan | None) -> None:
+        """Plan from ``lock`` unless ``plan`` is given another one; None plans afresh."""
+        self.lock = lock
+
+    def plan(self, previous: Plan | None = None) -> Plan:
+        """Keys, indexes and requests: the cheapest layout that serves every pattern.
+
+        ``previous`` is the plan that existing data was written under, as ``read_lock`` returns it; by default
+        the one given to ``keep_to``. What it fixed stays, unless a change is worth moving the data: the rule is
+        in ``stator.design.planner.locked_choices``.
+        """
+        from stator.design.planner.planner import plan
+
+        return plan(self, previous)
+
+    def cost(self, **options: Unpack[CostOptions]) -> CostReport:
+        """The monthly cost: ``shop.cost(region="eu-west-1", mode="provisioned", utilisation=0.7)``."""
+        from stator.design.cost.report import cost
+
+        return cost(self, **options)
+
+    def check(self, lock: Plan | None = None) -> Report:
+        """Problems of this design, and how its plan differs from the one in ``lock``."""
+        from stator.design.lint.check import check
+
+        return check(self, lock)

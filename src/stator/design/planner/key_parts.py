@@ -1,0 +1,111 @@
+"""Key parts: the text and fields that a path's partition key and sort key are made of.
+
+The partition key alternates labels and values (``USER#u1``), the sort key starts with the entity's label
+(``ORDER#2026-03-01#o1``). Two keys can only meet where their parts can produce equal text: the comparisons
+at the end of the module decide that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from stator.design.entities.entity import Entity, info
+from stator.design.plan import key_text as keys
+from stator.design.plan.templates import Part, text
+from stator.design.planner.access_paths import Path
+from stator.design.planner.handwritten_keys import Piece
+from stator.design.planner.key_labels import Labels
+from stator.design.planner.needs import key_encoding
+
+PAST_EVERYTHING: Final = "\U0010ffff"
+"""Sorts after every key text."""
+
+
+def field_part(entity: type[Entity], name: str, *, inverted: bool = False) -> Part:
+    encoding = key_encoding(info(entity), name)
+    assert encoding is not None
+    return Part("field", name, encoding.name, inverted=inverted)
+
+
+def partition_parts(path: Path, labels: Labels) -> tuple[Part, ...]:
+    if path.handwritten:
+        return _written(path.entity, path.handwritten.partition)
+    parts: list[Part] = []
+    for name, source in path.constants:
+        encoded = keys.encode(field_part(path.entity, name).encoding, source.constant)
+        parts.append(text(f"#{labels.field(path.entity, name)}#{encoded}"))
+    for name in path.partition:
+        parts += [text(f"#{labels.field(path.entity, name)}#"), field_part(path.entity, name)]
+    if path.shards > 1:
+        identity = tuple(field_part(path.entity, name) for name in info(path.entity).identity)
+        parts += [text("#"), Part("shard", shards=path.shards, of=identity)]
+    return tidy([replace(parts[0], value=parts[0].value[1:]), *parts[1:]])
+
+
+def sort_parts(path: Path, labels: Labels) -> tuple[Part, ...]:
+    if path.handwritten:
+        return _written(path.entity, path.handwritten.sort) or (text(labels.entity(path.entity)),)
+    parts = [text(labels.entity(path.entity))]
+    for at, name in enumerate(path.sort):
+        parts += [text("#"), field_part(path.entity, name, inverted=path.inverted and at == 0)]
+    return tidy(parts)
+
+
+def _written(entity: type[Entity], pieces: tuple[Piece, ...]) -> tuple[Part, ...]:
+    return tuple(field_part(entity, each) if is_field else text(each) for is_field, each in pieces)
+
+
+def tidy(parts: list[Part]) -> tuple[Part, ...]:
+    """Neighbouring texts joined, empty ones dropped."""
+    tidy: list[Part] = []
+    for part in parts:
+        if part.kind == "text" and tidy and tidy[-1].kind == "text":
+            tidy[-1] = text(tidy[-1].value + part.value)
+        elif part.kind != "text" or part.value:
+            tidy.append(part)
+    return tuple(tidy)
+
+
+def same_partition(one: tuple[Part, ...], other: tuple[Part, ...]) -> bool:
+    """Whether two keys can be equal: the separator is in no value, so what stands between two of them is compared alone."""
+    mine, its = _segments(one), _segments(other)
+    return len(mine) == len(its) and all(_may_meet(*each) for each in zip(mine, its))
+
+
+def same_stretch(one: tuple[Part, ...], other: tuple[Part, ...]) -> bool:
+    """Whether a key made like ``other`` can be among those that begin as ``one`` does up to its first field."""
+    return _may_meet(_leading(one), _leading(other))
+
+
+def reaches(parts: tuple[Part, ...], low: str, high: str) -> bool:
+    """Whether a key made like this can be between two texts."""
+    begin, is_open = _leading(parts)
+    return begin <= high and (begin + PAST_EVERYTHING if is_open else begin) >= low
+
+
+Leading = tuple[str, bool]
+"""The text that a key begins with, and whether something follows that is not known."""
+
+
+def _leading(parts: tuple[Part, ...]) -> Leading:
+    at = next((at for at, part in enumerate(parts) if part.kind != "text"), len(parts))
+    return "".join(part.value for part in parts[:at]), at < len(parts)
+
+
+def _may_meet(one: Leading, other: Leading) -> bool:
+    (mine, open_), (its, its_open) = one, other
+    return (its_open and mine.startswith(its)) or (open_ and its.startswith(mine)) or mine == its
+
+
+def _segments(parts: tuple[Part, ...]) -> list[Leading]:
+    found: list[Leading] = [("", False)]
+    for part in parts:
+        if part.kind != "text":
+            found[-1] = (found[-1][0], True)
+            continue
+        first, *rest = part.value.split(keys.SEPARATOR)
+        before, is_open = found[-1]
+        found[-1] = (before if is_open else before + first, is_open)
+        found += [(each, False) for each in rest]
+    return found
