@@ -1,8 +1,13 @@
-"""The error tree is what its docstring says, and errors survive the wire."""
+"""The error tree matches its docstring, hints show in tracebacks, and errors survive the wire."""
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
+import subprocess
+import sys
+import traceback
 
 import pytest
 
@@ -46,7 +51,7 @@ def test_an_error_comes_back_from_the_wire_as_itself(cls: type[ServiceError]) ->
     assert again.message == "what happened"
 
 
-def test_facts_come_back_too() -> None:
+def test_the_facts_of_an_error_come_back_from_the_wire() -> None:
     failed = errors.ConditionFailed(item={"pk": {"S": "a"}})
     again = from_wire(400, failed.wire())
     assert isinstance(again, errors.ConditionFailed)
@@ -60,9 +65,61 @@ def test_facts_come_back_too() -> None:
     assert rebuilt.reasons == canceled.reasons
 
 
-def test_an_unknown_type_keeps_its_name() -> None:
+def test_an_error_type_that_stator_does_not_know_keeps_its_name() -> None:
     assert (
         "SomethingNewException"
         in from_wire(400, {"__type": "x#SomethingNewException", "message": "hi"}).message
     )
     assert isinstance(from_wire(503, {}), errors.InternalServerError)
+
+
+# --- hints ------------------------------------------------------------------------------------------
+
+
+def _printed(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error))
+
+
+def test_a_hint_is_printed_below_the_message_of_a_traceback() -> None:
+    code = "from stator.errors import BlobMissing; raise BlobMissing('b1')"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr
+    message, hint = printed.splitlines()[-2:]
+    assert message.endswith("BlobMissing: the blob store has no blob b1")
+    assert hint.startswith("hint: connect with the blobs= ")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.ConfigurationError("wrong", hint="do this"),
+        errors.CursorRefused("wrong"),  # the hint of its class
+        errors.CursorRefused("wrong", hint="do this"),  # another in its place
+        errors.VersionConflict("wrong", expected=3),
+        errors.LockBusy("nightly", "host-1", 12.5),
+        errors.StorageFull("/data", "No space left on device"),
+        errors.ScanNeeded("orders", "wrong", hint="do this", scan_dollars=2.0),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_hint_is_printed_once_however_often_the_error_is_copied_or_raised(
+    error: StatorError,
+) -> None:
+    assert error.hint is not None
+    for again in (error, copy.copy(error), copy.deepcopy(error), pickle.loads(pickle.dumps(error))):
+        for _ in range(2):
+            with pytest.raises(type(error)) as caught:
+                raise again
+            assert _printed(caught.value).count("hint: ") == 1
+            assert _printed(caught.value).endswith(f"{error.message}\nhint: {error.hint}\n")
+        assert {**vars(again)} == {**vars(error)}
+        assert str(again) == error.message
+
+
+def test_a_note_added_to_a_copy_does_not_reach_the_original() -> None:
+    error = errors.StorageClosed()
+    copy.copy(error).add_note("only here")
+    assert "only here" not in _printed(error)
+
+
+def test_an_error_without_a_hint_prints_no_note() -> None:
+    assert "hint" not in _printed(errors.ConfigurationError("wrong"))

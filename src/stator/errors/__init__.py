@@ -1,14 +1,15 @@
-"""Every error Stator raises, two-way with DynamoDB's wire format.
+"""Every error that Stator raises.
 
 The engine raises these classes, the server writes them with :meth:`ServiceError.wire`, and a client
-rebuilds the same class from the reply with :func:`from_wire`. Classes are named after the reason;
-the facts a caller needs stand as attributes.
+rebuilds the same class from the reply with :func:`from_wire`. A class is named after the reason, its
+attributes hold the facts, and its ``hint`` says what to do next. The modules of this package hold the
+classes by subject; import them from ``stator.errors``.
 
     StatorError
-    +-- ServiceError                      an answer DynamoDB gives
+    +-- ServiceError                      an error reply of DynamoDB
     |   +-- ValidationFailed              ValidationException
     |   |   +-- ValueFailed               the same, about an attribute value
-    |   |   +-- PathMissing               an update of something inside an item that the item does not have
+    |   |   +-- PathMissing               an update of a nested attribute that the item lacks
     |   +-- SerializationFailed           SerializationException
     |   +-- UnknownOperation              UnknownOperationException
     |   +-- AccessDenied                  AccessDeniedException
@@ -17,12 +18,12 @@ the facts a caller needs stand as attributes.
     |   +-- InvalidSignature              InvalidSignatureException
     |   +-- UnrecognizedClient            UnrecognizedClientException
     |   +-- ConditionFailed               ConditionalCheckFailedException
-    |   |   +-- ItemExists                there is an item where one was to be created
-    |   |   +-- ItemNotFound              there is no item where one was to be changed
-    |   |   +-- VersionConflict           somebody else wrote the item meanwhile
-    |   |   +-- UniqueTaken               another item has the value of a unique field
+    |   |   +-- ItemExists                an item to create exists already
+    |   |   +-- ItemNotFound              an item to change does not exist
+    |   |   +-- VersionConflict           another writer changed the item first
+    |   |   +-- UniqueTaken               another item has this value in a unique field
     |   +-- TransactionCanceled           TransactionCanceledException
-    |   |   +-- TransactionFailed         the same from the data layer, with the statement behind each reason
+    |   |   +-- TransactionFailed         the same, with the statement behind each reason
     |   +-- TransactionConflict           TransactionConflictException
     |   +-- TransactionInProgress         TransactionInProgressException
     |   +-- IdempotentParameterMismatch   IdempotentParameterMismatchException
@@ -46,59 +47,62 @@ the facts a caller needs stand as attributes.
     |   +-- ExpiredIterator               ExpiredIteratorException
     |   +-- TrimmedDataAccess             TrimmedDataAccessException
     |   +-- ItemCollectionTooLarge        ItemCollectionSizeLimitExceededException
-    |   +-- SlowDown                      any of the ways to be told so
+    |   +-- SlowDown                      the service throttled the request
     |   |   +-- ThroughputExceeded        ProvisionedThroughputExceededException
     |   |   +-- RequestLimitExceeded      RequestLimitExceeded
     |   |   +-- Throttled                 ThrottlingException
     |   +-- ReplicatedWriteConflict       ReplicatedWriteConflictException
     |   +-- RequestTooLarge               RequestEntityTooLargeException
     |   +-- InternalServerError           InternalServerError
-    +-- StorageError                      the disk under the embedded engine
+    +-- StorageError                      the data folder of the embedded engine cannot be used
     |   +-- StorageLocked                 another process has the folder open
-    |   +-- StorageFormatUnsupported      the files were written by a newer Stator
-    |   +-- StorageCorrupt                the files cannot be read back
-    |   +-- StorageFull                   no room for a write; nothing acknowledged was lost
-    |   +-- StorageClosed                 the engine was closed
-    +-- ConnectionTrouble                 no answer came, or none that could be trusted
-    |   +-- Unreachable                   no connection could be made
-    |   +-- ReplyLost                     the connection broke, or timed out, before the answer was there
-    |   +-- ReplyDamaged                  the answer is not what was sent: its checksum differs
-    |   +-- OutcomeUnknown                a write that may or may not have happened, and would count twice if sent again
-    |   +-- DeadlineExceeded              the time given to a call is over
-    +-- CredentialsMissing                no AWS credentials where boto3 looks for them, or those there cannot be got
-    +-- RequestRefused                    the data layer does not send what could not be right
-    |   +-- CursorRefused                 a cursor that is damaged, or of another query
-    |   +-- UpdateRefused                 an update that would leave an item's keys wrong
-    |   +-- DestructiveChange             a change of a table that would lose data
-    +-- BlobMissing                       an item names a blob that is not in the store
-    +-- BlobDamaged                       a blob is not what was written
-    +-- PatternError                      what a pattern object cannot do
-    |   +-- LockBusy                      somebody else has the lock
-    |   +-- LeaseLost                     the lease ended before it was renewed or given back
-    |   +-- AlreadyRunning                another is carrying the same request out
-    |   +-- PayloadDiffers                the same key came with another payload
-    |   +-- Unstorable                    a result that cannot be kept, of work that is done
-    |   +-- TookTooLong                   the work was taken over before its result could be stored
-    |   +-- TreeCycle                     a node was to be moved below itself
-    |   +-- TreeTooDeep                   a tree has no room for one more level
-    +-- StreamError                       what stream workers and their handlers cannot do
-    |   +-- StreamMissing                 a table has no stream, or one that shows too little
-    |   +-- ImageNotShown                 a handler asks for an image that the stream does not show
-    |   +-- NotAnEntity                   a handler asks for the entity of an item that is none
-    |   +-- TryLater                      raised by handlers: what they need is away, and the change is not at fault
-    |   +-- SinkRefused                   the receiver behind a sink does not take a change, and never will
-    +-- BulkError                         what a load, an export or a copy cannot do
-    |   +-- RowRefused                    a row that cannot become an item
-    |   +-- JournalDiffers                a journal that is of another job, or whose input has changed since
-    |   +-- TooManyErrors                 more rows failed than were allowed to
-    |   +-- DataDiffers                   what was written, or read, is not what it should be: a count or a checksum
-    +-- ConfigurationError                a setting or argument of Stator itself is wrong
-    +-- LiveTableUnreachable              a real table that a command looks at cannot be read
-    +-- DesignError                       an entity, a pattern or a design does not make sense
-    |   +-- ItemMismatch                  a value that does not fit its entity's field
-    |   +-- DesignFileWrong               the Python file of a design does not run, or has no design in it
-    |   +-- PatternRefused                an access pattern that no key can serve as it was declared
-    |   |   +-- ScanNeeded                one that would have to read the whole table
+    |   +-- StorageFormatUnsupported      a newer version of Stator wrote the folder
+    |   +-- StorageFailed                 a file could not be read or written
+    |   |   +-- StorageCorrupt            a file is damaged, missing, or not Stator's
+    |   |   +-- StorageFull               the disk or its quota is full
+    |   |   +-- StorageDenied             no permission, or a read-only file system
+    |   |   +-- TooManyOpenFiles          the limit of open files is reached
+    |   +-- StorageClosed                 the engine was used after it was closed
+    +-- ConnectionTrouble                 no reply, or none that can be trusted
+    |   +-- Unreachable                   no connection could be opened
+    |   +-- ReplyLost                     the connection broke or timed out before the reply
+    |   +-- ReplyDamaged                  the reply is malformed, or its checksum differs
+    |   +-- OutcomeUnknown                a write that may have happened and is not safe to repeat
+    |   +-- DeadlineExceeded              the call's deadline passed
+    +-- CredentialsMissing                boto3's credential chain found no AWS credentials
+    +-- RequestRefused                    the data layer found the call wrong and sent nothing
+    |   +-- CursorRefused                 the cursor is damaged, or belongs to another query
+    |   +-- UpdateRefused                 the update would leave the item's keys wrong
+    |   +-- DestructiveChange             the change of a table would lose data
+    +-- BlobMissing                       an item refers to a blob that the store does not have
+    +-- BlobDamaged                       a blob's content does not match its hash
+    +-- PatternError                      a pattern object cannot do what was asked
+    |   +-- LockBusy                      another owner holds the lock
+    |   +-- LeaseLost                     the lease expired before it was renewed or released
+    |   +-- AlreadyRunning                another process is running the same request
+    |   +-- PayloadDiffers                an idempotency key came with another payload
+    |   +-- Unstorable                    the work is done, but its result cannot be stored
+    |   +-- TookTooLong                   another process took over before the result was stored
+    |   +-- TreeCycle                     a node cannot move below itself
+    |   +-- TreeTooDeep                   the tree has reached its depth limit
+    +-- StreamError                       a stream worker or its handler cannot go on
+    |   +-- StreamMissing                 no stream, or one whose view type shows too little
+    |   +-- ImageNotShown                 the stream's view type leaves out this item image
+    |   +-- NotAnEntity                   the item belongs to no entity of the design
+    |   +-- TryLater                      raised by handlers: a dependency is unavailable, retry
+    |   +-- SinkRefused                   a sink's receiver rejects the change, now and later
+    +-- BulkError                         a load, an export or a copy cannot go on
+    |   +-- RowRefused                    a row cannot become an item
+    |   +-- JournalDiffers                the journal belongs to another job or input
+    |   +-- TooManyErrors                 more rows failed than the job allows
+    |   +-- DataDiffers                   a count or a checksum is wrong
+    +-- ConfigurationError                an argument, option or file given to Stator is wrong
+    +-- LiveTableUnreachable              a command cannot read a live table
+    +-- DesignError                       an entity, an access pattern or a design is wrong
+    |   +-- ItemMismatch                  a value does not fit its entity's field
+    |   +-- DesignFileWrong               the design's file does not run, or has no design
+    |   +-- PatternRefused                no key can serve an access pattern as declared
+    |   |   +-- ScanNeeded                the pattern would read the whole table
 """
 
 from __future__ import annotations
@@ -206,10 +210,13 @@ from stator.errors.service import (
 from stator.errors.storage import (
     StorageClosed,
     StorageCorrupt,
+    StorageDenied,
     StorageError,
+    StorageFailed,
     StorageFormatUnsupported,
     StorageFull,
     StorageLocked,
+    TooManyOpenFiles,
 )
 
 __all__ = [
@@ -278,7 +285,9 @@ __all__ = [
     "StatorError",
     "StorageClosed",
     "StorageCorrupt",
+    "StorageDenied",
     "StorageError",
+    "StorageFailed",
     "StorageFormatUnsupported",
     "StorageFull",
     "StorageLocked",
@@ -290,6 +299,7 @@ __all__ = [
     "Throttled",
     "ThroughputExceeded",
     "TooManyErrors",
+    "TooManyOpenFiles",
     "TookTooLong",
     "TransactionCanceled",
     "TransactionConflict",

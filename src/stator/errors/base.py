@@ -1,10 +1,17 @@
-"""What all errors have in common."""
+"""The root of the error tree: a message, a hint, and the note that shows the hint in tracebacks."""
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class StatorError(Exception):
-    """The root of the tree. ``hint`` says what to do next, when there is something to do."""
+    """The base class of every error that Stator raises.
+
+    ``message`` says what is wrong. ``hint``, where there is one, says what to do next. A subclass may
+    set ``hint`` for all its instances. The hint is also a note (PEP 678), so an uncaught error prints
+    it below its message; ``str(error)`` is the message alone.
+    """
 
     hint: str | None = None
 
@@ -13,6 +20,23 @@ class StatorError(Exception):
         self.message = message
         if hint is not None:
             self.hint = hint
+        if self.hint is not None:
+            self.add_note(f"hint: {self.hint}")
 
     def __str__(self) -> str:
         return self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle the attributes, without calling ``__init__`` again.
+
+        Subclasses take facts, not a message, so ``args`` would not rebuild them.
+        """
+        return _restore, (type(self), self.args, self.__dict__)
+
+
+def _restore(cls: type[StatorError], args: tuple[Any, ...], state: dict[str, Any]) -> StatorError:
+    error = cls.__new__(cls, *args)
+    error.__dict__.update(state)
+    if "__notes__" in state:
+        error.__notes__ = list(state["__notes__"])
+    return error

@@ -1,4 +1,4 @@
-"""Between a client and the service."""
+"""Errors between a client and the service: connections, lost replies and credentials."""
 
 from __future__ import annotations
 
@@ -8,36 +8,57 @@ from stator.errors.base import StatorError
 
 
 class ConnectionTrouble(StatorError):
-    """``retryable`` says whether trying again may help; ``sent`` whether the request may have been carried out."""
+    """The client has no reply, or none that it can trust.
+
+    ``retryable``: another attempt may succeed. ``sent``: the request may have reached the service, so
+    the service may have carried it out.
+    """
 
     retryable: ClassVar[bool] = True
     sent: bool = False
 
 
 class Unreachable(ConnectionTrouble):
-    """Nothing was sent."""
+    """No connection could be opened, so nothing was sent."""
 
 
 class ReplyLost(ConnectionTrouble):
+    """The connection broke or timed out after the request was sent."""
+
     sent = True
 
 
 class ReplyDamaged(ConnectionTrouble):
+    """The reply is not valid HTTP or JSON, or its checksum does not match its body."""
+
     sent = True
 
 
 class OutcomeUnknown(ConnectionTrouble):
-    """The cause is the trouble behind it."""
+    """A write may or may not have happened, and sending it again could apply it twice.
+
+    ``__cause__`` is the error that hid the outcome.
+    """
 
     retryable = False
     sent = True
-    hint = "read the item to see, or ask for the update with once=True, which costs twice the write units"
+    hint = (
+        "read the item to see whether the write happened; an update with once=True can be retried "
+        "safely, at twice the write units"
+    )
 
 
 class DeadlineExceeded(ConnectionTrouble):
+    """``deadline_seconds`` passed before a reply arrived."""
+
     retryable = False
     sent = True
 
 
 class CredentialsMissing(StatorError):
-    hint = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, choose a profile with AWS_PROFILE, or run `aws sso login`"
+    """boto3's credential chain has no AWS credentials, or could not fetch them."""
+
+    hint = (
+        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, choose a profile with AWS_PROFILE, or run "
+        "`aws sso login`"
+    )

@@ -1,4 +1,4 @@
-"""The typed data layer and its patterns."""
+"""Errors of the typed data layer and of the pattern objects built on it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from stator.errors.base import StatorError
 
 
 class RequestRefused(StatorError):
-    """What was asked cannot be right, so nothing was sent."""
+    """The data layer found the call to be wrong and sent nothing."""
 
 
 class CursorRefused(RequestRefused):
-    hint = "pass the cursor of the page before, with the same pattern and the same arguments"
+    """The cursor is damaged, or belongs to another query."""
+
+    hint = "pass the cursor of the previous page, with the same pattern and the same arguments"
 
 
 class UpdateRefused(RequestRefused):
-    """``missing`` names the fields whose values are needed and not known."""
+    """The update would leave the item's keys wrong. ``missing`` names the fields it also needs."""
 
     def __init__(
         self, message: str, *, missing: tuple[str, ...] = (), hint: str | None = None
@@ -24,7 +26,7 @@ class UpdateRefused(RequestRefused):
 
 
 class DestructiveChange(RequestRefused):
-    """``changes`` says in words what would be lost."""
+    """A change of a table would lose data. ``changes`` describes each loss in words."""
 
     def __init__(
         self, message: str, *, changes: tuple[str, ...] = (), hint: str | None = None
@@ -34,28 +36,33 @@ class DestructiveChange(RequestRefused):
 
 
 class BlobMissing(StatorError):
+    """An item refers to a blob that the blob store does not have."""
+
     def __init__(self, key: str) -> None:
         super().__init__(
-            f"the blob {key} is not there", hint="is this the store that the item was written with?"
+            f"the blob store has no blob {key}",
+            hint="connect with the blobs= that the item was written with, or restore the blob",
         )
         self.key = key
 
 
 class BlobDamaged(StatorError):
+    """The content of a blob does not match the hash in its item."""
+
     def __init__(self, key: str) -> None:
         super().__init__(
-            f"the blob {key} is not what was written: its hash differs",
-            hint="restore it from a backup",
+            f"the content of blob {key} has changed: its hash differs from the item's",
+            hint="restore the blob from a backup",
         )
         self.key = key
 
 
 class PatternError(StatorError):
-    """What a pattern object, such as a lock or a series, cannot do."""
+    """A pattern object, such as a lock or a series, cannot do what was asked."""
 
 
 class LockBusy(PatternError):
-    """Somebody else has the lock; ``until`` is when their lease ends, unless they renew it."""
+    """Another owner holds the lock. ``until`` is when its lease ends, unless it is renewed."""
 
     def __init__(self, name: str, owner: str, until: float) -> None:
         super().__init__(
@@ -68,53 +75,57 @@ class LockBusy(PatternError):
 
 
 class LeaseLost(PatternError):
-    """The lease ended, or another has it, before it was renewed or given back."""
+    """The lease expired, or another owner took it, before it was renewed or released."""
 
 
 class AlreadyRunning(PatternError):
-    """Another is at it; ``until`` is when it may be taken over."""
+    """Another process is running the same request. ``until`` is when it may be taken over."""
 
     def __init__(self, key: str, until: float) -> None:
         super().__init__(
-            f"{key} is being carried out by another",
+            f"another process is already running the request {key}",
             hint="try again in a moment, or wait with wait_seconds=...",
         )
+        self.key = key
         self.until = until
 
 
 class PayloadDiffers(PatternError):
-    """The same key came with another payload."""
+    """An idempotency key was used before, with another payload."""
 
     def __init__(self, key: str) -> None:
         super().__init__(
-            f"{key} was used with another payload before",
-            hint="use a key of its own for each request",
+            f"the key {key} was used before with another payload",
+            hint="use a new key for each request",
         )
+        self.key = key
 
 
 class Unstorable(PatternError):
-    """The work is done; what it gave cannot be given again."""
+    """The work is done, but its result cannot be stored and so cannot be returned again."""
 
 
 class TookTooLong(PatternError):
-    """The work was taken over by another before its result could be stored."""
+    """The work outlived its lease: another process took over before the result was stored."""
 
 
 class TreeCycle(PatternError):
-    """The new parent is the node itself, or below it."""
+    """A node cannot move below itself or below one of its descendants."""
 
     def __init__(self, tree: str, node: object, parent: object) -> None:
         super().__init__(
-            f"{node} cannot be moved under {parent}, which is itself or below it, in the tree {tree}",
-            hint="move what is below it somewhere else first",
+            f"tree {tree}: {node} cannot move under {parent}, which is the node itself or below it",
+            hint="choose a parent outside the node's own subtree",
         )
         self.node = node
         self.parent = parent
 
 
 class TreeTooDeep(PatternError):
-    """Every ancestor takes part in a move, and a transaction has an end."""
+    """The tree has reached its depth limit: a move writes every ancestor in one transaction."""
 
     def __init__(self, levels: int) -> None:
-        super().__init__(f"a tree has at most {levels} levels", hint="put the node higher up")
+        super().__init__(
+            f"a tree has at most {levels} levels", hint="put the node under a higher parent"
+        )
         self.levels = levels

@@ -1,4 +1,4 @@
-"""Settings and designs."""
+"""Errors of settings and of designs."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from stator.errors.base import StatorError
 
 
 class ConfigurationError(StatorError):
-    """An argument or a file given to Stator itself does not make sense."""
+    """An argument, an option or a file given to Stator is wrong."""
 
 
 class LiveTableUnreachable(StatorError):
-    """No connection, no permission, no credentials: ``hint`` says which to look at."""
+    """A command cannot read a live table: no connection, no permission, or no credentials."""
 
 
 class DesignError(StatorError):
-    """Something is wrong with an entity, an access pattern or a design."""
+    """An entity, an access pattern or a design is wrong."""
 
 
 class ItemMismatch(DesignError):
-    """A value does not fit the field of an entity it was written to, or read for."""
+    """A value does not fit its entity's field, when written or when read."""
 
     def __init__(self, entity: str, field: str, problem: str, value: object) -> None:
         shown = repr(value)
@@ -31,7 +31,11 @@ class ItemMismatch(DesignError):
 
 
 class DesignFileWrong(DesignError):
-    """``path`` and ``line`` say where; ``excerpt`` is that line; ``problem`` is the message without them."""
+    """The Python file of a design does not run, or defines no design.
+
+    ``path`` and ``line`` say where, ``excerpt`` is the source of that line, and ``problem`` is the
+    message without the three.
+    """
 
     def __init__(
         self, path: str, line: int, problem: str, *, hint: str | None = None, excerpt: str = ""
@@ -45,7 +49,11 @@ class DesignFileWrong(DesignError):
 
 
 class PatternRefused(DesignError):
-    """``pattern`` is its name; ``dollars`` a month is the price of the change that ``hint`` proposes, where it has one."""
+    """No key can serve an access pattern as it is declared.
+
+    ``pattern`` is its name. ``dollars`` is the monthly price of the change that ``hint`` proposes, or
+    None where it has no price.
+    """
 
     def __init__(
         self, pattern: str, message: str, *, hint: str, dollars: float | None = None
@@ -56,7 +64,7 @@ class PatternRefused(DesignError):
 
 
 class ScanNeeded(PatternRefused):
-    """``scan_dollars`` is what the pattern would cost as a Scan, a month."""
+    """The pattern would read the whole table. ``scan_dollars`` is the monthly price of doing so."""
 
     def __init__(
         self,

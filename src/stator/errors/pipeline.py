@@ -1,4 +1,4 @@
-"""Streams and bulk jobs."""
+"""Errors of stream workers, sinks and bulk jobs."""
 
 from __future__ import annotations
 
@@ -6,62 +6,68 @@ from stator.errors.base import StatorError
 
 
 class StreamError(StatorError):
-    """What stream workers and their handlers cannot do."""
+    """A stream worker or its handler cannot go on."""
 
 
 class StreamMissing(StreamError):
-    """The table has no stream, or one whose view type shows too little."""
+    """The table has no stream, or the stream's view type leaves out what a handler needs."""
 
 
 class ImageNotShown(StreamError):
-    """A handler asks for an image that the stream does not show."""
+    """A handler read an item image that the stream's view type leaves out."""
 
     def __init__(self, view: str) -> None:
         super().__init__(
-            "the stream does not show this image",
-            hint=f"its view type must be {view} or NEW_AND_OLD_IMAGES",
+            "the stream does not carry this image of the item",
+            hint=f"set the stream's view type to {view} or NEW_AND_OLD_IMAGES",
         )
+        self.view = view
 
 
 class NotAnEntity(StreamError):
-    """A handler asks for the entity of an item that is none of the design's."""
+    """A handler asked for the entity of an item that belongs to no entity of the design."""
 
 
 class TryLater(StreamError):
-    """Raised by a handler whose change is not at fault: what it needs is away. It is tried again for as long as it takes, and never parked."""
+    """Raised by a handler whose dependency is unavailable, though the change itself is sound.
+
+    The worker retries the change for as long as it takes and never parks it.
+    """
 
 
 class SinkRefused(StreamError):
-    """The receiver behind a sink does not take a change as it is, and would not later: it is too large, or malformed."""
+    """A sink's receiver rejects the change now and would later: it is too large, or malformed."""
 
 
 class BulkError(StatorError):
-    """What a load, an export or a copy cannot do."""
+    """A load, an export or a copy cannot go on."""
 
 
 class RowRefused(BulkError):
-    """The message is the reason in its dead letter."""
+    """A row cannot become an item. Its dead letter carries the message as the reason."""
 
 
 class JournalDiffers(BulkError):
-    """``path`` is the journal; ``what`` differs."""
+    """The journal belongs to another job, or its input has changed. ``what`` names the difference."""
 
     def __init__(self, path: str, what: str, *, hint: str) -> None:
-        super().__init__(f"the journal {path} is of another job: {what}", hint=hint)
+        super().__init__(f"the journal {path} belongs to another job: {what}", hint=hint)
         self.path = path
         self.what = what
 
 
 class TooManyErrors(BulkError):
-    """``failed`` rows are in the dead letters."""
+    """More rows failed than the job allows; all of them are in the dead letters."""
+
+    hint = "fix the rows in the dead letters and run the job again, or allow more errors"
 
     def __init__(self, failed: int, allowed: int, first_reason: str) -> None:
         super().__init__(
-            f"{failed} rows failed, and {allowed} were allowed to; the first: {first_reason}"
+            f"{failed} rows failed and {allowed} were allowed; the first failed with: {first_reason}"
         )
         self.failed = failed
         self.allowed = allowed
 
 
 class DataDiffers(BulkError):
-    """The message says what was expected and what was found."""
+    """A count or a checksum is wrong: the message says what was expected and what was found."""

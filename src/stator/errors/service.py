@@ -1,4 +1,8 @@
-"""The answers DynamoDB gives that are errors, two-way with its wire format."""
+"""DynamoDB's own errors, converted to and from the JSON of its replies.
+
+Messages and codes here are AWS's own texts. A class without a ``code`` of its own is a more specific
+reading of its parent, which the wire does not tell apart.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ CORAL_VALIDATE = "com.amazon.coral.validate"
 
 
 class ServiceError(StatorError):
-    """An error that DynamoDB itself answers with."""
+    """An error reply of DynamoDB."""
 
     code: ClassVar[str] = "InternalServerError"
     status: ClassVar[int] = 400
@@ -20,19 +24,20 @@ class ServiceError(StatorError):
     retryable: ClassVar[bool] = False
     default_message: ClassVar[str] = ""
     after_unknown: bool = False
-    """An earlier attempt of the same request may have been carried out: a client sets this on the answer to a later one."""
-    # AWS spells the member "message" in DynamoDB's own errors and "Message" in those of the
-    # framework (coral) around it.
+    """Set by a client that retried: an earlier attempt of this request may have been carried out."""
+    # AWS spells the member "message" in DynamoDB's own errors and "Message" in the errors of Coral,
+    # the framework around it.
     message_member: ClassVar[str] = "message"
 
     def __init__(self, message: str | None = None, *, hint: str | None = None) -> None:
         super().__init__(self.default_message if message is None else message, hint=hint)
 
     def facts(self) -> dict[str, Any]:
-        """Members of the wire form beside the type and the message."""
+        """Return the members of the reply beside its type and message."""
         return {}
 
     def wire(self) -> dict[str, Any]:
+        """Return the JSON body of the error reply."""
         body: dict[str, Any] = {"__type": f"{self.namespace}#{self.code}"}
         if self.message:
             body[self.message_member] = self.message
@@ -45,10 +50,10 @@ class ValidationFailed(ServiceError):
 
 
 class ValueFailed(ValidationFailed):
-    """A bad attribute value that AWS words in two ways.
+    """A bad attribute value, which AWS words in two ways.
 
-    During 2026 the services behind PutItem, UpdateItem, DeleteItem, GetItem, BatchGetItem and Query moved to a new
-    text; those behind the other operations still answer with ``older``.
+    During 2026 PutItem, UpdateItem, DeleteItem, GetItem, BatchGetItem and Query moved to a new text.
+    The other operations still answer with ``older``.
     """
 
     def __init__(self, message: str, *, older: str) -> None:
@@ -57,7 +62,10 @@ class ValueFailed(ValidationFailed):
 
 
 class PathMissing(ValidationFailed):
-    """``paths`` are those of the update that need something of the stored item, and it has not got it for at least one of them."""
+    """An update refers to an attribute inside the item that the stored item does not have.
+
+    ``paths`` are the paths of the update that need a stored attribute; at least one is missing.
+    """
 
     def __init__(
         self,
@@ -113,14 +121,20 @@ class UnrecognizedClient(ServiceError):
 
 
 class ConditionFailed(ServiceError):
-    """``item`` is the stored item when ReturnValuesOnConditionCheckFailure asked for it; the data layer reads it as ``entity``."""
+    """The stored item does not meet the condition of the write.
+
+    ``item`` is the stored item, if ReturnValuesOnConditionCheckFailure asked for it. The data layer
+    decodes it as ``entity``.
+    """
 
     code = "ConditionalCheckFailedException"
     entity: Any = None
     default_message = "The conditional request failed"
 
-    def __init__(self, message: str | None = None, *, item: Any = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str | None = None, *, item: Any = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
         self.item = item
 
     def facts(self) -> dict[str, Any]:
@@ -128,24 +142,28 @@ class ConditionFailed(ServiceError):
 
 
 class ItemExists(ConditionFailed):
-    """``entity`` is the one that is there."""
+    """An item with this key already exists; ``entity`` is the stored one."""
 
 
 class ItemNotFound(ConditionFailed):
-    """There is nothing to change."""
+    """No item has this key, so there is nothing to change."""
 
 
 class VersionConflict(ConditionFailed):
-    """``entity`` is the one that is there now; ``expected`` the version that was to be replaced."""
+    """Another writer changed the item first.
+
+    ``entity`` is the stored item; ``expected`` is the version that the write meant to replace.
+    """
+
+    hint = "read the item again, repeat the change, and write the result"
 
     def __init__(self, message: str | None = None, *, item: Any = None, expected: int = 0) -> None:
         super().__init__(message, item=item)
-        self.hint = "read it again, make the change again, and write that"
         self.expected = expected
 
 
 class UniqueTaken(ConditionFailed):
-    """``field`` of another item has ``value`` already."""
+    """Another item already has ``value`` in its unique ``field``."""
 
     def __init__(
         self, message: str | None = None, *, item: Any = None, field: str = "", value: Any = None
@@ -156,7 +174,7 @@ class UniqueTaken(ConditionFailed):
 
 
 class TransactionCanceled(ServiceError):
-    """``reasons`` has one entry per action, in the order of the request."""
+    """A transaction was cancelled; ``reasons`` has one entry per action, in request order."""
 
     code = "TransactionCanceledException"
     message_member = "Message"
@@ -168,7 +186,8 @@ class TransactionCanceled(ServiceError):
         codes = ", ".join(reason["Code"] for reason in self.reasons)
         super().__init__(
             message
-            or f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]"
+            or "Transaction cancelled, please refer cancellation reasons for specific reasons "
+            f"[{codes}]"
         )
 
     def facts(self) -> dict[str, Any]:
@@ -176,7 +195,10 @@ class TransactionCanceled(ServiceError):
 
 
 class TransactionFailed(TransactionCanceled):
-    """``failures`` has the statements that stood in the way: their place, what they were to do, and the error of each."""
+    """A transaction of the data layer was cancelled.
+
+    ``failures`` lists the statements that caused it: position, description and error of each.
+    """
 
     def __init__(
         self,
@@ -241,7 +263,7 @@ class BackupNotFound(ServiceError):
 
 
 class BackupInUse(ServiceError):
-    """The backup is being made, deleted or restored."""
+    """The backup is being created, deleted or restored."""
 
     code = "BackupInUseException"
 
@@ -251,7 +273,7 @@ class ContinuousBackupsUnavailable(ServiceError):
 
 
 class RecoveryUnavailable(ServiceError):
-    """Point-in-time recovery is not on for the table."""
+    """Point-in-time recovery is off for the table."""
 
     code = "PointInTimeRecoveryUnavailableException"
 
@@ -265,7 +287,7 @@ class ExportNotFound(ServiceError):
 
 
 class ExportConflict(ServiceError):
-    """The client token was used with other parameters."""
+    """The client token was used before, with other parameters."""
 
     code = "ExportConflictException"
 
@@ -279,7 +301,7 @@ class ImportNotFound(ServiceError):
 
 
 class ImportConflict(ServiceError):
-    """The client token was used with other parameters."""
+    """The client token was used before, with other parameters."""
 
     code = "ImportConflictException"
 
@@ -304,7 +326,10 @@ class ItemCollectionTooLarge(ServiceError):
 
 
 class SlowDown(ServiceError):
-    """``throttling_reasons`` say which limit of which table or index was reached, where the service tells."""
+    """The service throttled the request.
+
+    ``throttling_reasons`` names the limit and the table or index, if the service reports them.
+    """
 
     retryable = True
     reasons_member: ClassVar[str] = "ThrottlingReasons"
@@ -337,7 +362,7 @@ class Throttled(SlowDown):
 
 
 class ReplicatedWriteConflict(ServiceError):
-    """Another region of a strongly consistent global table is writing the item."""
+    """Another Region of a strongly consistent global table is writing the item."""
 
     code = "ReplicatedWriteConflictException"
     retryable = True
@@ -362,14 +387,13 @@ def _leaves(cls: type[ServiceError]) -> list[type[ServiceError]]:
     return [leaf for sub in cls.__subclasses__() for leaf in (sub, *_leaves(sub))]
 
 
-# A class without a code of its own is a reading of its parent's, which the wire does not tell apart.
 BY_CODE: dict[str, type[ServiceError]] = {
     cls.code: cls for cls in _leaves(ServiceError) if "code" in cls.__dict__
 }
 
 
 def from_wire(status: int, body: dict[str, Any]) -> ServiceError:
-    """Rebuild the error a reply stands for; an unknown type keeps its code in the message."""
+    """Rebuild the error of a reply. An unknown type keeps its code in the message."""
     code = str(body.get("__type", "")).rpartition("#")[2]
     message = body.get("message") or body.get("Message")
     cls = BY_CODE.get(code)

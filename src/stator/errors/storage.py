@@ -1,4 +1,4 @@
-"""The disk under the embedded engine."""
+"""Errors of the files under the embedded engine."""
 
 from __future__ import annotations
 
@@ -6,52 +6,80 @@ from stator.errors.base import StatorError
 
 
 class StorageError(StatorError):
-    """Something is wrong with the files under the embedded engine."""
+    """The data folder of the embedded engine cannot be used. Subclasses name the reason."""
 
 
 class StorageLocked(StorageError):
-    """``holder`` names the process that has the folder open, as far as it can be told."""
+    """Another process has the folder open. ``holder`` describes it, where it is known."""
 
     def __init__(self, path: str, holder: str | None) -> None:
-        who = holder or "another process"
         super().__init__(
-            f"the data folder {path} is already open in {who}",
-            hint="stop that process, or point this one at a folder of its own",
+            f"the data folder {path} is already open in {holder or 'another process'}",
+            hint="stop that process, or open a different folder",
         )
         self.path = path
         self.holder = holder
 
 
 class StorageFormatUnsupported(StorageError):
+    """A newer version of Stator wrote the folder."""
+
     def __init__(self, path: str, found: int, supported: int) -> None:
         super().__init__(
-            f"the data folder {path} has format {found}; this Stator reads up to format {supported}",
-            hint="open it with the newer Stator that wrote it",
+            f"the data folder {path} has format {found}; this version of Stator reads formats up to "
+            f"{supported}",
+            hint="upgrade Stator, or open a different folder; this one was not changed",
         )
+        self.path = path
         self.found = found
         self.supported = supported
 
 
-class StorageCorrupt(StorageError):
+class StorageFailed(StorageError):
+    """RocksDB or the operating system refused to read or write a file of the folder.
+
+    ``path`` is the data folder and ``detail`` the refusal, in the words of RocksDB or the system.
+    """
+
+    problem = "the data folder {path} cannot be used"
+    hint = "check the disk and the system log, then reopen the engine; acknowledged writes are safe"
+
     def __init__(self, path: str, detail: str) -> None:
-        super().__init__(
-            f"the data folder {path} cannot be read: {detail}",
-            hint="restore the folder from a copy; nothing in it was changed by this attempt to open it",
-        )
+        super().__init__(f"{self.problem.format(path=path)}: {detail}")
         self.path = path
         self.detail = detail
 
 
-class StorageFull(StorageError):
-    def __init__(self, path: str, detail: str) -> None:
-        super().__init__(
-            f"no write can be made to {path}: {detail}",
-            hint="free some space and start again; every acknowledged write is safe",
-        )
-        self.path = path
-        self.detail = detail
+class StorageCorrupt(StorageFailed):
+    """A file of the folder is damaged, missing, or not Stator's."""
+
+    problem = "the data folder {path} cannot be read"
+    hint = "restore the folder from a backup, or open a different one; this one was not changed"
+
+
+class StorageFull(StorageFailed):
+    """The disk or its quota is full. The write that failed is not stored."""
+
+    problem = "there is no space left for the data folder {path}"
+    hint = "free some space, then reopen the engine; acknowledged writes are safe"
+
+
+class StorageDenied(StorageFailed):
+    """The process may not read or write the folder, or the file system is read-only."""
+
+    problem = "the data folder {path} may not be opened"
+    hint = "give this user read and write permission on the folder and its files, or open another"
+
+
+class TooManyOpenFiles(StorageFailed):
+    """The process or the machine has reached its limit of open files."""
+
+    problem = "the data folder {path} needs more open files than the system allows"
+    hint = "raise the limit (`ulimit -n`), then reopen the engine; acknowledged writes are safe"
 
 
 class StorageClosed(StorageError):
+    """The engine was used after it was closed."""
+
     def __init__(self) -> None:
         super().__init__("the engine is closed", hint="open a new engine on the same folder")

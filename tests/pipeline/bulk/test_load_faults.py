@@ -245,7 +245,7 @@ def test_too_many_errors_end_the_run(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "x.jsonl", [{"nokey": 1}] * 10)
     with Engine.open() as engine:
         create(engine)
-        with pytest.raises(TooManyErrors, match="10 rows failed, and 3 were allowed"):
+        with pytest.raises(TooManyErrors, match="10 rows failed and 3 were allowed"):
             load(str(path), engine_target(engine), LoadOptions(max_errors=3))
 
 

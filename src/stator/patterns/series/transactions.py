@@ -204,9 +204,10 @@ class Counting:
             result.written += 1
             return
         shown = f"{self.layout.info.name} at {self.layout.sort_text(entity)}"
-        exists = ItemExists(f"{shown} is there already, with other values", item=stored)
-        exists.hint = (
-            "its roll-ups have counted it: use replace() to change it, and they are rebuilt"
+        exists = ItemExists(
+            f"{shown} exists already, with other values",
+            item=stored,
+            hint="its roll-ups have counted it: change it with replace(), which rebuilds them",
         )
         exists.entity = self.layout.decode(stored) if stored else None
         result.failures.append(FailedWrite(entity, exists))
