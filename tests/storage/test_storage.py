@@ -1,10 +1,13 @@
-"""What every storage does, and what only the one on disk has to."""
+"""Every storage behaves the same; the storage on disk also survives crashes and damage."""
 
 from __future__ import annotations
 
+import os
 import random
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -19,12 +22,16 @@ from stator.errors import (
     ConfigurationError,
     StorageClosed,
     StorageCorrupt,
+    StorageDenied,
     StorageError,
+    StorageFailed,
     StorageFormatUnsupported,
     StorageFull,
     StorageLocked,
+    TooManyOpenFiles,
 )
 from stator.storage import MemoryStorage, Storage
+from stator.storage.failures import is_locked, storage_failure
 from stator.storage.protocol import after_prefix
 from stator.storage.rocks import RocksStorage
 
@@ -116,7 +123,7 @@ def test_after_prefix_is_past_every_key_with_the_prefix(prefix: bytes, rest: byt
 def test_ranges_in_and_across_prefixes_are_the_same_in_many_files(
     tmp_path: Path, reverse: bool
 ) -> None:
-    """Files and filters decide where to look; what is found is what a plain dictionary has."""
+    """Files and filters decide where RocksDB looks; the result equals a plain dictionary's."""
     chance = random.Random(5)
     storage, twin = (
         RocksStorage(str(tmp_path / "data"), durability="process", prefix_bytes=4),
@@ -160,7 +167,7 @@ def test_a_store_made_without_prefixes_is_read_with_them(tmp_path: Path) -> None
     again.close()
 
 
-# --- on disk ----------------------------------------------------------------------------------------------
+# --- on disk --------------------------------------------------------------------------------------
 
 
 def test_data_is_there_after_reopening(tmp_path: Path) -> None:
@@ -197,9 +204,10 @@ def test_a_newer_format_is_refused_and_left_alone(tmp_path: Path) -> None:
     RocksStorage(str(path)).close()
     (path / "FORMAT").write_text("99\n")
     before = sorted(file.name for file in path.iterdir())
-    with pytest.raises(StorageFormatUnsupported, match="99") as caught:
+    with pytest.raises(StorageFormatUnsupported, match="has format 99; this version") as caught:
         RocksStorage(str(path))
     assert (caught.value.found, caught.value.supported) == (99, 1)
+    assert "upgrade Stator" in str(caught.value.hint)
     assert sorted(file.name for file in path.iterdir()) == before
 
 
@@ -216,7 +224,7 @@ def test_a_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
         RocksStorage(str(tmp_path / "data"))
 
 
-def test_damage_in_the_manifest_is_said_clearly(tmp_path: Path) -> None:
+def test_damage_in_the_manifest_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "data"
     storage = RocksStorage(str(path))
     storage.wait_durable(storage.write({b"a": b"1"}))
@@ -233,8 +241,10 @@ def test_damage_in_the_manifest_is_said_clearly(tmp_path: Path) -> None:
 def test_a_torn_tail_of_the_log_loses_only_itself(tmp_path: Path) -> None:
     path = tmp_path / "data"
     code = (
-        "import os, sys; from stator.storage.rocks import RocksStorage; s = RocksStorage(sys.argv[1]);"
-        "s.wait_durable(s.write({b'first': b'1' * 100})); s.wait_durable(s.write({b'second': b'2' * 100}));"
+        "import os, sys; from stator.storage.rocks import RocksStorage;"
+        "s = RocksStorage(sys.argv[1]);"
+        "s.wait_durable(s.write({b'first': b'1' * 100}));"
+        "s.wait_durable(s.write({b'second': b'2' * 100}));"
         "os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", code, str(path)], check=False)
@@ -252,9 +262,17 @@ def test_a_checkpoint_is_a_store_of_its_own(tmp_path: Path) -> None:
     storage.write({b"a": b"1"})
     storage.checkpoint(str(tmp_path / "copy"))
     storage.write({b"a": b"2"})
+    assert (tmp_path / "copy" / "FORMAT").read_text() == "1\n"
     copy = RocksStorage(str(tmp_path / "copy"))
     assert (copy.get(b"a"), storage.get(b"a")) == (b"1", b"2")
     copy.close()
+    storage.close()
+
+
+def test_a_checkpoint_does_not_overwrite_a_folder(tmp_path: Path) -> None:
+    storage = RocksStorage(str(tmp_path / "data"))
+    with pytest.raises(ConfigurationError, match="it exists"):
+        storage.checkpoint(str(tmp_path))
     storage.close()
 
 
@@ -264,7 +282,7 @@ def test_memory_has_nothing_to_checkpoint() -> None:
 
 
 class FullDisk:
-    """A database whose disk has no room left: what it raises is what RocksDB raises."""
+    """A database that raises what RocksDB raises when the disk has no space left."""
 
     def __init__(self, real: Any, fail_on: str) -> None:
         self._real = real
@@ -283,7 +301,7 @@ class FullDisk:
 
 
 class TimedDisk:
-    """A database whose log takes as long to sync as the test says, and remembers which threads did it."""
+    """A database whose log takes ``seconds`` to sync, and that records the syncing threads."""
 
     def __init__(self, real: Any, seconds: float) -> None:
         self._real = real
@@ -356,3 +374,129 @@ def test_a_full_disk_acknowledges_nothing_and_loses_nothing(
     again = RocksStorage(path)
     assert again.get(b"safe") == b"1"
     again.close()
+
+
+# --- failures of the disk and the system ----------------------------------------------------------
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Path:
+    """A closed store of 2,000 entries in one file of a few hundred blocks."""
+    path = tmp_path / "filled"
+    storage = RocksStorage(str(path))
+    storage.write({b"%06d" % number: random.randbytes(1000) for number in range(2000)})
+    storage._db.flush()
+    storage.close()
+    return path
+
+
+def _damage(file: Path) -> None:
+    content = bytearray(file.read_bytes())
+    for at in range(len(content) // 2, len(content) // 2 + 40_000):
+        content[at] ^= 0x5A
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_scan_over_a_damaged_block_raises_instead_of_ending_early(
+    filled: Path, reverse: bool
+) -> None:
+    [file] = filled.glob("*.sst")
+    _damage(file)
+    storage = RocksStorage(str(filled))
+    for read in (storage.scan, storage.values):
+        with pytest.raises(StorageCorrupt, match="block checksum mismatch"):
+            list(read(b"", b"\xff", reverse=reverse))
+    with pytest.raises(StorageCorrupt, match="block checksum mismatch"):
+        [storage.get(b"%06d" % number) for number in range(2000)]
+    with pytest.raises(StorageCorrupt, match="block checksum mismatch"):
+        storage.get_many([b"%06d" % number for number in range(2000)])
+    assert len(list(storage.scan(b"000000", b"000100", reverse=reverse))) == 100
+    storage.close()
+
+
+@pytest.mark.parametrize("pattern", ["*.sst", "MANIFEST-*"])
+def test_a_missing_file_is_damage(filled: Path, pattern: str) -> None:
+    for file in filled.glob(pattern):
+        file.unlink()
+    with pytest.raises(StorageCorrupt, match="No such file") as caught:
+        RocksStorage(str(filled))
+    assert "restore" in str(caught.value.hint)
+
+
+def _opened_in_a_child(path: Path, before: str) -> str:
+    """Open the store in a child process that first runs ``before``; return the error it meets."""
+    code = f"""
+import os, pickle, resource, sys  # pickle: rocksdict needs it, and another user may not read it
+from stator.storage.rocks import RocksStorage
+{before}
+try:
+    RocksStorage(sys.argv[1])
+except Exception as error:
+    print(type(error).__name__)
+"""
+    command = [sys.executable, "-c", code, str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_a_limit_of_open_files_is_named(filled: Path) -> None:
+    one_left = "resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir('/proc/self/fd')),) * 2)"
+    assert _opened_in_a_child(filled, one_left) == "TooManyOpenFiles"
+
+
+def test_a_folder_of_another_user_is_denied() -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    folder = Path(tempfile.mkdtemp(prefix="stator-denied-"))
+    try:
+        RocksStorage(str(folder / "data")).close()
+        for mode in (0o755, 0o700):
+            folder.chmod(mode)
+            assert _opened_in_a_child(folder / "data", "os.setuid(65534)") == "StorageDenied"
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize(
+    ("detail", "expected"),
+    [
+        ("IO error: No space left on device: While appending to file: 4.log", StorageFull),
+        ("IO error: While appending to file: 4.log: Disk quota exceeded", StorageFull),
+        ("IO error: While open a file for lock: /d/LOCK: Permission denied", StorageDenied),
+        ("Permission denied (os error 13)", StorageDenied),
+        ("IO error: While mkdir if missing: /d: Read-only file system", StorageDenied),
+        (
+            "IO error: While open a file for random read: 9.sst: Too many open files",
+            TooManyOpenFiles,
+        ),
+        (
+            "IO error: While open a file for random read: 9.sst: Too many open files in system",
+            TooManyOpenFiles,
+        ),
+        (
+            "IO error: No such file or directory: While opening a file: /d/MANIFEST-000005",
+            StorageCorrupt,
+        ),
+        ("Corruption: block checksum mismatch: stored = 1, computed = 2", StorageCorrupt),
+        ("IO error: While pread offset 0 len 48: 9.sst: Input/output error", StorageFailed),
+    ],
+)
+def test_each_failure_of_rocksdb_has_its_own_class(
+    detail: str, expected: type[StorageFailed]
+) -> None:
+    failure = storage_failure("/d", Exception(detail))
+    assert type(failure) is expected
+    assert detail in failure.message and "/d" in failure.message
+    assert failure.hint is not None
+    assert not is_locked(Exception(detail))
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [
+        "IO error: While lock file: /d/LOCK: Resource temporarily unavailable",
+        "IO error: lock hold by current process, acquire time 1: /d/LOCK: No locks available",
+    ],
+)
+def test_a_held_lock_is_recognised(detail: str) -> None:
+    assert is_locked(Exception(detail))

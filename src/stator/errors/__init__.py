@@ -1,9 +1,9 @@
 """Every error that Stator raises.
 
 The engine raises these classes, the server writes them with :meth:`ServiceError.wire`, and a client
-rebuilds the same class from the reply with :func:`from_wire`. A class is named after the reason, its
-attributes hold the facts, and its ``hint`` says what to do next. The modules of this package hold the
-classes by subject; import them from ``stator.errors``.
+rebuilds the same class from the reply with :func:`from_wire`. A class is named after the reason,
+its attributes hold the facts, and its ``hint`` says what to do next. The modules of this package
+hold the classes by subject; import them from ``stator.errors``.
 
     StatorError
     +-- ServiceError                      an error reply of DynamoDB

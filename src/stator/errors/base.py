@@ -8,9 +8,9 @@ from typing import Any
 class StatorError(Exception):
     """The base class of every error that Stator raises.
 
-    ``message`` says what is wrong. ``hint``, where there is one, says what to do next. A subclass may
-    set ``hint`` for all its instances. The hint is also a note (PEP 678), so an uncaught error prints
-    it below its message; ``str(error)`` is the message alone.
+    ``message`` says what is wrong. ``hint``, where there is one, says what to do next. A subclass
+    may set ``hint`` for all its instances. The hint is also a note (PEP 678), so an uncaught error
+    prints it below its message; ``str(error)`` is the message alone.
     """
 
     hint: str | None = None

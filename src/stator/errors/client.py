@@ -10,8 +10,8 @@ from stator.errors.base import StatorError
 class ConnectionTrouble(StatorError):
     """The client has no reply, or none that it can trust.
 
-    ``retryable``: another attempt may succeed. ``sent``: the request may have reached the service, so
-    the service may have carried it out.
+    ``retryable``: another attempt may succeed. ``sent``: the request may have reached the service,
+    so the service may have carried it out.
     """
 
     retryable: ClassVar[bool] = True
@@ -59,6 +59,6 @@ class CredentialsMissing(StatorError):
     """boto3's credential chain has no AWS credentials, or could not fetch them."""
 
     hint = (
-        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, choose a profile with AWS_PROFILE, or run "
-        "`aws sso login`"
+        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, choose a profile with AWS_PROFILE, or "
+        "run `aws sso login`"
     )

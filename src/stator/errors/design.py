@@ -51,8 +51,8 @@ class DesignFileWrong(DesignError):
 class PatternRefused(DesignError):
     """No key can serve an access pattern as it is declared.
 
-    ``pattern`` is its name. ``dollars`` is the monthly price of the change that ``hint`` proposes, or
-    None where it has no price.
+    ``pattern`` is its name. ``dollars`` is the monthly price of the change that ``hint`` proposes,
+    or None where it has no price.
     """
 
     def __init__(

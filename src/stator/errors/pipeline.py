@@ -48,7 +48,7 @@ class RowRefused(BulkError):
 
 
 class JournalDiffers(BulkError):
-    """The journal belongs to another job, or its input has changed. ``what`` names the difference."""
+    """The journal belongs to another job, or its input has changed; ``what`` says how."""
 
     def __init__(self, path: str, what: str, *, hint: str) -> None:
         super().__init__(f"the journal {path} belongs to another job: {what}", hint=hint)
@@ -63,7 +63,7 @@ class TooManyErrors(BulkError):
 
     def __init__(self, failed: int, allowed: int, first_reason: str) -> None:
         super().__init__(
-            f"{failed} rows failed and {allowed} were allowed; the first failed with: {first_reason}"
+            f"{failed} rows failed and {allowed} were allowed; the first reason: {first_reason}"
         )
         self.failed = failed
         self.allowed = allowed

@@ -1,7 +1,7 @@
 """DynamoDB's own errors, converted to and from the JSON of its replies.
 
-Messages and codes here are AWS's own texts. A class without a ``code`` of its own is a more specific
-reading of its parent, which the wire does not tell apart.
+Messages and codes here are AWS's own texts. A class without a ``code`` of its own is a more
+specific reading of its parent, which the wire does not tell apart.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class ServiceError(StatorError):
     retryable: ClassVar[bool] = False
     default_message: ClassVar[str] = ""
     after_unknown: bool = False
-    """Set by a client that retried: an earlier attempt of this request may have been carried out."""
+    """Set by a client that retried: an earlier attempt may have been carried out."""
     # AWS spells the member "message" in DynamoDB's own errors and "Message" in the errors of Coral,
     # the framework around it.
     message_member: ClassVar[str] = "message"
@@ -52,8 +52,8 @@ class ValidationFailed(ServiceError):
 class ValueFailed(ValidationFailed):
     """A bad attribute value, which AWS words in two ways.
 
-    During 2026 PutItem, UpdateItem, DeleteItem, GetItem, BatchGetItem and Query moved to a new text.
-    The other operations still answer with ``older``.
+    During 2026 PutItem, UpdateItem, DeleteItem, GetItem, BatchGetItem and Query moved to a new
+    text. The other operations still answer with ``older``.
     """
 
     def __init__(self, message: str, *, older: str) -> None:
@@ -312,7 +312,10 @@ class LimitExceeded(ServiceError):
 
 class ExpiredIterator(ServiceError):
     code = "ExpiredIteratorException"
-    default_message = "The shard iterator has expired. Shard iterator has expired 15 minutes after it was retrieved."
+    default_message = (
+        "The shard iterator has expired. "
+        "Shard iterator has expired 15 minutes after it was retrieved."
+    )
 
 
 class TrimmedDataAccess(ServiceError):

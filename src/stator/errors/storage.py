@@ -26,8 +26,8 @@ class StorageFormatUnsupported(StorageError):
 
     def __init__(self, path: str, found: int, supported: int) -> None:
         super().__init__(
-            f"the data folder {path} has format {found}; this version of Stator reads formats up to "
-            f"{supported}",
+            f"the data folder {path} has format {found}; "
+            f"this version of Stator reads formats up to {supported}",
             hint="upgrade Stator, or open a different folder; this one was not changed",
         )
         self.path = path

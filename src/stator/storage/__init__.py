@@ -1,4 +1,9 @@
-"""Ordered bytes: a small protocol with two implementations, memory and RocksDB."""
+"""Ordered bytes: where the embedded engine keeps its data.
+
+``protocol`` is the seam, ``memory`` and ``rocks`` (RocksDB, on disk) are its two implementations,
+and ``failures`` translates what RocksDB raises. Nothing here knows DynamoDB: the engine decides
+what keys and values mean (``stator.engine.items``).
+"""
 
 from stator.storage.memory import MemoryStorage
 from stator.storage.protocol import Changes, Storage

@@ -1,4 +1,4 @@
-"""Storage in memory: a dictionary, and its keys in order. Durable at once, gone with the process."""
+"""Storage in memory: a dictionary and a sorted list of its keys. It ends with the process."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class MemoryStorage:
 
     def checkpoint(self, path: str) -> None:
         raise ConfigurationError(
-            "an engine in memory has no files to copy",
-            hint="open the engine on a folder to checkpoint it",
+            "an engine in memory has no files to checkpoint",
+            hint="open the engine on a folder: Engine.open(path)",
         )
 
     def close(self) -> None:

@@ -1,8 +1,9 @@
-"""The seam between the engine and where its bytes live.
+"""The storage protocol: what the engine needs from the place where its bytes live.
 
-Keys and values are bytes; keys are ordered bytewise. A write is one atomic set of changes with a commit number, and
-numbers rise by one. A commit can be read at once; it is *durable* some time later, and only then may the write be
-acknowledged. That gap is what makes group commit possible: many writes, one fsync.
+Keys and values are bytes, and keys are ordered bytewise. A write is one atomic set of changes. It
+gets a commit number, and numbers rise by one. A commit can be read at once. It becomes *durable*
+some time later, and only then may the engine acknowledge the write. That gap makes group commit
+possible: many writes share one fsync.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
-# A value to store under the key, or None to delete it. A dict, so that the last change of a key wins.
+# A value to store under the key, or None to delete the key. In a dict the last change of a key
+# wins.
 Changes = dict[bytes, bytes | None]
 Durable = Callable[[BaseException | None], None]
 
 
 class Storage(Protocol):
-    # Whether a commit is durable as soon as ``write`` returns, so that nobody has to wait.
     durable_at_once: bool
+    """Whether a commit is durable as soon as ``write`` returns, so that nobody has to wait."""
 
     def get(self, key: bytes, /) -> bytes | None: ...
 
@@ -26,11 +28,11 @@ class Storage(Protocol):
     def scan(
         self, low: bytes, high: bytes, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        """Entries with low <= key < high, in key order or against it."""
+        """Iterate over the entries with low <= key < high, in key order or in reverse."""
         ...
 
     def values(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[bytes]:
-        """The values of ``scan``, without their keys: the fast way to read a page."""
+        """Iterate over the values of ``scan`` without their keys: the fast way to read a page."""
         ...
 
     def write(self, changes: Changes) -> int:
@@ -42,21 +44,21 @@ class Storage(Protocol):
         ...
 
     def when_durable(self, commit: int, callback: Durable) -> None:
-        """Call back once the commit is durable, or with the error that keeps it from being so."""
+        """Call back once the commit is durable, or with the error that prevents it."""
         ...
 
     def wait_durable(self, commit: int) -> None:
-        """Return once the commit is durable."""
+        """Return once the commit is durable; raise the error that prevents it."""
         ...
 
     def checkpoint(self, path: str) -> None:
-        """Copy the whole store, as of now, to a new folder, without stopping writers."""
+        """Copy the whole store, as of now, to a new folder. Writers carry on."""
         ...
 
     def close(self) -> None: ...
 
 
 def after_prefix(prefix: bytes) -> bytes:
-    """The first key past every key that starts with ``prefix``."""
+    """Return the first key after every key that starts with ``prefix``."""
     stripped = prefix.rstrip(b"\xff")
     return stripped[:-1] + bytes([stripped[-1] + 1])

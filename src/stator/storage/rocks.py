@@ -1,22 +1,28 @@
 """Storage on disk: RocksDB, with group commit.
 
-The idea. A write goes to RocksDB's write-ahead log and memtable at once, unsynced, and can be read from then on.
-An fsync of the log covers every commit made before it began, so that under load many writes share one.
-``wait_durable`` and ``when_durable`` hold back the acknowledgement until then. Whoever asks first does the fsync itself
-when the disk has been quick of late; a slow one, or one under way, is left to a background thread.
+The idea. A write goes to RocksDB's write-ahead log and memtable at once, unsynced, and is readable
+from then on. An fsync of the log covers every commit made before it began, so many writes share one
+fsync under load. ``wait_durable`` and ``when_durable`` hold back the acknowledgement until that
+fsync. If recent fsyncs were quick, the first caller to ask runs it on its own thread. A background
+thread runs slow ones, and serves the callers that arrive while an fsync is in flight.
 
 What fails, and what is left:
-- the process dies (kill -9): the log was handed to the operating system at each write, so nothing acknowledged, and
-  as a rule nothing at all, is lost. RocksDB replays the log on the next open;
-- the machine dies: what was fsynced is there, so everything acknowledged is there. A torn tail of the log, which was
-  never acknowledged, is dropped on open;
-- the disk fills: the write or the fsync raises, nobody waiting is acknowledged, and the store refuses further
-  writes (RocksDB stops after a background error) until it is reopened with room to spare;
-- a file is damaged in the middle: checksums fail, open or read raises StorageCorrupt, and nothing is changed.
 
-``durability="process"`` skips the fsync: acknowledged writes then survive the process, but not the machine.
+- The process dies (kill -9). The operating system already has the log, so no acknowledged write is
+  lost, and as a rule no other either. RocksDB replays the log on the next open.
+- The machine dies. Every fsynced write is there, and so is every acknowledged one. A torn tail of
+  the log was never acknowledged and is dropped on open.
+- The disk fills up, or the system refuses a file. The write or the fsync raises, nobody who waits
+  is acknowledged, and the store refuses further writes until it is reopened: RocksDB itself stops
+  after a background error.
+- A file is damaged in the middle. Checksums fail, and open, get and scan raise StorageCorrupt. A
+  scan never ends early in silence: it asks RocksDB whether it reached its end or an error.
 
-A file FORMAT names the layout's version, and LOCK_HOLDER the process that has the folder open.
+``durability="process"`` skips the fsync: acknowledged writes then survive the process, not the
+machine.
+
+The folder holds RocksDB's files and two of ours. FORMAT is the version of the layout; a folder with
+a newer version is refused before RocksDB touches it. LOCK_HOLDER is the process that has it open.
 """
 
 from __future__ import annotations
@@ -44,13 +50,14 @@ from rocksdict import (
 )
 
 from stator.errors import (
+    ConfigurationError,
     StorageClosed,
     StorageCorrupt,
     StorageError,
     StorageFormatUnsupported,
-    StorageFull,
     StorageLocked,
 )
+from stator.storage.failures import is_locked, storage_failure
 from stator.storage.protocol import Changes, Durable
 
 FORMAT_VERSION = 1
@@ -58,7 +65,7 @@ Durability = Literal["disk", "process"]
 
 _MIB = 1024 * 1024
 
-# A disk that syncs in less is synced on the thread that waits, which may be a server's event loop.
+# Below this average, an fsync runs on the thread that waits, which may be a server's event loop.
 _QUICK_SECONDS = 0.001
 _REMEMBERED_SYNCS = 8
 
@@ -66,7 +73,8 @@ _REMEMBERED_SYNCS = 8
 def _options(prefix_bytes: int) -> Options:
     options = Options(raw_mode=True)
     if prefix_bytes:
-        # A range within one prefix then looks only into files that have it: a store of millions has a dozen files that might.
+        # A scan within one prefix then opens only the files that hold the prefix: in a store of
+        # millions of items a dozen files might.
         options.set_prefix_extractor(SliceTransform.create_fixed_prefix(prefix_bytes))
         options.set_memtable_prefix_bloom_ratio(0.05)
         options.set_memtable_whole_key_filtering(True)
@@ -77,21 +85,25 @@ def _options(prefix_bytes: int) -> Options:
     options.set_compression_type(DBCompressionType.lz4())
     options.set_keep_log_file_num(2)
     options.set_max_total_wal_size(128 * _MIB)
-    # A torn tail was never acknowledged; damage anywhere before it is an error, not a shorter history.
+    # A torn tail was never acknowledged. Damage before it is an error, not a shorter history.
     options.set_wal_recovery_mode(DBRecoveryMode.tolerate_corrupted_tail_records())
     blocks = BlockBasedOptions()
     blocks.set_block_cache(Cache(128 * _MIB))
-    blocks.set_block_size(16 * 1024)  # a page of twenty items is in one or two blocks, not in six
+    blocks.set_block_size(16 * 1024)  # a page of twenty items takes one or two blocks, not six
     blocks.set_bloom_filter(10, False)
-    # Indexes and filters stay in memory beside the cache, which is cut into shards of a megabyte: an index that does not
-    # fit into one is read and unpacked again for every get (1,500 us in a table of 600,000 items).
+    # Indexes and filters stay in memory, outside the cache. The cache has shards of one megabyte,
+    # and an index larger than a shard is read and unpacked again for every get: 1,500 us in a table
+    # of 600,000 items.
     blocks.set_cache_index_and_filter_blocks(False)
     options.set_block_based_table_factory(blocks)
     return options
 
 
 class RocksStorage:
-    """``prefix_bytes`` is how many bytes keys have in common that are read together."""
+    """Storage in a RocksDB folder.
+
+    ``prefix_bytes`` is the length of the prefix shared by keys that are read together.
+    """
 
     def __init__(
         self, path: str, *, durability: Durability = "disk", prefix_bytes: int = 0
@@ -99,9 +111,8 @@ class RocksStorage:
         self._path = path
         self._prefix_bytes = prefix_bytes
         _check_format(Path(path))
-        # raw_mode: keys and values are bytes, whatever rocksdict's own signatures allow.
+        # In raw mode keys and values are bytes, whatever rocksdict's own signatures allow.
         self._db: Any = _open(path, prefix_bytes)
-        _write_marker(Path(path))
         self.durable_at_once = durability == "process"
         self._commit = 0
         self._durable = 0
@@ -110,33 +121,62 @@ class RocksStorage:
         self._state = threading.Condition()
         self._waiting: deque[tuple[int, Durable]] = deque()
         self._syncing = threading.Lock()
-        self._sync_seconds = 1.0  # a moving average; the background thread finds out
+        self._sync_seconds = 1.0  # a moving average; the background thread measures first
         self._syncer: threading.Thread | None = None
         if not self.durable_at_once:
             self._syncer = threading.Thread(target=self._sync_loop, name="stator-sync", daemon=True)
             self._syncer.start()
-        self.get = self._db.get
+
+    def get(self, key: bytes, /) -> bytes | None:
+        try:
+            return self._db.get(key)  # type: ignore[no-any-return]
+        except Exception as error:
+            raise storage_failure(self._path, error) from error
 
     def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        return self._db.get(list(keys))  # type: ignore[no-any-return]
+        try:
+            return self._db.get(list(keys))  # type: ignore[no-any-return]
+        except Exception as error:
+            raise storage_failure(self._path, error) from error
 
     def scan(
         self, low: bytes, high: bytes, *, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        bounds = self._bounds(low, high)
-        if not reverse:
-            yield from self._db.items(from_key=low, read_opt=bounds)
+        if reverse:
+            yield from self._scan_back(low, high)
             return
-        for key, value in self._db.items(backwards=True, from_key=high, read_opt=bounds):
-            if key < low:
-                return
-            if key != high:
-                yield key, value
+        entries = self._db.iter(self._bounds(low, high))
+        entries.seek(low)
+        valid, key, value, step = entries.valid, entries.key, entries.value, entries.next
+        while valid():
+            yield key(), value()
+            step()
+        self._check_end(entries)
 
     def values(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[bytes]:
         if reverse:
-            return (value for _, value in self.scan(low, high, reverse=True))
-        return self._db.values(from_key=low, read_opt=self._bounds(low, high))  # type: ignore[no-any-return]
+            for _, found in self._scan_back(low, high):
+                yield found
+            return
+        entries = self._db.iter(self._bounds(low, high))
+        entries.seek(low)
+        valid, value, step = entries.valid, entries.value, entries.next
+        while valid():
+            yield value()
+            step()
+        self._check_end(entries)
+
+    def _scan_back(self, low: bytes, high: bytes) -> Iterator[tuple[bytes, bytes]]:
+        entries = self._db.iter(self._bounds(low, high))
+        entries.seek_for_prev(high)
+        if entries.valid() and entries.key() == high:
+            entries.prev()
+        valid, key, value, step = entries.valid, entries.key, entries.value, entries.prev
+        # The lower bound is checked here: rocksdict sets a second bound in place of the upper one.
+        while valid() and (found := key()) >= low:
+            yield found, value()
+            step()
+        self._check_end(entries)
 
     def _bounds(self, low: bytes, high: bytes) -> ReadOptions:
         bounds = ReadOptions()
@@ -147,6 +187,17 @@ class RocksStorage:
         else:
             bounds.set_total_order_seek(True)
         return bounds
+
+    def _check_end(self, entries: Any) -> None:
+        """Raise if a scan stopped at an error and not at the end of its range.
+
+        Scans use RocksDB's iterator for this check: rocksdict's own ``items()`` and ``values()``
+        stop at a damaged block as if it were the end.
+        """
+        try:
+            entries.status()
+        except Exception as error:
+            raise storage_failure(self._path, error) from error
 
     def write(self, changes: Changes) -> int:
         batch = WriteBatch(raw_mode=True)
@@ -218,7 +269,7 @@ class RocksStorage:
                 self._sync()
 
     def _is_quick(self) -> bool:
-        """Whether the caller syncs: handing that over costs two switches of threads, more than a quick disk takes."""
+        """Whether the caller runs the fsync: a quick disk takes less than two thread switches."""
         usable = self._failure is None and not self._closed and not self.durable_at_once
         return usable and self._sync_seconds < _QUICK_SECONDS
 
@@ -234,11 +285,11 @@ class RocksStorage:
         self._settle(commit, error)
 
     def _settle(self, commit: int, error: BaseException | None) -> None:
-        """Tell everyone waiting for ``commit`` or less; after an error, everyone."""
+        """Call back all who wait for ``commit`` or an earlier one; after an error, all."""
         with self._state:
             if error is None:
                 self._durable = max(self._durable, commit)
-            # Callers register in commit order but from several threads, so the queue is only nearly sorted.
+            # Callers register in commit order but from several threads: it is nearly sorted.
             ready = [entry for entry in self._waiting if error is not None or entry[0] <= commit]
             if len(ready) == len(self._waiting):
                 self._waiting.clear()
@@ -248,22 +299,24 @@ class RocksStorage:
             callback(error)
 
     def _failed(self, error: Exception) -> StorageError:
-        if isinstance(error, StorageError):
-            return error
-        detail = str(error)
-        failure: StorageError
-        if "No space left" in detail or "IO error" in detail:
-            failure = StorageFull(self._path, detail)
-        else:
-            failure = StorageCorrupt(self._path, detail)
-        self._failure = failure
+        """Remember the failure: from now on it refuses every write."""
+        self._failure = failure = storage_failure(self._path, error)
         return failure
 
     # -- the whole store
 
     def checkpoint(self, path: str) -> None:
-        self._db.flush_wal(True)
-        Checkpoint(self._db).create_checkpoint(path)
+        if Path(path).exists():
+            raise ConfigurationError(
+                f"the checkpoint cannot be written to {path}: it exists",
+                hint="name a folder that does not exist yet",
+            )
+        try:
+            self._db.flush_wal(True)
+            Checkpoint(self._db).create_checkpoint(path)
+            _write_format(Path(path))
+        except Exception as error:
+            raise storage_failure(path, error) from error
 
     def close(self) -> None:
         with self._state:
@@ -282,7 +335,7 @@ class RocksStorage:
             self._db.flush_wal(True)
             self._db.close()
         else:
-            # A log that could not be written cannot be closed cleanly either; what is in it is replayed on open.
+            # A log that could not be written cannot be closed cleanly either; open replays it.
             with suppress(Exception):
                 self._db.close()
 
@@ -292,53 +345,53 @@ def _holder_file(folder: Path) -> Path:
 
 
 def _check_format(folder: Path) -> None:
-    """Refuse a folder that a newer Stator wrote, before RocksDB touches anything in it."""
+    """Refuse a folder that a newer version wrote, before RocksDB touches anything in it."""
     marker = folder / "FORMAT"
-    if folder.exists() and not folder.is_dir():
-        raise StorageCorrupt(str(folder), "it is a file, not a folder")
-    if not marker.exists():
-        if folder.exists() and any(folder.iterdir()) and not (folder / "CURRENT").exists():
-            raise StorageCorrupt(str(folder), "it holds files, but none that Stator wrote")
-        return
-    text = marker.read_text().strip()
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise StorageCorrupt(str(folder), "it is a file, not a folder")
+        if not marker.exists():
+            if folder.exists() and any(folder.iterdir()) and not (folder / "CURRENT").exists():
+                raise StorageCorrupt(str(folder), "it holds files, but none that Stator wrote")
+            return
+        text = marker.read_text().strip()
+    except OSError as error:
+        raise storage_failure(str(folder), error) from None
     if not text.isdecimal():
         raise StorageCorrupt(str(folder), f"its FORMAT file says {text!r}, not a number")
     if int(text) > FORMAT_VERSION:
         raise StorageFormatUnsupported(str(folder), int(text), FORMAT_VERSION)
 
 
-def _write_marker(folder: Path) -> None:
+def _write_format(folder: Path) -> None:
     marker = folder / "FORMAT"
     if not marker.exists():
         temporary = folder / "FORMAT.new"
         temporary.write_text(f"{FORMAT_VERSION}\n")
         temporary.replace(marker)
-    _holder_file(folder).write_text(f"{os.getpid()}\n")
 
 
 def _open(path: str, prefix_bytes: int) -> Rdict:
+    folder = Path(path)
     try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        if (Path(path) / "CURRENT").exists():
-            # Named, the column family gets these options; unnamed, those in its files, which have lost the filter.
-            return Rdict(path, _options(prefix_bytes), {"default": _options(prefix_bytes)})
-        return Rdict(path, _options(prefix_bytes))
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        if (folder / "CURRENT").exists():
+            # Naming the column family gives it these options. Unnamed, it would take the options in
+            # its files, which have lost the filter.
+            db = Rdict(path, _options(prefix_bytes), {"default": _options(prefix_bytes)})
+        else:
+            db = Rdict(path, _options(prefix_bytes))
+        _write_format(folder)
+        _holder_file(folder).write_text(f"{os.getpid()}\n")
     except Exception as error:
-        detail = str(error)
-        if "lock" in detail.lower():
-            raise StorageLocked(path, _holder(Path(path))) from None
-        if "No space left" in detail:
-            raise StorageFull(path, detail) from None
-        if "Corruption" in detail or "corrupt" in detail.lower():
-            raise StorageCorrupt(path, detail) from None
-        raise StorageError(
-            f"the data folder {path} cannot be opened: {detail}",
-            hint="check that it exists and may be written",
-        ) from None
+        if is_locked(error):
+            raise StorageLocked(path, _holder(folder)) from None
+        raise storage_failure(path, error) from None
+    return db
 
 
 def _holder(folder: Path) -> str | None:
-    """Who has the folder: the process id it wrote, and its command where /proc can tell."""
+    """Describe the process that has the folder open: its id, and its command if /proc has it."""
     try:
         pid = int(_holder_file(folder).read_text())
     except (OSError, ValueError):
