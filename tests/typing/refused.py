@@ -20,9 +20,7 @@ find(Order).where(Order.total > "abc")  # refused: a Decimal against a str
 find(Order).where(Order.nope == 1)  # refused: no such field
 find(Order).where(attr(Order.user_id).is_in([1]))  # refused: a str in a list of int
 find(Order).where(attr(Order.status).between(Status.PENDING, 3))  # refused: not a Status
-Order(
-    order_id="o", user_id="u", placed_at="today", total=Decimal(1)
-)  # refused: a str is no datetime
+Order(order_id="o", user_id="u", placed_at="today", total=Decimal(1))  # refused: not a datetime
 order = Order(order_id="o", user_id="u", placed_at=datetime.now(), total=Decimal(1))
 order.total = "x"  # refused: a str is no Decimal
 order.email  # refused: no such field  # noqa: B018
