@@ -11,12 +11,17 @@ WORKERS ?= 2
 COMPILED := $(VENV)/.compiled
 HOT := $(shell find src/stator/model src/stator/expr src/stator/engine src/stator/storage src/stator/server src/stator/pipeline/bulk src/stator/pipeline/views -name '*.py')
 
-.PHONY: demo test lint format types unit soak bench bench-clients bench-loading bench-streaming servers browser lock compile interpreted bytecode clean
+.PHONY: demo test quick lint format types unit soak bench bench-clients bench-loading bench-streaming servers browser lock compile interpreted bytecode clean
 
 demo: $(COMPILED) bytecode
 	$(BIN)/stator demo
 
 test: lint types unit
+
+# While you work: no servers, no compiled modules, no long tests. `make test` is what counts.
+quick: lint interpreted bytecode
+	$(BIN)/mypy
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m quick
 
 unit: $(COMPILED) bytecode servers browser
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not slow"
