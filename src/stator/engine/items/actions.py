@@ -16,10 +16,11 @@ from stator.engine.items.transaction_locks import TransactionLocks
 from stator.engine.items.update_cost import update_cost
 from stator.engine.items.write_path import Mutation
 from stator.engine.tables.key_schema import (
-    RequestRefused,
+    ItemRefused,
     check_index_keys,
     check_item_key,
     check_key,
+    check_statement_key,
 )
 from stator.engine.tables.table import Table
 from stator.errors import ConditionFailed, DuplicateItem, TransactionConflict, ValidationFailed
@@ -46,7 +47,7 @@ PUT_TOO_LARGE = "Item size has exceeded the maximum allowed size"
 UPDATE_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
 
 
-class Action(Protocol):
+class ItemAction(Protocol):
     """One write of one item, parsed but not yet looked at with its table."""
 
     table_name: str
@@ -72,7 +73,7 @@ class Action(Protocol):
 
 
 @dataclass(slots=True, init=False)
-class Put:
+class ItemPut:
     table_name: str
     item: Item
     size: int
@@ -100,7 +101,7 @@ class Put:
         if not table.schema.plainly_keyed(self.item):
             check_item_key(table.schema, self.item)
         if self.size > ITEM_SIZE_BYTES:
-            raise RequestRefused(PUT_TOO_LARGE)
+            raise ItemRefused(PUT_TOO_LARGE)
         if table.indexes:
             check_index_keys(table.indexes, self.item)
         if self.nested:
@@ -118,17 +119,23 @@ class Put:
         return []
 
 
-class Insert(Put):
+class ItemInsert(ItemPut):
     """PartiQL's INSERT: a put that never replaces an item."""
+
+    def locate(self, table: Table) -> bytes:
+        check_statement_key(table.schema, self.item)
+        return ItemPut.locate(self, table)
 
 
 @dataclass(slots=True, init=False)
-class Delete:
+class ItemDelete:
     table_name: str
     key: Item
     condition: Condition | None
     return_item_on_failure: bool
     nested: Sequence[Path]
+    # Whether a PartiQL statement names the key: AWS words errors about its types differently.
+    by_statement: bool
 
     def __init__(
         self,
@@ -137,18 +144,22 @@ class Delete:
         condition: Condition | None,
         return_item_on_failure: bool = False,
         nested: Sequence[Path] = (),
+        by_statement: bool = False,
     ) -> None:
         self.table_name = table_name
         self.key = key
         self.condition = condition
         self.return_item_on_failure = return_item_on_failure
         self.nested = nested
+        self.by_statement = by_statement
 
     @property
     def keyed(self) -> Item:
         return self.key
 
     def locate(self, table: Table) -> bytes:
+        if self.by_statement:
+            check_statement_key(table.schema, self.key)
         check_key(table.schema, self.key)
         check_key_paths(table.schema, self.nested)
         return table.encode_key(self.key)
@@ -160,7 +171,7 @@ class Delete:
         return []
 
 
-class Check(Delete):
+class ItemCheck(ItemDelete):
     """A transaction's ConditionCheck: it is located as a delete is, and changes nothing."""
 
     def apply(self, table: Table, old: Item | None) -> tuple[Item | None, int]:
@@ -168,7 +179,7 @@ class Check(Delete):
 
 
 @dataclass(slots=True, init=False)
-class UpdateItem:
+class ItemUpdate:
     table_name: str
     key: Item
     update: Update | None
@@ -176,9 +187,10 @@ class UpdateItem:
     return_item_on_failure: bool
     nested: Sequence[Path]
     is_legacy: bool
-    # Only a standalone UpdateItem is charged for its clauses against the 400 KB limit, and only one with large values
+    # Only a standalone ItemUpdate is charged for its clauses against the 400 KB limit, and only one with large values
     # can come near it.
     charged: bool
+    by_statement: bool
 
     def __init__(
         self,
@@ -190,6 +202,7 @@ class UpdateItem:
         nested: Sequence[Path] = (),
         is_legacy: bool = False,
         charged: bool = False,
+        by_statement: bool = False,
     ) -> None:
         self.table_name = table_name
         self.key = key
@@ -199,12 +212,15 @@ class UpdateItem:
         self.nested = nested
         self.is_legacy = is_legacy
         self.charged = charged
+        self.by_statement = by_statement
 
     @property
     def keyed(self) -> Item:
         return self.key
 
     def locate(self, table: Table) -> bytes:
+        if self.by_statement:
+            check_statement_key(table.schema, self.key)
         check_key(table.schema, self.key)
         if self.update is not None:
             self._check_targets(table, self.update)
@@ -299,7 +315,7 @@ class UpdateItem:
                     )
                 if kind != "N" and value[kind] == "":
                     word = "string" if kind == "S" else "binary"
-                    raise RequestRefused(
+                    raise ItemRefused(
                         "One or more parameter values are not valid. The update expression attempted to update a "
                         "secondary index key to a value that is not supported. The AttributeValue for a key "
                         f"attribute cannot contain an empty {word} value."
@@ -311,7 +327,7 @@ class UpdateItem:
 
 
 def prepare(
-    storage: Storage, locks: TransactionLocks, table: Table, action: Action, *, needs_old: bool
+    storage: Storage, locks: TransactionLocks, table: Table, action: ItemAction, *, needs_old: bool
 ) -> tuple[Mutation, Item | None]:
     """Locate, check the condition and apply one action of a request of its own."""
     key = action.locate(table)
@@ -322,16 +338,16 @@ def prepare(
 
 
 def mutate(
-    table: Table, action: Action, key: bytes, old: bytes | None, *, needs_old: bool
+    table: Table, action: ItemAction, key: bytes, old: bytes | None, *, needs_old: bool
 ) -> tuple[Mutation, Item | None]:
     """The mutation an action makes of a stored record, and the item before it where somebody needs that."""
-    if old is not None and isinstance(action, Insert):
+    if old is not None and isinstance(action, ItemInsert):
         raise DuplicateItem
     old_item: Item | None = None
     if old is not None and (needs_old or table.indexes or action.condition is not None):
         old_item = records.unpack(old)
     check_condition(action, old_item)
-    if isinstance(action, UpdateItem):
+    if isinstance(action, ItemUpdate):
         if old is None:
             new_item, size = action.apply(table, None)
         else:
@@ -343,7 +359,7 @@ def mutate(
     return Mutation(table, key, old, old_item, new_item, size), old_item
 
 
-def check_condition(action: Action, old_item: Item | None) -> None:
+def check_condition(action: ItemAction, old_item: Item | None) -> None:
     condition = action.condition
     if condition is None or evaluate(condition, old_item or {}):
         return

@@ -27,7 +27,7 @@ from stator.storage import Storage
 
 
 @dataclass(slots=True, init=False)
-class View:
+class ReadView:
     """What is read of each entry: from where, which of them, and which part."""
 
     table: Table
@@ -59,7 +59,7 @@ class View:
 
 
 @dataclass(slots=True, init=False)
-class Page:
+class EntryPage:
     response: dict[str, Any]
     consumed: Consumed
 
@@ -91,7 +91,7 @@ def make_view(
     consistent: bool,
     *,
     is_query: bool,
-) -> View:
+) -> ReadView:
     """Check what is asked of an index against what it holds."""
     if projection is not None:
         check_key_paths(table.schema, list(projection.paths))
@@ -112,7 +112,7 @@ def make_view(
                 f"[{', '.join(filtered)}]"
             )
         fetch = not index.is_global and (bool(beyond) or select == "ALL_ATTRIBUTES")
-    return View(table, index, filter, projection, select == "COUNT", fetch, consistent)
+    return ReadView(table, index, filter, projection, select == "COUNT", fetch, consistent)
 
 
 def _ordered(projection: Projection | None) -> list[str]:
@@ -136,8 +136,8 @@ def _refuse_beyond(index: Index, beyond: list[str], select: str | None) -> None:
 
 
 def read_page(
-    storage: Storage, view: View, span: Range, limit: int | None, *, forward: bool = True
-) -> Page:
+    storage: Storage, view: ReadView, span: Range, limit: int | None, *, forward: bool = True
+) -> EntryPage:
     return read_records(
         storage,
         view,
@@ -146,7 +146,9 @@ def read_page(
     )
 
 
-def read_records(storage: Storage, view: View, entries: Iterable[bytes], limit: int | None) -> Page:
+def read_records(
+    storage: Storage, view: ReadView, entries: Iterable[bytes], limit: int | None
+) -> EntryPage:
     """A page of records from wherever they come: PartiQL reads several ranges as one."""
     if view.filter is None and view.projection is None and not view.fetch:
         walked = _walk_raw(entries, limit, keep=not view.count_only)
@@ -160,10 +162,10 @@ def read_records(storage: Storage, view: View, entries: Iterable[bytes], limit: 
     if walked.last is not None:
         item = records.unpack(walked.last)
         response["LastEvaluatedKey"] = {name: item[name] for name in _key_order(view)}
-    return Page(response, _consumed(view, walked))
+    return EntryPage(response, _consumed(view, walked))
 
 
-def _key_order(view: View) -> list[str]:
+def _key_order(view: ReadView) -> list[str]:
     names = start_names(view.table, view.index)
     ordered = [
         *(view.index.schema.names if view.index is not None else ()),
@@ -218,7 +220,7 @@ def _walk_raw(entries: Iterable[bytes], limit: int | None, *, keep: bool) -> _Wa
     return _Walked(items, scanned, scanned, size, last)
 
 
-def _walk(storage: Storage, view: View, entries: Iterable[bytes], limit: int | None) -> _Walked:
+def _walk(storage: Storage, view: ReadView, entries: Iterable[bytes], limit: int | None) -> _Walked:
     shape = _shaper(view)
     items: list[Any] = []
     size = scanned = 0
@@ -241,7 +243,7 @@ def _walk(storage: Storage, view: View, entries: Iterable[bytes], limit: int | N
     return _Walked(items, len(items), scanned, size, last, units)
 
 
-def _shaper(view: View) -> Callable[[Item, bytes], Any]:
+def _shaper(view: ReadView) -> Callable[[Item, bytes], Any]:
     projection = view.projection
     if view.count_only:
         return lambda item, record: None
@@ -254,7 +256,7 @@ def _fetched(storage: Storage, table: Table, item: Item) -> bytes | None:
     return storage.get(table.encode_key(item))
 
 
-def _consumed(view: View, walked: _Walked) -> Consumed:
+def _consumed(view: ReadView, walked: _Walked) -> Consumed:
     units = capacity.read_units(walked.size, view.consistent)
     if view.index is None:
         return Consumed(units)

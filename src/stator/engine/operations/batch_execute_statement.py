@@ -10,18 +10,17 @@ from dataclasses import dataclass
 from typing import Any, Union
 
 from stator.engine.items import capacity, records
-from stator.engine.items.actions import Action
+from stator.engine.items.actions import ItemAction
 from stator.engine.items.capacity import Consumed
 from stator.engine.operation import Operation, RequestContext
 from stator.engine.partiql.selects import check_index, shape, single_key
 from stator.engine.partiql.statements import (
     EXISTS_OUTSIDE,
-    Exists,
-    Select,
+    BoundSelect,
     Statement,
     read_statement,
 )
-from stator.engine.partiql.writes import run_write, write_action
+from stator.engine.partiql.writes import BoundWrite, run_write
 from stator.engine.tables.key_schema import check_key
 from stator.engine.tables.table import Table
 from stator.errors import ServiceError, StatorError, ValidationFailed
@@ -32,7 +31,7 @@ _NAMING_TABLE = ("ConditionalCheckFailed", "DuplicateItem", "TransactionConflict
 
 
 @dataclass(slots=True)
-class Member:
+class BatchMember:
     """A statement, or what is wrong with it."""
 
     statement: Statement | ServiceError
@@ -41,12 +40,12 @@ class Member:
 
 @dataclass(slots=True)
 class BatchExecuteStatementRequest:
-    members: list[Member]
+    members: list[BatchMember]
     mode: str
 
 
 @dataclass(slots=True)
-class Read:
+class StatementRead:
     table: Table
     key: bytes
     paths: tuple[Path, ...]
@@ -54,20 +53,20 @@ class Read:
 
 
 @dataclass(slots=True)
-class Change:
+class StatementWrite:
     table: Table
     key: bytes
-    action: Action
+    action: ItemAction
     returning: str | None
 
 
-Step = Union[Read, Change, ServiceError]
+BatchStep = Union[StatementRead, StatementWrite, ServiceError]
 
 
 def parse(request: dict[str, Any]) -> BatchExecuteStatementRequest:
     members = [_member(entry) for entry in request["Statements"]]
     kinds = {
-        isinstance(member.statement, Select)
+        isinstance(member.statement, BoundSelect)
         for member in members
         if not isinstance(member.statement, StatorError)
     }
@@ -78,15 +77,15 @@ def parse(request: dict[str, Any]) -> BatchExecuteStatementRequest:
     return BatchExecuteStatementRequest(members, request.get("ReturnConsumedCapacity", "NONE"))
 
 
-def _member(entry: dict[str, Any]) -> Member:
+def _member(entry: dict[str, Any]) -> BatchMember:
     consistent = bool(entry.get("ConsistentRead"))
     try:
         statement = read_statement(entry)
     except ServiceError as error:
-        return Member(error, consistent)
-    if isinstance(statement, Exists):
-        return Member(ValidationFailed(EXISTS_OUTSIDE), consistent)
-    return Member(statement, consistent)
+        return BatchMember(error, consistent)
+    if isinstance(statement, BoundWrite) and statement.is_check:
+        return BatchMember(ValidationFailed(EXISTS_OUTSIDE), consistent)
+    return BatchMember(statement, consistent)
 
 
 def run(context: RequestContext, request: BatchExecuteStatementRequest) -> dict[str, Any]:
@@ -102,42 +101,44 @@ def run(context: RequestContext, request: BatchExecuteStatementRequest) -> dict[
     return response
 
 
-def _step(context: RequestContext, member: Member) -> Step:
+def _step(context: RequestContext, member: BatchMember) -> BatchStep:
     statement = member.statement
     if isinstance(statement, ServiceError):
         return statement
     try:
         table = context.table(statement.table_name)
-        if isinstance(statement, Select):
+        if isinstance(statement, BoundSelect):
             return _read(statement, table, member.consistent)
         # ReturnValuesOnConditionCheckFailure has no effect on a member of a batch (AWS, eu-west-2, 2026).
-        action = write_action(statement, table, return_item=False)
-        return Change(table, action.locate(table), action, statement.returning)
+        action = statement.action(table, False)
+        return StatementWrite(table, action.locate(table), action, statement.returning)
     except ServiceError as error:
         return error
 
 
-def _read(select: Select, table: Table, consistent: bool) -> Read:
+def _read(select: BoundSelect, table: Table, consistent: bool) -> StatementRead:
     check_index(select, table)
     key, paths = single_key(select, table, "BatchExecuteStatement")
     check_key(table.schema, key)
-    return Read(table, table.encode_key(key), paths, consistent)
+    return StatementRead(table, table.encode_key(key), paths, consistent)
 
 
-def _check_distinct(steps: list[Step]) -> None:
-    keys = [step.key for step in steps if isinstance(step, (Read, Change))]
+def _check_distinct(steps: list[BatchStep]) -> None:
+    keys = [step.key for step in steps if isinstance(step, (StatementRead, StatementWrite))]
     if len(set(keys)) != len(keys):
         raise ValidationFailed("Provided list of item keys contains duplicates")
 
 
 def _answer(
-    context: RequestContext, step: Step, used: dict[str, tuple[Table, Consumed]]
+    context: RequestContext, step: BatchStep, used: dict[str, tuple[Table, Consumed]]
 ) -> dict[str, Any]:
     if isinstance(step, ServiceError):
         return _failure(step, None)
     try:
         item, consumed = (
-            _read_item(context, step) if isinstance(step, Read) else _write_item(context, step)
+            _read_item(context, step)
+            if isinstance(step, StatementRead)
+            else _write_item(context, step)
         )
     except ServiceError as error:
         return _failure(error, step.table)
@@ -148,7 +149,7 @@ def _answer(
     return answer
 
 
-def _read_item(context: RequestContext, read: Read) -> tuple[Any, Consumed]:
+def _read_item(context: RequestContext, read: StatementRead) -> tuple[Any, Consumed]:
     record = context.database.storage.get(read.key)
     size = 0 if record is None else records.size_of(record)
     consumed = Consumed(capacity.read_units(size, read.consistent))
@@ -158,7 +159,7 @@ def _read_item(context: RequestContext, read: Read) -> tuple[Any, Consumed]:
     return item, consumed
 
 
-def _write_item(context: RequestContext, change: Change) -> tuple[Any, Consumed]:
+def _write_item(context: RequestContext, change: StatementWrite) -> tuple[Any, Consumed]:
     item, consumed = run_write(context, change.table, change.action, change.returning)
     return item or None, consumed
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stator.engine.items import capacity, records
-from stator.engine.items.actions import Delete, Put
+from stator.engine.items.actions import ItemDelete, ItemPut
 from stator.engine.items.capacity import Consumed
 from stator.engine.items.write_path import Mutation, Writer
 from stator.engine.items.write_report import collection_metrics
@@ -20,7 +20,7 @@ from stator.model.values import SEVERAL_TYPES, Item, normalise_item
 
 @dataclass(slots=True)
 class BatchWriteItemRequest:
-    tables: dict[str, list[Put | Delete]]
+    tables: dict[str, list[ItemPut | ItemDelete]]
     options: dict[str, Any]
 
 
@@ -34,7 +34,7 @@ def parse(request: dict[str, Any]) -> BatchWriteItemRequest:
     return BatchWriteItemRequest(tables, request)
 
 
-def _parse_write(table_name: str, write: dict[str, Any]) -> Put | Delete:
+def _parse_write(table_name: str, write: dict[str, Any]) -> ItemPut | ItemDelete:
     put, delete = write.get("PutRequest"), write.get("DeleteRequest")
     if (put is None) == (delete is None):
         raise ValidationFailed(SEVERAL_TYPES)
@@ -42,10 +42,10 @@ def _parse_write(table_name: str, write: dict[str, Any]) -> Put | Delete:
         item = put["Item"]
         if "" in item:
             raise ValidationFailed("Empty attribute name")
-        return Put(table_name, item, normalise_item(item), None)
+        return ItemPut(table_name, item, normalise_item(item), None)
     assert delete is not None
     normalise_item(delete["Key"])
-    return Delete(table_name, delete["Key"], None)
+    return ItemDelete(table_name, delete["Key"], None)
 
 
 def run(context: RequestContext, request: BatchWriteItemRequest) -> dict[str, Any]:
@@ -63,24 +63,26 @@ def run(context: RequestContext, request: BatchWriteItemRequest) -> dict[str, An
     return _report(context, request, used)
 
 
-def _mutation(table: Table, action: Put | Delete, key: bytes, old: bytes | None) -> Mutation:
+def _mutation(
+    table: Table, action: ItemPut | ItemDelete, key: bytes, old: bytes | None
+) -> Mutation:
     """What ``mutate`` would make of it: without a condition there is little to do."""
     old_item = records.unpack(old) if old is not None and table.indexes else None
-    if isinstance(action, Put):
+    if isinstance(action, ItemPut):
         return Mutation(table, key, old, old_item, action.item, action.size)
     return Mutation(table, key, old, old_item, None)
 
 
 def _locate(
     context: RequestContext, request: BatchWriteItemRequest
-) -> list[tuple[Table, Put | Delete, bytes]]:
+) -> list[tuple[Table, ItemPut | ItemDelete, bytes]]:
     """Every write with its table and storage key, checked; no item may appear twice."""
     located = []
     size = 0
     for name, actions in request.tables.items():
         table = context.table(name)
         for action in actions:
-            if isinstance(action, Put):
+            if isinstance(action, ItemPut):
                 if not table.schema.plainly_keyed(action.item):
                     _check_batch_key(table, action.item)
                 size += action.size
@@ -123,7 +125,7 @@ def _report(
 
 
 def _metrics(
-    context: RequestContext, table: Table, actions: list[Put | Delete]
+    context: RequestContext, table: Table, actions: list[ItemPut | ItemDelete]
 ) -> list[dict[str, Any]]:
     name = table.schema.partition[0].name
     keys = [action.keyed for action in actions]

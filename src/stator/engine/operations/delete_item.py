@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.engine.items.actions import Delete
+from stator.engine.items.actions import ItemDelete
 from stator.engine.operation import Operation
 from stator.engine.operations.single_write import (
     SingleWrite,
@@ -24,7 +24,9 @@ def parse(request: dict[str, Any]) -> SingleWrite:
     normalise_item(key)
     returns = old_values_wanted(request)
     condition, nested = read_condition(request)
-    delete = Delete(request["TableName"], key, condition, returns_item_on_failure(request), nested)
+    delete = ItemDelete(
+        request["TableName"], key, condition, returns_item_on_failure(request), nested
+    )
     return SingleWrite(delete, request, returns)
 
 

@@ -11,12 +11,11 @@ from stator.engine.partiql.next_token import statement_print
 from stator.engine.partiql.selects import run_select
 from stator.engine.partiql.statements import (
     EXISTS_OUTSIDE,
-    Exists,
-    Select,
+    BoundSelect,
     Statement,
     read_statement,
 )
-from stator.engine.partiql.writes import run_write, write_action
+from stator.engine.partiql.writes import BoundWrite, run_write
 from stator.errors import ValidationFailed
 
 
@@ -31,18 +30,18 @@ class ExecuteStatementRequest:
 def parse(request: dict[str, Any]) -> ExecuteStatementRequest:
     printed = statement_print(request)
     statement = read_statement(request)
-    if isinstance(statement, Exists):
+    if isinstance(statement, BoundWrite) and statement.is_check:
         raise ValidationFailed(EXISTS_OUTSIDE)
     return ExecuteStatementRequest(statement, request, printed)
 
 
 def run(context: RequestContext, request: ExecuteStatementRequest) -> dict[str, Any]:
     statement, options = request.statement, request.options
-    if isinstance(statement, Select):
+    if isinstance(statement, BoundSelect):
         return run_select(context, statement, options, request.printed)
     table = context.table(statement.table_name)
     return_item = options.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
-    action = write_action(statement, table, return_item=return_item)
+    action = statement.action(table, return_item)
     item, consumed = run_write(context, table, action, statement.returning)
     response: dict[str, Any] = {"Items": [item] if item else []}
     mode = options.get("ReturnConsumedCapacity", "NONE")

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from stator.engine.items import records
-from stator.engine.items.actions import Action
+from stator.engine.items.actions import ItemAction
 from stator.engine.items.request_tokens import fingerprint
 from stator.engine.items.transactions import read_report
 from stator.engine.operation import Operation, RequestContext
 from stator.engine.operations.transact_get_items import Get, read_together
 from stator.engine.operations.transact_write_items import transact
 from stator.engine.partiql.selects import shape, single_key
-from stator.engine.partiql.statements import Select, Statement, Write, bind
+from stator.engine.partiql.statements import BoundSelect, Statement, bind
 from stator.engine.partiql.values import check_parameters
-from stator.engine.partiql.writes import write_action
+from stator.engine.partiql.writes import BoundWrite
 from stator.errors import ValidationFailed
 from stator.expr.tree import Path
 from stator.model.values import Item
@@ -31,8 +31,8 @@ from stator.model.values import Item
 class ExecuteTransactionRequest:
     """Either ``reads`` or ``writes`` is empty."""
 
-    reads: list[Select]
-    writes: list[Write]
+    reads: list[BoundSelect]
+    writes: list[BoundWrite]
     options: dict[str, Any]
     fingerprint: str
 
@@ -43,12 +43,12 @@ def parse(request: dict[str, Any]) -> ExecuteTransactionRequest:
     # Parameters are refused in the name of the request, statements in their own.
     for member in members:
         check_parameters(member.get("Parameters") or [])
-    reads: list[Select] = []
-    writes: list[Write] = []
+    reads: list[BoundSelect] = []
+    writes: list[BoundWrite] = []
     for at, member in enumerate(members):
         with _speaking_of(at):
             statement = _statement(member)
-        if isinstance(statement, Select):
+        if isinstance(statement, BoundSelect):
             reads.append(statement)
         else:
             writes.append(statement)
@@ -61,7 +61,7 @@ def parse(request: dict[str, Any]) -> ExecuteTransactionRequest:
 
 def _statement(member: dict[str, Any]) -> Statement:
     statement = bind(member["Statement"], member.get("Parameters") or [])
-    if isinstance(statement, Select):
+    if isinstance(statement, BoundSelect):
         if statement.index_name is not None:
             raise ValidationFailed("Reads on indices are not supported within transactions.")
     elif statement.returning is not None:
@@ -87,11 +87,11 @@ def run(context: RequestContext, request: ExecuteTransactionRequest) -> dict[str
 def _write(context: RequestContext, request: ExecuteTransactionRequest) -> dict[str, Any]:
     tables = [context.table(statement.table_name) for statement in request.writes]
     members = request.options["TransactStatements"]
-    actions: list[Action] = []
+    actions: list[ItemAction] = []
     for at, (statement, table, member) in enumerate(zip(request.writes, tables, members)):
         return_item = member.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
         with _speaking_of(at):
-            actions.append(write_action(statement, table, return_item=return_item))
+            actions.append(statement.action(table, return_item))
     return {"Responses": [], **transact(context, actions, request.options, request.fingerprint)}
 
 

@@ -10,7 +10,7 @@ import orjson
 from stator.engine.operation import Operation, RequestContext
 from stator.engine.streams import events
 from stator.engine.streams.arn import check_stream_arn
-from stator.engine.streams.iterators import HORIZON, LIFETIME_SECONDS, Iterator
+from stator.engine.streams.iterators import HORIZON, LIFETIME_SECONDS, ShardIterator
 from stator.engine.streams.stream import Shard, Stream
 from stator.errors import ExpiredIterator, TrimmedDataAccess, ValidationFailed
 from stator.model.values import INVALID
@@ -21,7 +21,7 @@ _MOST_BYTES = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class GetRecordsRequest:
-    iterator: Iterator
+    iterator: ShardIterator
     limit: int
 
 
@@ -29,7 +29,7 @@ def parse(request: dict[str, Any]) -> GetRecordsRequest:
     limit = request.get("Limit", _MOST_RECORDS)
     if limit > _MOST_RECORDS:
         raise ValidationFailed(f"{INVALID}Limit should be less than or equal to {_MOST_RECORDS}")
-    iterator = Iterator.decode(request["ShardIterator"])
+    iterator = ShardIterator.decode(request["ShardIterator"])
     check_stream_arn(iterator.arn)
     return GetRecordsRequest(iterator, limit)
 
@@ -53,7 +53,7 @@ def run(context: RequestContext, request: GetRecordsRequest) -> dict[str, Any]:
     context.commit_number = context.database.last_commit
     response: dict[str, Any] = {"Records": page}
     if not is_end:
-        response["NextShardIterator"] = Iterator(stream.arn, shard.number, place, now).encode()
+        response["NextShardIterator"] = ShardIterator(stream.arn, shard.number, place, now).encode()
     return response
 
 

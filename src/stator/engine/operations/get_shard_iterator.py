@@ -7,7 +7,7 @@ from typing import Any
 
 from stator.engine.operation import Operation, RequestContext
 from stator.engine.streams.arn import check_stream_arn
-from stator.engine.streams.iterators import HORIZON, Iterator
+from stator.engine.streams.iterators import HORIZON, ShardIterator
 from stator.engine.streams.stream import SEQUENCE_BASE, Shard, Stream
 from stator.errors import ResourceNotFound, TrimmedDataAccess, ValidationFailed
 from stator.model.values import INVALID
@@ -55,7 +55,7 @@ def run(context: RequestContext, request: GetShardIteratorRequest) -> dict[str, 
             f"Requested resource not found: Shard does not exist: {request.shard_id}"
         )
     place = _place(context, stream, shard, request)
-    return {"ShardIterator": Iterator(stream.arn, shard.number, place, now).encode()}
+    return {"ShardIterator": ShardIterator(stream.arn, shard.number, place, now).encode()}
 
 
 def _place(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from stator.engine.items.actions import Put
+from stator.engine.items.actions import ItemPut
 from stator.engine.operation import Operation
 from stator.engine.operations.single_write import (
     SingleWrite,
@@ -27,7 +27,9 @@ def parse(request: dict[str, Any]) -> SingleWrite:
     size = normalise_item(item)
     returns = old_values_wanted(request)
     condition, nested = read_condition(request)
-    put = Put(request["TableName"], item, size, condition, returns_item_on_failure(request), nested)
+    put = ItemPut(
+        request["TableName"], item, size, condition, returns_item_on_failure(request), nested
+    )
     return SingleWrite(put, request, returns)
 
 

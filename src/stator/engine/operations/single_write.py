@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine.items.actions import Delete, Put, UpdateItem, prepare, returned_values
+from stator.engine.items.actions import ItemDelete, ItemPut, ItemUpdate, prepare, returned_values
 from stator.engine.items.write_path import Writer
 from stator.engine.items.write_report import write_report
 from stator.engine.operation import RequestContext
@@ -17,12 +17,12 @@ from stator.expr.tree import Condition, Path
 
 @dataclass(slots=True, init=False)
 class SingleWrite:
-    action: Put | Delete | UpdateItem
+    action: ItemPut | ItemDelete | ItemUpdate
     options: dict[str, Any]
     returns: str
 
     def __init__(
-        self, action: Put | Delete | UpdateItem, options: dict[str, Any], returns: str
+        self, action: ItemPut | ItemDelete | ItemUpdate, options: dict[str, Any], returns: str
     ) -> None:
         self.action = action
         self.options = options

@@ -10,7 +10,7 @@ from stator.engine.items.item_reads import check_key_paths, shown
 from stator.engine.items.transactions import NO_REASON, check_distinct, check_total, read_report
 from stator.engine.operation import Operation, RequestContext
 from stator.engine.requests.expression_parameters import Placeholders
-from stator.engine.tables.key_schema import RequestRefused, check_key
+from stator.engine.tables.key_schema import ItemRefused, check_key
 from stator.engine.tables.table import Table
 from stator.errors import TransactionCanceled, TransactionConflict, ValidationFailed
 from stator.expr.tree import Projection
@@ -84,7 +84,7 @@ def _locate(
             check_key(table.schema, get.key)
             if get.projection is not None:
                 check_key_paths(table.schema, list(get.projection.paths))
-        except RequestRefused:
+        except ItemRefused:
             raise
         except ValidationFailed as error:
             keys.append(None)

@@ -14,11 +14,11 @@ from typing import Any
 
 from stator.engine.items import capacity, records
 from stator.engine.items.actions import (
-    Action,
-    Check,
-    Delete,
-    Put,
-    UpdateItem,
+    ItemAction,
+    ItemCheck,
+    ItemDelete,
+    ItemPut,
+    ItemUpdate,
     check_condition,
     mutate,
 )
@@ -30,7 +30,7 @@ from stator.engine.items.write_path import Mutation, Writer
 from stator.engine.items.write_report import collection_metrics
 from stator.engine.operation import Operation, RequestContext
 from stator.engine.requests.expression_parameters import Placeholders
-from stator.engine.tables.key_schema import RequestRefused
+from stator.engine.tables.key_schema import ItemRefused
 from stator.engine.tables.table import Table
 from stator.errors import (
     ConditionFailed,
@@ -47,7 +47,7 @@ _KINDS = ("ConditionCheck", "Put", "Delete", "Update")
 
 @dataclass(slots=True)
 class TransactWriteItemsRequest:
-    actions: list[Action]
+    actions: list[ItemAction]
     options: dict[str, Any]
     fingerprint: str
 
@@ -59,7 +59,7 @@ def parse(request: dict[str, Any]) -> TransactWriteItemsRequest:
     )
 
 
-def _parse_action(entry: dict[str, Any]) -> Action:
+def _parse_action(entry: dict[str, Any]) -> ItemAction:
     kinds = [kind for kind in _KINDS if entry.get(kind) is not None]
     if not kinds:
         raise ValidationFailed(
@@ -78,7 +78,7 @@ def _parse_action(entry: dict[str, Any]) -> Action:
             raise ValidationFailed("Empty attribute name")
         size = normalise_item(item)
         condition, nested = _condition(member)
-        return Put(name, item, size, condition, on_failure, nested)
+        return ItemPut(name, item, size, condition, on_failure, nested)
     # AWS checks an action's expressions before its key (captured by the paritysuite conformance suite).
     if kind == "Update":
         action = _update(member, on_failure)
@@ -86,17 +86,17 @@ def _parse_action(entry: dict[str, Any]) -> Action:
         return action
     condition, nested = _condition(member)
     normalise_item(member["Key"])
-    return (Delete if kind == "Delete" else Check)(
+    return (ItemDelete if kind == "Delete" else ItemCheck)(
         name, member["Key"], condition, on_failure, nested
     )
 
 
-def _update(member: dict[str, Any], on_failure: bool) -> UpdateItem:
+def _update(member: dict[str, Any], on_failure: bool) -> ItemUpdate:
     placeholders = Placeholders(member)
     update = placeholders.update(member["UpdateExpression"])
     condition = placeholders.condition(member.get("ConditionExpression"))
     placeholders.check_all_used()
-    return UpdateItem(
+    return ItemUpdate(
         member["TableName"], member["Key"], update, condition, on_failure, placeholders.nested
     )
 
@@ -116,7 +116,7 @@ def run(context: RequestContext, request: TransactWriteItemsRequest) -> dict[str
 
 
 def transact(
-    context: RequestContext, actions: list[Action], options: dict[str, Any], token_print: str
+    context: RequestContext, actions: list[ItemAction], options: dict[str, Any], token_print: str
 ) -> dict[str, Any]:
     """Run parsed actions as one transaction; PartiQL's ExecuteTransaction comes here too."""
     token = options.get("ClientRequestToken")
@@ -138,14 +138,14 @@ def transact(
     return _report(context, actions, tables, used, options)
 
 
-def _locate(actions: list[Action], tables: list[Table]) -> list[bytes]:
+def _locate(actions: list[ItemAction], tables: list[Table]) -> list[bytes]:
     """The items' storage keys. Of the actions their tables cannot take, AWS gives a reason only for the first."""
     keys: list[bytes] = []
     refusal: list[dict[str, Any]] | None = None
     for at, (action, table) in enumerate(zip(actions, tables)):
         try:
             keys.append(action.locate(table))
-        except RequestRefused:
+        except ItemRefused:
             raise
         except ValidationFailed as error:
             if refusal is None:
@@ -158,7 +158,7 @@ def _locate(actions: list[Action], tables: list[Table]) -> list[bytes]:
 
 
 def _mutations(
-    context: RequestContext, actions: list[Action], tables: list[Table], keys: list[bytes]
+    context: RequestContext, actions: list[ItemAction], tables: list[Table], keys: list[bytes]
 ) -> list[Mutation]:
     """What each action does to its item; every one that cannot do it is a reason to cancel."""
     mutations: list[Mutation] = []
@@ -166,7 +166,7 @@ def _mutations(
     for at, (action, table, key) in enumerate(zip(actions, tables, keys)):
         try:
             mutation = _mutation(context, action, table, key)
-        except RequestRefused:
+        except ItemRefused:
             raise
         except ConditionFailed as error:
             reasons[at] = {
@@ -187,22 +187,22 @@ def _mutations(
     return mutations
 
 
-def _payload_bytes(action: Action) -> int:
-    if isinstance(action, Put):
+def _payload_bytes(action: ItemAction) -> int:
+    if isinstance(action, ItemPut):
         return action.size
     size = item_size(action.keyed)
     return (
         size + update_cost(action.update)
-        if isinstance(action, UpdateItem) and action.update is not None
+        if isinstance(action, ItemUpdate) and action.update is not None
         else size
     )
 
 
-def _mutation(context: RequestContext, action: Action, table: Table, key: bytes) -> Mutation:
+def _mutation(context: RequestContext, action: ItemAction, table: Table, key: bytes) -> Mutation:
     if context.database.transaction_locks.holds(key):
         raise TransactionConflict
     old = context.database.storage.get(key)
-    if isinstance(action, Check):
+    if isinstance(action, ItemCheck):
         old_item = None if old is None else records.unpack(old)
         check_condition(action, old_item)
         # Neither changed nor written: the same record before and after.
@@ -218,7 +218,7 @@ def _charge(writer: Writer, mutation: Mutation) -> Consumed:
 
 
 def _replayed(
-    context: RequestContext, actions: list[Action], tables: list[Table], options: dict[str, Any]
+    context: RequestContext, actions: list[ItemAction], tables: list[Table], options: dict[str, Any]
 ) -> dict[str, Any]:
     """The same token again: nothing is written, and the items are read to say so."""
     mode = options.get("ReturnConsumedCapacity", "NONE")
@@ -233,7 +233,7 @@ def _replayed(
 
 def _report(
     context: RequestContext,
-    actions: list[Action],
+    actions: list[ItemAction],
     tables: list[Table],
     used: dict[str, Consumed],
     options: dict[str, Any],
@@ -249,7 +249,7 @@ def _report(
     if options.get("ReturnItemCollectionMetrics") == "SIZE":
         metrics: dict[str, list[dict[str, Any]]] = {}
         for action, table in zip(actions, tables):
-            if table.local_indexes and not isinstance(action, Check):
+            if table.local_indexes and not isinstance(action, ItemCheck):
                 metrics.setdefault(table.name, []).append(
                     collection_metrics(context.database.storage, table, action.keyed)
                 )

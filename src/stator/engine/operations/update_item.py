@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stator.engine.items.actions import UpdateItem
+from stator.engine.items.actions import ItemUpdate
 from stator.engine.operation import Operation
 from stator.engine.operations.single_write import SingleWrite, returns_item_on_failure, run
 from stator.engine.requests.expression_parameters import (
@@ -46,7 +46,7 @@ def parse(request: dict[str, Any]) -> SingleWrite:
         nested = placeholders.nested
         charged = placeholders.values_bytes > _CHARGED_FROM_BYTES
     on_failure = returns_item_on_failure(request)
-    action = UpdateItem(
+    action = ItemUpdate(
         request["TableName"],
         key,
         update,

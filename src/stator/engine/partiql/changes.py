@@ -56,11 +56,11 @@ class _Binder:
         path = document_path(change.target)
         if isinstance(change, syntax.Removal):
             return RemoveAction(path)
-        if isinstance(change.value, syntax.Call) and change.value.name in _SET_FUNCTIONS:
+        if isinstance(change.value, syntax.FunctionCall) and change.value.name in _SET_FUNCTIONS:
             return self._set_function(path, change.value)
         return SetAction(path, self._operand(change.value))
 
-    def _set_function(self, path: Path, call: syntax.Call) -> UpdateAction:
+    def _set_function(self, path: Path, call: syntax.FunctionCall) -> UpdateAction:
         name = call.name.upper()
         if len(call.arguments) != 2:
             raise ValidationFailed(f"{name} must have exactly two arguments at {call.at}")
@@ -80,7 +80,7 @@ class _Binder:
     def _members(self, node: Expression) -> Value | None:
         if isinstance(node, syntax.Parameter):
             value = self.parameters[node.number]
-        elif isinstance(node, syntax.Sequence) and node.kind == "bag":
+        elif isinstance(node, syntax.SequenceLiteral) and node.kind == "bag":
             value = literal_value(node)
         else:
             return None
@@ -94,15 +94,15 @@ class _Binder:
                 return Literal(self.parameters[number])
             case syntax.Constant("missing"):
                 raise ValidationFailed(MISSING_COMPARED)
-            case syntax.Operation():
+            case syntax.OperatorExpression():
                 return self._arithmetic(node)
-            case syntax.Call():
+            case syntax.FunctionCall():
                 return self._function(node)
             case syntax.IsType():
                 raise ValidationFailed("Unsupported operator in Update Expression. Operator: is")
         return Literal(literal_value(node))
 
-    def _arithmetic(self, node: syntax.Operation) -> Operand:
+    def _arithmetic(self, node: syntax.OperatorExpression) -> Operand:
         if node.operator not in ("+", "-"):
             raise ValidationFailed(
                 f"Unsupported operator in Update Expression. Operator: {node.operator}"
@@ -118,7 +118,7 @@ class _Binder:
         left, right = node.operands
         return Arithmetic(node.operator, self._operand(left), self._operand(right))
 
-    def _function(self, call: syntax.Call) -> Operand:
+    def _function(self, call: syntax.FunctionCall) -> Operand:
         if call.name in CONDITION_FUNCTIONS:
             raise ValidationFailed(
                 f"The function is not allowed in an update expression; function: {call.name}"

@@ -52,7 +52,7 @@ def bind_condition(node: Expression, parameters: list[Value]) -> Condition:
     return condition
 
 
-def unrecognized(call: syntax.Call) -> ValidationFailed:
+def unrecognized(call: syntax.FunctionCall) -> ValidationFailed:
     return ValidationFailed(f"Unrecognized function: {call.name} at {call.at}")
 
 
@@ -62,23 +62,23 @@ class _Binder:
 
     def condition(self, node: Expression) -> Condition:
         match node:
-            case syntax.Operation("and", operands):
+            case syntax.OperatorExpression("and", operands):
                 return And(tuple(map(self.condition, operands)))
-            case syntax.Operation("or", operands):
+            case syntax.OperatorExpression("or", operands):
                 return Or(tuple(map(self.condition, operands)))
-            case syntax.Operation("not", (operand,)):
+            case syntax.OperatorExpression("not", (operand,)):
                 return _negated(self.condition(operand))
-            case syntax.Operation(operator, (left, right)) if operator in _COMPARATORS:
+            case syntax.OperatorExpression(operator, (left, right)) if operator in _COMPARATORS:
                 return self._comparison(operator, left, right)
-            case syntax.Operation("between", (operand, low, high)):
+            case syntax.OperatorExpression("between", (operand, low, high)):
                 return Between(self.operand(operand), self.operand(low), self.operand(high))
-            case syntax.Operation("in", (operand, options)):
+            case syntax.OperatorExpression("in", (operand, options)):
                 return self._in(operand, options)
             case syntax.IsType():
                 return self._is_type(node)
-            case syntax.Call(name) if name != "size":
+            case syntax.FunctionCall(name) if name != "size":
                 return self._function(node)
-            case syntax.Operation(operator):
+            case syntax.OperatorExpression(operator):
                 raise _unsupported(operator)
         raise ValidationFailed(_NOT_BOOLEAN)
 
@@ -93,8 +93,8 @@ class _Binder:
         return Compare(operator, self.operand(left), self.operand(right))
 
     def _in(self, operand: Expression, options: Expression) -> Condition:
-        named = isinstance(operand, (syntax.Reference, syntax.Call))
-        if not named or not isinstance(options, syntax.Sequence) or not options.members:
+        named = isinstance(operand, (syntax.Reference, syntax.FunctionCall))
+        if not named or not isinstance(options, syntax.SequenceLiteral) or not options.members:
             raise ValidationFailed(_IN)
         return In(self.operand(operand), tuple(map(self.operand, options.members)))
 
@@ -110,9 +110,9 @@ class _Binder:
             )
         return Function("attribute_type", (operand, Literal({"S": kind})))
 
-    def _function(self, call: syntax.Call) -> Function:
+    def _function(self, call: syntax.FunctionCall) -> Function:
         for argument in call.arguments:
-            if isinstance(argument, syntax.Select):
+            if isinstance(argument, syntax.SelectStatement):
                 raise ValidationFailed(f"Unsupported token in expression: SELECT at {argument.at}")
         if call.name in UPDATE_FUNCTIONS:
             raise ValidationFailed(
@@ -130,22 +130,22 @@ class _Binder:
                 return Literal(self.parameters[number])
             case syntax.Constant("missing"):
                 raise ValidationFailed(MISSING_COMPARED)
-            case syntax.Call(name):
+            case syntax.FunctionCall(name):
                 function = self._function(node)
                 if name in BOOLEAN_FUNCTIONS:
                     raise ValidationFailed(
                         f"The function is not allowed as an operand; function: {name}"
                     )
                 return function
-            case syntax.Operation(operator):
+            case syntax.OperatorExpression(operator):
                 raise _unsupported(operator)
         return Literal(literal_value(node))
 
 
 def _is_condition(node: Expression) -> bool:
-    if isinstance(node, syntax.Call):
+    if isinstance(node, syntax.FunctionCall):
         return node.name in BOOLEAN_FUNCTIONS
-    if isinstance(node, syntax.Operation):
+    if isinstance(node, syntax.OperatorExpression):
         return node.operator in _COMPARATORS or node.operator in (
             "and",
             "or",

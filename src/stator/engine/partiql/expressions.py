@@ -108,7 +108,7 @@ class ExpressionParser:
                 negated = self.take_word("not")
                 node: Expression = syntax.IsType(left, self._type_name(), at)
             case "in":
-                node = syntax.Operation("in", (left, self._in_operand()), at)
+                node = syntax.OperatorExpression("in", (left, self._in_operand()), at)
             case "between":
                 low = self._right("between")
                 if not self.take_word("and"):
@@ -116,19 +116,19 @@ class ExpressionParser:
                 if self.token.kind == END:
                     raise malformed("Expected expression after AND")
                 high = self.expression(_PRECEDENCE["between"])
-                node = syntax.Operation("between", (left, low, high), at)
+                node = syntax.OperatorExpression("between", (left, low, high), at)
             case "and" | "or":
                 return self._chained(operator, left, self._right(operator), at)
             case _:
-                node = syntax.Operation(operator, (left, self._right(operator)), at)
-        return syntax.Operation("not", (node,), at) if negated else node
+                node = syntax.OperatorExpression(operator, (left, self._right(operator)), at)
+        return syntax.OperatorExpression("not", (node,), at) if negated else node
 
     def _chained(
         self, operator: str, left: Expression, right: Expression, at: Position
     ) -> Expression:
-        if isinstance(left, syntax.Operation) and left.operator == operator:
-            return syntax.Operation(operator, (*left.operands, right), left.at)
-        return syntax.Operation(operator, (left, right), at)
+        if isinstance(left, syntax.OperatorExpression) and left.operator == operator:
+            return syntax.OperatorExpression(operator, (*left.operands, right), left.at)
+        return syntax.OperatorExpression(operator, (left, right), at)
 
     def _right(self, operator: str) -> Expression:
         if self.token.kind == END:
@@ -141,7 +141,7 @@ class ExpressionParser:
         at = self.take().at
         members = self.list_of_expressions()
         self.expect_closing(")")
-        return syntax.Sequence("list", members, at)
+        return syntax.SequenceLiteral("list", members, at)
 
     def _type_name(self) -> str:
         word = self.take().text.lower() if self.token.kind in ("keyword", "name") else ""
@@ -155,7 +155,9 @@ class ExpressionParser:
         token = self.token
         if token.kind == "keyword" and token.text == "not":
             self.take()
-            return syntax.Operation("not", (self.expression(_PRECEDENCE["not"]),), token.at)
+            return syntax.OperatorExpression(
+                "not", (self.expression(_PRECEDENCE["not"]),), token.at
+            )
         if token.kind == "symbol" and token.text in ("+", "-"):
             self.take()
             self.depth += 1
@@ -254,7 +256,7 @@ class ExpressionParser:
         elif not self.at_symbol(")"):
             arguments = self.list_of_expressions()
         self.expect_closing(")")
-        return syntax.Call(name.text.lower(), arguments, name.at)
+        return syntax.FunctionCall(name.text.lower(), arguments, name.at)
 
     def _symbol_term(self) -> Expression:
         token = self.token
@@ -268,7 +270,9 @@ class ExpressionParser:
                 members = self.list_of_expressions()
                 self.expect_closing(")")
                 return (
-                    members[0] if len(members) == 1 else syntax.Sequence("row", members, token.at)
+                    members[0]
+                    if len(members) == 1
+                    else syntax.SequenceLiteral("row", members, token.at)
                 )
             case "[":
                 return self._sequence("list", "]")
@@ -289,7 +293,7 @@ class ExpressionParser:
         at = self.take().at
         members = () if self.at_symbol(closing) else self.list_of_expressions()
         self.expect_closing(closing)
-        return syntax.Sequence(kind, members, at)
+        return syntax.SequenceLiteral(kind, members, at)
 
     def _struct(self) -> Expression:
         at = self.take().at
@@ -308,7 +312,7 @@ class ExpressionParser:
 def _signed(sign: Token, operand: Expression) -> Expression:
     """A sign before a number belongs to the number."""
     if not (isinstance(operand, syntax.Constant) and operand.kind == "number"):
-        return syntax.Operation(sign.text, (operand,), sign.at)
+        return syntax.OperatorExpression(sign.text, (operand,), sign.at)
     if sign.text == "+":
         return operand
     text = operand.text[1:] if operand.text.startswith("-") else f"-{operand.text}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from stator.engine.tables.key_schema import KeySchema
+from stator.engine.tables.key_schema import KeySchema, wrong_statement_kind
 from stator.errors import ValidationFailed
 from stator.expr.key_condition import KeyTest
 from stator.expr.tree import (
@@ -74,22 +74,6 @@ def full_key(condition: Condition | None, schema: KeySchema) -> tuple[Item, list
     return key, rest
 
 
-def check_key_kinds(schema: KeySchema, key: Item) -> None:
-    """The key attributes of a statement, in PartiQL's words."""
-    for name, kind in schema.attributes:
-        value = key.get(name)
-        if value is None:
-            raise ValidationFailed(f"Key attribute should be present in the item: Key {name}")
-        if kind not in value:
-            raise wrong_kind(name)
-
-
-def wrong_kind(name: str) -> ValidationFailed:
-    return ValidationFailed(
-        f"Key attribute's data type should match its data type in table's schema: Key {name}"
-    )
-
-
 def _equality(term: Condition) -> tuple[str, Value] | None:
     tested = key_test(term)
     if tested is None or tested[1].operator != "=":
@@ -117,13 +101,13 @@ def key_test(term: Condition) -> tuple[str, KeyTest] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class KeyBox:
     """A part of the table: one partition, or all of them (None), narrowed by tests of the sort key."""
 
     partition: Value | None = None
     tests: tuple[KeyTest, ...] = ()
 
-    def within(self, other: Box) -> Box | None:
+    def within(self, other: KeyBox) -> KeyBox | None:
         """What is in both; None when nothing can be."""
         if (
             self.partition is not None
@@ -132,14 +116,14 @@ class Box:
         ):
             return None
         partition = other.partition if self.partition is None else self.partition
-        return Box(partition, self.tests + other.tests)
+        return KeyBox(partition, self.tests + other.tests)
 
 
-def boxes(condition: Condition, schema: KeySchema) -> list[Box]:
+def boxes(condition: Condition, schema: KeySchema) -> list[KeyBox]:
     """Parts of the table that together hold every item for which the condition can be true."""
     match condition:
         case And(operands):
-            found = [Box()]
+            found = [KeyBox()]
             for operand in operands:
                 crossed = _crossed(found, boxes(operand, schema))
                 found = found if crossed is None else crossed
@@ -151,22 +135,22 @@ def boxes(condition: Condition, schema: KeySchema) -> list[Box]:
             if len(values) == len(options):
                 return [_box(schema, name, KeyTest("=", (value,))) for value in values]
     tested = key_test(condition)
-    return [Box() if tested is None else _box(schema, *tested)]
+    return [KeyBox() if tested is None else _box(schema, *tested)]
 
 
-def _crossed(left: list[Box], right: list[Box]) -> list[Box] | None:
+def _crossed(left: list[KeyBox], right: list[KeyBox]) -> list[KeyBox] | None:
     if len(left) * len(right) > _MOST_BOXES and len(right) > 1:
         return None
     pairs = (one.within(other) for one in left for other in right)
     return [box for box in pairs if box is not None]
 
 
-def _box(schema: KeySchema, name: str, test: KeyTest) -> Box:
+def _box(schema: KeySchema, name: str, test: KeyTest) -> KeyBox:
     if name == schema.partition[0].name and test.operator == "=":
-        return Box(test.values[0])
+        return KeyBox(test.values[0])
     if schema.sort and name == schema.sort[0].name:
-        return Box(None, (test,))
-    return Box()
+        return KeyBox(None, (test,))
+    return KeyBox()
 
 
 # --- operand types ----------------------------------------------------------------------------------------
@@ -178,7 +162,7 @@ def check_compared_kinds(condition: Condition, schema: KeySchema, *, keyed: bool
     for name, values in _compared(condition):
         if name in kinds and any(kinds[name] not in value for value in values):
             if keyed:
-                raise wrong_kind(name)
+                raise wrong_statement_kind(name)
             raise ValidationFailed(f"{INVALID}Condition parameter type does not match schema type")
 
 

@@ -90,7 +90,7 @@ class StatementParser(ExpressionParser):
         order = self._order()
         clause = clause or self._unsupported_clauses()
         refusal = refusal or (ALIASING if aliased else None) or source_refusal or clause
-        return syntax.Select(projection, source, where, order, refusal, at)
+        return syntax.SelectStatement(projection, source, where, order, refusal, at)
 
     def _projection(self) -> tuple[tuple[Expression, ...], bool]:
         if self.at_symbol("*"):
@@ -171,7 +171,7 @@ class StatementParser(ExpressionParser):
             return syntax.Unsupported("InsertOp", at)
         value = self.expression()
         returning, refusal = self._returning()
-        return syntax.Insert(table, value, bool(returning or refusal), at)
+        return syntax.InsertStatement(table, value, bool(returning or refusal), at)
 
     def _update(self, at: Position) -> Expression:
         table = self.simple_path()
@@ -179,14 +179,18 @@ class StatementParser(ExpressionParser):
         changes = self._changes()
         where = self.expression() if self.take_word("where") else None
         returning, refusal = self._returning()
-        return syntax.Update(table, changes, where, returning, ALIASING if aliased else refusal, at)
+        return syntax.UpdateStatement(
+            table, changes, where, returning, ALIASING if aliased else refusal, at
+        )
 
     def _from_first(self, at: Position) -> Expression:
         table, source_refusal = self._source()
         where = self.expression() if self.take_word("where") else None
         changes = self._changes()
         returning, refusal = self._returning()
-        return syntax.Update(table, changes, where, returning, source_refusal or refusal, at)
+        return syntax.UpdateStatement(
+            table, changes, where, returning, source_refusal or refusal, at
+        )
 
     def _delete(self, at: Position) -> Expression:
         if not self.take_word("from"):
@@ -195,7 +199,7 @@ class StatementParser(ExpressionParser):
         aliased = self._alias()
         where = self.expression() if self.take_word("where") else None
         returning, refusal = self._returning()
-        return syntax.Delete(table, where, returning, ALIASING if aliased else refusal, at)
+        return syntax.DeleteStatement(table, where, returning, ALIASING if aliased else refusal, at)
 
     def _changes(self) -> tuple[syntax.Assignment | syntax.Removal, ...]:
         changes: list[syntax.Assignment | syntax.Removal] = []

@@ -24,7 +24,14 @@ from typing import Final
 
 from stator.engine import keyspace
 from stator.engine.items.key_ranges import Range, query_range
-from stator.engine.partiql.keys import Box, all_of, boxes, check_compared_kinds, conjuncts, key_test
+from stator.engine.partiql.keys import (
+    KeyBox,
+    all_of,
+    boxes,
+    check_compared_kinds,
+    conjuncts,
+    key_test,
+)
 from stator.engine.tables.key_schema import KeySchema
 from stator.errors import ValidationFailed
 from stator.expr.compare import sort_value
@@ -47,7 +54,7 @@ class Span:
 
 
 @dataclass(slots=True)
-class Plan:
+class SelectPlan:
     spans: list[Span]
     filter: Condition | None
     # Whether the index's key is fixed for all of the clause: only then AWS refuses filters it does not project.
@@ -58,20 +65,20 @@ class Plan:
 
 def make_plan(
     schema: KeySchema, prefix: bytes, where: Condition | None, order: tuple[tuple[str, bool], ...]
-) -> Plan:
-    found = [Box()] if where is None else boxes(where, schema)
+) -> SelectPlan:
+    found = [KeyBox()] if where is None else boxes(where, schema)
     is_scan = any(box.partition is None for box in found)
     if where is not None:
         check_compared_kinds(where, schema, keyed=not is_scan)
     _check_order(schema, order, is_scan)
     if is_scan:
-        return Plan(
+        return SelectPlan(
             [Span(Range(*keyspace.segment_bounds(prefix, 0, 1)), None, 0)], where, keyed=False
         )
     if isinstance(where, Or):
         _check_overlap(schema, prefix, where)
     rest = [term for term in conjuncts(where) if not _served(term, schema)]
-    plan = Plan(_spans(schema, prefix, found), all_of(rest), keyed=not isinstance(where, Or))
+    plan = SelectPlan(_spans(schema, prefix, found), all_of(rest), keyed=not isinstance(where, Or))
     _turn(plan, schema, dict(order), order[0][0] if order else None)
     return plan
 
@@ -86,7 +93,9 @@ def _check_order(schema: KeySchema, order: tuple[tuple[str, bool], ...], is_scan
         raise ValidationFailed(_NO_HASH_KEY)
 
 
-def _turn(plan: Plan, schema: KeySchema, directions: dict[str, bool], first: str | None) -> None:
+def _turn(
+    plan: SelectPlan, schema: KeySchema, directions: dict[str, bool], first: str | None
+) -> None:
     plan.spans.sort(
         key=lambda span: sort_value(span.partition or {"S": ""}),
         reverse=directions.get(schema.partition[0].name, False),
@@ -108,7 +117,7 @@ def _reverse_within_partitions(spans: list[Span]) -> None:
 # --- ranges -----------------------------------------------------------------------------------------------
 
 
-def _spans(schema: KeySchema, prefix: bytes, found: list[Box]) -> list[Span]:
+def _spans(schema: KeySchema, prefix: bytes, found: list[KeyBox]) -> list[Span]:
     """The boxes as ranges of storage keys, those that touch joined into one."""
     spans = sorted((_span(schema, prefix, box) for box in found), key=lambda span: span.range.low)
     joined: list[Span] = []
@@ -122,7 +131,7 @@ def _spans(schema: KeySchema, prefix: bytes, found: list[Box]) -> list[Span]:
     return joined
 
 
-def _span(schema: KeySchema, prefix: bytes, box: Box) -> Span:
+def _span(schema: KeySchema, prefix: bytes, box: KeyBox) -> Span:
     name = schema.partition[0].name
     assert box.partition is not None
     whole = KeyTest("=", (box.partition,))
@@ -186,21 +195,21 @@ def _negates(branch: Condition, sort_name: str) -> bool:
 # --- walking ----------------------------------------------------------------------------------------------
 
 
-def walk(storage: Storage, plan: Plan, after: bytes | None) -> Iterator[bytes]:
+def walk(storage: Storage, plan: SelectPlan, after: bytes | None) -> Iterator[bytes]:
     """The records of a plan in its order, from the one after the key ``after`` on."""
     if plan.merged and len(plan.spans) > 1:
         return _merged(storage, plan, after)
     return _in_turn(storage, plan, after)
 
 
-def place_of(plan: Plan, key: bytes) -> int | None:
+def place_of(plan: SelectPlan, key: bytes) -> int | None:
     """Which of the plan's ranges a key is in."""
     return next(
         (at for at, span in enumerate(plan.spans) if span.range.low <= key < span.range.high), None
     )
 
 
-def _in_turn(storage: Storage, plan: Plan, after: bytes | None) -> Iterator[bytes]:
+def _in_turn(storage: Storage, plan: SelectPlan, after: bytes | None) -> Iterator[bytes]:
     first = 0 if after is None else place_of(plan, after)
     assert first is not None
     for at, span in enumerate(plan.spans[first:]):
@@ -211,7 +220,7 @@ def _in_turn(storage: Storage, plan: Plan, after: bytes | None) -> Iterator[byte
             yield from storage.values(low, high, reverse=plan.backward)
 
 
-def _merged(storage: Storage, plan: Plan, after: bytes | None) -> Iterator[bytes]:
+def _merged(storage: Storage, plan: SelectPlan, after: bytes | None) -> Iterator[bytes]:
     """Partitions side by side by sort key. Those that tie come in the order of the spans."""
     streams = [
         _by_sort_key(storage, span, _remaining(plan, at, after), plan.backward)
@@ -221,7 +230,7 @@ def _merged(storage: Storage, plan: Plan, after: bytes | None) -> Iterator[bytes
     return (record for _, record in merged)
 
 
-def _remaining(plan: Plan, at: int, after: bytes | None) -> Range:
+def _remaining(plan: SelectPlan, at: int, after: bytes | None) -> Range:
     """What is left of a range once the merged walk has passed ``after``."""
     span = plan.spans[at]
     low, high = span.range.low, span.range.high

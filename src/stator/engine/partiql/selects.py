@@ -9,11 +9,12 @@ from stator.engine.items.item_reads import check_key_paths
 from stator.engine.items.key_ranges import check_scan_start, start_entry
 from stator.engine.items.pages import find_index, make_view, read_records
 from stator.engine.operation import RequestContext
-from stator.engine.partiql.keys import check_key_kinds, split_key
+from stator.engine.partiql.keys import split_key
 from stator.engine.partiql.next_token import INVALID_TOKEN, decode_token, encode_token
 from stator.engine.partiql.paths import output_name, selected_paths
-from stator.engine.partiql.plan import Plan, make_plan, place_of, walk
-from stator.engine.partiql.statements import Select
+from stator.engine.partiql.plan import SelectPlan, make_plan, place_of, walk
+from stator.engine.partiql.statements import BoundSelect
+from stator.engine.tables.key_schema import check_statement_key
 from stator.engine.tables.table import Index, Table
 from stator.errors import ValidationFailed
 from stator.expr.paths import lookup
@@ -24,7 +25,7 @@ _SEVERAL_ATTRIBUTES: Final = "PartiQL statements cannot be executed on tables wi
 
 
 def run_select(
-    context: RequestContext, select: Select, options: dict[str, Any], printed: str
+    context: RequestContext, select: BoundSelect, options: dict[str, Any], printed: str
 ) -> dict[str, Any]:
     """Answer ExecuteStatement; ``printed`` is the fingerprint that its NextToken is bound to."""
     table = context.table(select.table_name)
@@ -70,7 +71,7 @@ def _index(table: Table, name: str | None, consistent: bool) -> Index | None:
     return find_index(table, name, consistent)
 
 
-def _start(table: Table, index: Index | None, plan: Plan, key: Item) -> bytes:
+def _start(table: Table, index: Index | None, plan: SelectPlan, key: Item) -> bytes:
     """The storage key a token stands for, which must be one that this very plan can have read."""
     try:
         check_scan_start(table, index, key)
@@ -85,7 +86,7 @@ def _start(table: Table, index: Index | None, plan: Plan, key: Item) -> bytes:
 # --- projections ------------------------------------------------------------------------------------------
 
 
-def _projection(select: Select, table: Table) -> tuple[Path, ...]:
+def _projection(select: BoundSelect, table: Table) -> tuple[Path, ...]:
     paths = selected_paths(select.projection)
     check_key_paths(table.schema, list(paths))
     return paths
@@ -115,22 +116,22 @@ def _shaped(items: Any, paths: tuple[Path, ...]) -> Any:
 # --- single items -----------------------------------------------------------------------------------------
 
 
-def _is_single_item(select: Select, table: Table) -> bool:
+def _is_single_item(select: BoundSelect, table: Table) -> bool:
     key, _ = split_key(select.where, table.schema) if select.index_name is None else (None, [])
     return key is not None
 
 
-def check_index(select: Select, table: Table) -> None:
+def check_index(select: BoundSelect, table: Table) -> None:
     """What AWS says of an index even where no index may be read."""
     _index(table, select.index_name, consistent=False)
 
 
-def single_key(select: Select, table: Table, operation: str) -> tuple[Item, tuple[Path, ...]]:
+def single_key(select: BoundSelect, table: Table, operation: str) -> tuple[Item, tuple[Path, ...]]:
     """The key and the paths of a SELECT that must be of one item: a whole primary key and nothing else."""
     key, rest = split_key(select.where, table.schema)
     if key is None or rest or select.index_name is not None:
         raise ValidationFailed(
             f"Select statements within {operation} must specify the primary key in the where clause."
         )
-    check_key_kinds(table.schema, key)
+    check_statement_key(table.schema, key)
     return key, _projection(select, table)

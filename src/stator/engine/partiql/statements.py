@@ -1,6 +1,7 @@
-"""A statement ready to run: its table by name, its condition and changes as expression trees.
+"""Binding: from the syntax of a statement to a bound SELECT or write.
 
-Everything that can be said against a statement without looking at a table is said here.
+A bound statement knows its table by name only. Everything that can be wrong with a statement
+whatever its table is reported here.
 """
 
 from __future__ import annotations
@@ -21,17 +22,26 @@ from stator.engine.partiql.values import (
     insert_item,
     operation_name,
 )
+from stator.engine.partiql.writes import (
+    BoundWrite,
+    delete_write,
+    exists_write,
+    insert_write,
+    update_write,
+)
 from stator.errors import ValidationFailed
-from stator.expr import tree
 from stator.expr.tree import Condition
-from stator.model.values import Item, Value, normalise_item
+from stator.model.values import Value
 
 EXISTS_OUTSIDE: Final = "EXISTS can only be used in ExecuteTransaction write requests."
 
 
 @dataclass(frozen=True, slots=True)
-class Select:
-    """``projection`` is bound only when the index is known: AWS speaks of the index before the select list."""
+class BoundSelect:
+    """A SELECT with its condition bound.
+
+    The select list is bound only when the index is known: AWS complains about the index first.
+    """
 
     table_name: str
     index_name: str | None
@@ -40,42 +50,7 @@ class Select:
     order: tuple[tuple[str, bool], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Insert:
-    table_name: str
-    item: Item
-    size: int
-    returning: None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Update:
-    """``returning`` is the ReturnValues of UpdateItem that does the same."""
-
-    table_name: str
-    update: tree.Update
-    where: Condition | None
-    returning: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Delete:
-    table_name: str
-    where: Condition | None
-    returning: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Exists:
-    """A transaction's check that an item is there and as it should be."""
-
-    table_name: str
-    where: Condition | None
-    returning: None = None
-
-
-Write = Union[Insert, Update, Delete, Exists]
-Statement = Union[Select, Insert, Update, Delete, Exists]
+Statement = Union[BoundSelect, BoundWrite]
 
 
 def read_statement(request: dict[str, Any]) -> Statement:
@@ -99,22 +74,23 @@ def bind(text: str, parameters: list[Value]) -> Statement:
 
 def _bind(node: Expression, parameters: list[Value]) -> Statement:
     match node:
-        case syntax.Select():
+        case syntax.SelectStatement():
             return _select(node, parameters)
-        case syntax.Insert():
+        case syntax.InsertStatement():
             return _insert(node, parameters)
-        case syntax.Update():
+        case syntax.UpdateStatement():
             return _update(node, parameters)
-        case syntax.Delete():
+        case syntax.DeleteStatement():
             return _delete(node, parameters)
-        case syntax.Call("exists", (syntax.Select() as select,)):
+        case syntax.FunctionCall("exists", (syntax.SelectStatement() as select,)):
             if select.refusal is not None:
                 raise ValidationFailed(select.refusal)
-            return Exists(_single_table(select.source), _where(select.where, parameters))
+            where = _where(select.where, parameters)
+            return exists_write(_single_table(select.source), where)
     raise ValidationFailed(f"Unsupported operation: {operation_name(node)}")
 
 
-def _select(node: syntax.Select, parameters: list[Value]) -> Select:
+def _select(node: syntax.SelectStatement, parameters: list[Value]) -> BoundSelect:
     if node.refusal is not None:
         raise ValidationFailed(node.refusal)
     names = _source_names(node.source)
@@ -126,7 +102,7 @@ def _select(node: syntax.Select, parameters: list[Value]) -> Select:
             "Must have WHERE clause in the statement when using ORDER BY clause."
         )
     index = names[1] if len(names) == 2 else None
-    return Select(names[0], index, node.projection, _where(node.where, parameters), order)
+    return BoundSelect(names[0], index, node.projection, _where(node.where, parameters), order)
 
 
 def _order(term: syntax.OrderTerm) -> tuple[str, bool]:
@@ -142,7 +118,7 @@ def _order(term: syntax.OrderTerm) -> tuple[str, bool]:
     return term.value.name, term.descending
 
 
-def _insert(node: syntax.Insert, parameters: list[Value]) -> Insert:
+def _insert(node: syntax.InsertStatement, parameters: list[Value]) -> BoundWrite:
     names = _source_names(node.table)
     if len(names) > 1:
         raise ValidationFailed(
@@ -156,10 +132,10 @@ def _insert(node: syntax.Insert, parameters: list[Value]) -> Insert:
             f"insert statement. at {node.value.at}"
         )
     item = insert_item(node.value, parameters)
-    return Insert(names[0], item, normalise_item(item))
+    return insert_write(names[0], item)
 
 
-def _update(node: syntax.Update, parameters: list[Value]) -> Update:
+def _update(node: syntax.UpdateStatement, parameters: list[Value]) -> BoundWrite:
     if node.refusal is not None:
         raise ValidationFailed(node.refusal)
     table_name = _single_table(node.table)
@@ -169,10 +145,10 @@ def _update(node: syntax.Update, parameters: list[Value]) -> Update:
         if node.returning is None
         else node.returning.replace("MODIFIED", "UPDATED").replace(" ", "_")
     )
-    return Update(table_name, update, _where(node.where, parameters), returning)
+    return update_write(table_name, update, _where(node.where, parameters), returning)
 
 
-def _delete(node: syntax.Delete, parameters: list[Value]) -> Delete:
+def _delete(node: syntax.DeleteStatement, parameters: list[Value]) -> BoundWrite:
     if node.refusal is not None:
         raise ValidationFailed(node.refusal)
     if node.returning not in (None, "ALL OLD"):
@@ -181,7 +157,8 @@ def _delete(node: syntax.Delete, parameters: list[Value]) -> Delete:
             "Only RETURNING ALL OLD * is allowed in DELETE statements."
         )
     returning = None if node.returning is None else "ALL_OLD"
-    return Delete(_single_table(node.table), _where(node.where, parameters), returning)
+    table_name = _single_table(node.table)
+    return delete_write(table_name, _where(node.where, parameters), returning)
 
 
 def _where(node: Expression | None, parameters: list[Value]) -> Condition | None:

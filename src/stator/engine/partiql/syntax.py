@@ -60,7 +60,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class SequenceLiteral:
     """``[..]``, ``<<..>>`` or a parenthesised list: the kinds are list, bag and row."""
 
     kind: str
@@ -75,7 +75,7 @@ class Struct:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class FunctionCall:
     """``name`` is in lower case, ``at`` is the place of the name."""
 
     name: str
@@ -84,7 +84,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class OperatorExpression:
     """An operator and its operands; ``and`` and ``or`` take any number, ``not`` and a sign take one."""
 
     operator: str
@@ -106,7 +106,7 @@ class OrderTerm:
 
 
 @dataclass(frozen=True, slots=True)
-class Select:
+class SelectStatement:
     """``projection`` is empty for ``*``. ``refusal`` is a clause the grammar has and DynamoDB has not."""
 
     projection: tuple[Expression, ...]
@@ -118,7 +118,7 @@ class Select:
 
 
 @dataclass(frozen=True, slots=True)
-class Insert:
+class InsertStatement:
     table: Reference
     value: Expression
     has_returning: bool
@@ -137,7 +137,7 @@ class Removal:
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class UpdateStatement:
     table: Expression
     changes: tuple[Assignment | Removal, ...]
     where: Expression | None
@@ -147,7 +147,7 @@ class Update:
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class DeleteStatement:
     table: Reference
     where: Expression | None
     returning: str | None
@@ -167,14 +167,14 @@ Expression = Union[
     Reference,
     Constant,
     Parameter,
-    Sequence,
+    SequenceLiteral,
     Struct,
-    Call,
-    Operation,
+    FunctionCall,
+    OperatorExpression,
     IsType,
-    Select,
-    Insert,
-    Update,
-    Delete,
+    SelectStatement,
+    InsertStatement,
+    UpdateStatement,
+    DeleteStatement,
     Unsupported,
 ]

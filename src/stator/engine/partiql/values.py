@@ -30,9 +30,9 @@ def literal_value(node: Expression, place: str = "root") -> Value:
             return {"BOOL": word == "true"}
         case syntax.Constant("null"):
             return {"NULL": True}
-        case syntax.Sequence("bag", members):
+        case syntax.SequenceLiteral("bag", members):
             return _set(members)
-        case syntax.Sequence("list", members):
+        case syntax.SequenceLiteral("list", members):
             return {
                 "L": [literal_value(member, f"{place}[{at}]") for at, member in enumerate(members)]
             }
@@ -112,9 +112,9 @@ def _shown(node: Expression) -> str:
             return "MISSING"
         case syntax.Reference(name):
             return name
-        case syntax.Operation(operator):
+        case syntax.OperatorExpression(operator):
             return operator
-        case syntax.Call(name):
+        case syntax.FunctionCall(name):
             return name
         case syntax.Parameter():
             return "Parameter"
@@ -132,7 +132,7 @@ def operation_name(node: Expression) -> str:
             return "Parameter"
         case syntax.IsType():
             return "IsType"
-        case syntax.Sequence():
+        case syntax.SequenceLiteral():
             return "Seq"
         case syntax.Struct():
             return "Struct"

@@ -1,47 +1,88 @@
-"""INSERT, UPDATE, DELETE and EXISTS as actions of the one write path.
+"""INSERT, UPDATE, DELETE and EXISTS as item actions of the one write path.
 
-PartiQL's writes differ from the item operations in what they make of an item that is not there: UPDATE fails its
-condition whatever that says, DELETE does nothing whatever its condition says, and INSERT wants exactly that.
+PartiQL's writes differ from the item operations when the item does not exist. UPDATE then fails its
+condition, whatever that says. DELETE does nothing, whatever its condition says. INSERT requires it.
 """
 
 from __future__ import annotations
 
-from stator.engine.items import actions as item_writes
-from stator.engine.items.actions import Action, prepare, returned_values
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from stator.engine.items.actions import (
+    ItemAction,
+    ItemCheck,
+    ItemDelete,
+    ItemInsert,
+    ItemUpdate,
+    prepare,
+    returned_values,
+)
 from stator.engine.items.capacity import Consumed
 from stator.engine.items.write_path import Writer
 from stator.engine.operation import RequestContext
-from stator.engine.partiql import actions
 from stator.engine.partiql.keys import NO_FULL_KEY, all_of, full_key
-from stator.engine.partiql.statements import Delete, Exists, Insert, Update, Write
 from stator.engine.tables.key_schema import KeySchema
 from stator.engine.tables.table import Table
 from stator.errors import ValidationFailed
-from stator.expr.tree import Condition, Function, Or, Path, paths_in
-from stator.model.values import Item
+from stator.expr.tree import Condition, Function, Or, Path, Update, paths_in
+from stator.model.values import Item, normalise_item
 
 _BARE_EXISTS = "EXISTS() must contain a single item read with additional condition"
 
 
-def write_action(statement: Write, table: Table, *, return_item: bool) -> Action:
-    """The action a statement stands for, now that its table is known."""
-    match statement:
-        case Insert(name, item, size):
-            return actions.Insert(name, item, size, None, return_item)
-        case Update(name, update, where):
-            key, rest = full_key(where, table.schema)
-            condition = all_of([_present(table.schema), *rest])
-            nested = paths_in(update) + paths_in(where)
-            return actions.Update(name, key, update, condition, return_item, nested)
-        case Delete(name, where):
-            key, rest = full_key(where, table.schema)
-            return actions.Delete(
-                name, key, _unless_absent(table.schema, rest), return_item, paths_in(where)
-            )
-        case Exists(name, where):
-            key, rest = _checked_key(where, table.schema)
-            condition = all_of([_present(table.schema), *rest])
-            return actions.Check(name, key, condition, return_item, paths_in(where))
+@dataclass(frozen=True, slots=True)
+class BoundWrite:
+    """A statement that writes or checks one item.
+
+    ``action`` makes the item action once the table is known; its second argument says whether a
+    failed condition returns the item. ``returning`` is UpdateItem's ReturnValues with the same
+    meaning as the RETURNING clause.
+    """
+
+    table_name: str
+    action: Callable[[Table, bool], ItemAction]
+    returning: str | None = None
+    is_check: bool = False
+
+
+def insert_write(name: str, item: Item) -> BoundWrite:
+    size = normalise_item(item)
+    return BoundWrite(
+        name, lambda table, return_item: ItemInsert(name, item, size, None, return_item)
+    )
+
+
+def update_write(
+    name: str, update: Update, where: Condition | None, returning: str | None
+) -> BoundWrite:
+    def action(table: Table, return_item: bool) -> ItemUpdate:
+        key, rest = full_key(where, table.schema)
+        condition = all_of([_present(table.schema), *rest])
+        nested = paths_in(update) + paths_in(where)
+        return ItemUpdate(name, key, update, condition, return_item, nested, by_statement=True)
+
+    return BoundWrite(name, action, returning)
+
+
+def delete_write(name: str, where: Condition | None, returning: str | None) -> BoundWrite:
+    def action(table: Table, return_item: bool) -> ItemDelete:
+        key, rest = full_key(where, table.schema)
+        condition = _unless_absent(table.schema, rest)
+        return ItemDelete(name, key, condition, return_item, paths_in(where), by_statement=True)
+
+    return BoundWrite(name, action, returning)
+
+
+def exists_write(name: str, where: Condition | None) -> BoundWrite:
+    """Bind a transaction's check that an item exists and meets a condition."""
+
+    def action(table: Table, return_item: bool) -> ItemCheck:
+        key, rest = _checked_key(where, table.schema)
+        condition = all_of([_present(table.schema), *rest])
+        return ItemCheck(name, key, condition, return_item, paths_in(where), by_statement=True)
+
+    return BoundWrite(name, action, is_check=True)
 
 
 def _checked_key(where: Condition | None, schema: KeySchema) -> tuple[Item, list[Condition]]:
@@ -67,16 +108,14 @@ def _unless_absent(schema: KeySchema, rest: list[Condition]) -> Condition | None
     return Or((Function("attribute_not_exists", (Path((schema.partition[0].name,)),)), condition))
 
 
-# --- running one by itself --------------------------------------------------------------------------------
-
-
 def run_write(
-    context: RequestContext, table: Table, action: Action, returning: str | None
+    context: RequestContext, table: Table, action: ItemAction, returning: str | None
 ) -> tuple[Item | None, Consumed]:
-    """Write one action; the item its RETURNING clause asks for, and the capacity used."""
+    """Write one item; return what its RETURNING clause asks for, and the capacity used."""
+    database = context.database
     mutation, old = prepare(
-        context.database.storage,
-        context.database.transaction_locks,
+        database.storage,
+        database.transaction_locks,
         table,
         action,
         needs_old=returning in ("ALL_OLD", "UPDATED_OLD"),
@@ -84,5 +123,4 @@ def run_write(
     writer = Writer()
     consumed = writer.add(mutation)
     context.commit(writer)
-    touched = action.touched() if isinstance(action, item_writes.UpdateItem) else []
-    return returned_values(returning or "NONE", old, mutation.new_item, touched), consumed
+    return returned_values(returning or "NONE", old, mutation.new_item, action.touched()), consumed

@@ -19,7 +19,7 @@ import orjson
 
 from stator.engine.database import Database
 from stator.engine.items import records
-from stator.engine.items.actions import Put
+from stator.engine.items.actions import ItemPut
 from stator.engine.items.write_path import Mutation, Writer
 from stator.engine.recovery.capture import CHUNK_BYTES, CHUNK_ITEMS
 from stator.engine.recovery.import_formats import (
@@ -208,7 +208,7 @@ class Imports:
             self._refuse(running, place, read.problem or "")
             return
         try:
-            key = Put(table.name, read.item, read.size, None).locate(table)
+            key = ItemPut(table.name, read.item, read.size, None).locate(table)
         except ServiceError as error:
             self._refuse(running, place, error.message)
             return

@@ -24,7 +24,7 @@ _CHECK: Final = Struct(">I")
 
 
 @dataclass(frozen=True, slots=True)
-class Iterator:
+class ShardIterator:
     arn: str
     shard_number: int
     sequence: int
@@ -35,7 +35,7 @@ class Iterator:
         return f"{self.arn}|1|{b64encode(place + _checksum(self.arn, place)).decode()}"
 
     @classmethod
-    def decode(cls, text: str) -> Iterator:
+    def decode(cls, text: str) -> ShardIterator:
         arn, _, rest = text.partition("|")
         version, _, packed = rest.partition("|")
         try:

@@ -32,7 +32,7 @@ class IndexUpdate:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class IndexChange:
     """What the rest of an UpdateTable request means for the indexes."""
 
     attributes: dict[str, str] | None
@@ -85,9 +85,9 @@ def _check_alone(update: IndexUpdate) -> None:
 
 
 def apply_updates(
-    definition: TableDefinition, updates: list[IndexUpdate], change: Change
+    definition: TableDefinition, updates: list[IndexUpdate], change: IndexChange
 ) -> IndexDefinition | None:
-    """Change the definition; the index to be filled, if one was created."""
+    """IndexChange the definition; the index to be filled, if one was created."""
     if sum(update.action != "Update" for update in updates) > 1:
         raise LimitExceeded(_ONE_AT_A_TIME)
     for update in updates:
@@ -126,7 +126,9 @@ def _check_nothing_moves(definition: TableDefinition, except_for: str | None = N
             raise LimitExceeded(_ONE_AT_A_TIME)
 
 
-def _create(definition: TableDefinition, update: IndexUpdate, change: Change) -> IndexDefinition:
+def _create(
+    definition: TableDefinition, update: IndexUpdate, change: IndexChange
+) -> IndexDefinition:
     name, spec = update.name, update.spec
     # AWS looks at the name before it looks at the index's schema.
     if definition.index(name) is not None:
@@ -153,7 +155,7 @@ def _create(definition: TableDefinition, update: IndexUpdate, change: Change) ->
 
 
 def _merged_attributes(
-    definition: TableDefinition, update: IndexUpdate, change: Change
+    definition: TableDefinition, update: IndexUpdate, change: IndexChange
 ) -> dict[str, str]:
     """The request's definitions under the table's own: for an attribute that is a key already, its type stays.
 
@@ -235,7 +237,7 @@ def _delete(definition: TableDefinition, update: IndexUpdate) -> None:
     index.status = "DELETING"
 
 
-def _update(definition: TableDefinition, update: IndexUpdate, change: Change) -> None:
+def _update(definition: TableDefinition, update: IndexUpdate, change: IndexChange) -> None:
     index, spec = _existing(definition, update), update.spec
     if index.status == "UPDATING":
         raise in_use(f"Index is being updated. Table: {definition.name} Index: {index.name}")
@@ -260,7 +262,10 @@ def _update(definition: TableDefinition, update: IndexUpdate, change: Change) ->
 
 
 def _change_units(
-    definition: TableDefinition, index: IndexDefinition, provisioned: dict[str, int], change: Change
+    definition: TableDefinition,
+    index: IndexDefinition,
+    provisioned: dict[str, int],
+    change: IndexChange,
 ) -> None:
     if definition.billing_mode == "PAY_PER_REQUEST":
         raise _nothing_asked(definition, index)
@@ -283,7 +288,7 @@ def _nothing_asked(definition: TableDefinition, index: IndexDefinition) -> Valid
 
 
 def _check_all_provisioned(
-    definition: TableDefinition, updates: list[IndexUpdate], change: Change
+    definition: TableDefinition, updates: list[IndexUpdate], change: IndexChange
 ) -> None:
     """A table that becomes PROVISIONED needs units for each of its global indexes."""
     if change.switches_to != "PROVISIONED":

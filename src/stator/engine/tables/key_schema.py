@@ -17,7 +17,7 @@ _EMPTY = "One or more parameter values are not valid. "
 _KIND_WORDS = {"S": "string", "B": "binary"}
 
 
-class RequestRefused(ValidationFailed):
+class ItemRefused(ValidationFailed):
     """A fault of one item for which AWS refuses the whole request, also where it is one of a transaction."""
 
 
@@ -131,11 +131,27 @@ def check_item_key(schema: KeySchema, item: Item) -> None:
     _check_lengths(schema, item)
 
 
+def check_statement_key(schema: KeySchema, key: Item) -> None:
+    """Check the key attributes that a PartiQL statement names; AWS words these errors differently."""
+    for name, kind in schema.attributes:
+        value = key.get(name)
+        if value is None:
+            raise ValidationFailed(f"Key attribute should be present in the item: Key {name}")
+        if kind not in value:
+            raise wrong_statement_kind(name)
+
+
+def wrong_statement_kind(name: str) -> ValidationFailed:
+    return ValidationFailed(
+        f"Key attribute's data type should match its data type in table's schema: Key {name}"
+    )
+
+
 def check_no_empty_key(schema: KeySchema, item: Item) -> None:
     for name, kind in schema.attributes:
         value = item.get(name)
         if value is not None and kind != "N" and value.get(kind) == "":
-            raise RequestRefused(
+            raise ItemRefused(
                 f"{_EMPTY}The AttributeValue for a key attribute cannot contain an empty "
                 f"{_KIND_WORDS[kind]} value. Key: {name}"
             )
@@ -190,7 +206,7 @@ def check_index_keys(indexes: list[Any], item: Item) -> None:
 
 def _check_index_value(index: Any, name: str, kind: str, value: Value) -> None:
     if not value[kind]:
-        raise RequestRefused(
+        raise ItemRefused(
             f"{_EMPTY}A value specified for a secondary index key is not supported. The AttributeValue "
             f"for a key attribute cannot contain an empty {_KIND_WORDS[kind]} value. "
             f"IndexName: {index.name}, IndexKey: {name}"

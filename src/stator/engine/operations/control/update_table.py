@@ -16,7 +16,7 @@ from stator.engine.tables import key_checks, throughput
 from stator.engine.tables import settings as table_settings
 from stator.engine.tables.account_quotas import check_account_quota, check_throughput_quotas
 from stator.engine.tables.description import describe
-from stator.engine.tables.index_updates import Change, IndexUpdate, apply_updates, read_updates
+from stator.engine.tables.index_updates import IndexChange, IndexUpdate, apply_updates, read_updates
 from stator.engine.tables.state_checks import check_stands, in_use
 from stator.engine.tables.table import TableDefinition
 from stator.errors import ResourceInUse, ValidationFailed
@@ -177,7 +177,7 @@ def update_table(context: RequestContext, request: UpdateTableRequest) -> dict[s
     definition = copy.deepcopy(table.definition)
     switches_to = _change_billing(definition, options, now)
     created = apply_updates(
-        definition, request.updates, Change(request.attributes, switches_to, now)
+        definition, request.updates, IndexChange(request.attributes, switches_to, now)
     )
     _change_settings(definition, options, now)
     check_throughput_quotas(definition)
@@ -206,7 +206,7 @@ def _check_admission(definition: TableDefinition, request: UpdateTableRequest) -
 
 
 def _change_billing(definition: TableDefinition, options: dict[str, Any], now: float) -> str | None:
-    """Change mode and units; the mode that the table switches to, if it does."""
+    """IndexChange mode and units; the mode that the table switches to, if it does."""
     mode, provisioned = (
         options.get("BillingMode", definition.billing_mode),
         options.get("ProvisionedThroughput"),
