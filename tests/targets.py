@@ -15,9 +15,8 @@ from typing import Any
 import pytest
 
 from stator.design.design import Design
-from stator.tables.async_db import AsyncDb
 from stator.tables.connection import connect, connect_async
-from stator.tables.db import Db
+from stator.tables.db import AsyncDb, Db
 
 from .dynamodb_local import dynamodb_local
 

@@ -75,9 +75,9 @@ if TYPE_CHECKING:
     from stator.pipeline.workers.handlers.change import Modify as Modify
     from stator.pipeline.workers.handlers.change import Remove as Remove
     from stator.pipeline.workers.options import WorkerOptions as WorkerOptions
-    from stator.tables.async_db import AsyncDb as AsyncDb
     from stator.tables.connection import connect as connect
     from stator.tables.connection import connect_async as connect_async
+    from stator.tables.db import AsyncDb as AsyncDb
     from stator.tables.db import Db as Db
     from stator.tables.lifecycle import TableSettings as TableSettings
     from stator.tables.reads.reads import Page as Page
@@ -126,10 +126,9 @@ _HOMES = {
     "stator.pipeline.workers.app": ("StreamApp",),
     "stator.pipeline.workers.handlers.change": ("Change", "Insert", "Modify", "Remove"),
     "stator.pipeline.workers.options": ("WorkerOptions",),
-    "stator.tables.async_db": ("AsyncDb",),
     "stator.tables.writes.batches": ("Delete",),
     "stator.tables.connection": ("connect", "connect_async"),
-    "stator.tables.db": ("Db",),
+    "stator.tables.db": ("AsyncDb", "Db"),
     "stator.tables.lifecycle": ("TableSettings",),
     "stator.tables.reads.reads": ("Page",),
     "stator.tables.writes.recorder": ("if_not_exists",),

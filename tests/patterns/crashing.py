@@ -13,9 +13,8 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import Any, Literal
 
 from stator.errors import ServiceError, TransactionCanceled
-from stator.tables.async_db import AsyncDb
 from stator.tables.async_runner import AsyncRunner
-from stator.tables.db import Db
+from stator.tables.db import AsyncDb, Db
 from stator.tables.runner import Runner
 from stator.tables.writes.transactions import Transaction
 from stator.transport import Transport

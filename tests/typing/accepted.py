@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from decimal import Decimal
+from typing import Any, assert_type
 
-from stator import Page, connect, connect_async
+from stator import (
+    Bundle3,
+    Bundle4,
+    Count,
+    Delete,
+    Entity,
+    Page,
+    connect,
+    connect_async,
+    ident,
+)
 from stator.design.entities.conditions import attr
+from stator.design.patterns.explanation import Explanation
 from stator.design.patterns.pattern import Query, find, read
 from stator.patterns.counter import Counter
 from stator.patterns.rollups.rollup import Summary
 from stator.patterns.sequence import Sequence
 from stator.patterns.series.series import Series
-from stator.tables.async_db import AsyncDb
-from stator.tables.db import Db
+from stator.tables.db import AsyncDb, Db
+from stator.tables.writes.batches import BatchResult
+from stator.tables.writes.transactions import Transaction
 from tests.design.shop import Order, Status, User, orders_of_user, profile_page, shop
 
 User(user_id="u", email="e", name="n")
@@ -64,6 +78,19 @@ def by_user(user_id: str) -> Query[Order]:
     return find(Order).where(Order.user_id == user_id)
 
 
+@read(rps=1)
+def how_many(user_id: str) -> Count[Order]:
+    return find(Order).where(Order.user_id == user_id).count()
+
+
+class Tag(Entity):
+    tag: str = ident()
+
+
+class Mark(Entity):
+    mark: str = ident()
+
+
 def series(db: Db) -> list[Summary]:
     orders = Series(db, Order, by=Order.user_id, at=Order.placed_at)
     orders.add(order)
@@ -81,3 +108,88 @@ async def series_awaited(db: AsyncDb) -> int:
     async for each in found:
         print(each.total)
     return await orders.count("u1") + await Sequence(db, "orders").next()
+
+
+def every_method(
+    db: Db, wide: Bundle3[User, Order, Tag], widest: Bundle4[User, Order, Tag, Mark]
+) -> None:
+    """What each method of a Db returns; ``every_awaited_method`` says the same of an AsyncDb."""
+    assert_type(db.within(1.0), Db)
+    assert_type(db.call("ListTables", {}, idempotent=True), dict[str, Any])
+    assert_type(db.ensure(), list[str])
+    assert_type(db.create(order, when=Order.total > 1), None)
+    assert_type(db.put(order, returns="old"), Order | None)
+    assert_type(db.upsert(order), Order)
+    assert_type(db.get(User, user_id="u", consistent=True, include_expired=True), User | None)
+    assert_type(db.get_many(Order, ["o1", {"order_id": "o2"}]), list[Order | None])
+    assert_type(db.exists(User, user_id="u"), bool)
+    assert_type(db.delete(User, user_id="u", must_exist=True, returns="old"), User | None)
+    assert_type(db.delete(order, when=Order.total > 1), Order | None)
+    assert_type(db.fetch(by_user("u"), limit=3, consistent=True), Iterator[Order])
+    assert_type(db.fetch(profile_page("u1")), Iterator[User | Order])
+    assert_type(db.fetch(wide), Iterator[User | Order | Tag])
+    assert_type(db.fetch(widest), Iterator[User | Order | Tag | Mark])
+    assert_type(db.page(profile_page("u1"), limit=3), Page[User | Order])
+    assert_type(db.page(by_user("u"), limit=3, cursor="x"), Page[Order])
+    assert_type(db.page(widest, limit=3), Page[User | Order | Tag | Mark])
+    assert_type(db.first(by_user("u")), Order | None)
+    assert_type(db.first(profile_page("u1")), User | Order | None)
+    assert_type(db.count(by_user("u")), int)
+    assert_type(db.count(how_many("u")), int)
+    assert_type(db.explain(by_user("u")), Explanation)
+    assert_type(db.scan(Order, allow=True, segments=4), Iterator[Order])
+    assert_type(db.write_many([order, Delete(Order, order_id="o")]), BatchResult)
+    assert_type(db.delete_many(Order, ["o"]), BatchResult)
+    assert_type(db.run(db.operations.get(User, user_id="u")), User | None)
+    with db.transaction(token="t") as tx:
+        assert_type(tx, Transaction)
+    changing = db.update(Order, order_id="o", or_create=True, returns="new", once=True)
+    changing.require(Order.total > 1)
+    with changing as recorded:
+        assert_type(recorded, Order)
+    assert_type(changing.result, Order | None)
+    with db.update(order) as recorded:
+        assert_type(recorded, Order)
+
+
+async def every_awaited_method(
+    db: AsyncDb, wide: Bundle3[User, Order, Tag], widest: Bundle4[User, Order, Tag, Mark]
+) -> None:
+    assert_type(db.within(1.0), AsyncDb)
+    assert_type(await db.call("ListTables", {}, idempotent=True), dict[str, Any])
+    assert_type(await db.ensure(), list[str])
+    assert_type(await db.create(order, when=Order.total > 1), None)
+    assert_type(await db.put(order, returns="old"), Order | None)
+    assert_type(await db.upsert(order), Order)
+    assert_type(await db.get(User, user_id="u", consistent=True, include_expired=True), User | None)
+    assert_type(await db.get_many(Order, ["o1", {"order_id": "o2"}]), list[Order | None])
+    assert_type(await db.exists(User, user_id="u"), bool)
+    assert_type(await db.delete(User, user_id="u", must_exist=True, returns="old"), User | None)
+    assert_type(await db.delete(order, when=Order.total > 1), Order | None)
+    assert_type(db.fetch(by_user("u"), limit=3, consistent=True), AsyncIterator[Order])
+    assert_type(db.fetch(profile_page("u1")), AsyncIterator[User | Order])
+    assert_type(db.fetch(wide), AsyncIterator[User | Order | Tag])
+    assert_type(db.fetch(widest), AsyncIterator[User | Order | Tag | Mark])
+    assert_type(await db.page(profile_page("u1"), limit=3), Page[User | Order])
+    assert_type(await db.page(by_user("u"), limit=3, cursor="x"), Page[Order])
+    assert_type(await db.page(widest, limit=3), Page[User | Order | Tag | Mark])
+    assert_type(await db.first(by_user("u")), Order | None)
+    assert_type(await db.first(profile_page("u1")), User | Order | None)
+    assert_type(await db.count(by_user("u")), int)
+    assert_type(await db.count(how_many("u")), int)
+    assert_type(db.explain(by_user("u")), Explanation)
+    assert_type(db.scan(Order, allow=True, segments=4), AsyncIterator[Order])
+    assert_type(await db.write_many([order, Delete(Order, order_id="o")]), BatchResult)
+    assert_type(await db.delete_many(Order, ["o"]), BatchResult)
+    assert_type(await db.run(db.operations.get(User, user_id="u")), User | None)
+    async with db.transaction(token="t") as tx:
+        assert_type(tx, Transaction)
+    changing = db.update(Order, order_id="o", or_create=True, returns="new", once=True)
+    changing.require(Order.total > 1)
+    async with changing as recorded:
+        assert_type(recorded, Order)
+    assert_type(changing.result, Order | None)
+    async with db.update(order) as recorded:
+        assert_type(recorded, Order)
+    task = asyncio.create_task(db.get(User, user_id="u"))
+    assert_type(await task, User | None)

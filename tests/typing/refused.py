@@ -35,6 +35,39 @@ with db.update(Order, order_id="o") as changing:
 views: str = Counter(db, "views").value()  # refused: an int
 waiting: int = Counter(connect_async(shop), "views").value()  # refused: it is to be awaited
 
+db.get(3, user_id="u")  # refused: an entity class comes first
+db.get(User, consistent="yes", user_id="u")  # refused: a bool
+db.get_many(Order, ["o"], allow=True)  # refused: no such option
+db.page(orders_of_user("u1", datetime.now()))  # refused: limit is missing
+db.fetch(find(Order).count())  # refused: a count finds no items
+db.put(order, returns="new")  # refused: only what it replaces
+db.update(order, or_create=True)  # refused: an object exists
+db.scan(Order, segments="4")  # refused: an int
+db.transaction("token")  # refused: by name
+db.ensure("stream")  # refused: TableSettings
+connect(shop, treads=4)  # refused: no such option
+connect(shop, threads="4")  # refused: an int
+connect_async(shop, measure="yes")  # refused: a bool
+
+
+async def awaited() -> None:
+    other = connect_async(shop)
+    name: User | None = await other.get(Order, order_id="o")  # refused: an order is no user
+    found: Order | None = other.get(Order, order_id="o")  # refused: it is to be awaited
+    await other.get(3, user_id="u")  # refused: an entity class comes first
+    await other.page(orders_of_user("u1", datetime.now()))  # refused: limit is missing
+    await other.delete(order, returns="new")  # refused: only what it deletes
+    other.fetch(find(Order).count())  # refused: a count finds no items
+    for each in other.fetch(orders_of_user("u1", datetime.now())):  # refused: async for
+        print(each)
+    async for each in other.fetch(orders_of_user("u1", datetime.now())):
+        each.email  # refused: an order has none  # noqa: B018
+    with other.update(Order, order_id="o"):  # refused: async with
+        pass
+    async with other.update(Order, order_id="o") as changing:
+        changing.total = "x"  # refused: a str is no Decimal
+    print(name, found)
+
 
 @read()
 def wrong_entity(user_id: str) -> Query[User]:

@@ -26,8 +26,7 @@ from stator.clock import Clock, SystemClock
 from stator.errors import ConditionFailed, LeaseLost, LockBusy
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
-from stator.tables.async_db import AsyncDb
-from stator.tables.db import Db
+from stator.tables.db import AsyncDb, Db
 from stator.tables.operation import D, OnDb, operation
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.expressions import Expressions

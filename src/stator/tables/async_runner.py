@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Sequence
+from collections.abc import AsyncIterator, Generator, Sequence
 from typing import Any, TypeVar
 
 from stator.clock import Clock, pause
 from stator.errors import StatorError
 from stator.tables.observers import Observer
 from stator.tables.runner import Observed
-from stator.tables.work import BlockingCall, Call, Gather, Pause, Work
+from stator.tables.work import BlockingCall, Call, Gather, Pages, Pause, Work
 from stator.transport import AsyncTransport
 
 T = TypeVar("T")
@@ -53,6 +53,12 @@ class AsyncRunner:
             return result
         finally:
             work.close()
+
+    async def iterate(self, pages: Pages[T]) -> AsyncIterator[T]:
+        """Read pages one by one, each when its first item is asked for."""
+        while not pages.is_done:
+            for each in await self.run(pages.page()):
+                yield each
 
     async def _do(self, wish: Any) -> Any:
         if type(wish) is Call:

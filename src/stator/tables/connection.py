@@ -20,11 +20,10 @@ from stator.design.design import Design
 from stator.design.plan.plan import Plan
 from stator.engine import Engine
 from stator.errors import ConfigurationError
-from stator.tables.async_db import AsyncDb
 from stator.tables.async_runner import AsyncRunner
 from stator.tables.blobs.stores import BlobStore, open_store
 from stator.tables.context import Context
-from stator.tables.db import Db
+from stator.tables.db import AsyncDb, Db
 from stator.tables.lifecycle import TableSettings, TableSetup
 from stator.tables.observers import Meter, Observer
 from stator.tables.runner import Runner

@@ -1,55 +1,162 @@
-"""``Db``: a design's tables, typed. Every method is short; the work is planned in the modules beside this one.
+"""``Db`` and ``AsyncDb``: a design's tables, typed, with blocking or awaited methods.
 
-db = connect(shop)
-db.create(User(user_id="u1", email="a@example.com", name="Anna"))
-for order in db.fetch(orders_of_user("u1")):
-    ...
+    db = connect(shop)
+    db.create(User(user_id="u1", email="a@example.com", name="Anna"))
+    for order in db.fetch(orders_of_user("u1")):
+        ...
+
+Neither class holds logic. ``DbOperations`` defines each operation; the functions below turn a
+method that plans work into one that runs it, and keep its parameters, generic types, overloads and
+docstring. mypy and pyright both see ``db.get(User, user_id="u1")`` as ``User | None``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+import inspect
+import re
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+)
 from types import TracebackType
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from stator.design.patterns.explanation import Explanation
-from stator.design.patterns.pattern import (
-    Bundle2,
-    Bundle3,
-    Bundle4,
-    BundleMany,
-    Count,
-    Query,
-    Question,
-)
+from stator.design.patterns.pattern import Question
+from stator.tables.async_runner import AsyncRunner
 from stator.tables.context import Context
-from stator.tables.lifecycle import TableSettings, TableSetup
+from stator.tables.db_operations import DbOperations
 from stator.tables.observers import Meter
-from stator.tables.reads import reads
-from stator.tables.reads.reads import EntityScan, Page, PatternRead, ReadOptions
 from stator.tables.runner import Runner
-from stator.tables.work import Call, Work
-from stator.tables.writes.batches import Batch, BatchResult, Delete
-from stator.tables.writes.open_update import SyncUpdate
-from stator.tables.writes.sender import Returns, write, write_entity
-from stator.tables.writes.transactions import Transaction, target
-from stator.tables.writes.writes import WritePlanner
+from stator.tables.work import Pages, Work
+from stator.tables.writes.open_update import AsyncUpdate, OpenUpdate, SyncUpdate
+from stator.tables.writes.transactions import Transaction
 
 E = TypeVar("E")
-A = TypeVar("A")
-B = TypeVar("B")
-C = TypeVar("C")
-D = TypeVar("D")
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
+# -- from a method that plans to one that runs, blocking
+
+
+def _run(plan: Callable[Concatenate[DbOperations, P], Work[T]]) -> Callable[Concatenate[Db, P], T]:
+    def run(db: Db, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return db.runner.run(plan(db.operations, *args, **kwargs))
+
+    return _described(run, plan, "Db", "{}")
+
+
+def _iterate(
+    plan: Callable[Concatenate[DbOperations, P], Pages[T]],
+) -> Callable[Concatenate[Db, P], Iterator[T]]:
+    def iterate(db: Db, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        return db.runner.iterate(plan(db.operations, *args, **kwargs))
+
+    return _described(iterate, plan, "Db", "Iterator[{}]")
+
+
+def _open_update(
+    plan: Callable[Concatenate[DbOperations, P], OpenUpdate[E]],
+) -> Callable[Concatenate[Db, P], SyncUpdate[E]]:
+    def update(db: Db, /, *args: P.args, **kwargs: P.kwargs) -> SyncUpdate[E]:
+        return SyncUpdate(db.runner, plan(db.operations, *args, **kwargs))
+
+    return _described(update, plan, "Db", "SyncUpdate[{}]")
+
+
+def _open_transaction(
+    plan: Callable[Concatenate[DbOperations, P], Transaction],
+) -> Callable[Concatenate[Db, P], AbstractContextManager[Transaction]]:
+    @contextmanager
+    def transaction(db: Db, /, *args: P.args, **kwargs: P.kwargs) -> Iterator[Transaction]:
+        opened = plan(db.operations, *args, **kwargs)
+        yield opened
+        db.runner.run(opened.commit())
+
+    return _described(transaction, plan, "Db", "AbstractContextManager[Transaction]")
+
+
+# -- the same, awaited
+
+
+def _await(
+    plan: Callable[Concatenate[DbOperations, P], Work[T]],
+) -> Callable[Concatenate[AsyncDb, P], Coroutine[Any, Any, T]]:
+    async def run(db: AsyncDb, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await db.runner.run(plan(db.operations, *args, **kwargs))
+
+    return _described(run, plan, "AsyncDb", "{}")
+
+
+def _iterate_async(
+    plan: Callable[Concatenate[DbOperations, P], Pages[T]],
+) -> Callable[Concatenate[AsyncDb, P], AsyncIterator[T]]:
+    def iterate(db: AsyncDb, /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[T]:
+        return db.runner.iterate(plan(db.operations, *args, **kwargs))
+
+    return _described(iterate, plan, "AsyncDb", "AsyncIterator[{}]")
+
+
+def _open_update_async(
+    plan: Callable[Concatenate[DbOperations, P], OpenUpdate[E]],
+) -> Callable[Concatenate[AsyncDb, P], AsyncUpdate[E]]:
+    def update(db: AsyncDb, /, *args: P.args, **kwargs: P.kwargs) -> AsyncUpdate[E]:
+        return AsyncUpdate(db.runner, plan(db.operations, *args, **kwargs))
+
+    return _described(update, plan, "AsyncDb", "AsyncUpdate[{}]")
+
+
+def _open_transaction_async(
+    plan: Callable[Concatenate[DbOperations, P], Transaction],
+) -> Callable[Concatenate[AsyncDb, P], AbstractAsyncContextManager[Transaction]]:
+    @asynccontextmanager
+    async def transaction(
+        db: AsyncDb, /, *args: P.args, **kwargs: P.kwargs
+    ) -> AsyncIterator[Transaction]:
+        opened = plan(db.operations, *args, **kwargs)
+        yield opened
+        await db.runner.run(opened.commit())
+
+    return _described(transaction, plan, "AsyncDb", "AbstractAsyncContextManager[Transaction]")
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def _described(method: _F, plan: Callable[..., Any], owner: str, result: str) -> _F:
+    """Give a method the name, docstring and signature of its plan, for ``help()`` and editors.
+
+    ``result`` is what the method returns, with ``{}`` for the type inside the plan's annotation.
+    """
+    returned = str(plan.__annotations__["return"])
+    inner = re.fullmatch(r"\w+\[(.*)\]", returned)
+    signature = inspect.signature(plan).replace(
+        return_annotation=result.format(inner[1] if inner is not None else returned)
+    )
+    described: Any = method
+    described.__name__ = plan.__name__
+    described.__qualname__ = f"{owner}.{plan.__name__}"
+    described.__doc__ = plan.__doc__
+    described.__signature__ = signature
+    return method
+
+
 class Db:
+    """A design's tables, with blocking methods. ``connect`` makes one.
+
+    ``meter`` sums the consumed capacity by pattern where ``connect(..., measure=True)`` asked for
+    it. ``close()``, or the end of a ``with`` block, closes the connection.
+    """
+
     def __init__(self, context: Context, runner: Runner, meter: Meter | None = None) -> None:
         self.context = context
         self.runner = runner
         self.meter = meter
-        self._prepare = WritePlanner(context)
+        self.operations = DbOperations(context)
 
     def __enter__(self) -> Db:
         return self
@@ -63,419 +170,102 @@ class Db:
         self.close()
 
     def close(self) -> None:
+        """Close the connection; a folder's engine is closed with it."""
         self.runner.close()
 
     def within(self, seconds: float) -> Db:
-        """The same, with a deadline for each call: retries included, it takes no longer."""
+        """Return this Db with a deadline for each call, its retries included."""
         return Db(self.context, self.runner.within(seconds), self.meter)
 
     def run(self, work: Work[T]) -> T:
-        """Carry out work of your own, or of a pattern object."""
+        """Run work of your own, or of a pattern object."""
         return self.runner.run(work)
 
-    def call(
-        self, operation: str, request: Mapping[str, Any], *, idempotent: bool | None = None
-    ) -> dict[str, Any]:
-        """The raw way out: an operation of DynamoDB by name, in DynamoDB JSON. ``idempotent`` says whether it may be sent again when its answer
-        is lost; by default, updates and statements may not, and a transaction gets a token."""
-        return self.runner.run(one_call(self.context, operation, request, idempotent))
+    def explain(self, query: Question) -> Explanation:
+        """Show the exact requests of a pattern's call, with index, cost and reasons; send nothing."""
+        return self.operations.explain(query)
 
-    def ensure(self, settings: TableSettings | None = None) -> list[str]:
-        """Make the tables, or bring them to the design; says what it changed."""
-        return self.runner.run(TableSetup(self.context, settings or TableSettings()).run())
+    call = _run(DbOperations.call)
+    ensure = _run(DbOperations.ensure)
 
-    # -- single items
+    create = _run(DbOperations.create)
+    put = _run(DbOperations.put)
+    upsert = _run(DbOperations.upsert)
+    get = _run(DbOperations.get)
+    get_many = _run(DbOperations.get_many)
+    exists = _run(DbOperations.exists)
+    update = _open_update(DbOperations.update)
+    delete = _run(DbOperations.delete)
 
-    def create(self, entity: Any, *, when: Any = None) -> None:
-        """Write a new item. ItemExists if there is one; UniqueTaken if another has a unique value of it."""
-        of = self.context.schema.of_object(entity)
-        self.runner.run(
-            write(self.context, lambda: self._prepare.create(entity, when), f"create {of.name}")
-        )
+    fetch = _iterate(DbOperations.fetch)
+    page = _run(DbOperations.page)
+    first = _run(DbOperations.first)
+    count = _run(DbOperations.count)
+    scan = _iterate(DbOperations.scan)
 
-    def put(
-        self, entity: E, *, when: Any = None, returns: Literal["old"] | None = None
-    ) -> E | None:
-        """Write an item whether there is one or not. VersionConflict if it has a version and that is not the stored one."""
-        prepare = lambda: self._prepare.put(entity, when)  # noqa: E731 - prepared anew after each race
-        of = self.context.schema.of_object(entity)
-        old: E | None = self.runner.run(
-            write_entity(self.context, of, prepare, f"put {of.name}", returns)
-        )
-        return old
+    transaction = _open_transaction(DbOperations.transaction)
+    write_many = _run(DbOperations.write_many)
+    delete_many = _run(DbOperations.delete_many)
 
-    def upsert(self, entity: E, *, when: Any = None) -> E:
-        """Create an item, or set every field of the one there is; gives it as it is now."""
-        made: E = self.runner.run(upserted(self.context, self._prepare, entity, when))
-        return made
 
-    def get(
-        self,
-        entity: type[E],
-        /,
-        *,
-        consistent: bool = False,
-        include_expired: bool = False,
-        **identity: Any,
-    ) -> E | None:
-        of = self.context.schema.of(entity)
-        found: E | None = self.runner.run(
-            reads.get(
-                self.context, of, identity, consistent=consistent, include_expired=include_expired
-            )
-        )
-        return found
+class AsyncDb:
+    """A design's tables, with methods to await. ``connect_async`` makes one.
 
-    def get_many(
-        self,
-        entity: type[E],
-        identities: Iterable[Any],
-        *,
-        consistent: bool = False,
-        include_expired: bool = False,
-    ) -> list[E | None]:
-        """Each identity is a mapping of fields, or the value itself where one field is the identity."""
-        of = self.context.schema.of(entity)
-        wanted = [as_identity(of.identity, each) for each in identities]
-        return self.runner.run(
-            reads.get_many(
-                self.context, of, wanted, consistent=consistent, include_expired=include_expired
-            )
-        )
+    ``meter`` sums the consumed capacity by pattern where ``connect_async(..., measure=True)`` asked
+    for it. ``await db.close()``, or the end of an ``async with`` block, closes the connection.
+    """
 
-    def exists(self, entity: type[Any], /, *, consistent: bool = False, **identity: Any) -> bool:
-        return self.get(entity, consistent=consistent, **identity) is not None
+    def __init__(self, context: Context, runner: AsyncRunner, meter: Meter | None = None) -> None:
+        self.context = context
+        self.runner = runner
+        self.meter = meter
+        self.operations = DbOperations(context)
 
-    @overload
-    def update(
-        self,
-        entity: type[E],
-        /,
-        *,
-        when: Any = None,
-        or_create: bool = False,
-        returns: Returns | None = None,
-        once: bool = False,
-        **identity: Any,
-    ) -> SyncUpdate[E]: ...
-    @overload
-    def update(
-        self, entity: E, /, *, when: Any = None, returns: Returns | None = None, once: bool = False
-    ) -> SyncUpdate[E]: ...
-    def update(
-        self,
-        entity: Any,
-        /,
-        *,
-        when: Any = None,
-        or_create: bool = False,
-        returns: Returns | None = None,
-        once: bool = False,
-        **identity: Any,
-    ) -> SyncUpdate[Any]:
-        """``with db.update(User, user_id="u1") as u: u.name = "Anna"`` is one UpdateItem, and reads nothing.
+    async def __aenter__(self) -> AsyncDb:
+        return self
 
-        Begun with an object, it holds only if the stored item has the object's version, and the object is brought up to date.
-        ``or_create`` makes an item of the changes and the fields' defaults where there is none. ``once`` sends it as a transaction with a token: twice the write units, and never applied twice.
-        """
-        return SyncUpdate(
-            self.runner,
-            self.context,
-            entity,
-            identity,
-            when=when,
-            or_create=or_create,
-            returns=returns,
-            once=once,
-        )
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
 
-    @overload
-    def delete(
-        self,
-        entity: type[E],
-        /,
-        *,
-        when: Any = None,
-        must_exist: bool = False,
-        keep_blobs: bool = False,
-        returns: Literal["old"] | None = None,
-        **identity: Any,
-    ) -> E | None: ...
-    @overload
-    def delete(
-        self,
-        entity: E,
-        /,
-        *,
-        when: Any = None,
-        must_exist: bool = False,
-        keep_blobs: bool = False,
-        returns: Literal["old"] | None = None,
-    ) -> E | None: ...
-    def delete(
-        self,
-        entity: Any,
-        /,
-        *,
-        when: Any = None,
-        must_exist: bool = False,
-        keep_blobs: bool = False,
-        returns: Literal["old"] | None = None,
-        **identity: Any,
-    ) -> Any:
-        """By class and identity, or an object as it was read: then only if it has still the same version."""
-        of, values, given = target(self.context, entity, identity)
-        prepare = lambda: self._prepare.delete(  # noqa: E731 - prepared anew after each race
-            of, values, entity=given, when=when, must_exist=must_exist, keep_blobs=keep_blobs
-        )
-        return self.runner.run(
-            write_entity(self.context, of, prepare, f"delete {of.name}", returns)
-        )
+    async def close(self) -> None:
+        """Close the connection; a folder's engine is closed with it."""
+        await self.runner.close()
 
-    # -- patterns
+    def within(self, seconds: float) -> AsyncDb:
+        """Return this AsyncDb with a deadline for each call, its retries included."""
+        return AsyncDb(self.context, self.runner.within(seconds), self.meter)
 
-    @overload
-    def fetch(
-        self,
-        query: Query[E],
-        *,
-        limit: int | None = None,
-        consistent: bool | None = None,
-        include_expired: bool = False,
-    ) -> Iterator[E]: ...
-    @overload
-    def fetch(
-        self,
-        query: Bundle2[A, B],
-        *,
-        limit: int | None = None,
-        consistent: bool | None = None,
-        include_expired: bool = False,
-    ) -> Iterator[A | B]: ...
-    @overload
-    def fetch(
-        self,
-        query: Bundle3[A, B, C],
-        *,
-        limit: int | None = None,
-        consistent: bool | None = None,
-        include_expired: bool = False,
-    ) -> Iterator[A | B | C]: ...
-    @overload
-    def fetch(
-        self,
-        query: Bundle4[A, B, C, D],
-        *,
-        limit: int | None = None,
-        consistent: bool | None = None,
-        include_expired: bool = False,
-    ) -> Iterator[A | B | C | D]: ...
-    @overload
-    def fetch(
-        self,
-        query: BundleMany,
-        *,
-        limit: int | None = None,
-        consistent: bool | None = None,
-        include_expired: bool = False,
-    ) -> Iterator[Any]: ...
-    def fetch(
-        self,
-        query: Question,
-        *,
-        limit: int | None = None,
-        consistent: bool | None = None,
-        include_expired: bool = False,
-    ) -> Iterator[Any]:
-        """Everything a pattern finds, page after page as it is asked for."""
-        reading = PatternRead(self.context, query, ReadOptions(consistent, include_expired))
-        return self._fetched(reading, reads.fetch_limit(limit, reading.limit))
-
-    def _fetched(self, reading: PatternRead, left: int | None) -> Iterator[Any]:
-        while left is None or left > 0:
-            found = self.runner.run(reading.page(left))
-            yield from found
-            if not found:
-                return
-            left = None if left is None else left - len(found)
-
-    @overload
-    def page(
-        self,
-        query: Query[E],
-        *,
-        limit: int,
-        cursor: str | None = None,
-        consistent: bool | None = None,
-        include_expired: bool = False,
-    ) -> Page[E]: ...
-    @overload
-    def page(
-        self,
-        query: Bundle2[A, B],
-        *,
-        limit: int,
-        cursor: str | None = None,
-        consistent: bool | None = None,
-        include_expired: bool = False,
-    ) -> Page[A | B]: ...
-    @overload
-    def page(
-        self,
-        query: Bundle3[A, B, C],
-        *,
-        limit: int,
-        cursor: str | None = None,
-        consistent: bool | None = None,
-        include_expired: bool = False,
-    ) -> Page[A | B | C]: ...
-    @overload
-    def page(
-        self,
-        query: Bundle4[A, B, C, D],
-        *,
-        limit: int,
-        cursor: str | None = None,
-        consistent: bool | None = None,
-        include_expired: bool = False,
-    ) -> Page[A | B | C | D]: ...
-    @overload
-    def page(
-        self,
-        query: BundleMany,
-        *,
-        limit: int,
-        cursor: str | None = None,
-        consistent: bool | None = None,
-        include_expired: bool = False,
-    ) -> Page[Any]: ...
-    def page(
-        self,
-        query: Question,
-        *,
-        limit: int,
-        cursor: str | None = None,
-        consistent: bool | None = None,
-        include_expired: bool = False,
-    ) -> Page[Any]:
-        """Up to ``limit`` items, and a cursor for the next page."""
-        return self.runner.run(
-            reads.page(self.context, query, limit, cursor, ReadOptions(consistent, include_expired))
-        )
-
-    @overload
-    def first(
-        self, query: Query[E], *, consistent: bool | None = None, include_expired: bool = False
-    ) -> E | None: ...
-    @overload
-    def first(
-        self, query: Question, *, consistent: bool | None = None, include_expired: bool = False
-    ) -> Any: ...
-    def first(
-        self, query: Question, *, consistent: bool | None = None, include_expired: bool = False
-    ) -> Any:
-        """The first item a pattern finds, or None."""
-        return self.runner.run(
-            reads.first(self.context, query, ReadOptions(consistent, include_expired))
-        )
-
-    def count(
-        self,
-        query: Query[Any] | Count[Any],
-        *,
-        consistent: bool | None = None,
-        include_expired: bool = False,
-    ) -> int:
-        """How many items a pattern finds. They are read, and paid for, but do not travel.
-
-        An index that holds keys only does not know what has expired: until the service deletes such items, they count there.
-        """
-        return self.runner.run(
-            PatternRead(self.context, query, ReadOptions(consistent, include_expired)).count()
-        )
+    async def run(self, work: Work[T]) -> T:
+        """Run work of your own, or of a pattern object."""
+        return await self.runner.run(work)
 
     def explain(self, query: Question) -> Explanation:
-        """The exact requests of a pattern's call in the plan that is in force, with the index, the cost and the reasons."""
-        return reads.explained(self.context, query)
+        """Show the exact requests of a pattern's call, with index, cost and reasons; send nothing."""
+        return self.operations.explain(query)
 
-    def scan(
-        self,
-        entity: type[E],
-        /,
-        *,
-        allow: bool = False,
-        segments: int = 1,
-        consistent: bool = False,
-        include_expired: bool = False,
-    ) -> Iterator[E]:
-        """Every item of an entity, by reading its whole table. ``allow=True`` says that this is meant."""
-        of = self.context.schema.of(entity)
-        scanning = EntityScan(
-            self.context,
-            of,
-            allow=allow,
-            segments=segments,
-            options=ReadOptions(consistent, include_expired),
-        )
-        return self._scanned(scanning)
+    call = _await(DbOperations.call)
+    ensure = _await(DbOperations.ensure)
 
-    def _scanned(self, scanning: EntityScan) -> Iterator[Any]:
-        while not scanning.is_done:
-            yield from self.runner.run(scanning.page())
+    create = _await(DbOperations.create)
+    put = _await(DbOperations.put)
+    upsert = _await(DbOperations.upsert)
+    get = _await(DbOperations.get)
+    get_many = _await(DbOperations.get_many)
+    exists = _await(DbOperations.exists)
+    update = _open_update_async(DbOperations.update)
+    delete = _await(DbOperations.delete)
 
-    # -- several at once
+    fetch = _iterate_async(DbOperations.fetch)
+    page = _await(DbOperations.page)
+    first = _await(DbOperations.first)
+    count = _await(DbOperations.count)
+    scan = _iterate_async(DbOperations.scan)
 
-    @contextmanager
-    def transaction(self, *, token: str | None = None) -> Iterator[Transaction]:
-        """All the writes in the block, or none of them: sent once when it ends, not at all if it raises."""
-        transaction = Transaction(self.context, token)
-        yield transaction
-        self.runner.run(transaction.commit())
-
-    def write_many(self, changes: Iterable[Any]) -> BatchResult:
-        """Put entities and ``Delete(...)`` them, any number, in batches. The result names what could not be written."""
-        batch, result = Batch(self.context, changes), BatchResult()
-        while (done := self.runner.run(batch.window())) is not None:
-            result.add(done)
-        return result
-
-    def delete_many(self, entity: type[Any], identities: Iterable[Any]) -> BatchResult:
-        of = self.context.schema.of(entity)
-        return self.write_many(
-            Delete(entity, **as_identity(of.identity, each)) for each in identities
-        )
-
-
-def as_identity(names: tuple[str, ...], given: Any) -> Mapping[str, Any]:
-    return given if isinstance(given, Mapping) else {names[0]: given}
-
-
-def upserted(context: Context, preparation: WritePlanner, entity: Any, when: Any) -> Work[Any]:
-    of = context.schema.of_object(entity)
-    item = yield from write(
-        context, lambda: preparation.upsert(entity, when), f"upsert {of.name}", returns="new"
-    )
-    if item is None:  # it went out as a transaction, which returns nothing
-        item = yield from preparation.stored(of, of.key_of(entity))
-    if item is None:
-        return None
-    [made] = yield from reads.decoded(context, of, [item])
-    stamps = [name for name in (of.version, of.created, of.updated, of.ttl) if name is not None]
-    of.write_back(entity, {name: getattr(made, name) for name in stamps})
-    return made
-
-
-_MAY_COUNT_TWICE = frozenset({"UpdateItem", "ExecuteStatement", "BatchExecuteStatement"})
-_TAKE_A_TOKEN = frozenset({"TransactWriteItems", "ExecuteTransaction"})
-
-
-def one_call(
-    context: Context, operation: str, request: Mapping[str, Any], idempotent: bool | None
-) -> Work[dict[str, Any]]:
-    asked = dict(request)
-    if operation in _TAKE_A_TOKEN:
-        asked.setdefault("ClientRequestToken", context.token())
-    if idempotent is None:
-        idempotent = operation not in _MAY_COUNT_TWICE
-    reply: dict[str, Any] = yield Call(operation, asked, operation, idempotent)
-    return reply
+    transaction = _open_transaction_async(DbOperations.transaction)
+    write_many = _await(DbOperations.write_many)
+    delete_many = _await(DbOperations.delete_many)

@@ -13,12 +13,11 @@ Type checkers see both. Inside a pattern, ``yield from self.add.work(1)`` makes 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
-from stator.tables.async_db import AsyncDb
 from stator.tables.context import Context
-from stator.tables.db import Db
-from stator.tables.work import Work
+from stator.tables.db import AsyncDb, Db
+from stator.tables.work import Pages, Work
 
 D = TypeVar("D", bound=Db | AsyncDb)
 P = ParamSpec("P")
@@ -80,15 +79,6 @@ class operation(Generic[S, P, T]):
             return self
         kind = BoundAsync if isinstance(instance.db, AsyncDb) else BoundSync
         return kind(instance, self._plan)
-
-
-class Pages(Protocol[T]):
-    """Something read page by page."""
-
-    @property
-    def is_done(self) -> bool: ...
-
-    def page(self) -> Work[list[T]]: ...
 
 
 class BoundIteration(Generic[P, T]):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from stator.clock import Clock
 from stator.errors import StatorError
 from stator.tables.observers import MEASURED, WRITES, CallRecord, Observer, table_of, units_of
-from stator.tables.work import BlockingCall, Call, Gather, Pause, Work
+from stator.tables.work import BlockingCall, Call, Gather, Pages, Pause, Work
 from stator.transport import Transport
 
 T = TypeVar("T")
@@ -64,6 +64,11 @@ class Runner:
         except StopIteration as done:
             result: T = done.value
             return result
+
+    def iterate(self, pages: Pages[T]) -> Iterator[T]:
+        """Read pages one by one, each when its first item is asked for."""
+        while not pages.is_done:
+            yield from self.run(pages.page())
 
     def _do(self, wish: Any) -> Any:
         if type(wish) is Call:

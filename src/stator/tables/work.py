@@ -13,9 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, Union
+from typing import Any, Protocol, TypeVar, Union
 
 T = TypeVar("T")
+Items = TypeVar("Items", covariant=True)
 
 
 @dataclass(slots=True)
@@ -49,6 +50,15 @@ class BlockingCall:
 
 Effect = Union[Call, Gather, Pause, BlockingCall]
 Work = Generator[Effect, Any, T]
+
+
+class Pages(Protocol[Items]):
+    """Something read page by page until ``is_done``. A page may be empty before the end."""
+
+    @property
+    def is_done(self) -> bool: ...
+
+    def page(self) -> Work[Sequence[Items]]: ...
 
 
 def gathered(results: Sequence[Any]) -> Sequence[Any]:

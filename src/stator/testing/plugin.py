@@ -22,8 +22,7 @@ from stator.clock import VirtualClock
 if TYPE_CHECKING:
     from stator.design.design import Design
     from stator.engine import Engine
-    from stator.tables.async_db import AsyncDb
-    from stator.tables.db import Db
+    from stator.tables.db import AsyncDb, Db
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
 D = TypeVar("D")
+F = TypeVar("F", covariant=True)
 
 
 class Param:
@@ -130,23 +131,23 @@ class PlanSource(Protocol):
 
 
 class Question:
-    """What a pattern gives when it is called: what is asked, by which pattern, with which arguments."""
+    """A read to run: ``ask`` says what is asked, by which ``pattern``, with which ``arguments``.
 
-    __slots__ = ("ask", "given", "pattern")
+    ``arguments`` holds the values of the call by name, defaults included. Once a pattern has been traced,
+    ``ask`` is its traced shape, in which parameters stand for the values.
+    """
 
-    def __init__(self, ask: Ask, pattern: Pattern[..., Any] | None = None) -> None:
+    __slots__ = ("arguments", "ask", "pattern")
+
+    def __init__(
+        self,
+        ask: Ask,
+        pattern: Pattern[..., Any] | None = None,
+        arguments: dict[str, Any] | None = None,
+    ) -> None:
         self.ask = ask
         self.pattern = pattern
-        self.given: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """What the pattern was called with, by name, defaults included."""
-        if self.pattern is None:
-            return {}
-        bound = inspect.signature(self.pattern.function).bind(*self.given[0], **self.given[1])
-        bound.apply_defaults()
-        return dict(bound.arguments)
+        self.arguments: dict[str, Any] = {} if arguments is None else arguments
 
     def _asked(self, ask: Ask) -> Ask:
         """A change of what is asked, which has to happen inside the pattern: outside it is planned already."""
@@ -178,7 +179,13 @@ class Question:
         return Explanation(planned, planned.requests(**self.arguments))
 
 
-class Query(Question, Generic[E]):
+class Selection(Question, Generic[F]):
+    """A question that finds items of type ``F``; a ``Count`` finds none."""
+
+    __slots__ = ()
+
+
+class Query(Selection[E], Generic[E]):
     """A question about one entity. Each method gives a new query."""
 
     __slots__ = ()
@@ -212,7 +219,7 @@ class Count(Question, Generic[E]):
     __slots__ = ()
 
 
-class _Bundle(Question):
+class _Bundle(Selection[F], Generic[F]):
     """Several entities asked for in one query. Each method gives a new one."""
 
     __slots__ = ()
@@ -230,19 +237,19 @@ class _Bundle(Question):
         return type(self)(self._asked(self.ask.limited(count)))
 
 
-class Bundle2(_Bundle, Generic[A, B]):
+class Bundle2(_Bundle[A | B], Generic[A, B]):
     __slots__ = ()
 
 
-class Bundle3(_Bundle, Generic[A, B, C]):
+class Bundle3(_Bundle[A | B | C], Generic[A, B, C]):
     __slots__ = ()
 
 
-class Bundle4(_Bundle, Generic[A, B, C, D]):
+class Bundle4(_Bundle[A | B | C | D], Generic[A, B, C, D]):
     __slots__ = ()
 
 
-class BundleMany(_Bundle):
+class BundleMany(_Bundle[Any]):
     """Five entities and more: what it finds has no type of its own."""
 
     __slots__ = ()
@@ -272,7 +279,7 @@ def together(*entities: type[Any]) -> Any:
         )
     for entity in entities:
         info(entity)
-    kinds: dict[int, type[_Bundle]] = {2: Bundle2, 3: Bundle3, 4: Bundle4}
+    kinds: dict[int, type[_Bundle[Any]]] = {2: Bundle2, 3: Bundle3, 4: Bundle4}
     return kinds.get(len(entities), BundleMany)(Ask(tuple(entities)))
 
 
@@ -302,7 +309,14 @@ class Pattern(Generic[P, Q]):
         self._around = around or {}
         self.__name__ = function.__name__
         self.__doc__ = function.__doc__
+        self._signature = inspect.signature(function)
+        self._names = tuple(self._signature.parameters)
+        self._all_positional = all(
+            each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+            for each in self._signature.parameters.values()
+        )
         self._traced: Ask | None = None
+        self._kind: type[Question] = Question
         self.design: PlanSource | None = None
         """The design it was last put into."""
 
@@ -311,11 +325,31 @@ class Pattern(Generic[P, Q]):
         return self.__name__
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Q:
+        """Make the query. A traced pattern has one shape for all arguments: its function does not run again."""
+        if self._traced is not None:
+            arguments = self._arguments(args, kwargs)
+            limit: Any = self._traced.limit
+            if isinstance(limit, Param):
+                self._traced.limited(arguments[limit.name])
+            return cast("Q", self._kind(self._traced, self, arguments))
         query = self.function(*args, **kwargs)
         if isinstance(query, Question):
             query.pattern = self
-            query.given = (args, kwargs)
+            query.arguments = self._arguments(args, kwargs)
         return query
+
+    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        if self._all_positional and not kwargs and len(args) == len(self._names):
+            return dict(zip(self._names, args))
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError:
+            cast("Callable[..., Any]", self.function)(
+                *args, **kwargs
+            )  # raises Python's own message
+            raise
+        bound.apply_defaults()
+        return bound.arguments
 
     def __repr__(self) -> str:
         return f"<access pattern {self.name}>"
@@ -330,7 +364,7 @@ class Pattern(Generic[P, Q]):
                 f"{self.where}: {self.name} has an argument whose type cannot be found: {error}",
                 hint="define the type above the pattern, best at the top level of its module",
             ) from None
-        return {name: hints.get(name, Any) for name in inspect.signature(self.function).parameters}
+        return {name: hints.get(name, Any) for name in self._names}
 
     @property
     def where(self) -> str:
@@ -361,6 +395,7 @@ class Pattern(Generic[P, Q]):
                 f"{self.where}: {self.name} returns {type(query).__name__}, not a query",
                 hint="return find(...).where(...) or together(...).where(...)",
             )
+        self._kind = type(query)
         return query.ask
 
 

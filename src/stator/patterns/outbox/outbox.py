@@ -56,8 +56,7 @@ from stator.patterns.item_pages import Listing, query_count
 from stator.patterns.lock import Lease, Lock
 from stator.patterns.outbox.delivery import RelayResult, Send, delivered, delivered_async
 from stator.patterns.outbox.items import PARKED, SENT, Draft, Head, Message, OutboxItems, json_text
-from stator.tables.async_db import AsyncDb
-from stator.tables.db import Db
+from stator.tables.db import AsyncDb, Db
 from stator.tables.operation import D, OnDb, iteration, operation
 from stator.tables.work import BlockingCall, Call, Gather, Work, gathered
 from stator.tables.writes.sender import send_all

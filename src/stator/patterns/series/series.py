@@ -44,10 +44,10 @@ from stator.patterns.series.layout import SeriesLayout
 from stator.patterns.series.placement import Placing
 from stator.patterns.series.reads import Range, SeriesPages
 from stator.patterns.series.writes import SeriesWriter
-from stator.tables.operation import D, OnDb, Pages, iteration, operation
+from stator.tables.operation import D, OnDb, iteration, operation
 from stator.tables.reads.cursors import make_cursor, read_cursor
 from stator.tables.reads.reads import Page, check_limit
-from stator.tables.work import Call, Work
+from stator.tables.work import Call, Pages, Work
 from stator.tables.writes.batches import BatchResult
 
 E = TypeVar("E")

@@ -231,6 +231,10 @@ class PatternRead:
             positions, self.plan.name, self._shown_arguments(), self.context.cursor_key, self.given
         )
 
+    @property
+    def is_done(self) -> bool:
+        return all(stream.is_done for stream in self.streams)
+
     # -- items
 
     def page(self, limit: int | None) -> Work[list[Any]]:
@@ -378,6 +382,26 @@ class PatternRead:
                 if "FilterExpression" in request
                 else live
             )
+
+
+class PatternFetch:
+    """The pages of ``db.fetch``: everything a pattern finds, up to a limit."""
+
+    def __init__(self, read: PatternRead, limit: int | None) -> None:
+        self._read = read
+        self._left = fetch_limit(limit, read.limit)
+        self._ended = False
+
+    @property
+    def is_done(self) -> bool:
+        return self._ended or (self._left is not None and self._left <= 0)
+
+    def page(self) -> Work[list[Any]]:
+        found = yield from self._read.page(self._left)
+        self._ended = not found or self._read.is_done
+        if self._left is not None:
+            self._left -= len(found)
+        return found
 
 
 def fetch_limit(asked: int | None, declared: int | None) -> int | None:

@@ -46,10 +46,10 @@ class OpenUpdate(Generic[E]):
         """What must hold, or the update fails with ConditionFailed."""
         self._when.append(condition)
 
-    def _proxy(self) -> E:
+    def recorder(self) -> E:
         return cast("E", Recorder(self._recording))
 
-    def _work(self) -> Work[None]:
+    def work(self) -> Work[None]:
         of = self._of
         preparation = WritePlanner(self._context)
 
@@ -94,13 +94,31 @@ class OpenUpdate(Generic[E]):
         return self._returns or ("new" if self._entity is not None else None)
 
 
-class SyncUpdate(OpenUpdate[E]):
-    def __init__(self, runner: Runner, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+class _UpdateBlock(Generic[E]):
+    """An update as the context manager that users hold."""
+
+    def __init__(self, update: OpenUpdate[E]) -> None:
+        self._update = update
+
+    @property
+    def result(self) -> E | None:
+        """After the block: the item before or after the update, where ``returns`` asked for it."""
+        return self._update.result
+
+    def require(self, condition: Any) -> None:
+        """Make the update fail with ConditionFailed unless this condition holds, too."""
+        self._update.require(condition)
+
+
+class SyncUpdate(_UpdateBlock[E]):
+    """What ``with db.update(...)`` opens."""
+
+    def __init__(self, runner: Runner, update: OpenUpdate[E]) -> None:
+        super().__init__(update)
         self._runner = runner
 
     def __enter__(self) -> E:
-        return self._proxy()
+        return self._update.recorder()
 
     def __exit__(
         self,
@@ -109,16 +127,18 @@ class SyncUpdate(OpenUpdate[E]):
         trace: TracebackType | None,
     ) -> None:
         if kind is None:
-            self._runner.run(self._work())
+            self._runner.run(self._update.work())
 
 
-class AsyncUpdate(OpenUpdate[E]):
-    def __init__(self, runner: AsyncRunner, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+class AsyncUpdate(_UpdateBlock[E]):
+    """What ``async with db.update(...)`` opens."""
+
+    def __init__(self, runner: AsyncRunner, update: OpenUpdate[E]) -> None:
+        super().__init__(update)
         self._runner = runner
 
     async def __aenter__(self) -> E:
-        return self._proxy()
+        return self._update.recorder()
 
     async def __aexit__(
         self,
@@ -127,4 +147,4 @@ class AsyncUpdate(OpenUpdate[E]):
         trace: TracebackType | None,
     ) -> None:
         if kind is None:
-            await self._runner.run(self._work())
+            await self._runner.run(self._update.work())

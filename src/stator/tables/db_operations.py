@@ -1,0 +1,364 @@
+"""Every operation of ``Db`` and ``AsyncDb``, defined and documented once.
+
+A method here plans: it checks its arguments and returns ``Work``, or an object with work inside it
+(pages to fetch, an update, a transaction). It does no I/O. ``db`` makes the two classes users hold
+from these methods, with their signatures, types and docstrings. ``db.operations`` is an instance,
+so work of your own can include an operation: ``user = yield from db.operations.get(User, ...)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, TypeVar, overload
+
+from stator.design.patterns.explanation import Explanation
+from stator.design.patterns.pattern import Count, Query, Question, Selection
+from stator.tables.context import Context
+from stator.tables.lifecycle import TableSettings, TableSetup
+from stator.tables.reads import reads
+from stator.tables.reads.reads import EntityScan, Page, PatternFetch, PatternRead, ReadOptions
+from stator.tables.work import Call, Pages, Work
+from stator.tables.writes.batches import Batch, BatchResult, Delete
+from stator.tables.writes.open_update import OpenUpdate
+from stator.tables.writes.sender import Returns, write, write_entity
+from stator.tables.writes.transactions import Transaction, target
+from stator.tables.writes.writes import WritePlanner
+
+E = TypeVar("E")
+
+
+class DbOperations:
+    """Plans the operations on one design's tables."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self._writes = WritePlanner(context)
+
+    def call(
+        self, operation: str, request: Mapping[str, Any], *, idempotent: bool | None = None
+    ) -> Work[dict[str, Any]]:
+        """Send one DynamoDB operation by name, in DynamoDB JSON, and return its answer.
+
+        ``idempotent`` says whether the call may be sent again when its answer is lost. By default,
+        updates and statements may not, and a transaction gets a token that makes it safe.
+        """
+        sent = dict(request)
+        if operation in _TAKE_A_TOKEN:
+            sent.setdefault("ClientRequestToken", self.context.token())
+        if idempotent is None:
+            idempotent = operation not in _NOT_IDEMPOTENT
+        reply: dict[str, Any] = yield Call(operation, sent, operation, idempotent)
+        return reply
+
+    def ensure(self, settings: TableSettings | None = None) -> Work[list[str]]:
+        """Create the tables, or bring them to the design; return what changed, one line each.
+
+        A change that would lose data raises DestructiveChange before anything is changed.
+        """
+        return TableSetup(self.context, settings or TableSettings()).run()
+
+    # -- single items
+
+    def create(self, entity: Any, *, when: Any = None) -> Work[None]:
+        """Write a new item.
+
+        Raises ItemExists if the item is there already, UniqueTaken if another item has one of its
+        unique values, and ConditionFailed if ``when`` does not hold.
+        """
+        of = self.context.schema.of_object(entity)
+        return write(self.context, lambda: self._writes.create(entity, when), f"create {of.name}")
+
+    def put(
+        self, entity: E, *, when: Any = None, returns: Literal["old"] | None = None
+    ) -> Work[E | None]:
+        """Write an item, whether it exists or not; ``returns="old"`` returns the one it replaces.
+
+        Raises VersionConflict if the entity has a version and the stored one differs.
+        """
+        of = self.context.schema.of_object(entity)
+        return write_entity(
+            self.context, of, lambda: self._writes.put(entity, when), f"put {of.name}", returns
+        )
+
+    def upsert(self, entity: E, *, when: Any = None) -> Work[E]:
+        """Create an item, or set every field of the existing one; return it as stored.
+
+        Attributes outside the entity and the time of creation stay as they are.
+        """
+        of = self.context.schema.of_object(entity)
+        item = yield from write(
+            self.context,
+            lambda: self._writes.upsert(entity, when),
+            f"upsert {of.name}",
+            returns="new",
+        )
+        if item is None:  # it was sent as a transaction, which returns nothing
+            item = yield from self._writes.stored(of, of.key_of(entity))
+        if item is None:
+            return None  # type: ignore[return-value]  # another writer deleted it in between
+        [stored] = yield from reads.decoded(self.context, of, [item])
+        stamps = [name for name in (of.version, of.created, of.updated, of.ttl) if name is not None]
+        of.write_back(entity, {name: getattr(stored, name) for name in stamps})
+        result: E = stored
+        return result
+
+    def get(
+        self,
+        entity: type[E],
+        /,
+        *,
+        consistent: bool = False,
+        include_expired: bool = False,
+        **identity: Any,
+    ) -> Work[E | None]:
+        """Return the item with this identity, or None: ``db.get(User, user_id="u1")``.
+
+        ``consistent`` asks for a strongly consistent read. An item past its ``ttl()`` counts as
+        absent unless ``include_expired`` is set.
+        """
+        return reads.get(
+            self.context,
+            self.context.schema.of(entity),
+            identity,
+            consistent=consistent,
+            include_expired=include_expired,
+        )
+
+    def get_many(
+        self,
+        entity: type[E],
+        identities: Iterable[Any],
+        *,
+        consistent: bool = False,
+        include_expired: bool = False,
+    ) -> Work[list[E | None]]:
+        """Return items in the order of ``identities``, with None for each one that is absent.
+
+        An identity is a mapping of fields, or the value itself where one field is the identity.
+        """
+        of = self.context.schema.of(entity)
+        return reads.get_many(
+            self.context,
+            of,
+            [_as_identity(of.identity, each) for each in identities],
+            consistent=consistent,
+            include_expired=include_expired,
+        )
+
+    def exists(
+        self, entity: type[Any], /, *, consistent: bool = False, **identity: Any
+    ) -> Work[bool]:
+        """Return whether an item with this identity is there and has not expired."""
+        found = yield from self.get(entity, consistent=consistent, **identity)
+        return found is not None
+
+    @overload
+    def update(
+        self,
+        entity: type[E],
+        /,
+        *,
+        when: Any = None,
+        or_create: bool = False,
+        returns: Returns | None = None,
+        once: bool = False,
+        **identity: Any,
+    ) -> OpenUpdate[E]: ...
+    @overload
+    def update(
+        self, entity: E, /, *, when: Any = None, returns: Returns | None = None, once: bool = False
+    ) -> OpenUpdate[E]: ...
+    def update(
+        self,
+        entity: Any,
+        /,
+        *,
+        when: Any = None,
+        or_create: bool = False,
+        returns: Returns | None = None,
+        once: bool = False,
+        **identity: Any,
+    ) -> OpenUpdate[Any]:
+        """Change parts of an item: ``with db.update(User, user_id="u1") as u: u.name = "Anna"``.
+
+        The block records the changes; its end sends them as one UpdateItem and reads nothing. With
+        ``AsyncDb`` write ``async with``. Given an object instead of a class, the update holds only
+        if the stored item still has the object's version, and the object is brought up to date.
+
+        ``or_create`` creates a missing item from the changes and the fields' defaults. ``returns``
+        ("old" or "new") puts that state of the item into ``result`` of the update. ``once`` sends
+        a transaction with a token: twice the write units, and never applied twice.
+        """
+        return OpenUpdate(
+            self.context,
+            entity,
+            identity,
+            when=when,
+            or_create=or_create,
+            returns=returns,
+            once=once,
+        )
+
+    @overload
+    def delete(
+        self,
+        entity: type[E],
+        /,
+        *,
+        when: Any = None,
+        must_exist: bool = False,
+        keep_blobs: bool = False,
+        returns: Literal["old"] | None = None,
+        **identity: Any,
+    ) -> Work[E | None]: ...
+    @overload
+    def delete(
+        self,
+        entity: E,
+        /,
+        *,
+        when: Any = None,
+        must_exist: bool = False,
+        keep_blobs: bool = False,
+        returns: Literal["old"] | None = None,
+    ) -> Work[E | None]: ...
+    def delete(
+        self,
+        entity: Any,
+        /,
+        *,
+        when: Any = None,
+        must_exist: bool = False,
+        keep_blobs: bool = False,
+        returns: Literal["old"] | None = None,
+        **identity: Any,
+    ) -> Work[Any]:
+        """Delete an item: by class and identity, or an object as it was read.
+
+        An object is deleted only if the stored item still has its version. ``must_exist`` raises
+        ItemNotFound for an absent item. ``keep_blobs`` moves its blobs aside instead of deleting
+        them. ``returns="old"`` returns the deleted item.
+        """
+        of, values, read = target(self.context, entity, identity)
+        return write_entity(
+            self.context,
+            of,
+            lambda: self._writes.delete(
+                of, values, entity=read, when=when, must_exist=must_exist, keep_blobs=keep_blobs
+            ),
+            f"delete {of.name}",
+            returns,
+        )
+
+    # -- patterns
+
+    def fetch(
+        self,
+        query: Selection[E],
+        *,
+        limit: int | None = None,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> Pages[E]:
+        """Iterate over everything a pattern finds; pages are read as they are needed.
+
+        ``limit`` bounds the items in addition to the pattern's own limit. ``consistent`` overrides
+        the pattern's choice. Expired items are left out unless ``include_expired`` is set.
+        """
+        return PatternFetch(
+            PatternRead(self.context, query, ReadOptions(consistent, include_expired)), limit
+        )
+
+    def page(
+        self,
+        query: Selection[E],
+        *,
+        limit: int,
+        cursor: str | None = None,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> Work[Page[E]]:
+        """Return up to ``limit`` items, and the cursor of the next page (None after the last)."""
+        return reads.page(
+            self.context, query, limit, cursor, ReadOptions(consistent, include_expired)
+        )
+
+    def first(
+        self, query: Selection[E], *, consistent: bool | None = None, include_expired: bool = False
+    ) -> Work[E | None]:
+        """Return the first item a pattern finds, or None."""
+        return reads.first(self.context, query, ReadOptions(consistent, include_expired))
+
+    def count(
+        self,
+        query: Query[Any] | Count[Any],
+        *,
+        consistent: bool | None = None,
+        include_expired: bool = False,
+    ) -> Work[int]:
+        """Count the items a pattern finds. DynamoDB reads and bills them, but sends none.
+
+        A keys-only index does not hold the expiry time: there, expired items count until the
+        service deletes them.
+        """
+        return PatternRead(self.context, query, ReadOptions(consistent, include_expired)).count()
+
+    def explain(self, query: Question) -> Explanation:
+        """Show the exact requests of a pattern's call, with index, cost and reasons; send nothing."""
+        return reads.explained(self.context, query)
+
+    def scan(
+        self,
+        entity: type[E],
+        /,
+        *,
+        allow: bool = False,
+        segments: int = 1,
+        consistent: bool = False,
+        include_expired: bool = False,
+    ) -> Pages[E]:
+        """Iterate over every item of an entity by reading its whole table.
+
+        ``allow=True`` confirms that reading, and paying for, the whole table is intended.
+        ``segments`` are scanned in parallel.
+        """
+        return EntityScan(
+            self.context,
+            self.context.schema.of(entity),
+            allow=allow,
+            segments=segments,
+            options=ReadOptions(consistent, include_expired),
+        )
+
+    # -- several at once
+
+    def transaction(self, *, token: str | None = None) -> Transaction:
+        """Collect the writes of a ``with`` block and send them as one: all of them or none.
+
+        Nothing is sent if the block raises. A transaction with a ``token`` is applied once however
+        often it is sent within a day.
+        """
+        return Transaction(self.context, token)
+
+    def write_many(self, changes: Iterable[Any]) -> Work[BatchResult]:
+        """Put entities and apply ``Delete(...)`` objects, any number, in batches.
+
+        The result names every change that was not written, and why.
+        """
+        batch, result = Batch(self.context, changes), BatchResult()
+        while (window := (yield from batch.window())) is not None:
+            result.add(window)
+        return result
+
+    def delete_many(self, entity: type[Any], identities: Iterable[Any]) -> Work[BatchResult]:
+        """Delete items in batches; identities are as for ``get_many``."""
+        names = self.context.schema.of(entity).identity
+        return self.write_many(Delete(entity, **_as_identity(names, each)) for each in identities)
+
+
+def _as_identity(names: tuple[str, ...], value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {names[0]: value}
+
+
+_NOT_IDEMPOTENT = frozenset({"UpdateItem", "ExecuteStatement", "BatchExecuteStatement"})
+_TAKE_A_TOKEN = frozenset({"TransactWriteItems", "ExecuteTransaction"})
