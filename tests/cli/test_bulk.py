@@ -196,7 +196,7 @@ def test_a_load_that_is_killed_is_taken_up(url: str, table: Any, tmp_path: Path)
         os.kill(process.pid, signal.SIGKILL)
         process.communicate()
     ran = stator(tmp_path, *arguments)
-    assert ran.returncode == 1 and "was not finished" in ran.stderr and "--resume" in ran.stderr
+    assert ran.returncode == 1 and "did not finish" in ran.stderr and "--resume" in ran.stderr
     ran = stator(tmp_path, *arguments[:-2], "--resume", "--json")
     report = json.loads(ran.stdout)
     assert (report["read"], report["written"], report["failed"]) == (12_000, 12_000, 0)

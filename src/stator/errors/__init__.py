@@ -96,6 +96,7 @@ hold the classes by subject; import them from ``stator.errors``.
     |   +-- JournalDiffers                the journal belongs to another job or input
     |   +-- TooManyErrors                 more rows failed than the job allows
     |   +-- DataDiffers                   a count or a checksum is wrong
+    +-- DataDamaged                       a file is truncated, damaged or in another format
     +-- ConfigurationError                an argument, option or file given to Stator is wrong
     +-- LiveTableUnreachable              a command cannot read a live table
     +-- DesignError                       an entity, an access pattern or a design is wrong
@@ -145,6 +146,7 @@ from stator.errors.design import (
 )
 from stator.errors.pipeline import (
     BulkError,
+    DataDamaged,
     DataDiffers,
     ImageNotShown,
     JournalDiffers,
@@ -233,6 +235,7 @@ __all__ = [
     "ContinuousBackupsUnavailable",
     "CredentialsMissing",
     "CursorRefused",
+    "DataDamaged",
     "DataDiffers",
     "DeadlineExceeded",
     "DesignError",

@@ -71,3 +71,7 @@ class TooManyErrors(BulkError):
 
 class DataDiffers(BulkError):
     """A count or a checksum is wrong: the message says what was expected and what was found."""
+
+
+class DataDamaged(StatorError):
+    """A file or object is truncated, damaged, or not in the format it should be in."""

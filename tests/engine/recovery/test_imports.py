@@ -19,6 +19,7 @@ import zstandard
 from stator.engine.recovery.tasks import Task
 from stator.errors import ImportConflict, ImportNotFound, ResourceInUse, ValidationFailed
 
+from ...formats.damage import COMPRESS, DAMAGE, WHOLE, lines
 from .test_exports import RICH
 from .test_exports import fill as fill_table
 from .world import ARN, CREATE, START, World, item
@@ -387,3 +388,60 @@ def test_what_is_not_installed_is_named(
         run(world, "in/", **options)
     assert "pip install 'stator[" in (caught.value.hint or "")
     assert world.call("ListTables")["TableNames"] == []
+
+
+AWS_NAMES = {"gzip": "GZIP", "zstd": "ZSTD"}
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
+@pytest.mark.parametrize("way", DAMAGE)
+def test_damaged_compression_is_counted_and_the_next_object_is_read(
+    world: World, compression: str, way: str
+) -> None:
+    pack = COMPRESS[compression]
+    place(world, "in/a-damaged", DAMAGE[way](pack, lines(4000)))
+    place(world, "in/b-good", pack(json_line(item("good", 1))))
+    described = run(world, "in/", InputCompressionType=AWS_NAMES[compression])
+    assert (described["ImportStatus"], described["ErrorCount"]) == ("FAILED", 1)
+    assert ("good", "1") in world.items("imported")
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
+@pytest.mark.parametrize("way", WHOLE)
+def test_every_member_of_a_compressed_object_is_imported(
+    world: World, compression: str, way: str
+) -> None:
+    place(world, "in/a", WHOLE[way](COMPRESS[compression], lines(4000)))
+    described = run(world, "in/", InputCompressionType=AWS_NAMES[compression])
+    assert counts(described) == (4000, 4000, 0)
+
+
+@pytest.mark.parametrize("compression", COMPRESS)
+@pytest.mark.parametrize("input_format", ["ION", "CSV"])
+def test_a_truncated_object_of_ion_or_csv_is_an_error(
+    world: World, compression: str, input_format: str
+) -> None:
+    if input_format == "CSV":
+        rows = [f"p,{number},{number * 7919:x}" for number in range(20_000)]
+        content = "\n".join(["pk,sk,note", *rows]).encode()
+    else:
+        values = (
+            f'{{Item:{{pk:"p",sk:{number},note:"{number * 7919:x}"}}}}\n' for number in range(2_000)
+        )
+        content = "".join(values).encode()
+    packed = COMPRESS[compression](content)
+    place(world, "in/a", packed[: len(packed) * 2 // 3])
+    described = run(
+        world, "in/", InputFormat=input_format, InputCompressionType=AWS_NAMES[compression]
+    )
+    assert (described["ImportStatus"], described["ErrorCount"]) == ("FAILED", 1)
+
+
+def test_a_set_of_ion_with_a_member_of_another_type_is_refused(world: World) -> None:
+    place(world, "in/a", '{Item:{pk:"a",sk:1,s:$dynamodb_SS::[1]}} {Item:{pk:"a",sk:2}}')
+    assert counts(run(world, "in/", InputFormat="ION")) == (2, 1, 1)
+
+
+def test_a_long_field_of_csv_is_refused_and_the_rest_is_read(world: World) -> None:
+    place(world, "in/a.csv", f"pk,sk,note\na,1,{'x' * 600_000}\nb,2,y\n")
+    assert counts(run(world, "in/", InputFormat="CSV")) == (2, 1, 1)

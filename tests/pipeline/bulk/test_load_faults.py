@@ -25,7 +25,7 @@ from stator.errors import (
     ThroughputExceeded,
     TooManyErrors,
 )
-from stator.pipeline.bulk.job.journal import Journal, State
+from stator.pipeline.bulk.job.journal import Journal, JournalState
 from stator.pipeline.bulk.load.load import LoadOptions, LoadPlan, load
 
 from .stock import (
@@ -157,7 +157,7 @@ def test_a_service_that_says_no_ends_the_run_and_the_journal_stays(tmp_path: Pat
         create(engine)
         with pytest.raises(AccessDenied):
             load(str(path), target_through(Through(engine, refuse)), LoadOptions(writers=1))
-        with pytest.raises(BulkError, match="was not finished"):
+        with pytest.raises(BulkError, match="did not finish"):
             load(str(path), target_through(Through(engine)))
         report = load(str(path), target_through(Through(engine)), LoadOptions(resume=True))
         assert report.written == 60
@@ -380,7 +380,7 @@ def _die(
     resume = bool(list(path.parent.glob("*.journal")))
     keep = Journal.write
 
-    def write(self: Journal, state: State) -> None:
+    def write(self: Journal, state: JournalState) -> None:
         nonlocal written
         written += 1
         if written <= journals and not dead:

@@ -27,14 +27,15 @@ from stator.engine import keyspace
 from stator.engine.database import Database
 from stator.engine.items import records
 from stator.engine.recovery.capture import CHUNK_BYTES, CHUNK_ITEMS, Captures, unpack_change
+from stator.engine.recovery.data_formats import change_line, item_writer
 from stator.engine.recovery.export_filter import ExportFilter
-from stator.engine.recovery.lines import change_line, item_line
 from stator.engine.recovery.moments import iso
 from stator.engine.recovery.objects import Encryption, ObjectStore, ObjectStoreError
 from stator.engine.recovery.registry import Registry
 from stator.engine.recovery.tasks import Task, Tasks
 from stator.engine.tables.key_schema import KeySchema
 from stator.engine.tables.table import read_schema
+from stator.formats.dynamodb_json import encoded_item_line
 from stator.model.values import Item
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix
@@ -211,7 +212,7 @@ class Exports:
         area = keyspace.area_prefix(task.number)
         chosen = ExportFilter(export.options.get("FilterSpecification"))
         schema = read_schema(export.key_schema, export.attributes)
-        line = item_line(export.format)
+        line = item_writer(export.format)
         as_stored = (
             chosen.keeps_all and export.format == "DYNAMODB_JSON" and not export.is_incremental
         )
@@ -219,7 +220,7 @@ class Exports:
             if not value:
                 continue
             if as_stored:
-                yield b'{"Item":' + value[records.HEADER_BYTES :] + b"}\n", records.size_of(value)
+                yield encoded_item_line(value[records.HEADER_BYTES :]), records.size_of(value)
             elif export.is_incremental:
                 yield _change(export, chosen, schema, value)
             else:

@@ -22,11 +22,10 @@ from stator.engine.items import records
 from stator.engine.items.actions import ItemPut
 from stator.engine.items.write_path import Mutation, Writer
 from stator.engine.recovery.capture import CHUNK_BYTES, CHUNK_ITEMS
-from stator.engine.recovery.import_formats import (
-    Contents,
+from stator.engine.recovery.data_formats import (
+    ImportedItem,
     InputFormat,
-    ObjectDamaged,
-    Read,
+    ObjectContent,
     read_items,
 )
 from stator.engine.recovery.objects import ObjectStore, ObjectStoreError
@@ -34,7 +33,7 @@ from stator.engine.recovery.registry import Registry
 from stator.engine.recovery.restores import Restores
 from stator.engine.recovery.tasks import Task, Tasks
 from stator.engine.tables.table import Table
-from stator.errors import ServiceError
+from stator.errors import DataDamaged, ServiceError
 from stator.model.limits import IMPORT_OBJECTS
 from stator.storage import Changes
 
@@ -92,7 +91,7 @@ class _Place:
     object_at: int
     item_at: int
     key: str
-    read: Read | None
+    read: ImportedItem | None
     size_bytes: int = 0
 
 
@@ -159,16 +158,16 @@ class Imports:
         chosen = running.input_format
         at = 0
         with self._buckets.open(source["S3Bucket"], key, owner=source.get("S3BucketOwner")) as file:
-            contents = Contents(file, chosen.compression)
+            content = ObjectContent(file, chosen.compression)
             try:
-                for at, read in enumerate(read_items(contents, chosen), 1):
+                for at, read in enumerate(read_items(content, chosen), 1):
                     if at > skip:
                         yield _Place(object_at, at, key, read)
-            except ObjectDamaged as error:
+            except DataDamaged as error:
                 if at >= skip:
                     problem = f"The rest of the object cannot be read: {error}"
-                    yield _Place(object_at, at + 1, key, Read(None, problem=problem))
-        yield _Place(object_at + 1, 0, key, None, contents.size_bytes)
+                    yield _Place(object_at, at + 1, key, ImportedItem(None, problem=problem))
+        yield _Place(object_at + 1, 0, key, None, content.size_bytes)
 
     # -- writing
 
@@ -201,7 +200,7 @@ class Imports:
         running: Import,
         table: Table,
         place: _Place,
-        read: Read,
+        read: ImportedItem,
         items: dict[bytes, tuple[Any, int]],
     ) -> None:
         if read.item is None:

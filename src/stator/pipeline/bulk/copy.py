@@ -25,7 +25,7 @@ from stator.pipeline.bulk.checksum import Digest, digest, hash_of
 from stator.pipeline.bulk.export.paged_source import TableScan
 from stator.pipeline.bulk.job.entries import Block, Counts, Entry
 from stator.pipeline.bulk.job.governor import Governor, Pace
-from stator.pipeline.bulk.job.journal import Journal, State
+from stator.pipeline.bulk.job.journal import Journal, JournalState
 from stator.pipeline.bulk.job.write_job import WriteJob, WriteSettings, key_of
 from stator.pipeline.bulk.load.attribute_types import table_key
 from stator.pipeline.bulk.retried_call import retried_call
@@ -176,7 +176,7 @@ class Copy:
                 "was_empty": self._is_empty(),
                 "dropped": 0,
             }
-            state = State(place)
+            state = JournalState(place)
         place = state.place
         self._digest = Digest.from_data(place["digest"])
         self._dropped = int(place["dropped"])

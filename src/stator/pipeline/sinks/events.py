@@ -26,8 +26,8 @@ from typing import Any, Literal
 
 import orjson
 
+from stator.formats.plain import plain_item, plain_value
 from stator.model.values import Item
-from stator.pipeline.bulk.export.plain import plain_item, plain_value
 from stator.pipeline.workers.handlers.change import Change, Record
 from stator.tables.context import Context
 from stator.tables.schema import EntityMap

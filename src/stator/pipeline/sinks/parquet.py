@@ -38,10 +38,10 @@ from typing import Any, Unpack
 import orjson
 
 from stator.errors import BlobMissing, ConfigurationError, SinkRefused, StatorError
+from stator.formats.extras import pyarrow
+from stator.formats.plain import plain_item
 from stator.model.values import Item
 from stator.patterns.plain_values import encode_plain
-from stator.pipeline.bulk.export.plain import plain_item
-from stator.pipeline.bulk.load.readers import pyarrow
 from stator.pipeline.sinks.change_sink import Message, SinkOptions
 from stator.pipeline.sinks.events import event_id, json_encoded, time_text
 from stator.pipeline.sinks.parquet_merge import (

@@ -13,9 +13,9 @@ from typing import Any, Final
 import orjson
 
 from stator.errors import BlobMissing, ConditionFailed, TryLater
+from stator.formats.extras import pyarrow
+from stator.formats.parquet import arrow_table
 from stator.model.values import Item
-from stator.pipeline.bulk.export.plain import arrow_table
-from stator.pipeline.bulk.load.readers import pyarrow
 from stator.pipeline.sinks.events import time_text
 from stator.tables.blobs.stores import BlobStore
 from stator.tables.context import Context
@@ -230,7 +230,7 @@ def _partitioned(rows: list[Item]) -> dict[tuple[str, str], list[Item]]:
 def parquet_bytes(rows: list[Item]) -> bytes:
     arrow, parquet = pyarrow(), pyarrow("pyarrow.parquet")
     out = arrow.BufferOutputStream()
-    parquet.write_table(arrow_table(rows, arrow, _FIRST), out, compression="zstd")
+    parquet.write_table(arrow_table(rows, _FIRST), out, compression="zstd")
     content: bytes = out.getvalue().to_pybytes()
     return content
 

@@ -7,10 +7,10 @@ from uuid import uuid4
 
 from stator.engine.operation import Operation, RequestContext
 from stator.engine.operations.control.source_table import find_source
+from stator.engine.recovery.data_formats import check_available
 from stator.engine.recovery.export_description import describe, summary
 from stator.engine.recovery.export_filter import ExportFilter
 from stator.engine.recovery.exports import Export, file_count
-from stator.engine.recovery.ion import check_ion
 from stator.engine.recovery.log import start_of, to_micros
 from stator.engine.recovery.moments import ROUNDING_SECONDS, iso
 from stator.engine.recovery.names import check_arn, make_arn, new_id, newest_first, table_name
@@ -59,7 +59,7 @@ def parse_export(request: dict[str, Any]) -> dict[str, Any]:
         )
     if "S3SseKmsKeyId" in options and options.get("S3SseAlgorithm") != "KMS":
         raise ValidationFailed("S3SseKmsKeyId can only be specified when S3SseAlgorithm is KMS")
-    check_ion(options.get("ExportFormat"))
+    check_available(options.get("ExportFormat"))
     ExportFilter(options.get("FilterSpecification"))
     return options
 

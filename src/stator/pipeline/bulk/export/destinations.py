@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import dataclass
-from hashlib import md5
 from pathlib import Path
-from typing import Any
 
 from stator.errors import BulkError, ConfigurationError
-from stator.pipeline.bulk.export.parts import PartFile, extension
-from stator.pipeline.bulk.job.journal import sync_folder, write_whole
-from stator.pipeline.bulk.load.readers import pyarrow
+from stator.formats.compression import COMPRESSIONS, by_extension, compress, open_decompressed
+from stator.formats.parquet import join_parquet
+from stator.pipeline.bulk.export.parts import PartFile, extension, file_md5
+from stator.pipeline.bulk.job.journal import sync_folder, unwritable, write_whole
 from stator.pipeline.bulk.s3 import s3_client, s3_place, s3_trouble
 
 MANIFEST = "manifest.json"
@@ -29,7 +28,6 @@ _BY_EXTENSION = {
     ".parquet": "parquet",
     ".json": "dynamodb-json",
 }
-_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class Destination:
 
     @classmethod
     def parse(cls, given: str, wanted_format: str | None, compression: str | None) -> Destination:
-        if compression not in (None, "gzip", "zstd"):
+        if compression not in (None, *COMPRESSIONS):
             raise ConfigurationError(
                 f"{compression} is no compression known here", hint="gzip or zstd"
             )
@@ -53,7 +51,7 @@ class Destination:
             staging = Path(f"stator-export-{bucket}-{key.strip('/').replace('/', '-')}.parts")
             return cls(given, wanted_format or "jsonl", compression, staging, None)
         base, last = os.path.splitext(given)
-        packed = _COMPRESSIONS.get(last)
+        packed = by_extension(last)
         own = _BY_EXTENSION.get(os.path.splitext(base)[1] if packed else last)
         if own is None or given.endswith("/") or os.path.isdir(given):
             return cls(given, wanted_format or "jsonl", compression, Path(given), None)
@@ -130,23 +128,21 @@ class Destination:
 
     def _joined(self, parts: list[PartFile], file: Path) -> PartFile:
         beside = file.with_name(f".{file.name}.tmp")
-        if self.format == "parquet":
-            _join_parquet([self.folder / part.name for part in parts], beside)
-        else:
-            _join_bytes(
-                [self.folder / part.name for part in parts],
-                beside,
-                skip_header=self.format == "csv",
-            )
-        with beside.open("rb") as made:
-            os.fsync(made.fileno())
-            found = md5(usedforsecurity=False)
-            while data := made.read(1 << 20):
-                found.update(data)
-        size = beside.stat().st_size
-        beside.replace(file)
-        sync_folder(file.parent)
-        return PartFile(file.name, sum(part.rows for part in parts), size, found.hexdigest())
+        paths = [self.folder / part.name for part in parts]
+        try:
+            if self.format == "parquet":
+                join_parquet(paths, beside)
+            else:
+                _join_bytes(paths, beside, skip_header=self.format == "csv")
+            with beside.open("rb") as joined:
+                os.fsync(joined.fileno())
+            found, size = file_md5(beside)
+            beside.replace(file)
+            sync_folder(file.parent)
+        except OSError as error:
+            beside.unlink(missing_ok=True)
+            raise unwritable(file, error) from None
+        return PartFile(file.name, sum(part.rows for part in parts), size, found)
 
     def write_manifest(self, content: bytes) -> str:
         """Written last: what has a manifest is complete."""
@@ -174,49 +170,14 @@ def _below(prefix: str, name: str) -> str:
     return f"{prefix.rstrip('/')}/{name}" if prefix else name
 
 
-def _join_bytes(parts: list[Path], to: Path, *, skip_header: bool) -> None:
-    from stator.pipeline.bulk.export.parts import pack
-    from stator.pipeline.bulk.load.inputs import find_inputs
-
-    with to.open("wb") as out:
+def _join_bytes(parts: list[Path], joined: Path, *, skip_header: bool) -> None:
+    with joined.open("wb") as out:
         for number, part in enumerate(parts):
-            if not skip_header or number == 0:
-                with part.open("rb") as file:
+            with part.open("rb") as file:
+                if not skip_header or number == 0:
                     shutil.copyfileobj(file, out, 1 << 20)
-                continue
-            [source] = find_inputs([str(part)])
-            with source.open() as stream:
-                stream.readline()
-                out.write(pack(stream.read(), source.compression))
-
-
-def _join_parquet(parts: list[Path], to: Path) -> None:
-    """One schema for all: a column that is whole in one part and has fractions in another becomes the wider of both."""
-    arrow, parquet = pyarrow(), pyarrow("pyarrow.parquet")
-    schemas = [parquet.read_schema(part) for part in parts]
-    schema = _unified(arrow, schemas)
-    with parquet.ParquetWriter(to, schema, compression="zstd") as writer:
-        for part in parts:
-            with parquet.ParquetFile(part, pre_buffer=False) as file:  # see readers.py
-                for group in range(file.num_row_groups):
-                    writer.write_table(_widened(arrow, file.read_row_group(group), schema))
-
-
-def _widened(arrow: Any, table: Any, schema: Any) -> Any:
-    columns = [
-        table[field.name].cast(field.type)
-        if field.name in table.column_names
-        else arrow.nulls(table.num_rows, field.type)
-        for field in schema
-    ]
-    return arrow.table(columns, schema=schema)
-
-
-def _unified(arrow: Any, schemas: list[Any]) -> Any:
-    try:
-        return arrow.unify_schemas(schemas, promote_options="permissive")
-    except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
-        raise BulkError(
-            f"the parts do not fit into one file: {error}",
-            hint="give a folder with --out: its files may differ",
-        ) from None
+                    continue
+                compression = by_extension(part.suffix)
+                with open_decompressed(file, compression) as stream:
+                    stream.readline()
+                    out.write(compress(stream.read(), compression))

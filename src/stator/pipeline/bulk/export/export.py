@@ -38,7 +38,7 @@ from stator.pipeline.bulk.export.parts import (
     read_items,
     write_part,
 )
-from stator.pipeline.bulk.job.journal import Journal, State
+from stator.pipeline.bulk.job.journal import Journal, JournalState
 
 _PART_PAGES = 16
 _LOOK_SECONDS = 0.1
@@ -134,7 +134,7 @@ class Export:
         state = self._journal.begin(resume=self.options.resume, restart=self.options.restart)
         if state is None:
             self.to.check_empty()
-        place = (state or State()).place
+        place = (state or JournalState()).place
         self._pieces: dict[str, Any] = place.get("pieces", {})
         self._files = [PartFile(**each) for each in place.get("files", [])]
         self._digest = Digest.from_data(place["digest"]) if place else Digest()
@@ -248,8 +248,8 @@ class Export:
             ).append(item)
         return kinds.items()
 
-    def _state(self) -> State:
-        return State(
+    def _state(self) -> JournalState:
+        return JournalState(
             {
                 "pieces": self._pieces,
                 "files": [part.to_data() for part in self._files],
@@ -307,7 +307,7 @@ class Export:
             )
         for part in parts:
             check_part(self.to.folder, part)
-        if self.to.part_format == "dynamodb-json" and self.to.part_compression != "zstd":
+        if self.to.part_format == "dynamodb-json":
             found = sum((digest_of_file(self.to.folder / part.name) for part in parts), Digest())
             if found != self._digest:
                 raise DataDiffers(

@@ -1,39 +1,35 @@
-"""Part files of an export: written beside, checked, and then named, so that what has its name is whole.
+"""Part files of an export: written beside their place, checked, then renamed, so always whole.
 
-A part holds the items of a few pages of one piece. Its name says which (``part-003-00012.jsonl``: piece 3, the twelfth), so that a run that is taken up
-writes the same name again and leaves no second copy.
+A part holds the items of a few pages of one piece of the source. Its name says which
+(``part-003-00012.jsonl``: piece 3, the twelfth part), so a resumed run writes the same name again
+and leaves no second copy.
 """
 
 from __future__ import annotations
 
-import csv
-import gzip
-import importlib
-import io
-import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from hashlib import md5
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from stator.errors import ConfigurationError, DataDiffers
+from stator.errors import DataDamaged, DataDiffers
+from stator.formats import dynamodb_json
+from stator.formats.compression import EXTENSIONS, by_extension, compress, open_decompressed
+from stator.formats.csv_rows import write_rows
+from stator.formats.parquet import encode_parquet
+from stator.formats.plain import cell_text, plain_line
 from stator.model.values import Item
 from stator.pipeline.bulk.checksum import Digest, digest
-from stator.pipeline.bulk.export.plain import arrow_table, plain_item, text_of
-from stator.pipeline.bulk.job.journal import sync_folder
-from stator.pipeline.bulk.load.readers import pyarrow
+from stator.pipeline.bulk.job.journal import unwritable, write_whole
 
 EXPORT_FORMATS = ("jsonl", "csv", "parquet", "dynamodb-json")
 _EXTENSIONS = {"jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet", "dynamodb-json": ".json"}
-_PACKED = {"gzip": ".gz", "zstd": ".zst"}
 
 
 @dataclass(frozen=True, slots=True)
 class PartFile:
-    """``name`` is seen from the export's folder; ``md5`` is of its bytes."""
+    """``name`` is relative to the export's folder; ``md5`` is of the file's bytes."""
 
     name: str
     rows: int
@@ -45,9 +41,8 @@ class PartFile:
 
 
 def extension(format_name: str, compression: str | None) -> str:
-    return _EXTENSIONS[format_name] + (
-        "" if compression is None or format_name == "parquet" else _PACKED[compression]
-    )
+    is_packed = compression is not None and format_name != "parquet"
+    return _EXTENSIONS[format_name] + (EXTENSIONS[str(compression)] if is_packed else "")
 
 
 def encode_part(
@@ -57,91 +52,64 @@ def encode_part(
     first: tuple[str, ...],
     columns: list[str] | None = None,
 ) -> bytes:
-    """The bytes of a file with these items. ``columns`` are those of a CSV, whose parts all have the same."""
+    """Return a file with these items. Every CSV part of an export has the same ``columns``."""
     match format_name:
         case "jsonl":
-            return pack(
-                b"".join(
-                    orjson.dumps(plain_item(item), None, orjson.OPT_APPEND_NEWLINE)
-                    for item in items
-                ),
-                compression,
-            )
+            return compress(b"".join(map(plain_line, items)), compression)
         case "dynamodb-json":
-            return pack(
-                b"".join(
-                    orjson.dumps({"Item": item}, None, orjson.OPT_APPEND_NEWLINE) for item in items
-                ),
-                compression,
-            )
+            return compress(b"".join(map(dynamodb_json.item_line, items)), compression)
         case "csv":
             assert columns is not None
-            return pack(csv_text(items, columns).encode(), compression)
-    buffer = io.BytesIO()
-    pyarrow("pyarrow.parquet").write_table(
-        arrow_table(items, pyarrow(), first), buffer, compression=compression or "zstd"
-    )
-    return buffer.getvalue()
+            return compress(csv_content(items, columns), compression)
+    return encode_parquet(items, first, compression)
 
 
-def csv_text(items: list[Item], columns: list[str], *, header: bool = True) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    if header:
-        writer.writerow(columns)
-    writer.writerows([text_of(item.get(name)) for name in columns] for item in items)
-    return text.getvalue()
-
-
-def pack(content: bytes, compression: str | None) -> bytes:
-    """Packed files can be put one behind the other, and are read as one."""
-    if compression is None:
-        return content
-    if compression == "gzip":
-        return gzip.compress(content, 6, mtime=0)
-    try:
-        zstandard: Any = importlib.import_module("zstandard")
-    except ImportError:
-        raise ConfigurationError(
-            "zstd is not installed", hint="pip install 'stator[blobs]'"
-        ) from None
-    made: bytes = zstandard.ZstdCompressor().compress(content)
-    return made
+def csv_content(items: list[Item], columns: list[str]) -> bytes:
+    return write_rows(columns, ([cell_text(item.get(name)) for name in columns] for item in items))
 
 
 def write_part(folder: Path, name: str, content: bytes, rows: int) -> PartFile:
     path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.tmp")
-    with beside.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
-    sync_folder(path.parent)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(path, error) from None
+    write_whole(path, content)
     return PartFile(name, rows, len(content), md5(content, usedforsecurity=False).hexdigest())
 
 
 def check_part(folder: Path, part: PartFile) -> None:
-    """What is on the disk is what was written."""
-    with (folder / part.name).open("rb") as file:
-        found = md5(usedforsecurity=False)
-        size = 0
-        while data := file.read(1 << 20):
-            found.update(data)
-            size += len(data)
-    if size != part.size_bytes or found.hexdigest() != part.md5:
+    """Raise DataDiffers if the file on disk is not what was written."""
+    found, size = file_md5(folder / part.name)
+    if size != part.size_bytes or found != part.md5:
         raise DataDiffers(
-            f"{part.name} is not what was written: {size:,} bytes with MD5 {found.hexdigest()}, not {part.size_bytes:,} with {part.md5}",
-            hint="look at the disk; export it again",
+            f"{part.name} has {size:,} bytes with MD5 {found};"
+            f" {part.size_bytes:,} bytes with MD5 {part.md5} were written",
+            hint="check the disk, then export again",
         )
 
 
-def read_items(path: Path) -> Iterator[Item]:
-    """The items of a part in DynamoDB JSON."""
+def file_md5(path: Path) -> tuple[str, int]:
+    """Return the MD5 of a file in hexadecimal, and its size in bytes."""
+    found = md5(usedforsecurity=False)
+    size = 0
     with path.open("rb") as file:
-        for line in gzip.GzipFile(fileobj=file) if path.suffix == ".gz" else file:
-            yield orjson.loads(line)["Item"]
+        while data := file.read(1 << 20):
+            found.update(data)
+            size += len(data)
+    return found.hexdigest(), size
+
+
+def read_items(path: Path) -> Iterator[Item]:
+    """Yield the items of a part in DynamoDB JSON, plain or compressed."""
+    with open_decompressed(path.open("rb"), by_extension(path.suffix)) as stream:
+        try:
+            yield from dynamodb_json.read_items(stream)
+        except DataDamaged as error:
+            raise DataDamaged(
+                f"the part {path} cannot be read: {error.message}",
+                hint="check the disk, then export again with --restart",
+            ) from error
 
 
 def digest_of_file(path: Path) -> Digest:

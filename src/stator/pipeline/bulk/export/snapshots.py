@@ -14,8 +14,6 @@ An incremental export has changes, not items. A change becomes its new image, or
 
 from __future__ import annotations
 
-import gzip
-import importlib
 import shutil
 import tempfile
 from base64 import b64decode, b64encode
@@ -27,8 +25,10 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from stator.errors import BulkError, ConfigurationError, DataDiffers
-from stator.model.values import Item, Value
+from stator.errors import BulkError, ConfigurationError, DataDamaged, DataDiffers
+from stator.formats import dynamodb_json, ion
+from stator.formats.compression import by_extension, open_decompressed
+from stator.model.values import Item
 from stator.pipeline.bulk.export.paged_source import Page
 from stator.pipeline.bulk.s3 import s3_body, s3_keys, s3_place
 
@@ -89,13 +89,13 @@ class Snapshot:
         yield Page(held, None)
 
     def _records(self, name: str, file: BinaryIO) -> Iterator[dict[str, Any]]:
-        stream: Any = gzip.GzipFile(fileobj=file) if name.endswith(".gz") else file
-        if ".ion" in name:
-            yield from _ion_records(stream)
-            return
-        for line in stream:
-            if line.strip():
-                yield orjson.loads(line)
+        stream = open_decompressed(file, by_extension(Path(name).suffix))
+        try:
+            yield from (ion if ".ion" in name else dynamodb_json).read_records(stream)
+        except DataDamaged as error:
+            raise DataDamaged(
+                f"{name} cannot be read: {error.message}", hint="download the export again"
+            ) from error
 
     def _item(self, record: dict[str, Any]) -> Item:
         if not self.is_incremental:
@@ -206,45 +206,3 @@ def _the_one(found: list[str], path: str) -> str:
     raise ConfigurationError(
         f"there are {len(found)} exports at {path}", hint=f"name one, as in {found[0]}"
     )
-
-
-# --- Ion ----------------------------------------------------------------------------------------------------
-
-
-def _ion_records(stream: Any) -> Iterator[dict[str, Any]]:
-    try:
-        ion: Any = importlib.import_module("amazon.ion.simpleion")
-    except ImportError:
-        raise ConfigurationError(
-            "amazon.ion is not installed", hint="pip install 'stator[ion]'"
-        ) from None
-    for record in ion.load(stream, single_value=False, parse_eagerly=False):
-        yield {name: _ion_image(name, value) for name, value in record.items()}
-
-
-def _ion_image(name: str, value: Any) -> Any:
-    if name == "Metadata":
-        return {inner: {"N": str(content)} for inner, content in value.items()}
-    return {str(inner): _ion_value(content) for inner, content in value.items()}
-
-
-def _ion_value(value: Any) -> Value:
-    """Ion has DynamoDB's types but for sets, which are annotated lists ("DynamoDB table export output format", Amazon Ion)."""
-    kind = value.ion_type.name if getattr(value, "ion_type", None) is not None else ""
-    notes = {note.text for note in getattr(value, "ion_annotations", ())}
-    if kind == "NULL" or value is None:
-        return {"NULL": True}
-    if kind == "BOOL":
-        return {"BOOL": bool(value)}
-    if kind in ("INT", "DECIMAL", "FLOAT"):
-        return {"N": str(value)}
-    if kind in ("BLOB", "CLOB"):
-        return {"B": b64encode(bytes(value)).decode()}
-    if kind == "STRUCT":
-        return {"M": {str(name): _ion_value(inner) for name, inner in value.items()}}
-    if kind in ("LIST", "SEXP"):
-        for name, inner in (("SS", "S"), ("NS", "N"), ("BS", "B")):
-            if f"$dynamodb_{name}" in notes:
-                return {name: [_ion_value(each)[inner] for each in value]}
-        return {"L": [_ion_value(each) for each in value]}
-    return {"S": str(value)}

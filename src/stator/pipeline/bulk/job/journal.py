@@ -1,11 +1,16 @@
-"""The journal of a job: a small file that says how far everything is through, so that a job can be taken up where it stopped.
+"""The journal of a job: a small file that says how far the job has got, so that it can resume.
 
-It is replaced as a whole, written beside and moved into its place, so that a reader sees the old one or the new one and never half of either. It
-opens with what the job is: its inputs with their fingerprints, where they go, and every option that decides what is written. A job that is
-taken up again must be the same; anything else is refused with what differs.
+The journal is replaced as a whole: written beside its place, then renamed. A reader sees the old
+one or the new one and never half of either. It opens with what the job is: its inputs with their
+fingerprints, where they go, and every option that decides what is written. A resumed job must be
+the same; anything else is refused with what differs.
 
-What is behind the journal's position is done for good. What is after it may have been done, and is done again: puts of the same item. The counts and the
-length of the dead-letter file are those at the position, so that a row is counted, and buried, once.
+Everything before the journal's position is done. Everything after it may have been done, and is
+done again: a put of the same item changes nothing. The counts and the length of the dead-letter
+file are those at the position, so every row is counted, and buried, once.
+
+The layout has a version, ``stator_journal``. A journal without one is version 1. A journal with a
+higher version than this code knows is refused: a newer Stator wrote it and must finish it.
 """
 
 from __future__ import annotations
@@ -19,11 +24,15 @@ from typing import Any
 from stator.errors import BulkError, JournalDiffers
 
 VERSION = 1
+_OTHER = "name the journal's path with --journal"
 
 
 @dataclass(slots=True)
-class State:
-    """What is remembered. ``place`` belongs to the kind of job; ``dead_bytes`` is how much of the dead-letter file counts."""
+class JournalState:
+    """How far a job has got.
+
+    ``place`` belongs to the kind of job. ``dead_bytes`` is how much of the dead-letter file counts.
+    """
 
     place: dict[str, Any] = field(default_factory=dict)
     counts: dict[str, Any] = field(default_factory=dict)
@@ -31,14 +40,14 @@ class State:
 
 
 class Journal:
-    """``path`` None is a journal that is not kept."""
+    """``path`` None stands for a journal that is not written."""
 
     def __init__(self, path: Path | None, job: dict[str, Any]) -> None:
         self.path = path
         self.job = json.loads(json.dumps(job))
 
-    def begin(self, *, resume: bool, restart: bool) -> State | None:
-        """What an earlier run left, when it is to be taken up; None for a start from nothing."""
+    def begin(self, *, resume: bool, restart: bool) -> JournalState | None:
+        """Return the state to resume from; None for a start from the beginning."""
         if self.path is None:
             return None
         earlier = self._read()
@@ -46,19 +55,20 @@ class Journal:
             if resume:
                 raise BulkError(
                     f"there is no journal {self.path}",
-                    hint="leave --resume out to start from the beginning",
+                    hint="leave out --resume to start from the beginning",
                 )
             return None
         if restart:
             self.path.unlink()
             return None
+        self._check_version(earlier)
         if not resume:
             raise BulkError(
-                f"{self.path} says that an earlier run of this was not finished",
-                hint="--resume takes it up where it stopped, --restart begins anew",
+                f"the journal {self.path} belongs to an earlier run that did not finish",
+                hint="continue that run with --resume, or start over with --restart",
             )
         self._check(earlier["job"])
-        return State(**earlier["state"])
+        return JournalState(**earlier["state"])
 
     def _read(self) -> dict[str, Any] | None:
         assert self.path is not None
@@ -68,13 +78,20 @@ class Journal:
             return None
         except (ValueError, OSError) as error:
             raise BulkError(
-                f"the journal {self.path} cannot be read: {error}", hint="--journal names another"
+                f"the journal {self.path} cannot be read: {error}", hint=_OTHER
             ) from None
-        if not isinstance(found, dict) or found.get("stator_journal") != VERSION:
-            raise BulkError(
-                f"{self.path} is not a journal of this Stator's", hint="--journal names another"
-            )
+        if not isinstance(found, dict) or not {"job", "state"} <= found.keys():
+            raise BulkError(f"{self.path} is not a journal of Stator", hint=_OTHER)
         return found
+
+    def _check_version(self, earlier: dict[str, Any]) -> None:
+        version = earlier.get("stator_journal", 1)
+        if not isinstance(version, int) or version > VERSION:
+            raise BulkError(
+                f"the journal {self.path} has version {version}, and this Stator reads versions"
+                f" up to {VERSION}",
+                hint="resume with the newer Stator that wrote it, or start over with --restart",
+            )
 
     def _check(self, before: dict[str, Any]) -> None:
         for name in sorted({*before, *self.job}):
@@ -82,17 +99,17 @@ class Journal:
             if was != now:
                 raise JournalDiffers(
                     str(self.path),
-                    f"{name} was {_short(was)} and is {_short(now)}",
-                    hint="call it as before to resume, or --restart to begin anew",
+                    f"{name} was {_short(was)} and is now {_short(now)}",
+                    hint="repeat the earlier options to resume, or start over with --restart",
                 )
 
-    def write(self, state: State) -> None:
+    def write(self, state: JournalState) -> None:
         if self.path is not None:
             text = json.dumps({"stator_journal": VERSION, "job": self.job, "state": asdict(state)})
             write_whole(self.path, text.encode())
 
     def finish(self) -> None:
-        """The job is done: nothing to take up any more."""
+        """Delete the journal: the job is complete, and there is nothing to resume."""
         if self.path is not None:
             self.path.unlink(missing_ok=True)
 
@@ -103,7 +120,7 @@ def _short(value: Any) -> str:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """A file that is there whole or not at all, whatever happens."""
+    """Write a file so that it exists whole or not at all, whatever happens."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with beside.open("wb") as file:
@@ -111,17 +128,21 @@ def write_whole(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         beside.replace(path)
+        sync_folder(path.parent)
     except OSError as error:
         beside.unlink(missing_ok=True)
-        raise BulkError(
-            f"{path} cannot be written: {error.strerror or error}",
-            hint="name another place, for a journal with --journal",
-        ) from None
-    sync_folder(path.parent)
+        raise unwritable(path, error) from None
+
+
+def unwritable(path: Path, error: OSError) -> BulkError:
+    return BulkError(
+        f"{path} cannot be written: {error.strerror or error}",
+        hint="free some space, check the permissions, or name another place",
+    )
 
 
 def sync_folder(folder: Path) -> None:
-    """A name that was given in a folder survives a crash of the machine only once the folder is written."""
+    """Sync a folder: a new name survives a crash of the machine only once its folder is synced."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -17,16 +17,16 @@ from typing import Any
 
 from stator.clock import Clock
 from stator.errors import TooManyErrors
+from stator.formats.plain import comparable
 from stator.model.limits import BATCH_WRITE_ITEMS
 from stator.model.values import Item
 from stator.pipeline.bulk.job.dead_letters import DeadLetterFile
 from stator.pipeline.bulk.job.entries import Block, Counts, Entry, Watermark
 from stator.pipeline.bulk.job.governor import Governor
-from stator.pipeline.bulk.job.journal import Journal, State
+from stator.pipeline.bulk.job.journal import Journal, JournalState
 from stator.pipeline.bulk.job.window import Window
 from stator.pipeline.bulk.job.writers import Writers
 from stator.pipeline.bulk.load.row_condition import Condition
-from stator.pipeline.bulk.load.values import comparable
 from stator.pipeline.bulk.targets import Target
 
 _CHECKPOINT_SECONDS = 1.0
@@ -52,7 +52,7 @@ class WriteJob:
         key_names: tuple[str, ...],
         journal: Journal,
         settings: WriteSettings,
-        state: State,
+        state: JournalState,
         start: Mapping[int, Any],
         place_of: Callable[[dict[int, Any]], dict[str, Any]],
         *,
@@ -163,7 +163,7 @@ class WriteJob:
     def checkpoint(self) -> None:
         positions, counts, length = self.watermark.snapshot(lambda: self.letters.length)
         self.letters.flush()
-        self._journal.write(State(self._place_of(positions), asdict(counts), length))
+        self._journal.write(JournalState(self._place_of(positions), asdict(counts), length))
 
     def _through(self, block: Block) -> None:
         self.letters.add(block.dead)

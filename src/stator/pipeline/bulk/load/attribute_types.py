@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from stator.errors import ConfigurationError
+from stator.formats.dynamodb_json import KINDS
+from stator.formats.plain import NUMBER
 from stator.pipeline.bulk.load.columns import Column
 from stator.pipeline.bulk.load.readers import RawRows
-from stator.pipeline.bulk.load.values import KINDS, NUMBER
 
 _WORDS = frozenset({"true", "false", "True", "False", "TRUE", "FALSE"})
 

@@ -22,10 +22,10 @@ from typing import Any
 import orjson
 
 from stator.errors import RowRefused
+from stator.formats.arrow_items import arrow_items
+from stator.formats.plain import ENCODERS, NUMBER, comparable, encode_value
 from stator.pipeline.bulk.job.entries import Block, Entry
-from stator.pipeline.bulk.load.arrow_items import arrow_items
 from stator.pipeline.bulk.load.readers import RawRows
-from stator.pipeline.bulk.load.values import ENCODERS, NUMBER, comparable, encode_value
 
 Dead = Callable[[Block, int, Any, str], None]
 dumps = orjson.dumps

@@ -15,11 +15,12 @@ from stator.design.entities.shapes import Epoch, Maybe, Scalar, Shape
 from stator.design.plan import key_text as keys
 from stator.design.plan.templates import Part, PlannedKeyAttribute
 from stator.errors import RowRefused
+from stator.formats.arrow_items import arrow_items
+from stator.formats.extras import pyarrow
 from stator.pipeline.bulk.job.entries import Block, Entry
-from stator.pipeline.bulk.load.arrow_items import arrow_items
 from stator.pipeline.bulk.load.columns import Dead
 from stator.pipeline.bulk.load.entity_rows import EntityEncoder
-from stator.pipeline.bulk.load.readers import RawRows, pyarrow
+from stator.pipeline.bulk.load.readers import RawRows
 from stator.tables.codegen.key_writer import is_simple, is_the_field
 from stator.tables.schema import EntityMap
 

@@ -25,10 +25,11 @@ from stator.design.entities.shapes import (
     Shape,
 )
 from stator.errors import ConfigurationError, ItemMismatch, RowRefused, StatorError
-from stator.pipeline.bulk.exact_json import loads_exact
+from stator.formats.dynamodb_json import unwrap
+from stator.formats.exact_json import loads_exact
 from stator.pipeline.bulk.job.entries import Block, EntityEntry, Entry
 from stator.pipeline.bulk.load.columns import Dead, shown
-from stator.pipeline.bulk.load.lines import is_value, rename
+from stator.pipeline.bulk.load.lines import rename
 from stator.pipeline.bulk.load.readers import RawRows
 from stator.tables.schema import EntityMap
 
@@ -74,8 +75,7 @@ class EntityEncoder:
     def entity(self, row: dict[str, Any]) -> Any:
         of = self._of
         if self._is_dynamodb:
-            item = row.get("Item") if len(row) == 1 and not is_value(row.get("Item")) else row
-            return of.decode(rename(item or {}, self._renamed))
+            return of.decode(rename(unwrap(row)[0], self._renamed))
         values = {}
         for name, value in rename(row, self._renamed).items():
             coerce = self._coerce.get(name)

@@ -7,25 +7,26 @@ Standard input has none, for it can be read once only.
 from __future__ import annotations
 
 import glob
-import gzip
-import importlib
 import io
 import os
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from stator.errors import ConfigurationError
+from stator.formats.compression import by_content, by_extension, open_decompressed
 from stator.pipeline.bulk.s3 import s3_body, s3_listed
 
 FORMATS = ("csv", "jsonl", "dynamodb-json", "parquet", "arrow")
-_BY_EXTENSION = {
-    ".csv": "csv", ".tsv": "csv", ".json": "jsonl", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet",
-    ".arrow": "arrow", ".arrows": "arrow", ".ipc": "arrow", ".feather": "arrow",
-}  # fmt: skip
-_COMPRESSIONS = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd"}
+_EXTENSIONS = {
+    "csv": (".csv", ".tsv"),
+    "jsonl": (".json", ".jsonl", ".ndjson"),
+    "parquet": (".parquet", ".pq"),
+    "arrow": (".arrow", ".arrows", ".ipc", ".feather"),
+}
+_BY_EXTENSION = {each: name for name, extensions in _EXTENSIONS.items() for each in extensions}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,7 @@ class Input:
         raw = _opened(self.name)
         size = self.size_bytes or 0
         share = (lambda: raw.tell() / size) if size and self.is_local else (lambda: 0.0)
-        if self.compression == "gzip":
-            return cast("BinaryIO", _GzipReader(raw)), share
-        return (_zstd_reader(raw) if self.compression == "zstd" else raw), share
+        return open_decompressed(raw, self.compression), share
 
     @property
     def is_stdin(self) -> bool:
@@ -117,7 +116,7 @@ def _object(name: str, size: int, etag: str, wanted_format: str | None) -> Input
 
 def _format(name: str) -> tuple[str | None, str | None]:
     base, extension = os.path.splitext(name.lower())
-    compression = _COMPRESSIONS.get(extension)
+    compression = by_extension(extension)
     if compression is not None:
         extension = os.path.splitext(base)[1]
     return _BY_EXTENSION.get(extension), compression
@@ -126,8 +125,7 @@ def _format(name: str) -> tuple[str | None, str | None]:
 def _compression_by_content(path: str) -> str | None:
     """Some name their gzipped files after what is in them."""
     with open(path, "rb") as file:
-        head = file.read(4)
-    return "gzip" if head[:2] == b"\x1f\x8b" else "zstd" if head == b"\x28\xb5\x2f\xfd" else None
+        return by_content(file.read(4))
 
 
 def _extensions() -> str:
@@ -158,65 +156,4 @@ class _Body(io.RawIOBase):
 
     def close(self) -> None:
         self._body.close()
-        super().close()
-
-
-class _GzipReader(gzip.GzipFile):
-    """Closes what it reads from, too."""
-
-    def __init__(self, raw: BinaryIO) -> None:
-        super().__init__(fileobj=raw)
-        self._raw_input = raw
-
-    def close(self) -> None:
-        super().close()
-        self._raw_input.close()
-
-
-def _zstd_reader(raw: BinaryIO) -> BinaryIO:
-    try:
-        zstandard = importlib.import_module("zstandard")
-    except ImportError:
-        raise ConfigurationError(
-            "zstd is not installed", hint="pip install 'stator[blobs]'"
-        ) from None
-    return cast("BinaryIO", io.BufferedReader(_ZstdFrames(raw, zstandard), 1 << 20))
-
-
-class _ZstdFrames(io.RawIOBase):
-    """One frame after the other. The library's own reader takes the end of the input for the end of a frame, and half a file for a whole one."""
-
-    def __init__(self, raw: BinaryIO, zstandard: Any) -> None:
-        self._raw_input = raw
-        self._new_frame: Callable[[], Any] = lambda: zstandard.ZstdDecompressor().decompressobj()
-        self._frame: Any = None
-        self._packed = b""
-        self._plain = memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._plain:
-            if not self._packed:
-                self._packed = self._raw_input.read(1 << 17)
-            if not self._packed:
-                if self._frame is not None:
-                    raise EOFError("the file ends in the middle of its compressed data")
-                return 0
-            self._unpack()
-        count = min(len(buffer), len(self._plain))
-        buffer[:count] = self._plain[:count]
-        self._plain = self._plain[count:]
-        return count
-
-    def _unpack(self) -> None:
-        self._frame = self._frame or self._new_frame()
-        self._plain = memoryview(self._frame.decompress(self._packed))
-        self._packed = b""
-        if self._frame.eof:
-            self._packed, self._frame = self._frame.unused_data, None
-
-    def close(self) -> None:
-        self._raw_input.close()
         super().close()

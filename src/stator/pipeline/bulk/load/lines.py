@@ -12,11 +12,12 @@ from typing import Any
 import orjson
 
 from stator.errors import RowRefused
-from stator.pipeline.bulk.exact_json import loads_exact
+from stator.formats.dynamodb_json import is_attribute_value, unwrap
+from stator.formats.exact_json import loads_exact
+from stator.formats.plain import ENCODERS, comparable, encode_value
 from stator.pipeline.bulk.job.entries import Block, Entry
 from stator.pipeline.bulk.load.columns import Dead
 from stator.pipeline.bulk.load.readers import RawRows
-from stator.pipeline.bulk.load.values import ENCODERS, KINDS, comparable, encode_value
 
 dumps = orjson.dumps
 _FAULTS = (RowRefused, TypeError, ValueError, ArithmeticError, RecursionError)
@@ -81,10 +82,8 @@ class DynamoDbLineEncoder(LineEncoder):
         row = orjson.loads(line)
         if type(row) is not dict:
             raise RowRefused("a line must hold one item")
-        inner = row.get("Item")
-        is_wrapped = len(row) == 1 and type(inner) is dict and not is_value(inner)
-        item: dict[str, Any] = inner if is_wrapped and inner is not None else row
-        if not all(is_value(value) for value in item.values()):
+        item, is_wrapped = unwrap(row)
+        if not all(is_attribute_value(value) for value in item.values()):
             raise RowRefused(
                 'not an item in DynamoDB JSON, as in {"Item": {"pk": {"S": "user-1"}}}'
             )
@@ -92,10 +91,6 @@ class DynamoDbLineEncoder(LineEncoder):
             item = rename(item, self._renamed)
             return self._keyed(item), dumps(item)
         return self._keyed(item), dumps(item) if is_wrapped else line.strip()
-
-
-def is_value(given: Any) -> bool:
-    return type(given) is dict and len(given) == 1 and next(iter(given)) in KINDS
 
 
 def rename(row: dict[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:

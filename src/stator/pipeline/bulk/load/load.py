@@ -19,7 +19,7 @@ from stator.clock import Clock, SystemClock
 from stator.errors import BulkError, ConfigurationError
 from stator.pipeline.bulk.job.entries import Block, Counts, Entry, Position
 from stator.pipeline.bulk.job.governor import Pace
-from stator.pipeline.bulk.job.journal import Journal, State
+from stator.pipeline.bulk.job.journal import Journal, JournalState
 from stator.pipeline.bulk.job.write_job import WriteJob, WriteSettings
 from stator.pipeline.bulk.load.attribute_types import (
     AttributeType,
@@ -220,7 +220,7 @@ class LoadPlan:
                     rows.to_account,
                 )
                 opened(block)
-                for each in rows.refused:
+                for each in rows.unreadable:
                     dead(block, each.row, each.content, each.reason)
                 yield block, encoder.entries(rows, block, dead), rows
 
@@ -271,7 +271,9 @@ class _LoadRun:
         self._watch = watch
         self._source, self._share = 0, 0.0
         self._journal = plan.journal()
-        state = self._journal.begin(resume=options.resume, restart=options.restart) or State()
+        state = (
+            self._journal.begin(resume=options.resume, restart=options.restart) or JournalState()
+        )
         self._start = Position(**state.place)
         self._job = WriteJob(
             plan.target,

@@ -1,33 +1,31 @@
-"""Readers: an input as blocks of rows, from any row on. Columns where the format has columns, lines where it has lines.
+"""Readers: an input as blocks of rows, from any row on.
 
-A block has some thousand rows at most and is let go once it is written, so memory does not grow with the input. Parquet and Arrow need
-pyarrow (``pip install 'stator[arrow]'``) and an input that can be sought in: what comes from S3, a pipe or a compressed file is put into a
-temporary file first.
+CSV, Parquet and Arrow are read as columns, JSON as lines. A block has at most a few thousand rows
+and is dropped once it is written, so memory does not grow with the input. Parquet and Arrow need a
+file that can seek: an input from S3, from a pipe or compressed goes into a temporary file first.
 """
 
 from __future__ import annotations
 
-import csv
-import importlib
-import io
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
-from stator.errors import BulkError, ConfigurationError, StatorError
+from stator.errors import BulkError, ConfigurationError, DataDamaged, StatorError
+from stator.formats.arrow import Batches, attribute_type, python_values, read_arrow, read_parquet
+from stator.formats.csv_rows import read_rows
+from stator.formats.dynamodb_json import BYTE_ORDER_MARK
 from stator.pipeline.bulk.load.inputs import FORMATS, Input
 
 BLOCK_ROWS: Final = 2_000
 _BLOCK_BYTES: Final = 2 << 20
-_FIELD_BYTES: Final = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class UnreadableRow:
     """A row that could not even be read; ``row`` counts within its block."""
 
     row: int
@@ -37,38 +35,41 @@ class Refused:
 
 @dataclass(slots=True)
 class RawRows:
-    """Rows that follow each other, from ``first_row`` of their input on: ``columns`` (lists of equal length) or ``lines``.
+    """Consecutive rows of an input from ``first_row`` on, as columns of equal length or as lines.
 
-    ``count`` is how many of the input they are; ``rows`` has the place of each among those, where some are blank or were refused.
-    ``batch`` is where columns come from that are still Arrow's; they become lists when somebody asks for them.
+    ``count`` is how many rows of the input the block covers. ``rows`` holds the place of each row
+    within the block if some are blank or unreadable. Columns of a ``batch`` stay Arrow's until they
+    are asked for.
     """
 
     first_row: int
     count: int
     names: tuple[str, ...] = ()
-    made_columns: list[list[Any]] | None = None
+    listed_columns: list[list[Any]] | None = None
     kinds: tuple[str, ...] = ()
     lines: list[bytes] | None = None
     rows: list[int] | None = None
-    refused: list[Refused] = field(default_factory=list)
+    unreadable: list[UnreadableRow] = field(default_factory=list)
     share: float = 0.0
-    """How much of the input is read with these, from 0 to 1; 0 where nobody knows."""
+    """How much of the input has been read after this block, from 0 to 1; 0 if unknown."""
     batch: Any = None
 
     @property
     def columns(self) -> list[list[Any]]:
-        if self.made_columns is None:
-            self.made_columns = (
-                [] if self.batch is None else [listed(column) for column in self.batch.columns]
+        if self.listed_columns is None:
+            self.listed_columns = (
+                []
+                if self.batch is None
+                else [python_values(column) for column in self.batch.columns]
             )
-        return self.made_columns
+        return self.listed_columns
 
     def column(self, at: int) -> list[Any]:
-        """One of them, without making the others."""
+        """Return one column without listing the others."""
         return (
             self.columns[at]
-            if self.made_columns is not None or self.batch is None
-            else listed(self.batch.column(at))
+            if self.listed_columns is not None or self.batch is None
+            else python_values(self.batch.column(at))
         )
 
     @property
@@ -77,24 +78,38 @@ class RawRows:
 
     @property
     def to_account(self) -> int:
-        """Rows of which something has to become."""
-        return len(self.places) + len(self.refused)
+        """How many rows must end as an item or as a dead letter."""
+        return len(self.places) + len(self.unreadable)
 
 
 def read(source: Input, start_row: int = 0, delimiter: str | None = None) -> Iterator[RawRows]:
-    """Its blocks. An input that cannot be read any further is an error: what is behind the damage is not known."""
+    """Yield the blocks of an input.
+
+    An input that cannot be read to its end raises BulkError: rows after the damage are unknown.
+    """
     row = start_row
     try:
         for rows in _blocks_of(source, start_row, delimiter):
             row = rows.first_row + rows.count
             yield rows
+    except DataDamaged as error:
+        raise _unreadable(source, row, error.message) from error
     except StatorError:
         raise
-    except Exception as error:  # each library has its own ways to say that a file is damaged
-        raise BulkError(
-            f"{source.name} cannot be read behind row {row:,}: {error}",
-            hint="is the file whole? --format says what is in it",
-        ) from error
+    except Exception as error:  # pyarrow, csv and botocore each have errors of their own
+        raise _unreadable(source, row, str(error)) from error
+
+
+def _unreadable(source: Input, row: int, reason: str) -> StatorError:
+    if row == 0 and source.format in ("parquet", "arrow"):
+        return ConfigurationError(
+            f"{source.name} is not {source.format}: {reason}",
+            hint="name its format with --format; if the format is right, the file is damaged",
+        )
+    return BulkError(
+        f"{source.name} cannot be read after row {row:,}: {reason}",
+        hint="check that the file is complete, and name its format with --format if it has another",
+    )
 
 
 def _blocks_of(source: Input, start_row: int, delimiter: str | None) -> Iterator[RawRows]:
@@ -105,17 +120,15 @@ def _blocks_of(source: Input, start_row: int, delimiter: str | None) -> Iterator
             )
         case "jsonl" | "dynamodb-json":
             return _read_lines(source, start_row)
-        case "parquet":
-            return _read_parquet(source, start_row)
-        case "arrow":
-            return _read_arrow(source, start_row)
+        case "parquet" | "arrow":
+            return _read_batches(source, start_row)
     raise ConfigurationError(
-        f"nothing says what is in {'stdin' if source.is_stdin else source.name}",
-        hint=f"--format {'|'.join(FORMATS)}",
+        f"the format of {'stdin' if source.is_stdin else source.name} is unknown",
+        hint=f"name it with --format {'|'.join(FORMATS)}",
     )
 
 
-# --- lines --------------------------------------------------------------------------------------------------
+# -- lines
 
 
 def _read_lines(source: Input, start_row: int) -> Iterator[RawRows]:
@@ -125,6 +138,8 @@ def _read_lines(source: Input, start_row: int) -> Iterator[RawRows]:
         for _ in islice(stream, start_row):
             pass
         while lines := stream.readlines(_BLOCK_BYTES):
+            if row == 0:
+                lines[0] = lines[0].removeprefix(BYTE_ORDER_MARK)
             for at in range(0, len(lines), BLOCK_ROWS):
                 part = lines[at : at + BLOCK_ROWS]
                 yield _line_block(part, row, share())
@@ -138,21 +153,24 @@ def _line_block(lines: list[bytes], first_row: int, share: float) -> RawRows:
     return RawRows(first_row, len(lines), lines=[lines[at] for at in rows], rows=rows, share=share)
 
 
+# -- CSV
+
+
 def _read_csv(source: Input, start_row: int, delimiter: str) -> Iterator[RawRows]:
-    csv.field_size_limit(_FIELD_BYTES)
     stream, share = source.open_measured()
     with stream:
-        text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
-        reader = csv.reader(text, delimiter=delimiter)
+        # Bytes that are not UTF-8 are kept apart, so that they spoil their own row and no other.
+        reader = read_rows(stream, delimiter, errors="surrogateescape")
         header = next(reader, None)
         if not header:
             raise ConfigurationError(
-                f"{source.name} has no header line", hint="the first line names the columns"
+                f"{source.name} has no header line", hint="name the columns in the first line"
             )
         if len(set(header)) != len(header):
             twice = next(name for name in header if header.count(name) > 1)
             raise ConfigurationError(
-                f"{source.name} has two columns {twice!r}", hint="give each a name of its own"
+                f"{source.name} has two columns named {twice!r}",
+                hint="give each column a name of its own",
             )
         for _ in islice(reader, start_row):
             pass
@@ -166,20 +184,20 @@ def _csv_block(
     names: tuple[str, ...], found: list[list[str]], first_row: int, share: float
 ) -> RawRows:
     width = len(names)
-    refused: list[Refused] = []
-    rows = None
+    unreadable: list[UnreadableRow] = []
+    rows, whole = None, found
     if not all(len(row) == width for row in found):
         rows = [at for at, row in enumerate(found) if len(row) == width]
-        for at, row in enumerate(found):
-            if len(row) != width:
-                refused.append(Refused(at, row, f"{len(row)} fields where the header has {width}"))
-        kept = [row for row in found if len(row) == width]
-    else:
-        kept = found
+        whole = [found[at] for at in rows]
+        unreadable = [
+            UnreadableRow(at, row, f"{len(row)} fields where the header has {width}")
+            for at, row in enumerate(found)
+            if len(row) != width
+        ]
     columns: list[list[Any]] = (
-        [list(column) for column in zip(*kept)] if kept else [[] for _ in names]
+        [list(column) for column in zip(*whole)] if whole else [[] for _ in names]
     )
-    # An empty field is a missing one: who encodes the columns knows by the kind ``csv``.
+    # An empty field is a missing one; the encoders know that by the kind ``csv``.
     return RawRows(
         first_row,
         len(found),
@@ -187,126 +205,33 @@ def _csv_block(
         columns,
         ("csv",) * width,
         rows=rows,
-        refused=refused,
+        unreadable=unreadable,
         share=share,
     )
 
 
-# --- columns ------------------------------------------------------------------------------------------------
+# -- Parquet and Arrow
 
 
-def pyarrow(module: str = "pyarrow") -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        raise ConfigurationError(
-            "pyarrow is not installed", hint="pip install 'stator[arrow]'"
-        ) from None
-
-
-def _seekable(source: Input, stack: list[Any]) -> Any:
-    """A path, or a file that can be sought in."""
+def _read_batches(source: Input, start_row: int) -> Iterator[RawRows]:
     if source.is_local and source.compression is None:
-        return source.name
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the reader
-    stack.append(file)
-    with source.open() as stream:
-        shutil.copyfileobj(stream, file, 1 << 20)
-    file.seek(0)
-    return file
+        yield from _batch_blocks(_batches(source, source.name, start_row))
+        return
+    with tempfile.TemporaryFile() as file:
+        with source.open() as stream:
+            shutil.copyfileobj(stream, file, 1 << 20)
+        file.seek(0)
+        yield from _batch_blocks(_batches(source, file, start_row))
 
 
-def _read_parquet(source: Input, start_row: int) -> Iterator[RawRows]:
-    parquet = pyarrow("pyarrow.parquet")
-    opened: list[Any] = []
-    try:
-        # With pre_buffer Arrow keeps the bytes of all row groups until the last one is read: the whole file, in the end.
-        open_it = partial(parquet.ParquetFile, pre_buffer=False)
-        with _readable(open_it, _seekable(source, opened), source) as file:
-            groups, behind = list(range(file.num_row_groups)), 0
-            while groups and behind + file.metadata.row_group(groups[0]).num_rows <= start_row:
-                behind += file.metadata.row_group(groups.pop(0)).num_rows
-            batches = file.iter_batches(batch_size=BLOCK_ROWS, row_groups=groups, use_threads=False)
-            yield from _blocks(batches, behind, start_row, file.metadata.num_rows)
-    finally:
-        for file in opened:
-            file.close()
+def _batches(source: Input, place: str | BinaryIO, start_row: int) -> Batches:
+    read_format = read_parquet if source.format == "parquet" else read_arrow
+    return read_format(place, start_row, BLOCK_ROWS)
 
 
-def _read_arrow(source: Input, start_row: int) -> Iterator[RawRows]:
-    arrow, ipc = pyarrow(), pyarrow("pyarrow.ipc")
-    opened: list[Any] = []
-    place = _seekable(source, opened)
-    try:
-        stream = arrow.memory_map(place) if isinstance(place, str) else arrow.PythonFile(place)
-        try:
-            file = ipc.open_file(stream)
-            batches = (file.get_batch(at) for at in range(file.num_record_batches))
-        except arrow.ArrowInvalid:
-            stream.seek(0)
-            batches = _readable(ipc.open_stream, stream, source)
-        yield from _blocks(batches, 0, start_row, 0)
-        stream.close()
-    finally:
-        for each in opened:
-            each.close()
-
-
-def _readable(open_it: Any, place: Any, source: Input) -> Any:
-    arrow = pyarrow()
-    try:
-        return open_it(place)
-    except arrow.ArrowInvalid as error:
-        raise ConfigurationError(
-            f"{source.name} is not {source.format}: {error}", hint="--format says what it is"
-        ) from None
-
-
-def _blocks(batches: Any, row: int, start_row: int, total: int) -> Iterator[RawRows]:
-    for whole in batches:
-        for at in range(0, whole.num_rows, BLOCK_ROWS):
-            batch = whole.slice(at, BLOCK_ROWS)
-            behind, row = row, row + batch.num_rows
-            if row <= start_row:
-                continue
-            if behind < start_row:
-                batch, behind = batch.slice(start_row - behind), start_row
-            names = tuple(batch.schema.names)
-            kinds = tuple(_kind(each.type) for each in batch.schema)
-            share = row / total if total else 0.0
-            yield RawRows(behind, batch.num_rows, names, kinds=kinds, share=share, batch=batch)
-
-
-def listed(column: Any) -> list[Any]:
-    """Python values. What Python has no exact form for goes by its text: floats of 32 bits, times finer than a microsecond."""
-    arrow, types = pyarrow(), pyarrow("pyarrow.types")
-    kind = column.type
-    if types.is_dictionary(kind):
-        column = column.dictionary_decode()
-        kind = column.type
-    if types.is_float32(kind) or types.is_float16(kind):
-        column = column.cast(arrow.string())
-    elif types.is_timestamp(kind) and kind.unit == "ns":
-        column = column.cast(arrow.timestamp("us", kind.tz), safe=False)
-    elif types.is_map(kind):
-        return [None if pairs is None else dict(pairs) for pairs in column.to_pylist()]
-    values: list[Any] = column.to_pylist()
-    return values
-
-
-def _kind(arrow_type: Any) -> str:
-    """What the values of a column are: a type of DynamoDB's for the simple ones, ``any`` for the rest."""
-    types = pyarrow("pyarrow.types")
-    if types.is_dictionary(arrow_type):
-        arrow_type = arrow_type.value_type
-    if types.is_string(arrow_type) or types.is_large_string(arrow_type):
-        return "S"
-    if types.is_boolean(arrow_type):
-        return "BOOL"
-    if (
-        types.is_integer(arrow_type)
-        or types.is_floating(arrow_type)
-        or types.is_decimal(arrow_type)
-    ):
-        return "N"
-    return "B" if types.is_binary(arrow_type) or types.is_large_binary(arrow_type) else "any"
+def _batch_blocks(batches: Batches) -> Iterator[RawRows]:
+    for row, total, batch in batches:
+        names = tuple(batch.schema.names)
+        kinds = tuple(attribute_type(each.type) for each in batch.schema)
+        share = (row + batch.num_rows) / total if total else 0.0
+        yield RawRows(row, batch.num_rows, names, kinds=kinds, share=share, batch=batch)

@@ -1,9 +1,13 @@
-"""Items out of Arrow's columns without a Python object for each value: JSON put together by Arrow's own kernels.
+"""Record batches as items, without a Python object for each value.
 
-    '{"pk":{"S":"' + pk + '"},"total":{"N":"' + total + '"}' + (',"note":{"S":"' + note + '"}' or '') + '}'
+Arrow's own kernels join the JSON element by element, for a whole batch in C++:
 
-joined element by element for a whole block, in C++. Text is taken as it stands where nothing in the column needs an escape, which one search
-finds out; a column that does, and one of a type that is not simple, is written value by value and joins the others as finished JSON.
+    '{"pk":{"S":"' + pk + '"},"total":{"N":"' + total + '"}'
+        + (',"note":{"S":"' + note + '"}' or '') + '}'
+
+Text is taken as it stands if no value of the column needs an escape, which one search finds out. A
+column that needs escapes, or whose type is not simple, is written value by value and joins the
+others as finished JSON.
 """
 
 from __future__ import annotations
@@ -14,15 +18,18 @@ from typing import Any, Protocol
 import orjson
 
 from stator.errors import RowRefused
-from stator.pipeline.bulk.load.readers import listed, pyarrow
-from stator.pipeline.bulk.load.values import ENCODERS, encode_value
+from stator.formats.arrow import python_values
+from stator.formats.extras import pyarrow
+from stator.formats.plain import ENCODERS, encode_value
 
 dumps = orjson.dumps
-# What JSON does not take as it is inside quotes.
+# Characters that JSON does not take as they are inside quotes.
 _ESCAPED = '["\\\\\\x00-\\x1f]'
 
 
 class ColumnLike(Protocol):
+    """A column by its place in the batch, the attribute it becomes, and that attribute's type."""
+
     @property
     def at(self) -> int: ...
     @property
@@ -32,7 +39,10 @@ class ColumnLike(Protocol):
 
 
 def arrow_items(batch: Any, columns: tuple[ColumnLike, ...]) -> list[bytes]:
-    """The items of a batch as JSON, in its order. Raises where a value does not fit; who asks then looks row by row."""
+    """Return the items of a batch as JSON, in order.
+
+    Raises if any value does not fit; the caller then goes through the batch row by row.
+    """
     arrow, compute = pyarrow(), pyarrow("pyarrow.compute")
     required: list[Any] = []
     optional: list[Any] = []
@@ -47,14 +57,14 @@ def arrow_items(batch: Any, columns: tuple[ColumnLike, ...]) -> list[bytes]:
             optional.append(compute.fill_null(joined, b""))
         else:
             required += [(b"," if required else b"{") + name, text, after]
-    made: list[bytes] = compute.binary_join_element_wise(
+    items: list[bytes] = compute.binary_join_element_wise(
         *required, *optional, b"}", b""
     ).to_pylist()
-    return made
+    return items
 
 
 def _form(column: ColumnLike, array: Any, arrow: Any, compute: Any) -> tuple[bytes, Any, bytes]:
-    """What stands before each value, the values as text, and what stands behind."""
+    """Return the bytes before each value, the values as text, and the bytes after each value."""
     types = pyarrow("pyarrow.types")
     kind = array.type
     if types.is_dictionary(kind):
@@ -71,7 +81,7 @@ def _form(column: ColumnLike, array: Any, arrow: Any, compute: Any) -> tuple[byt
     if column.kind == "BOOL" and types.is_boolean(kind):
         return b'{"BOOL":', _text(array, arrow), b"}"
     encode: Callable[[Any], Any] = encode_value if column.kind is None else ENCODERS[column.kind]
-    written = [None if value is None else dumps(encode(value)) for value in listed(array)]
+    written = [None if value is None else dumps(encode(value)) for value in python_values(array)]
     return b"", arrow.array(written, arrow.binary()), b""
 
 

@@ -10,8 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stator.engine.recovery.import_formats import Contents, InputFormat, read_items
-from stator.engine.recovery.lines import item_line
+from stator.engine.recovery.data_formats import (
+    InputFormat,
+    ObjectContent,
+    item_writer,
+    read_items,
+)
 from stator.engine.recovery.log import pack_pair, unpack_pair
 from stator.model.values import item_size, normalise_item
 
@@ -55,8 +59,8 @@ ITEMS = st.dictionaries(TEXTS.filter(bool), VALUES, min_size=1, max_size=5)
 def test_items_come_back_from_a_file(name: str, items: list[dict[str, Any]]) -> None:
     for item in items:
         normalise_item(item)  # as every stored item is
-    line = item_line(name)
-    read = list(read_items(Contents(BytesIO(b"".join(map(line, items)))), InputFormat(name)))
+    line = item_writer(name)
+    read = list(read_items(ObjectContent(BytesIO(b"".join(map(line, items)))), InputFormat(name)))
     assert [each.problem for each in read] == [None] * len(items)
     assert [each.item for each in read] == items
     assert [each.size for each in read] == [item_size(item) for item in items]

@@ -1,4 +1,11 @@
-"""Plain Python values to DynamoDB JSON, by what they are or by the type an attribute is to have."""
+"""Attribute values and plain Python values, each as the other.
+
+Plain JSON has neither sets nor binary values: sets become lists, binary values base64 text. Numbers
+keep every digit. Maps and lists are JSON text in CSV and Parquet, because the rows of one table
+need not agree on what is in them.
+
+The other direction goes by what a value is, or by the type that its attribute must have.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +18,59 @@ from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
+import orjson
+
 from stator.errors import RowRefused
-from stator.model.values import Value
+from stator.formats.exact_json import loads_exact
+from stator.model.values import Item, Value
 
 NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-KINDS: Final = ("S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M")
 _TRUE, _FALSE = frozenset({"true", "1", "yes", "t"}), frozenset({"false", "0", "no", "f"})
 
 
+# -- from attribute values
+
+
+def plain_item(item: Item) -> dict[str, Any]:
+    """Return an item for ``orjson.dumps``; numbers are fragments of their own digits."""
+    return {name: plain_value(value) for name, value in item.items()}
+
+
+def plain_value(value: Value) -> Any:
+    [(kind, content)] = value.items()
+    match kind:
+        case "S" | "B" | "BOOL" | "SS" | "BS":
+            return content
+        case "N":
+            return orjson.Fragment(content)
+        case "M":
+            return plain_item(content)
+        case "L":
+            return [plain_value(each) for each in content]
+        case "NS":
+            return [orjson.Fragment(each) for each in content]
+    return None
+
+
+def plain_line(item: Item) -> bytes:
+    """Return an item as one line of plain JSON."""
+    return orjson.dumps(plain_item(item), None, orjson.OPT_APPEND_NEWLINE)
+
+
+def cell_text(value: Value | None) -> str:
+    """Return the text of a CSV cell; a missing attribute is an empty cell."""
+    if value is None:
+        return ""
+    [(kind, content)] = value.items()
+    if kind in ("S", "N", "B"):
+        return str(content)
+    return "" if kind == "NULL" else orjson.dumps(plain_value(value)).decode()
+
+
+# -- to attribute values, by what a value is
+
+
 def encode_value(value: Any) -> Value:
-    """A value by what it is."""
     kind = type(value)
     if kind is str:
         return {"S": value}
@@ -50,7 +100,7 @@ def number_text(value: float | Decimal) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Text for what DynamoDB has no type for: times in ISO 8601, as Stator's own fields have them."""
+    """Return text for types that DynamoDB lacks: times in ISO 8601, as Stator's fields have them."""
     if isinstance(value, datetime):
         written = value.isoformat(timespec="microseconds")
         return written.removesuffix("+00:00") + "Z" if written.endswith("+00:00") else written
@@ -65,6 +115,9 @@ def text_of(value: Any) -> str:
     if isinstance(value, (int, float, Decimal)):
         return str(value)
     raise RowRefused(f"a value of type {type(value).__name__} cannot be stored")
+
+
+# -- to attribute values of a given type
 
 
 def _number(value: Any) -> Value:
@@ -101,29 +154,27 @@ def _binary(value: Any) -> Value:
     return {"B": value}
 
 
-def _set_of(kind: str, one: Callable[[Any], Value]) -> Callable[[Any], Value]:
+def _set_of(kind: str, encode_member: Callable[[Any], Value]) -> Callable[[Any], Value]:
     def encode(value: Any) -> Value:
         members = value.split(",") if isinstance(value, str) else value
         if not isinstance(members, (list, tuple, set, frozenset)) or not members:
             raise RowRefused(f"{value!r} is not a set with members")
-        return {f"{kind}S": list(dict.fromkeys(one(member)[kind] for member in members))}
+        return {f"{kind}S": list(dict.fromkeys(encode_member(member)[kind] for member in members))}
 
     return encode
 
 
-def _nested(kind: str, wanted: tuple[type, ...]) -> Callable[[Any], Value]:
-    from stator.pipeline.bulk.exact_json import loads_exact
-
+def _nested(word: str, types: tuple[type, ...]) -> Callable[[Any], Value]:
     def encode(value: Any) -> Value:
-        made = value
+        nested = value
         if isinstance(value, str):
             try:
-                made = loads_exact(value.encode())
+                nested = loads_exact(value.encode())
             except ValueError:
                 raise RowRefused(f"{value!r} is not JSON") from None
-        if not isinstance(made, wanted):
-            raise RowRefused(f"{value!r} is not a {'map' if kind == 'M' else 'list'}")
-        return encode_value(made)
+        if not isinstance(nested, types):
+            raise RowRefused(f"{value!r} is not a {word}")
+        return encode_value(nested)
 
     return encode
 
@@ -137,12 +188,13 @@ ENCODERS: Final[dict[str, Callable[[Any], Value]]] = {
     "SS": _set_of("S", _text),
     "NS": _set_of("N", _number),
     "BS": _set_of("B", _binary),
-    "L": _nested("L", (list, tuple)),
-    "M": _nested("M", (dict,)),
+    "L": _nested("list", (list, tuple)),
+    "M": _nested("map", (dict,)),
 }
+"""How a value becomes an attribute value of each type. Raises RowRefused where it does not fit."""
 
 
 def comparable(value: Value) -> Any:
-    """A key attribute's value as something to compare: numbers by what they are, whatever their spelling."""
+    """Return a key's value in a form that compares as DynamoDB does: ``1`` and ``1.0`` are equal."""
     [(kind, content)] = value.items()
     return Decimal(content) if kind == "N" else content

@@ -1,0 +1,25 @@
+"""File formats: one reader and one writer for each, with no knowledge of tables.
+
+Here live DynamoDB JSON, Amazon Ion, CSV, Parquet, Arrow, exact JSON, and gzip and zstd compression.
+Every module takes bytes or file objects and returns rows, items or bytes. The engine's exports and
+imports, bulk jobs, sinks and commands all read and write through this package, so a truncated or
+damaged file is found in the same way everywhere.
+
+What does not live here: where files come from (buckets are in ``engine.recovery.objects`` and
+``stator.buckets``, bulk's inputs and outputs in ``pipeline.bulk``), and what becomes of a bad row.
+AWS ends an import's object at a line without an item; a bulk load writes a dead letter. Both rules
+stay with their owners.
+
+The modules:
+
+    compression     gzip and zstd, with truncated and damaged data reported
+    dynamodb_json   items and changes in DynamoDB JSON, one to a line
+    ion             items and changes in Amazon Ion
+    csv_rows        rows of CSV
+    arrow           Parquet and Arrow files as record batches, from any row on
+    arrow_items     record batches as items, without a Python object for each value
+    parquet         items as Parquet
+    plain           items as plain Python values, and plain values as items
+    exact_json      JSON read without losing digits
+    extras          optional libraries, and which extra installs each
+"""

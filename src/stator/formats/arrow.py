@@ -1,0 +1,108 @@
+"""Parquet and Arrow files as record batches, from any row on, through pyarrow.
+
+pyarrow is an extra (``pip install 'stator[arrow]'``). Both formats keep their index at the end, so
+they need a path or a file that can seek. One batch is in memory at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from stator.errors import DataDamaged
+from stator.formats.extras import pyarrow
+
+Batches = Iterator[tuple[int, int, Any]]
+"""The row a batch begins at, how many rows the file has (0: unknown), and the batch."""
+
+
+def open_parquet(place: str | BinaryIO) -> Any:
+    """Open a ParquetFile. Raise DataDamaged if it is none."""
+    arrow, parquet = pyarrow(), pyarrow("pyarrow.parquet")
+    try:
+        # With pre_buffer Arrow keeps the bytes of every row group until the last one is read.
+        return parquet.ParquetFile(place, pre_buffer=False)
+    except arrow.ArrowInvalid as error:
+        raise DataDamaged(f"not parquet, or truncated: {error}") from None
+
+
+def read_parquet(place: str | BinaryIO, start_row: int, batch_rows: int) -> Batches:
+    """Yield batches from ``start_row`` on; row groups before it are not read."""
+    with open_parquet(place) as file:
+        groups, row = list(range(file.num_row_groups)), 0
+        while groups and row + file.metadata.row_group(groups[0]).num_rows <= start_row:
+            row += file.metadata.row_group(groups.pop(0)).num_rows
+        batches = file.iter_batches(batch_size=batch_rows, row_groups=groups, use_threads=False)
+        yield from _from_row(batches, row, start_row, batch_rows, file.metadata.num_rows)
+
+
+def read_arrow(place: str | BinaryIO, start_row: int, batch_rows: int) -> Batches:
+    """Yield batches of an Arrow IPC file, or of an Arrow stream, from ``start_row`` on."""
+    arrow, ipc = pyarrow(), pyarrow("pyarrow.ipc")
+    with arrow.memory_map(place) if isinstance(place, str) else arrow.PythonFile(place) as file:
+        try:
+            opened = ipc.open_file(file)
+            batches = (opened.get_batch(at) for at in range(opened.num_record_batches))
+        except arrow.ArrowInvalid:
+            file.seek(0)
+            batches = _open_stream(file)
+        yield from _from_row(batches, 0, start_row, batch_rows, 0)
+
+
+def _open_stream(file: Any) -> Any:
+    arrow, ipc = pyarrow(), pyarrow("pyarrow.ipc")
+    try:
+        return ipc.open_stream(file)
+    except arrow.ArrowInvalid as error:
+        raise DataDamaged(f"not arrow, or truncated: {error}") from None
+
+
+def _from_row(batches: Any, row: int, start_row: int, batch_rows: int, total: int) -> Batches:
+    for whole in batches:
+        for at in range(0, whole.num_rows, batch_rows):
+            batch = whole.slice(at, batch_rows)
+            first, row = row, row + batch.num_rows
+            if row <= start_row:
+                continue
+            if first < start_row:
+                batch, first = batch.slice(start_row - first), start_row
+            yield first, total, batch
+
+
+def python_values(column: Any) -> list[Any]:
+    """Return a column as a list.
+
+    Floats of 32 bits go by their text, because their 64-bit value has digits that nobody wrote.
+    Times are cut to microseconds, the finest that Python has.
+    """
+    arrow, types = pyarrow(), pyarrow("pyarrow.types")
+    kind = column.type
+    if types.is_dictionary(kind):
+        column = column.dictionary_decode()
+        kind = column.type
+    if types.is_float32(kind) or types.is_float16(kind):
+        column = column.cast(arrow.string())
+    elif types.is_timestamp(kind) and kind.unit == "ns":
+        column = column.cast(arrow.timestamp("us", kind.tz), safe=False)
+    elif types.is_map(kind):
+        return [None if pairs is None else dict(pairs) for pairs in column.to_pylist()]
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def attribute_type(arrow_type: Any) -> str:
+    """Return the DynamoDB type of a column: S, N, B or BOOL for simple columns, else ``any``."""
+    types = pyarrow("pyarrow.types")
+    if types.is_dictionary(arrow_type):
+        arrow_type = arrow_type.value_type
+    if types.is_string(arrow_type) or types.is_large_string(arrow_type):
+        return "S"
+    if types.is_boolean(arrow_type):
+        return "BOOL"
+    if (
+        types.is_integer(arrow_type)
+        or types.is_floating(arrow_type)
+        or types.is_decimal(arrow_type)
+    ):
+        return "N"
+    return "B" if types.is_binary(arrow_type) or types.is_large_binary(arrow_type) else "any"

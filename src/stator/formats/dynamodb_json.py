@@ -1,0 +1,82 @@
+"""DynamoDB JSON, one record to a line, as exports and imports have it.
+
+    {"Item":{"PK":{"S":"A"},...}}
+    {"Metadata":{"WriteTimestampMicros":{"N":"1680109764000000"}},"Keys":{...},
+     "OldImage":{...},"NewImage":{...}}
+
+The second form, on one line, is a change of an incremental export. A new item has no OldImage and a
+deleted one no NewImage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO, Final
+
+import orjson
+
+from stator.errors import DataDamaged
+from stator.model.values import Item
+
+KINDS: Final = ("S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M")
+"""The types of attribute values, by their names on the wire."""
+BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+
+def item_line(item: Item) -> bytes:
+    return encoded_item_line(orjson.dumps(item))
+
+
+def encoded_item_line(item: bytes) -> bytes:
+    """Return the line of an item that is DynamoDB JSON already."""
+    return b'{"Item":%b}\n' % item
+
+
+def change_line(keys: Item, images: dict[str, Item], micros: int) -> bytes:
+    """Return the line of a change; ``images`` holds OldImage, NewImage or both."""
+    metadata = {"WriteTimestampMicros": {"N": str(micros)}}
+    return orjson.dumps({"Metadata": metadata, "Keys": keys, **images}) + b"\n"
+
+
+def read_records(stream: BinaryIO) -> Iterator[Any]:
+    """Yield the JSON value of every line that is not blank. Raise DataDamaged where one has none."""
+    for number, line in enumerate(stream, 1):
+        if number == 1:
+            line = line.removeprefix(BYTE_ORDER_MARK)
+        if line.isspace() or not line:
+            continue
+        try:
+            record = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise DataDamaged(f"line {number:,} is not JSON: {error}") from None
+        yield record
+
+
+def read_items(stream: BinaryIO) -> Iterator[Item]:
+    """Yield the item of every line. Raise DataDamaged at a line that has none."""
+    for record in read_records(stream):
+        yield item_of(record)
+
+
+def item_of(record: Any) -> Item:
+    """Return the item in ``{"Item": ...}``."""
+    item = record.get("Item") if isinstance(record, dict) else None
+    if not isinstance(item, dict):
+        raise DataDamaged('a line has no item, as in {"Item": {"pk": {"S": "user-1"}}}')
+    return item
+
+
+def is_attribute_value(value: Any) -> bool:
+    """Tell whether a value looks like ``{"S": ...}``; its content is not checked."""
+    return type(value) is dict and len(value) == 1 and next(iter(value)) in KINDS
+
+
+def unwrap(record: dict[str, Any]) -> tuple[Item, bool]:
+    """Return an item that stands bare or in ``{"Item": ...}``, and whether it was wrapped.
+
+    An item may itself have a single attribute named Item.
+    """
+    inner = record.get("Item")
+    if len(record) == 1 and type(inner) is dict and not is_attribute_value(inner):
+        return inner, True
+    return record, False

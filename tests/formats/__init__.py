@@ -1,0 +1,14 @@
+"""Tests of ``stator.formats``.
+
+Modules tested elsewhere than in a file of their own name:
+
+    csv_rows: ../pipeline/bulk/test_load_formats.py
+    arrow: ../pipeline/bulk/test_load_formats.py
+    arrow_items: ../pipeline/bulk/test_columns.py
+    parquet: ../pipeline/bulk/test_export.py
+    plain: ../pipeline/bulk/test_columns.py
+    exact_json: ../pipeline/bulk/test_load_formats.py
+    dynamodb_json: ../engine/recovery/test_data_formats.py
+    ion: ../engine/recovery/test_data_formats.py
+    extras: ../engine/recovery/test_imports.py
+"""
