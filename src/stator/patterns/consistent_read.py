@@ -11,7 +11,7 @@ from stator.tables.writes.sender import is_transient
 _ATTEMPTS = 12
 
 
-def read_moment(
+def read_snapshot(
     context: Context, keys: list[tuple[str, Item]], label: str
 ) -> Work[list[Item | None]]:
     """Items by table and key, None for those that are not there."""

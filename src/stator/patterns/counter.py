@@ -22,7 +22,7 @@ from typing import Any
 from stator.errors import ConditionFailed, ConfigurationError, TransactionFailed
 from stator.model.limits import TRANSACTION_ITEMS
 from stator.model.values import Item
-from stator.patterns.consistent_read import read_moment
+from stator.patterns.consistent_read import read_snapshot
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.tables.operation import D, OnDb, operation
 from stator.tables.work import Call, Work
@@ -111,7 +111,7 @@ class Counter(OnDb[D]):
         return self._place.key(f"COUNTER#{self.name}", "TOTAL")
 
     def _read(self, keys: list[Item]) -> Work[list[Item]]:
-        found = yield from read_moment(
+        found = yield from read_snapshot(
             self.context, [(self._place.table, key) for key in keys], f"counter {self.name}"
         )
         return [item for item in found if item is not None]

@@ -31,7 +31,7 @@ def prefix_query(
     return written.into(request)
 
 
-class Listing(Generic[T]):
+class ItemPages(Generic[T]):
     """The pages of one Query or Scan, from ``start`` on, each item read by ``read``; items it gives None for are left out."""
 
     def __init__(
@@ -61,7 +61,7 @@ class Listing(Generic[T]):
 
 
 def query_all(request: dict[str, Any], label: str) -> Work[list[Item]]:
-    listing = Listing[Item](request, label, lambda item: item)
+    listing = ItemPages[Item](request, label, lambda item: item)
     found: list[Item] = []
     while not listing.is_done:
         found += yield from listing.page()

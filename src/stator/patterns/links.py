@@ -39,7 +39,7 @@ from stator.errors import (
 from stator.model.values import Item, Value
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.identities import Identities
-from stator.patterns.item_pages import Listing, prefix_query, query_count
+from stator.patterns.item_pages import ItemPages, prefix_query, query_count
 from stator.patterns.plain_values import decode_plain, encode_plain
 from stator.tables.operation import D, OnDb, iteration, operation
 from stator.tables.reads.reads import batch_get
@@ -151,16 +151,16 @@ class Links(OnDb[D], Generic[D, L, R]):
     # -- lists
 
     @iteration
-    def of_left(self, left: Any) -> Listing[Link]:
+    def of_left(self, left: Any) -> ItemPages[Link]:
         """All links of one on the left, by the identity of the other end."""
         return self._listing(self._left, self._left.text(left))
 
     @iteration
-    def of_right(self, right: Any) -> Listing[Link]:
+    def of_right(self, right: Any) -> ItemPages[Link]:
         return self._listing(self._right, self._right.text(right))
 
-    def _listing(self, end: _End, text: str) -> Listing[Link]:
-        return Listing(
+    def _listing(self, end: _End, text: str) -> ItemPages[Link]:
+        return ItemPages(
             self._query(end, text), self._label, lambda item: self._read(end, text, item)
         )
 
@@ -205,7 +205,7 @@ class Links(OnDb[D], Generic[D, L, R]):
         now = yield from self._stored(end, text)
         while True:
             was = now
-            pages = Listing[Item](self._query(end, text), self._label, lambda item: item)
+            pages = ItemPages[Item](self._query(end, text), self._label, lambda item: item)
             while not pages.is_done:
                 done += yield from self._refresh_page(end, text, (yield from pages.page()), was)
             now = yield from self._stored(end, text)

@@ -29,9 +29,9 @@ import orjson
 from stator.design.plan.own_table import FIELD, GUARD, OWNER
 from stator.errors import ConditionFailed, DesignError, TransactionFailed
 from stator.model.values import Item
-from stator.patterns.consistent_read import read_moment
+from stator.patterns.consistent_read import read_snapshot
 from stator.patterns.explanation import OperationCost, PatternExplanation
-from stator.patterns.item_pages import Listing
+from stator.patterns.item_pages import ItemPages
 from stator.tables.operation import D, OnDb, operation
 from stator.tables.reads.reads import batch_get
 from stator.tables.schema import EntityMap
@@ -46,7 +46,7 @@ _ATTEMPTS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class UniqueFinding:
     """``guard`` is the guard's key, ``owner`` the key of the item it names, ``item`` that of the item whose value it should guard."""
 
     kind: Kind
@@ -61,12 +61,12 @@ class Finding:
 
 
 @dataclass(slots=True)
-class AuditReport:
+class UniqueAuditReport:
     """``items`` and ``guards`` count what was looked at."""
 
     items: int = 0
     guards: int = 0
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[UniqueFinding] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
@@ -74,11 +74,11 @@ class AuditReport:
 
 
 @dataclass(slots=True)
-class RepairReport:
+class UniqueRepairReport:
     """``left`` holds what cannot be repaired safely: duplicates, and what others changed faster than it could be judged."""
 
-    repaired: list[Finding] = field(default_factory=list)
-    left: list[Finding] = field(default_factory=list)
+    repaired: list[UniqueFinding] = field(default_factory=list)
+    left: list[UniqueFinding] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -102,8 +102,8 @@ class UniqueAudit(OnDb[D]):
             raise DesignError(f"{self._of.name} has no unique field", hint="mark one with unique()")
 
     @operation
-    def audit(self) -> Work[AuditReport]:
-        report = AuditReport()
+    def audit(self) -> Work[UniqueAuditReport]:
+        report = UniqueAuditReport()
         pages = self._guards()
         while not pages.is_done:
             page = yield from pages.page()
@@ -117,9 +117,9 @@ class UniqueAudit(OnDb[D]):
         return report
 
     @operation
-    def repair(self) -> Work[RepairReport]:
+    def repair(self) -> Work[UniqueRepairReport]:
         """Audit, and repair what can be. What is found right when it is judged again is neither repaired nor left."""
-        report = RepairReport()
+        report = UniqueRepairReport()
         found = (yield from self.audit.work()).findings
         for finding in sorted(
             found, key=lambda each: each.item is None
@@ -133,7 +133,7 @@ class UniqueAudit(OnDb[D]):
 
     # -- looking
 
-    def _guards(self) -> Listing[Item]:
+    def _guards(self) -> ItemPages[Item]:
         written = Expressions()
         request = {
             "TableName": self._place.table,
@@ -141,9 +141,9 @@ class UniqueAudit(OnDb[D]):
             "FilterExpression": f"{written.name(self._place.sort)} = {written.value({'S': GUARD})} AND "
             f"begins_with({written.name(self._place.partition)}, {written.value({'S': f'UNIQUE#{self._of.name}#'})})",
         }
-        return Listing(written.into(request), self._label, lambda item: item, "Scan")
+        return ItemPages(written.into(request), self._label, lambda item: item, "Scan")
 
-    def _items(self) -> Listing[Item]:
+    def _items(self) -> ItemPages[Item]:
         request: dict[str, Any] = {"TableName": self._of.table.name, "ConsistentRead": True}
         discriminator = self._of.plan.discriminator
         if discriminator is not None:
@@ -152,13 +152,13 @@ class UniqueAudit(OnDb[D]):
                 f"{written.name(discriminator)} = {written.value({'S': self._of.name})}"
             )
             written.into(request)
-        return Listing(request, self._label, self._own, "Scan")
+        return ItemPages(request, self._label, self._own, "Scan")
 
     def _own(self, item: Item) -> Item | None:
         """Guards and other items of patterns may lie in the same table; they have no identity."""
         return item if all(name in item for name in self._of.identity) else None
 
-    def _audit_guards(self, guards: list[Item]) -> Work[list[Finding]]:
+    def _audit_guards(self, guards: list[Item]) -> Work[list[UniqueFinding]]:
         owners = yield from self._read_items([_owner_key(guard) for guard in guards])
         found = []
         for guard in guards:
@@ -167,7 +167,7 @@ class UniqueAudit(OnDb[D]):
                 found += [] if finding is None else [finding]
         return found
 
-    def _audit_items(self, items: list[Item]) -> Work[list[Finding]]:
+    def _audit_items(self, items: list[Item]) -> Work[list[UniqueFinding]]:
         wanted = [
             (self._of.stored_key(item), name, guard_key(self._place, self._of, name, value))
             for item in items
@@ -196,11 +196,11 @@ class UniqueAudit(OnDb[D]):
         )
         return {owner_of(self._of.stored_key(item))["S"]: item for item in found}
 
-    def _look_at_guard(self, key: Item) -> Work[tuple[Finding | None, _Seen]]:
+    def _look_at_guard(self, key: Item) -> Work[tuple[UniqueFinding | None, _Seen]]:
         seen = yield from self._together(key, None)
         return (None if seen.guard is None else self._judge_guard(seen.guard, seen.owner)), seen
 
-    def _look_at_item(self, key: Item, name: str) -> Work[tuple[Finding | None, _Seen]]:
+    def _look_at_item(self, key: Item, name: str) -> Work[tuple[UniqueFinding | None, _Seen]]:
         """Guard and items as they are in one moment: the value says which guard, the guard says which owner."""
         [item] = yield from self._moment([(self._of.table.name, key)])
         for _ in range(_ATTEMPTS):
@@ -228,18 +228,18 @@ class UniqueAudit(OnDb[D]):
         return _Seen(known, of_owner, None if item is None else by_key[owner_of(item)["S"]])
 
     def _moment(self, keys: list[tuple[str, Item]]) -> Work[list[Item | None]]:
-        return read_moment(self.context, keys, self._label)
+        return read_snapshot(self.context, keys, self._label)
 
     # -- judging
 
-    def _judge_guard(self, guard: Item, owner: Item | None) -> Finding | None:
+    def _judge_guard(self, guard: Item, owner: Item | None) -> UniqueFinding | None:
         if self._is_free(guard):
             return None
         name, key = guard[FIELD]["S"], self._guard_key(guard)
 
-        def finding(kind: Kind, reason: str) -> Finding:
+        def finding(kind: Kind, reason: str) -> UniqueFinding:
             shown = f"the guard {key[self._place.partition]['S']} {reason}"
-            return Finding(kind, name, key, _owner_key(guard), None, shown)
+            return UniqueFinding(kind, name, key, _owner_key(guard), None, shown)
 
         if name not in self._of.unique:
             return finding("orphan", f"is about {self._of.name}.{name}, which is not unique")
@@ -252,7 +252,7 @@ class UniqueAudit(OnDb[D]):
             return finding("expiry", "expires at another time than its item")
         return None
 
-    def _judge_item(self, seen: _Seen, name: str) -> Finding | None:
+    def _judge_item(self, seen: _Seen, name: str) -> UniqueFinding | None:
         item, guard = seen.item, seen.guard
         value = unique_value(self._of, name, item)
         if item is None or value is None or self._is_over(item):
@@ -260,7 +260,7 @@ class UniqueAudit(OnDb[D]):
         key, guarded = self._of.stored_key(item), guard_key(self._place, self._of, name, value)
         shown = f"{self._of.name} {orjson.dumps(key).decode()} has the {name} {value!r}"
         if guard is None or self._is_free(guard):
-            return Finding(
+            return UniqueFinding(
                 "missing", name, guarded, None, key, f"{shown}, which no guard keeps for it"
             )
         owner = _owner_key(guard)
@@ -268,7 +268,7 @@ class UniqueAudit(OnDb[D]):
             return None
         theirs = None if seen.owner is None or self._is_over(seen.owner) else seen.owner
         if unique_value(self._of, name, theirs) == value:
-            return Finding(
+            return UniqueFinding(
                 "duplicate",
                 name,
                 guarded,
@@ -276,7 +276,7 @@ class UniqueAudit(OnDb[D]):
                 key,
                 f"{shown}, and so has {orjson.dumps(owner).decode()}",
             )
-        return Finding(
+        return UniqueFinding(
             "foreign",
             name,
             guarded,
@@ -300,7 +300,7 @@ class UniqueAudit(OnDb[D]):
 
     # -- repairing
 
-    def _repair(self, finding: Finding) -> Work[Finding | None]:
+    def _repair(self, finding: UniqueFinding) -> Work[UniqueFinding | None]:
         """What was repaired; the finding itself if it could not be; None if there is nothing wrong any more."""
         for attempt in range(_ATTEMPTS):
             if finding.item is not None:
@@ -319,7 +319,7 @@ class UniqueAudit(OnDb[D]):
                 return now
         return finding
 
-    def _statements(self, finding: Finding, seen: _Seen) -> list[Statement]:
+    def _statements(self, finding: UniqueFinding, seen: _Seen) -> list[Statement]:
         """The repair, on condition that everything is as it was judged."""
         checks = []
         if finding.owner is not None:
@@ -335,7 +335,9 @@ class UniqueAudit(OnDb[D]):
         assert key is not None
         return [self._write(finding, mine, key, guard), *checks]
 
-    def _write(self, finding: Finding, item: Item | None, key: Item, guard: Item) -> Statement:
+    def _write(
+        self, finding: UniqueFinding, item: Item | None, key: Item, guard: Item
+    ) -> Statement:
         value = unique_value(self._of, finding.field, item)
         expires = None if item is None else self._expiry(item)
         made = guard_put(

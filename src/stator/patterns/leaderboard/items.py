@@ -38,7 +38,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BoardEntry:
     """What the member's own item says. ``version`` is another with each change."""
 
     standing: Standing
@@ -84,7 +84,7 @@ class BoardItems:
         score = encode("decimal", standing.score, inverted=True)
         return SEPARATOR.join((score, encode("datetime", standing.since), escape(standing.member)))
 
-    def entry_key(self, entry: Entry) -> Item:
+    def entry_key(self, entry: BoardEntry) -> Item:
         return self.place.key(self.entries(entry.shard), self.sort_text(entry.standing))
 
     def bucket(self, score: Decimal) -> int:
@@ -106,7 +106,7 @@ class BoardItems:
             + AFTER
         )
 
-    def count_key(self, entry: Entry) -> Item | None:
+    def count_key(self, entry: BoardEntry) -> Item | None:
         if self.histogram is None:
             return None
         return self.place.key(
@@ -115,8 +115,8 @@ class BoardItems:
 
     # -- what is stored
 
-    def read_member(self, item: Item) -> Entry:
-        return Entry(self.read_entry(item), int(item["_shard"]["N"]), item["_version"]["S"])
+    def read_member(self, item: Item) -> BoardEntry:
+        return BoardEntry(self.read_entry(item), int(item["_shard"]["N"]), item["_version"]["S"])
 
     def read_entry(self, item: Item) -> Standing:
         return Standing(
@@ -127,7 +127,7 @@ class BoardItems:
 
     # -- changes
 
-    def change(self, stored: Entry | None, made: Entry) -> list[Statement]:
+    def change(self, stored: BoardEntry | None, made: BoardEntry) -> list[Statement]:
         """From one score to another."""
         statements = [self._member("Put", made, stored)]
         if stored is not None and self.entry_key(stored) == self.entry_key(made):
@@ -140,7 +140,7 @@ class BoardItems:
             statements += [] if stored is None else self._counted(stored, -1)
         return statements
 
-    def removal(self, stored: Entry) -> list[Statement]:
+    def removal(self, stored: BoardEntry) -> list[Statement]:
         return [
             self._member("Delete", stored, stored),
             self._entry_gone(stored),
@@ -158,7 +158,7 @@ class BoardItems:
         }
         return self._statement("Put", request, f"add once: {once}", written)
 
-    def _member(self, kind: Kind, made: Entry, stored: Entry | None) -> Statement:
+    def _member(self, kind: Kind, made: BoardEntry, stored: BoardEntry | None) -> Statement:
         written = Expressions()
         version = written.name("_version")
         if stored is None:
@@ -174,16 +174,16 @@ class BoardItems:
             request["Item"] = self.member_key(member) | _attributes(made.standing) | own
         return self._statement(kind, request, f"the score of {member}", written)
 
-    def _entry(self, made: Entry) -> Statement:
+    def _entry(self, made: BoardEntry) -> Statement:
         item = self.entry_key(made) | _attributes(made.standing)
         return self._statement("Put", {"Item": item}, f"enter {made.standing.member}")
 
-    def _entry_gone(self, stored: Entry) -> Statement:
+    def _entry_gone(self, stored: BoardEntry) -> Statement:
         return self._statement(
             "Delete", {"Key": self.entry_key(stored)}, f"take {stored.standing.member} out"
         )
 
-    def _counted(self, entry: Entry, amount: int) -> list[Statement]:
+    def _counted(self, entry: BoardEntry, amount: int) -> list[Statement]:
         key = self.count_key(entry)
         if key is None:
             return []

@@ -39,7 +39,14 @@ from stator.errors import (
 )
 from stator.model.values import Item, Value
 from stator.patterns.explanation import OperationCost, PatternExplanation
-from stator.patterns.leaderboard.items import EXACT, BoardItems, Entry, Score, Standing, exact_score
+from stator.patterns.leaderboard.items import (
+    EXACT,
+    BoardEntry,
+    BoardItems,
+    Score,
+    Standing,
+    exact_score,
+)
 from stator.patterns.leaderboard.reads import BoardReads
 from stator.tables.operation import D, OnDb, operation
 from stator.tables.reads.reads import check_limit
@@ -129,11 +136,11 @@ class Leaderboard(OnDb[D]):
                 return made.standing if stored is None else stored.standing
         raise self._contended(member)
 
-    def _made(self, member: str, score: Decimal, stored: Entry | None) -> Entry:
+    def _made(self, member: str, score: Decimal, stored: BoardEntry | None) -> BoardEntry:
         shard, version = self.items.shard(member, self.shards), self.context.token()
         if stored is not None and score == stored.standing.score:
-            return Entry(stored.standing, shard, version)
-        return Entry(
+            return BoardEntry(stored.standing, shard, version)
+        return BoardEntry(
             Standing(member, score, datetime.fromtimestamp(self.context.now(), UTC)), shard, version
         )
 
@@ -227,7 +234,7 @@ class Leaderboard(OnDb[D]):
 
     # -- items
 
-    def _stored(self, member: str) -> Work[Entry | None]:
+    def _stored(self, member: str) -> Work[BoardEntry | None]:
         request = {
             "TableName": self.items.place.table,
             "Key": self.items.member_key(member),

@@ -50,9 +50,9 @@ from stator.errors import (
     TryLater,
 )
 from stator.model.values import Item
-from stator.patterns.consistent_read import read_moment
+from stator.patterns.consistent_read import read_snapshot
 from stator.patterns.explanation import OperationCost, PatternExplanation
-from stator.patterns.item_pages import Listing, query_count
+from stator.patterns.item_pages import ItemPages, query_count
 from stator.patterns.lock import Lease, Lock
 from stator.patterns.outbox.delivery import RelayResult, Send, delivered, delivered_async
 from stator.patterns.outbox.items import PARKED, SENT, Draft, Head, Message, OutboxItems, json_text
@@ -72,7 +72,7 @@ class _Claim:
 
     lock: Lock[Any]
     lease: Lease
-    pages: Listing[Message]
+    pages: ItemPages[Message]
     read: deque[Message] = field(default_factory=deque)
     passed: set[str] = field(default_factory=set)
     held_back: set[str] = field(default_factory=set)
@@ -259,7 +259,7 @@ class Outbox(OnDb[D]):
         return _Claim(
             lock,
             lease,
-            Listing(self._items.listing(shard, limit=_PAGE), self._label, self._items.message),
+            ItemPages(self._items.listing(shard, limit=_PAGE), self._label, self._items.message),
         )
 
     @operation
@@ -295,7 +295,7 @@ class Outbox(OnDb[D]):
     def _is_waiting(self, message: Message, position: str) -> Work[bool]:
         """Whether a message is there that the Query has not shown: its transaction was being carried out."""
         key = self._items.message_key(replace(message, position=position))
-        [found] = yield from read_moment(
+        [found] = yield from read_snapshot(
             self.context, [(self._items.place.table, key)], self._label
         )
         return found is not None
@@ -437,7 +437,7 @@ class _Parked:
         self._items = items
         self._label = label
         self._shards = shards
-        self._left: list[Listing[Message]] | None = None
+        self._left: list[ItemPages[Message]] | None = None
         self.is_done = False
 
     def page(self) -> Work[list[Message]]:
@@ -445,7 +445,7 @@ class _Parked:
             known = yield from self._shards()
             requests = [self._items.listing(shard, PARKED) for shard in range(known)]
             self._left = [
-                Listing(request, self._label, self._items.message) for request in requests
+                ItemPages(request, self._label, self._items.message) for request in requests
             ]
         found = yield from self._left[0].page()
         if self._left[0].is_done:

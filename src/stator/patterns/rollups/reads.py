@@ -15,11 +15,11 @@ from stator.errors import ConditionFailed, RequestRefused, TransactionConflict
 from stator.model.periods import check_moment, floor, following, periods_between
 from stator.model.values import Item
 from stator.model.wide_numbers import wide_attributes
-from stator.patterns.rollups.rollup import RollupKey, RollupRule, Summary, Tally, number
+from stator.patterns.rollups.rollup import RollupKey, RollupRule, RollupTally, Summary, number
 from stator.patterns.rollups.writes import RollupBook
-from stator.patterns.series.directory import Directory
+from stator.patterns.series.directory import BucketDirectory
 from stator.patterns.series.layout import SeriesLayout
-from stator.patterns.series.reads import PARALLEL, Range, SeriesPages
+from stator.patterns.series.reads import PARALLEL, SeriesPages, SeriesRange
 from stator.tables.context import Context
 from stator.tables.work import Call, Gather, Pause, Work, gathered
 from stator.tables.writes.expressions import Expressions
@@ -30,7 +30,7 @@ _APPLIED_SECONDS: Final = 7 * 86_400.0
 
 class RollupReader:
     def __init__(
-        self, context: Context, layout: SeriesLayout, directory: Directory, book: RollupBook
+        self, context: Context, layout: SeriesLayout, directory: BucketDirectory, book: RollupBook
     ) -> None:
         self.context = context
         self.layout = layout
@@ -45,11 +45,11 @@ class RollupReader:
     ) -> Work[list[Summary]]:
         """The periods of the range that hold something, the earliest first."""
         found = yield from self._stored(rule, by, start, end, consistent=False)
-        periods: dict[str, Tally] = {}
+        periods: dict[str, RollupTally] = {}
         for key, item in found.items():
             if "_min" not in item:
                 continue  # it has held readings, and holds none
-            tally = Tally.read(item)
+            tally = RollupTally.read(item)
             periods[key.period] = periods[key.period] + tally if key.period in periods else tally
         return [periods[period].summary(period) for period in sorted(periods)]
 
@@ -150,10 +150,10 @@ class RollupReader:
 
     def counted(
         self, rule: RollupRule, by: str, start: datetime, end: datetime
-    ) -> Work[dict[RollupKey, Tally]]:
-        tallies: dict[RollupKey, Tally] = {}
+    ) -> Work[dict[RollupKey, RollupTally]]:
+        tallies: dict[RollupKey, RollupTally] = {}
         largest = 0
-        asked = Range(by, start, end, newest_first=False, consistent=True)
+        asked = SeriesRange(by, start, end, newest_first=False, consistent=True)
         pages: SeriesPages[Item] = SeriesPages(
             self.context, self.layout, self.directory, asked, lambda item: item
         )
@@ -165,7 +165,7 @@ class RollupReader:
                 value = rule.value(entity)
                 if value is not None:
                     key = rule.key_of(entity, shard)
-                    tally = Tally.of(value, self.layout.sort_of(item))
+                    tally = RollupTally.of(value, self.layout.sort_of(item))
                     tallies[key] = tallies[key] + tally if key in tallies else tally
         if largest:
             yield from self.book.open_shards(by, largest)
@@ -176,7 +176,7 @@ class RollupReader:
         return by, bucket, int(shard)
 
     def _store(
-        self, rule: RollupRule, key: RollupKey, stored: Item | None, tally: Tally | None
+        self, rule: RollupRule, key: RollupKey, stored: Item | None, tally: RollupTally | None
     ) -> Work[bool]:
         written = Expressions()
         version = written.name("_version")
@@ -212,10 +212,10 @@ class RollupReader:
         return True
 
 
-def _is_right(stored: Item | None, tally: Tally | None) -> bool:
+def _is_right(stored: Item | None, tally: RollupTally | None) -> bool:
     if stored is None or "_min" not in stored:
         return tally is None
-    return tally is not None and Tally.read(stored) == tally
+    return tally is not None and RollupTally.read(stored) == tally
 
 
 def check_range(start: datetime, end: datetime) -> None:

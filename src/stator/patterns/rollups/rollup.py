@@ -63,7 +63,7 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class RollupTally:
     """A summary in the making. ``last_key`` is the sort key of the reading that was last."""
 
     count: int
@@ -74,12 +74,12 @@ class Tally:
     last_key: str
 
     @classmethod
-    def of(cls, value: Decimal, key: str) -> Tally:
+    def of(cls, value: Decimal, key: str) -> RollupTally:
         return cls(1, value, value, value, value, key)
 
-    def __add__(self, other: Tally) -> Tally:
+    def __add__(self, other: RollupTally) -> RollupTally:
         latest = self if self.last_key > other.last_key else other
-        return Tally(
+        return RollupTally(
             self.count + other.count,
             EXACT.add(self.sum, other.sum),
             min(self.min, other.min),
@@ -97,7 +97,7 @@ class Tally:
         }  # fmt: skip
 
     @classmethod
-    def read(cls, item: Item) -> Tally:
+    def read(cls, item: Item) -> RollupTally:
         least, greatest, last = (Decimal(item[name]["N"]) for name in ("_min", "_max", "_last"))
         total = wide_number(item, "_sum")
         return cls(int(item["_count"]["N"]), total, least, greatest, last, item["_last_key"]["S"])

@@ -34,7 +34,7 @@ from stator.model.periods import following, period_start
 from stator.model.values import Item
 from stator.model.wide_numbers import EXACT, wide_attributes, wide_number
 from stator.patterns.rollups.reads import RollupReader
-from stator.patterns.rollups.rollup import RollupKey, RollupRule, Tally, number
+from stator.patterns.rollups.rollup import RollupKey, RollupRule, RollupTally, number
 from stator.patterns.series.layout import seconds
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.expressions import Expressions
@@ -52,15 +52,15 @@ _NEVER: Final = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class RollupDifference:
     """What changes of readings mean for one roll-up: the values that came, those that went, and when the first of the changes was made."""
 
-    gained: Tally | None = None
-    lost: Tally | None = None
+    gained: RollupTally | None = None
+    lost: RollupTally | None = None
     made: float = _NEVER
 
-    def __add__(self, other: Difference) -> Difference:
-        return Difference(
+    def __add__(self, other: RollupDifference) -> RollupDifference:
+        return RollupDifference(
             _both(self.gained, other.gained), _both(self.lost, other.lost), min(self.made, other.made)
         )  # fmt: skip
 
@@ -74,28 +74,28 @@ class Difference:
         return EXACT.subtract(gained, lost)
 
 
-def _both(one: Tally | None, other: Tally | None) -> Tally | None:
+def _both(one: RollupTally | None, other: RollupTally | None) -> RollupTally | None:
     return one + other if one is not None and other is not None else one or other
 
 
-RollupUpdates = dict[RollupKey, Difference]
+RollupUpdates = dict[RollupKey, RollupDifference]
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered:
+class NumberedDifference:
     """The difference of one change, and its sequence number, as text that sorts as numbers do."""
 
     sequence: str
-    difference: Difference
+    difference: RollupDifference
 
 
 @dataclass(frozen=True, slots=True)
-class Rolled:
+class StoredRollup:
     """A roll-up as it is stored. ``tally`` is None when there are no values, ``version`` when there is no item."""
 
     count: int = 0
     sum: Decimal = Decimal(0)
-    tally: Tally | None = None
+    tally: RollupTally | None = None
     version: str | None = None
     marks: dict[str, str] = field(default_factory=dict)
     is_stale: bool = False
@@ -103,10 +103,10 @@ class Rolled:
     rebuilt: float = 0.0
 
     @classmethod
-    def read(cls, item: Item | None) -> Rolled:
+    def read(cls, item: Item | None) -> StoredRollup:
         if not item:
             return cls()
-        tally = Tally.read(item) if "_min" in item else None
+        tally = RollupTally.read(item) if "_min" in item else None
         return cls(
             int(item["_count"]["N"]),
             wide_number(item, "_sum"),
@@ -126,7 +126,7 @@ class Rolled:
     def applied(self, shard: str) -> str:
         return self.marks.get(shard, "").partition("@")[0]
 
-    def plus(self, difference: Difference) -> Rolled:
+    def plus(self, difference: RollupDifference) -> StoredRollup:
         count = self.count + difference.count
         if difference.made <= self.rebuilt or count < 0:  # counted already, perhaps; or never was
             return replace(self, is_recounted=True)
@@ -142,7 +142,7 @@ class Rolled:
             is_stale=is_stale,
         )
 
-    def marked(self, shard: str, sequence: str, now: float) -> Rolled:
+    def marked(self, shard: str, sequence: str, now: float) -> StoredRollup:
         oldest = now - _MARK_SECONDS
         kept = {
             name: mark
@@ -165,7 +165,7 @@ class Rolled:
         return item
 
 
-def _may_be_of(tally: Tally, lost: Tally | None) -> bool:
+def _may_be_of(tally: RollupTally, lost: RollupTally | None) -> bool:
     """Whether a value that went away may be the least, the greatest or the last of what is stored."""
     return lost is not None and (
         lost.min <= tally.min or lost.max >= tally.max or lost.last_key >= tally.last_key
@@ -179,7 +179,7 @@ class RollupChanges:
         self._layout = reader.layout
         self._book = reader.book
         self._label = f"roll-ups of {reader.layout.name}"
-        self._known: dict[RollupKey, Rolled] = {}
+        self._known: dict[RollupKey, StoredRollup] = {}
 
     # -- what changes mean
 
@@ -187,7 +187,7 @@ class RollupChanges:
         found: RollupUpdates = {}
         for each in images:
             for key, difference in self.differences(each, now, _NEVER).items():
-                found[key] = found.get(key, Difference()) + difference
+                found[key] = found.get(key, RollupDifference()) + difference
         return found
 
     def differences(self, images: Images, now: float, made: float) -> RollupUpdates:
@@ -206,8 +206,8 @@ class RollupChanges:
             )
             if lost != gained:
                 sort = self._layout.sort_of(item)
-                found[rule.key_of(after or before, shard)] = Difference(
-                    None if gained is None else Tally.of(gained, sort), None if lost is None else Tally.of(lost, sort), made
+                found[rule.key_of(after or before, shard)] = RollupDifference(
+                    None if gained is None else RollupTally.of(gained, sort), None if lost is None else RollupTally.of(lost, sort), made
                 )  # fmt: skip
         return found
 
@@ -220,7 +220,7 @@ class RollupChanges:
 
     # -- changes with numbers, from a shard
 
-    def add(self, key: RollupKey, changes: Sequence[Numbered], shard: str) -> Work[None]:
+    def add(self, key: RollupKey, changes: Sequence[NumberedDifference], shard: str) -> Work[None]:
         """Count them in one roll-up, those that are not in it yet. Done again, it does nothing."""
         yield from self._book.open_shards(key.by, key.shard + 1)
         attempt = 0
@@ -229,7 +229,7 @@ class RollupChanges:
             left = [each for each in changes if each.sequence > stored.applied(shard)]
             if not left:
                 break
-            difference = sum((each.difference for each in left), Difference())
+            difference = sum((each.difference for each in left), RollupDifference())
             wanted = stored.plus(difference).marked(shard, left[-1].sequence, self._context.now())
             if (yield from self._write(key, stored, wanted)):
                 break
@@ -252,7 +252,7 @@ class RollupChanges:
 
     def _apply_part(self, updates: RollupUpdates, keys: list[RollupKey], name: str) -> Work[None]:
         for attempt in range(_ATTEMPTS):
-            wanted: list[Rolled] = []
+            wanted: list[StoredRollup] = []
             statements = [self._applied(name)]
             for key in keys:
                 stored = yield from self._stored(key)
@@ -276,7 +276,7 @@ class RollupChanges:
                 for at, _, error in failed.failures:
                     if not isinstance(error, ConditionFailed):
                         raise
-                    self._remember(keys[at - 1], Rolled.read(error.item))
+                    self._remember(keys[at - 1], StoredRollup.read(error.item))
                 yield Pause(self._context.backoff(attempt))
             else:
                 for key, rolled in zip(keys, wanted):
@@ -317,7 +317,9 @@ class RollupChanges:
             f"{self._label}: {key.period} is changed all the time while it is read anew"
         )
 
-    def _anew(self, rule: RollupRule, key: RollupKey, stored: Rolled, start: Any) -> Work[Rolled]:
+    def _anew(
+        self, rule: RollupRule, key: RollupKey, stored: StoredRollup, start: Any
+    ) -> Work[StoredRollup]:
         settled = replace(stored, is_stale=False, is_recounted=False)
         try:
             yield from self._reader.check(start)
@@ -342,7 +344,7 @@ class RollupChanges:
 
     # -- items
 
-    def _stored(self, key: RollupKey, *, again: bool = False) -> Work[Rolled]:
+    def _stored(self, key: RollupKey, *, again: bool = False) -> Work[StoredRollup]:
         known = None if again else self._known.get(key)
         if known is not None:
             return known
@@ -352,25 +354,27 @@ class RollupChanges:
             "ConsistentRead": True,
         }
         reply = yield Call("GetItem", request, self._label)
-        return self._remember(key, Rolled.read(reply.get("Item")))
+        return self._remember(key, StoredRollup.read(reply.get("Item")))
 
-    def _write(self, key: RollupKey, stored: Rolled, wanted: Rolled) -> Work[bool]:
+    def _write(self, key: RollupKey, stored: StoredRollup, wanted: StoredRollup) -> Work[bool]:
         """False if somebody else was there first: what is stored is known then."""
         wanted = self._next(wanted, stored)
         try:
             yield Call("PutItem", self._request(key, stored, wanted), self._label)
         except ConditionFailed as refused:
-            self._remember(key, Rolled.read(refused.item))
+            self._remember(key, StoredRollup.read(refused.item))
             return False
         self._remember(key, wanted)
         return True
 
-    def _next(self, wanted: Rolled, stored: Rolled) -> Rolled:
+    def _next(self, wanted: StoredRollup, stored: StoredRollup) -> StoredRollup:
         if stored.version is None:
             return replace(wanted, version=self._book.next_version(None)["N"])
         return replace(wanted, version=str(int(stored.version) + 1))
 
-    def _request(self, key: RollupKey, stored: Rolled, wanted: Rolled) -> dict[str, Any]:
+    def _request(
+        self, key: RollupKey, stored: StoredRollup, wanted: StoredRollup
+    ) -> dict[str, Any]:
         rule = self._book.rules[key.rollup]
         assert wanted.version is not None
         item = (
@@ -394,7 +398,7 @@ class RollupChanges:
             }
         )
 
-    def _remember(self, key: RollupKey, rolled: Rolled) -> Rolled:
+    def _remember(self, key: RollupKey, rolled: StoredRollup) -> StoredRollup:
         if len(self._known) >= _REMEMBERED:
             self._known.clear()
         self._known[key] = rolled

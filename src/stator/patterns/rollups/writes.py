@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from stator.errors import ConditionFailed
 from stator.model.values import Item
-from stator.patterns.rollups.rollup import Rollup, RollupKey, RollupRule, Tally, number
+from stator.patterns.rollups.rollup import Rollup, RollupKey, RollupRule, RollupTally, number
 from stator.patterns.series.layout import SeriesLayout
 from stator.tables.context import Context
 from stator.tables.work import Call, Work
@@ -39,20 +39,22 @@ class RollupBook:
         self.layout = layout
         self.from_stream = from_stream
         self.rules = tuple(RollupRule(layout, at, rollup) for at, rollup in enumerate(rollups))
-        self._stored: dict[RollupKey, Tally | None] = {}
+        self._stored: dict[RollupKey, RollupTally | None] = {}
         self._shards: dict[str, int] = {}
 
     # -- what a reading adds
 
-    def tallies(self, entity: Any, shard: int) -> dict[RollupKey, Tally]:
-        found: dict[RollupKey, Tally] = {}
+    def tallies(self, entity: Any, shard: int) -> dict[RollupKey, RollupTally]:
+        found: dict[RollupKey, RollupTally] = {}
         for rule in self.rules:
             value = rule.value(entity)
             if value is not None:
-                found[rule.key_of(entity, shard)] = Tally.of(value, self.layout.sort_text(entity))
+                found[rule.key_of(entity, shard)] = RollupTally.of(
+                    value, self.layout.sort_text(entity)
+                )
         return found
 
-    def addition(self, key: RollupKey, added: Tally) -> Statement:
+    def addition(self, key: RollupKey, added: RollupTally) -> Statement:
         rule = self.rules[key.rollup]
         stored = self._stored.get(key)
         written = Expressions()
@@ -94,7 +96,7 @@ class RollupBook:
             lambda item: ConditionFailed(item=item),
         )
 
-    def next_version(self, stored: Tally | None) -> dict[str, str]:
+    def next_version(self, stored: RollupTally | None) -> dict[str, str]:
         """What is added to the version: one, or, to an item that is made, anything, so that no two with one key begin alike."""
         return number(1 if stored is not None else self.context.random.getrandbits(48))
 
@@ -102,15 +104,15 @@ class RollupBook:
         """The moment up to which changes of the stream may be counted already by what was counted just now, clocks and their rounding included."""
         return self.context.now() + _CLOCKS_SECONDS
 
-    def was_added(self, key: RollupKey, added: Tally) -> None:
+    def was_added(self, key: RollupKey, added: RollupTally) -> None:
         stored = self._stored.get(key)
         self._remember(key, added if stored is None else stored + added)
 
     def is_stored(self, key: RollupKey, item: Item | None) -> None:
         """An expectation was wrong: this is what is there."""
-        self._remember(key, Tally.read(item) if item else None)
+        self._remember(key, RollupTally.read(item) if item else None)
 
-    def _remember(self, key: RollupKey, tally: Tally | None) -> None:
+    def _remember(self, key: RollupKey, tally: RollupTally | None) -> None:
         if len(self._stored) >= _REMEMBERED:
             self._stored.clear()
         self._stored[key] = tally
@@ -148,7 +150,7 @@ class RollupBook:
         return self.layout.place.key(self.layout.directory(by), "ROLLUPS")
 
 
-def _expected(stored: Tally | None, added: Tally) -> list[tuple[str, bool, str, str]]:
+def _expected(stored: RollupTally | None, added: RollupTally) -> list[tuple[str, bool, str, str]]:
     """Attribute, whether it is replaced, and the comparisons that hold of the stored one if it is not, and if it is."""
     return [
         ("_min", stored is None or added.min < stored.min, "<=", ">"),

@@ -8,7 +8,7 @@ import orjson
 
 from stator.errors import DeadlineExceeded, ResourceNotFound, SlowDown
 from stator.model.values import Item
-from stator.patterns.series.placement import Placed, Placing
+from stator.patterns.series.placement import PlacedReading, SeriesPlacement
 from stator.tables.work import Gather, Work, gathered
 from stator.tables.writes.batches import (
     BatchResult,
@@ -23,10 +23,10 @@ GROWTHS: Final = 8
 NO_ROOM: Final = (SlowDown, DeadlineExceeded, ResourceNotFound)
 
 
-class Batching:
-    def __init__(self, placing: Placing) -> None:
-        self.placing = placing
-        self.layout = placing.layout
+class ReadingBatchWriter:
+    def __init__(self, placement: SeriesPlacement) -> None:
+        self.placement = placement
+        self.layout = placement.layout
 
     def write(self, entities: list[Any]) -> Work[BatchResult]:
         result = BatchResult()
@@ -46,10 +46,10 @@ class Batching:
     def _sent(self, entities: list[Any]) -> Work[BatchResult]:
         changes: dict[Any, BatchWrite] = {}
         for entity in entities:
-            placed = yield from self.placing.place(entity)
+            placed = yield from self.placement.place(entity)
             keep_last_write(changes, self._change(placed))
         result = BatchResult()
-        context, label = self.placing.context, self.placing.label
+        context, label = self.placement.context, self.placement.label
         parts = [send_writes(context, chunk, label) for chunk in chunks(changes.values())]
         for part in gathered((yield Gather(parts))):
             result.add(part)
@@ -65,15 +65,15 @@ class Batching:
             whose = (self.layout.by.of(failure.change), self.layout.bucket_of(failure.change))
             is_crowded = isinstance(failure.error, NO_ROOM)
             if is_crowded and whose not in has_room:
-                bucket = yield from self.placing.directory.open(*whose)
-                has_room[whose] = yield from self.placing.make_room(bucket, failure.error)
+                bucket = yield from self.placement.directory.open(*whose)
+                has_room[whose] = yield from self.placement.make_room(bucket, failure.error)
             if is_crowded and has_room[whose]:
                 again.append(failure.change)
             else:
                 hopeless.append(failure)
         return again, hopeless
 
-    def _change(self, placed: Placed) -> BatchWrite:
+    def _change(self, placed: PlacedReading) -> BatchWrite:
         place = self.layout.place
 
         def key_of(item: Item) -> tuple[str, str]:

@@ -54,7 +54,7 @@ class Bucket:
         return self.counts[-1]
 
 
-class Directory:
+class BucketDirectory:
     """``shards`` is the least number for new buckets; ``adaptive`` ones begin with as many as the bucket before them has."""
 
     def __init__(
@@ -145,7 +145,7 @@ class Directory:
         yield Call("UpdateItem", written.into(request), self._label)
 
     def _shards_before(self, by: str, text: str) -> Work[int]:
-        listing = Listing(self, by, "", text, newest_first=True, limit=1)
+        listing = BucketListing(self, by, "", text, newest_first=True, limit=1)
         found = yield from listing.more()
         return max([self.shards, *(bucket.shards for bucket in found)])
 
@@ -159,11 +159,11 @@ class Directory:
         *,
         newest_first: bool,
         limit: int | None = None,
-    ) -> Listing:
+    ) -> BucketListing:
         """The buckets that are there, of those with a moment at or after ``start`` and before ``end``; ``limit`` of them at once."""
         last_moment = end - timedelta(microseconds=1)
         first, last = (period_text(self.layout.bucket, moment) for moment in (start, last_moment))
-        return Listing(self, by, first, last, newest_first=newest_first, limit=limit)
+        return BucketListing(self, by, first, last, newest_first=newest_first, limit=limit)
 
     def _key(self, by: str, text: str) -> Item:
         return self.layout.place.key(self.layout.directory(by), f"BUCKET#{text}")
@@ -260,12 +260,12 @@ class Directory:
         }
 
 
-class Listing:
+class BucketListing:
     """The entries of some buckets, page by page."""
 
     def __init__(
         self,
-        directory: Directory,
+        directory: BucketDirectory,
         by: str,
         first: str,
         last: str,

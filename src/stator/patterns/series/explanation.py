@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.rollups.rollup import RollupRule
-from stator.patterns.series.directory import Directory
+from stator.patterns.series.directory import BucketDirectory
 from stator.patterns.series.layout import SeriesLayout
 
 
 def explain_series(
     layout: SeriesLayout,
-    directory: Directory,
+    directory: BucketDirectory,
     rules: Sequence[RollupRule],
     counted_with_writes: int,
 ) -> PatternExplanation:

@@ -12,14 +12,14 @@ from typing import Any
 from stator.errors import DeadlineExceeded, RequestRefused, ResourceNotFound, SlowDown, StatorError
 from stator.model.values import Item
 from stator.patterns.rollups.writes import RollupBook
-from stator.patterns.series.directory import MAX_SHARDS, Bucket, Directory
+from stator.patterns.series.directory import MAX_SHARDS, Bucket, BucketDirectory
 from stator.patterns.series.layout import SeriesLayout
 from stator.tables.context import Context
 from stator.tables.work import Work
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedReading:
     """A reading and where it goes."""
 
     entity: Any
@@ -28,11 +28,15 @@ class Placed:
     item: Item
 
 
-class Placing:
+class SeriesPlacement:
     """``book`` has the roll-ups that are kept with each write, if there are any."""
 
     def __init__(
-        self, context: Context, layout: SeriesLayout, directory: Directory, book: RollupBook | None
+        self,
+        context: Context,
+        layout: SeriesLayout,
+        directory: BucketDirectory,
+        book: RollupBook | None,
     ) -> None:
         self.context = context
         self.layout = layout
@@ -40,7 +44,7 @@ class Placing:
         self.book = book
         self.label = f"series {layout.name}"
 
-    def place(self, entity: Any) -> Work[Placed]:
+    def place(self, entity: Any) -> Work[PlacedReading]:
         """Open the bucket of a reading, and say where in it the reading belongs."""
         self.check(entity)
         bucket = yield from self.directory.open(
@@ -49,7 +53,9 @@ class Placing:
         if self.book is not None:
             yield from self.book.open_shards(bucket.by, bucket.shards)
         shard = self.layout.shard(entity, bucket.shards)
-        return Placed(entity, bucket, shard, self.layout.item(entity, bucket.text, bucket.shards))
+        return PlacedReading(
+            entity, bucket, shard, self.layout.item(entity, bucket.text, bucket.shards)
+        )
 
     def check(self, entity: Any) -> None:
         wanted = (self.layout.info.cls, getattr(self.layout.info, "model", self.layout.info.cls))

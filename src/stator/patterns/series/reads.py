@@ -20,7 +20,7 @@ from typing import Any, Final, Generic, TypeVar
 from stator.design.plan.key_text import SEPARATOR
 from stator.errors import ResourceNotFound
 from stator.model.values import Item
-from stator.patterns.series.directory import Bucket, Directory
+from stator.patterns.series.directory import Bucket, BucketDirectory
 from stator.patterns.series.layout import SeriesLayout
 from stator.tables.context import Context
 from stator.tables.work import Call, Gather, Work
@@ -32,7 +32,7 @@ _FIRST_BUCKETS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class SeriesRange:
     """What is asked for. ``after`` is the sort key of the last item that was seen; ``keys_only`` leaves the fields where they are."""
 
     by: str
@@ -46,10 +46,12 @@ class Range:
     keys_only: bool = False
 
 
-class Shard:
+class SeriesShard:
     """One partition, read from one end."""
 
-    def __init__(self, layout: SeriesLayout, asked: Range, bucket: Bucket, number: int) -> None:
+    def __init__(
+        self, layout: SeriesLayout, asked: SeriesRange, bucket: Bucket, number: int
+    ) -> None:
         self.number = number
         self._layout = layout
         self._request = _request(layout, asked, bucket, number)
@@ -91,7 +93,9 @@ class Shard:
             self._request = self._request | {"ExclusiveStartKey": reply["LastEvaluatedKey"]}
 
 
-def _request(layout: SeriesLayout, asked: Range, bucket: Bucket, number: int) -> dict[str, Any]:
+def _request(
+    layout: SeriesLayout, asked: SeriesRange, bucket: Bucket, number: int
+) -> dict[str, Any]:
     low, high = layout.bounds(asked.start, asked.end)
     if asked.after is not None:
         low, high = (low, asked.after) if asked.newest_first else (asked.after, high)
@@ -115,9 +119,11 @@ def _request(layout: SeriesLayout, asked: Range, bucket: Bucket, number: int) ->
 class OpenBucket:
     """The shards of one bucket, merged."""
 
-    def __init__(self, layout: SeriesLayout, asked: Range, bucket: Bucket) -> None:
+    def __init__(self, layout: SeriesLayout, asked: SeriesRange, bucket: Bucket) -> None:
         self.bucket = bucket
-        self.shards = [Shard(layout, asked, bucket, number) for number in range(bucket.shards)]
+        self.shards = [
+            SeriesShard(layout, asked, bucket, number) for number in range(bucket.shards)
+        ]
         self._layout = layout
         self._first = max if asked.newest_first else min
         self._keys_only = asked.keys_only
@@ -156,8 +162,8 @@ class SeriesPages(Generic[T]):
         self,
         context: Context,
         layout: SeriesLayout,
-        directory: Directory,
-        asked: Range,
+        directory: BucketDirectory,
+        asked: SeriesRange,
         read: Callable[[Item], T],
     ) -> None:
         self.context = context
@@ -256,7 +262,7 @@ class SeriesPages(Generic[T]):
         )
 
 
-def _still_wanted(asked: Range) -> tuple[datetime, datetime]:
+def _still_wanted(asked: SeriesRange) -> tuple[datetime, datetime]:
     """The part of the range that pages before this one have not been through."""
     if asked.after is None:
         return asked.start, asked.end

@@ -38,11 +38,11 @@ from stator.patterns.rollups.reads import RollupReader, check_range
 from stator.patterns.rollups.rollup import Rollup, RollupRule, Summary
 from stator.patterns.rollups.stream_changes import RollupChanges, RollupUpdates
 from stator.patterns.rollups.writes import RollupBook
-from stator.patterns.series.directory import MAX_SHARDS, Directory
+from stator.patterns.series.directory import MAX_SHARDS, BucketDirectory
 from stator.patterns.series.explanation import explain_series
 from stator.patterns.series.layout import SeriesLayout
-from stator.patterns.series.placement import Placing
-from stator.patterns.series.reads import Range, SeriesPages
+from stator.patterns.series.placement import SeriesPlacement
+from stator.patterns.series.reads import SeriesPages, SeriesRange
 from stator.patterns.series.writes import SeriesWriter
 from stator.tables.operation import D, OnDb, iteration, operation
 from stator.tables.reads.cursors import make_cursor, read_cursor
@@ -92,12 +92,14 @@ class Series(OnDb[D], Generic[D, E]):
         )  # fmt: skip
         self.name = self.layout.name
         self.rollups_from = rollups_from
-        self.directory = Directory(self.context, self.layout, least, adaptive=shards == "adaptive")
+        self.directory = BucketDirectory(
+            self.context, self.layout, least, adaptive=shards == "adaptive"
+        )
         from_stream = rollups_from == "stream"
         self._book = RollupBook(self.context, self.layout, tuple(rollups), from_stream=from_stream)
         counting = self._book if rollups and not from_stream else None
-        self._placing = Placing(self.context, self.layout, self.directory, counting)
-        self._writer = SeriesWriter(self._placing)
+        self._placement = SeriesPlacement(self.context, self.layout, self.directory, counting)
+        self._writer = SeriesWriter(self._placement)
         self._rollups = RollupReader(self.context, self.layout, self.directory, self._book)
         self.changes = RollupChanges(self._rollups)
 
@@ -128,7 +130,7 @@ class Series(OnDb[D], Generic[D, E]):
     def remove(self, reading: E) -> Work[None]:
         """Delete one, and rebuild the roll-ups it counted in, unless the stream keeps them."""
         yield from self._check_rebuilding(reading)
-        placed = yield from self._placing.place(reading)
+        placed = yield from self._placement.place(reading)
         bucket = placed.bucket
         for shard in {self.layout.shard(reading, count) for count in bucket.counts}:
             partition = self.layout.partition(bucket.by, bucket.text, shard)
@@ -141,7 +143,7 @@ class Series(OnDb[D], Generic[D, E]):
         yield from self._rebuild_around(reading)
 
     def _check_rebuilding(self, reading: E) -> Work[None]:
-        self._placing.check(reading)
+        self._placement.check(reading)
         if self._book.from_stream:
             return
         for rule in self._book.rules:
@@ -223,7 +225,9 @@ class Series(OnDb[D], Generic[D, E]):
     ) -> Work[int]:
         """How many there are in a range. It reads them all: ``rollup(...).range`` knows it for less."""
         check_range(start, end)
-        asked = Range(self.layout.by.text(by), start, end, consistent=consistent, keys_only=True)
+        asked = SeriesRange(
+            self.layout.by.text(by), start, end, consistent=consistent, keys_only=True
+        )
         pages: SeriesPages[None] = SeriesPages(
             self.context, self.layout, self.directory, asked, lambda item: None
         )
@@ -235,7 +239,7 @@ class Series(OnDb[D], Generic[D, E]):
     def _pages(self, by: Any, start: datetime, end: datetime, **more: Any) -> SeriesPages[E]:
         check_range(start, end)
         check_limit(more.get("limit"))
-        asked = Range(self.layout.by.text(by), start, end, **more)
+        asked = SeriesRange(self.layout.by.text(by), start, end, **more)
         return SeriesPages(self.context, self.layout, self.directory, asked, self.layout.decode)
 
     # -- roll-ups

@@ -28,12 +28,12 @@ from stator.errors import (
 )
 from stator.model.limits import TRANSACTION_BYTES, TRANSACTION_ITEMS
 from stator.model.values import Item
-from stator.patterns.rollups.rollup import RollupKey, Tally
+from stator.patterns.rollups.rollup import RollupKey, RollupTally
 from stator.patterns.rollups.writes import RollupBook
 from stator.patterns.series.batches import NO_ROOM
 from stator.patterns.series.directory import Bucket
 from stator.patterns.series.layout import SeriesLayout
-from stator.patterns.series.placement import Placed, Placing
+from stator.patterns.series.placement import PlacedReading, SeriesPlacement
 from stator.tables.work import Gather, Pause, Work, gathered
 from stator.tables.writes.batches import BatchResult, FailedWrite
 from stator.tables.writes.expressions import Expressions
@@ -44,18 +44,18 @@ _ATTEMPTS: Final = 25
 _ROOM_BYTES: Final = TRANSACTION_BYTES // 2
 
 
-class Counting:
-    def __init__(self, placing: Placing, book: RollupBook) -> None:
-        self.placing = placing
-        self.context = placing.context
-        self.layout = placing.layout
+class ReadingTransactionWriter:
+    def __init__(self, placement: SeriesPlacement, book: RollupBook) -> None:
+        self.placement = placement
+        self.context = placement.context
+        self.layout = placement.layout
         self.book = book
 
     def write_many(self, entities: list[Any]) -> Work[BatchResult]:
         ordered = sorted(
             entities, key=lambda each: (self.layout.by.of(each), self.layout.sort_text(each))
         )
-        placed = gathered((yield Gather([self.placing.place(entity) for entity in ordered])))
+        placed = gathered((yield Gather([self.placement.place(entity) for entity in ordered])))
         chains = [list(group) for _, group in groupby(placed, key=lambda each: each.bucket.by)]
         result = BatchResult()
         for part in gathered(
@@ -64,15 +64,15 @@ class Counting:
             result.add(part)
         return result
 
-    def _one_after_the_other(self, placed: list[Placed]) -> Work[BatchResult]:
+    def _one_after_the_other(self, placed: list[PlacedReading]) -> Work[BatchResult]:
         result = BatchResult()
         for group in self._groups(placed):
             result.add((yield from self.write([each.entity for each in group])))
         return result
 
-    def _groups(self, placed: list[Placed]) -> Iterator[list[Placed]]:
+    def _groups(self, placed: list[PlacedReading]) -> Iterator[list[PlacedReading]]:
         """As many as fit into a transaction, with the roll-ups they share."""
-        group: list[Placed] = []
+        group: list[PlacedReading] = []
         readings, size = 0, 0
         touched: set[RollupKey] = set()
         for each in placed:
@@ -105,7 +105,7 @@ class Counting:
             if not left:
                 return result
         late = TransactionConflict(
-            f"{self.placing.label}: its roll-ups are changed by others all the time"
+            f"{self.placement.label}: its roll-ups are changed by others all the time"
         )
         result.failures += [FailedWrite(entity, late) for entity in left]
         return result
@@ -125,13 +125,15 @@ class Counting:
 
     def _attempt(self, entities: list[Any], result: BatchResult, attempt: int) -> Work[list[Any]]:
         """Send them once; gives those that are to be sent again."""
-        placed = list(gathered((yield Gather([self.placing.place(entity) for entity in entities]))))
-        sending = Sending(self.layout, self.book, placed)
-        if len(sending.statements) > TRANSACTION_ITEMS and len(placed) > 1:
+        placed = list(
+            gathered((yield Gather([self.placement.place(entity) for entity in entities])))
+        )
+        transaction = ReadingTransaction(self.layout, self.book, placed)
+        if len(transaction.statements) > TRANSACTION_ITEMS and len(placed) > 1:
             return (yield from self._in_halves(entities, result))
         result.requests += 1
         try:
-            yield from send_all(self.context, sending.statements, self.placing.label)
+            yield from send_all(self.context, transaction.statements, self.placement.label)
         except TransactionFailed as failed:
             if len(placed) > 1 and any(
                 isinstance(error, ValidationFailed) for _, _, error in failed.failures
@@ -139,7 +141,7 @@ class Counting:
                 return (yield from self._in_halves(entities, result))
             if not any(isinstance(error, ConditionFailed) for _, _, error in failed.failures):
                 yield Pause(self.context.backoff(attempt))
-            return (yield from self._sorted_out(sending, failed, result))
+            return (yield from self._sorted_out(transaction, failed, result))
         except NO_ROOM as error:
             if not (yield from self._made_room_for(placed, error)):
                 raise
@@ -148,14 +150,14 @@ class Counting:
             if len(placed) == 1:
                 raise
             return (yield from self._in_halves(entities, result))
-        sending.succeeded()
+        transaction.succeeded()
         result.written += len(placed)
         return []
 
-    def _made_room_for(self, placed: list[Placed], error: StatorError) -> Work[bool]:
+    def _made_room_for(self, placed: list[PlacedReading], error: StatorError) -> Work[bool]:
         has_room = False
         for bucket in {each.bucket for each in placed}:
-            has_room = (yield from self.placing.make_room(bucket, error)) or has_room
+            has_room = (yield from self.placement.make_room(bucket, error)) or has_room
         return has_room
 
     def _in_halves(self, entities: list[Any], result: BatchResult) -> Work[list[Any]]:
@@ -165,16 +167,16 @@ class Counting:
         return []
 
     def _sorted_out(
-        self, sending: Sending, failed: TransactionFailed, result: BatchResult
+        self, transaction: ReadingTransaction, failed: TransactionFailed, result: BatchResult
     ) -> Work[list[Any]]:
         """What is to be sent again after a failure, now that more is known."""
-        yield from self._grown(sending, failed)
+        yield from self._grown(transaction, failed)
         settled: set[int] = set()
         for at, _, error in failed.failures:
-            about = sending.about[at]
+            about = transaction.about[at]
             if isinstance(about, RollupKey):
                 if isinstance(error, ConditionFailed):
-                    sending.book.is_stored(about, error.item)
+                    transaction.book.is_stored(about, error.item)
             elif isinstance(error, ConditionFailed):
                 if id(about) not in settled:
                     self._settle(about.entity, about.item, error.item, result)
@@ -182,20 +184,20 @@ class Counting:
             elif not error.retryable:
                 result.failures.append(FailedWrite(about.entity, error))
                 settled.add(id(about))
-        return [placed.entity for placed in sending.placed if id(placed) not in settled]
+        return [placed.entity for placed in transaction.placed if id(placed) not in settled]
 
-    def _grown(self, sending: Sending, failed: TransactionFailed) -> Work[None]:
+    def _grown(self, transaction: ReadingTransaction, failed: TransactionFailed) -> Work[None]:
         """Raises what no later attempt can put right."""
         busy: dict[Bucket, ServiceError] = {}
         for at, _, error in failed.failures:
             if isinstance(error, SlowDown):
-                busy[sending.bucket_of(sending.about[at])] = error
-            elif isinstance(sending.about[at], RollupKey) and not isinstance(
+                busy[transaction.bucket_of(transaction.about[at])] = error
+            elif isinstance(transaction.about[at], RollupKey) and not isinstance(
                 error, ConditionFailed
             ):
                 raise error
         for bucket, error in busy.items():
-            if not (yield from self.placing.make_room(bucket, error)):
+            if not (yield from self.placement.make_room(bucket, error)):
                 raise error
 
     def _settle(self, entity: Any, wanted: Item, stored: Item | None, result: BatchResult) -> None:
@@ -220,16 +222,16 @@ class Counting:
         }
 
 
-class Sending:
+class ReadingTransaction:
     """The statements of one transaction, and what each is about."""
 
-    def __init__(self, layout: SeriesLayout, book: RollupBook, placed: list[Placed]) -> None:
+    def __init__(self, layout: SeriesLayout, book: RollupBook, placed: list[PlacedReading]) -> None:
         self.layout = layout
         self.book = book
         self.placed = placed
         self.statements: list[Statement] = []
-        self.about: list[Placed | RollupKey] = []
-        self.tallies: dict[RollupKey, Tally] = {}
+        self.about: list[PlacedReading | RollupKey] = []
+        self.tallies: dict[RollupKey, RollupTally] = {}
         self._bucket_of: dict[RollupKey, Bucket] = {}
         for each in placed:
             self._reading(each)
@@ -237,7 +239,7 @@ class Sending:
             self.statements.append(book.addition(key, tally))
             self.about.append(key)
 
-    def _reading(self, placed: Placed) -> None:
+    def _reading(self, placed: PlacedReading) -> None:
         self._absent("Put", {"Item": placed.item}, placed)
         for shard in {self.layout.shard(placed.entity, count) for count in placed.bucket.counts} - {
             placed.shard
@@ -249,7 +251,7 @@ class Sending:
             self.tallies[rollup] = self.tallies[rollup] + tally if rollup in self.tallies else tally
             self._bucket_of[rollup] = placed.bucket
 
-    def _absent(self, kind: Kind, what: dict[str, Any], placed: Placed) -> None:
+    def _absent(self, kind: Kind, what: dict[str, Any], placed: PlacedReading) -> None:
         written = Expressions()
         request = {
             "TableName": self.layout.table(placed.bucket.text),
@@ -263,8 +265,8 @@ class Sending:
         )
         self.about.append(placed)
 
-    def bucket_of(self, about: Placed | RollupKey) -> Bucket:
-        return about.bucket if isinstance(about, Placed) else self._bucket_of[about]
+    def bucket_of(self, about: PlacedReading | RollupKey) -> Bucket:
+        return about.bucket if isinstance(about, PlacedReading) else self._bucket_of[about]
 
     def succeeded(self) -> None:
         for key, tally in self.tallies.items():

@@ -14,46 +14,48 @@ import orjson
 
 from stator.errors import SerializationFailed, StatorError
 from stator.model.limits import BATCH_WRITE_ITEMS
-from stator.patterns.series.batches import GROWTHS, NO_ROOM, Batching
-from stator.patterns.series.placement import Placing
-from stator.patterns.series.transactions import Counting
+from stator.patterns.series.batches import GROWTHS, NO_ROOM, ReadingBatchWriter
+from stator.patterns.series.placement import SeriesPlacement
+from stator.patterns.series.transactions import ReadingTransactionWriter
 from stator.tables.work import Call, Gather, Work
 from stator.tables.writes.batches import WINDOW_REQUESTS, BatchResult, FailedWrite
 
 
 class SeriesWriter:
-    def __init__(self, placing: Placing) -> None:
-        self.placing = placing
-        self.layout = placing.layout
-        self._batching = Batching(placing)
-        self._counting = None if placing.book is None else Counting(placing, placing.book)
+    def __init__(self, placement: SeriesPlacement) -> None:
+        self.placement = placement
+        self.layout = placement.layout
+        self._batches = ReadingBatchWriter(placement)
+        self._transactions = (
+            None if placement.book is None else ReadingTransactionWriter(placement, placement.book)
+        )
 
     def add(self, entity: Any) -> Work[None]:
-        if self._counting is None:
+        if self._transactions is None:
             yield from self.put(entity)
         else:
-            self.placing.check(entity)
-            result = yield from self._counting.write([entity])
+            self.placement.check(entity)
+            result = yield from self._transactions.write([entity])
             result.raise_for_failures()
 
     def put(self, entity: Any) -> Work[None]:
         """Whatever roll-ups there are, they are left alone."""
         for attempt in range(GROWTHS + 1):
-            placed = yield from self.placing.place(entity)
+            placed = yield from self.placement.place(entity)
             request = {"TableName": self.layout.table(placed.bucket.text), "Item": placed.item}
             try:
-                yield Call("PutItem", request, self.placing.label)
+                yield Call("PutItem", request, self.placement.label)
                 return
             except NO_ROOM as error:
                 if attempt == GROWTHS or not (
-                    yield from self.placing.make_room(placed.bucket, error)
+                    yield from self.placement.make_room(placed.bucket, error)
                 ):
                     raise
 
     def add_many(self, entities: Iterable[Any]) -> Work[BatchResult]:
         result = BatchResult()
         source = iter(entities)
-        write = self._batching.write if self._counting is None else self._counting.write_many
+        write = self._batches.write if self._transactions is None else self._transactions.write_many
         while window := list(islice(source, WINDOW_REQUESTS * BATCH_WRITE_ITEMS)):
             ready = yield from self._opened(window, result)
             if ready:
@@ -68,7 +70,7 @@ class SeriesWriter:
                 by_bucket.setdefault(self._checked(entity), []).append(entity)
             except StatorError as error:
                 result.failures.append(FailedWrite(entity, error))
-        opened = yield Gather([self.placing.directory.open(by, text) for by, text in by_bucket])
+        opened = yield Gather([self.placement.directory.open(by, text) for by, text in by_bucket])
         ready: list[Any] = []
         for found, readings in zip(opened, by_bucket.values()):
             if isinstance(found, StatorError):
@@ -79,7 +81,7 @@ class SeriesWriter:
 
     def _checked(self, entity: Any) -> tuple[str, str]:
         """Whose reading it is, and in which bucket; raises if it cannot be written."""
-        self.placing.check(entity)
+        self.placement.check(entity)
         bucket = self.layout.bucket_of(entity)
         try:
             orjson.dumps(self.layout.item(entity, bucket, 1))

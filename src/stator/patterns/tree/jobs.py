@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from stator.errors import ConditionFailed, TransactionFailed
 from stator.model.values import Item
-from stator.patterns.item_pages import Listing, query_all
+from stator.patterns.item_pages import ItemPages, query_all
 from stator.patterns.tree.items import Job, Stored, TreeItems, stored
 from stator.tables.context import Context
 from stator.tables.reads.reads import batch_get
@@ -196,12 +196,12 @@ class TreeJobs:
                 yield from self._remember(job, pages.position)
         return done
 
-    def _pages(self, text: str, after: str | None) -> Listing[str]:
+    def _pages(self, text: str, after: str | None) -> ItemPages[str]:
         start = None if after is None else self.items.child_key(text, after)
         request = self.items.children(text, _PATHS_PAGE)
-        return Listing(request, self.label, lambda item: str(item["_node"]["S"]), start=start)
+        return ItemPages(request, self.label, lambda item: str(item["_node"]["S"]), start=start)
 
-    def _children(self, text: str, pages: Listing[str]) -> Work[list[Stored]]:
+    def _children(self, text: str, pages: ItemPages[str]) -> Work[list[Stored]]:
         texts = yield from pages.page()
         found = yield from self.read_many(texts)
         return [found[each] for each in texts if each in found and found[each].parent == text]

@@ -45,7 +45,7 @@ from stator.errors import (
 )
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
-from stator.patterns.item_pages import Listing, query_all
+from stator.patterns.item_pages import ItemPages, query_all
 from stator.patterns.tree.items import Job, Stored, TreeItems
 from stator.patterns.tree.jobs import TreeJobs
 from stator.tables.operation import D, OnDb, iteration, operation
@@ -146,10 +146,10 @@ class Tree(OnDb[D], Generic[D, E]):
     # -- below
 
     @iteration
-    def children(self, id: Any = None) -> Listing[Node[E]]:
+    def children(self, id: Any = None) -> ItemPages[Node[E]]:
         """In order; those of None are the roots."""
         text = None if id is None else self._text(id)
-        return Listing(
+        return ItemPages(
             self._items.children(text), self._label, lambda item: self._child(item, text, 1)
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from stator.errors import LeaseLost, StatorError
 from stator.patterns.links import Links
-from stator.pipeline.maintenance.pattern_db import Making
+from stator.pipeline.maintenance.pattern_factory import PatternFactory
 from stator.pipeline.workers.handlers.change import Change, Record
 from stator.pipeline.workers.handlers.subscribers import Failure, Scope, lanes, typed_all
 from stator.tables.context import Context
@@ -20,7 +20,7 @@ class LinkRefresher:
     """It copies what is stored, not what the change shows: a change that comes again or late does no harm."""
 
     def __init__(self, links: AnyLinks | Callable[[Any], AnyLinks], name: str | None) -> None:
-        self._links: Making[AnyLinks] = Making(links, Links, "links")
+        self._links: PatternFactory[AnyLinks] = PatternFactory(links, Links, "links")
         self.name = self._links.name(name)
 
     def wants(self, record: Record, context: Context) -> bool:

@@ -18,7 +18,7 @@ from stator.errors import ConfigurationError, LeaseLost, StatorError
 from stator.model.values import Item
 from stator.patterns.outbox.items import Message
 from stator.patterns.outbox.outbox import Outbox
-from stator.pipeline.maintenance.pattern_db import Making
+from stator.pipeline.maintenance.pattern_factory import PatternFactory
 from stator.pipeline.sinks.change_sink import Message as SinkMessage
 from stator.pipeline.sinks.events import time_text
 from stator.pipeline.sinks.sink import Sink
@@ -42,7 +42,7 @@ class OutboxRelay:
             raise ConfigurationError(
                 f"to={to!r} delivers nothing", hint="a function that takes a message, or a sink"
             )
-        self._outbox: Making[AnyOutbox] = Making(outbox, Outbox, "outbox")
+        self._outbox: PatternFactory[AnyOutbox] = PatternFactory(outbox, Outbox, "outbox")
         self._to = to
         self.name = self._outbox.name(name)
         self._lock = threading.Lock()

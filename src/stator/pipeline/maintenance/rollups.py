@@ -10,9 +10,9 @@ from typing import Any, Final
 from stator.coordination.retry import retry
 from stator.errors import ConfigurationError, ImageNotShown, StatorError
 from stator.patterns.rollups.rollup import RollupKey
-from stator.patterns.rollups.stream_changes import Numbered, RollupChanges, RollupUpdates
+from stator.patterns.rollups.stream_changes import NumberedDifference, RollupChanges, RollupUpdates
 from stator.patterns.series.series import Series
-from stator.pipeline.maintenance.pattern_db import Making
+from stator.pipeline.maintenance.pattern_factory import PatternFactory
 from stator.pipeline.workers.handlers.change import Record
 from stator.pipeline.workers.handlers.subscribers import Failure, Scope
 from stator.tables.context import Context
@@ -23,11 +23,11 @@ _SIDE_BY_SIDE: Final = 16
 _SEQUENCE_DIGITS: Final = 40
 
 
-class RollupKeeper:
+class RollupUpdater:
     is_exact = True
 
     def __init__(self, series: AnySeries | Callable[[Any], AnySeries], name: str | None) -> None:
-        self._series: Making[AnySeries] = Making(series, Series, "series")
+        self._series: PatternFactory[AnySeries] = PatternFactory(series, Series, "series")
         self.name = self._series.name(name)
 
     def tables(self, context: Context) -> Sequence[str]:
@@ -58,7 +58,7 @@ class RollupKeeper:
 
     def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
         changes = self._series.of(scope.context).changes
-        found: dict[RollupKey, list[Numbered]] = {}
+        found: dict[RollupKey, list[NumberedDifference]] = {}
         failures: list[Failure] = []
         for record in records:
             try:
@@ -76,7 +76,7 @@ class RollupKeeper:
                 continue
             sequence = record.sequence.rjust(_SEQUENCE_DIGITS, "0")
             for key, difference in updates.items():
-                found.setdefault(key, []).append(Numbered(sequence, difference))
+                found.setdefault(key, []).append(NumberedDifference(sequence, difference))
         parts = [
             retry(scope.context, scope.check, partial(changes.add, key, numbered, scope.shard))
             for key, numbered in found.items()

@@ -33,12 +33,12 @@ from stator.errors import (
     TryLater,
 )
 from stator.model.values import Item
-from stator.patterns.item_pages import Listing, prefix_query, query_all
+from stator.patterns.item_pages import ItemPages, prefix_query, query_all
 from stator.pipeline.sinks.audit_chain import (
     AuditEntry,
     AuditReport,
     ChainCheck,
-    Head,
+    ChainHead,
     Seal,
     entry_hash,
     entry_text,
@@ -148,30 +148,35 @@ class AuditLog(ChangeSink):
                 return None
         return Failure(messages[0].record, TryLater("others write to the same chain all the time"))
 
-    def _is_new(self, message: Message, head: Head) -> bool:
+    def _is_new(self, message: Message, head: ChainHead) -> bool:
         """An item of a snapshot is of interest where nothing is known of it."""
         if message.record.is_snapshot:
             return head.number == 0
         return int(message.record.sequence) > int(head.sequence)
 
-    def _head(self, place: Place, mark: str) -> Work[Head]:
+    def _head(self, place: Place, mark: str) -> Work[ChainHead]:
         request = {
             "TableName": place.table,
             "Key": self._head_key(place, mark),
             "ConsistentRead": True,
         }
         item = (yield Call("GetItem", request, _LABEL)).get("Item")
-        return Head() if item is None else _read_head(item)
+        return ChainHead() if item is None else _read_head(item)
 
     def _written(
-        self, place: Place, context: Context, mark: str, head: Head, messages: Sequence[Message]
-    ) -> Work[tuple[Head, bool]]:
+        self,
+        place: Place,
+        context: Context,
+        mark: str,
+        head: ChainHead,
+        messages: Sequence[Message],
+    ) -> Work[tuple[ChainHead, bool]]:
         """The head after it, and whether there was a conflict instead."""
         before = head
         actions: list[dict[str, Any]] = []
         for message in messages:
             text = entry_text(orjson.loads(message.body), head.number + 1, head.hash)
-            head = Head(
+            head = ChainHead(
                 head.number + 1, entry_hash(text, self._secret), message.record.sequence or "0"
             )
             actions += self._puts(place, mark, head, text)
@@ -195,7 +200,9 @@ class AuditLog(ChangeSink):
             raise
         return head, False
 
-    def _puts(self, place: Place, mark: str, head: Head, text: str) -> Iterator[dict[str, Any]]:
+    def _puts(
+        self, place: Place, mark: str, head: ChainHead, text: str
+    ) -> Iterator[dict[str, Any]]:
         for number, at in enumerate(range(0, len(text), _PIECE)):
             written = Expressions()
             condition = f"attribute_not_exists({written.name(place.partition)})"
@@ -207,7 +214,9 @@ class AuditLog(ChangeSink):
             put = {"TableName": place.table, "Item": item, "ConditionExpression": condition}
             yield {"Put": written.into(put)}
 
-    def _head_put(self, place: Place, mark: str, before: Head, head: Head) -> dict[str, Any]:
+    def _head_put(
+        self, place: Place, mark: str, before: ChainHead, head: ChainHead
+    ) -> dict[str, Any]:
         written = Expressions()
         if before.number:
             condition = f"{written.name('hash')} = {written.value({'S': before.hash})}"
@@ -257,12 +266,14 @@ class AuditLog(ChangeSink):
             )
         return Seal({chain: (head.number, head.hash) for chain, head in heads.items()})
 
-    def _verified(self, place: Place, since: Seal) -> Work[tuple[AuditReport, dict[str, Head]]]:
+    def _verified(
+        self, place: Place, since: Seal
+    ) -> Work[tuple[AuditReport, dict[str, ChainHead]]]:
         """One Scan, which gives the items of a partition together and in order: a chain at a time, and all heads.
 
         What is appended while it runs is no problem: only a head that tells of less than there is, or of more, is looked at once more.
         """
-        report, heads = AuditReport(), dict[str, Head]()
+        report, heads = AuditReport(), dict[str, ChainHead]()
         checks: dict[str, ChainCheck] = {}
         prefix = f"AUDIT#{self.name}#"
         written = Expressions()
@@ -270,7 +281,7 @@ class AuditLog(ChangeSink):
         request = written.into(
             {"TableName": place.table, "FilterExpression": condition, "ConsistentRead": True}
         )
-        pages = Listing[Item](request, _LABEL, lambda item: item, "Scan")
+        pages = ItemPages[Item](request, _LABEL, lambda item: item, "Scan")
         pending: list[Item] = []
         while not pages.is_done:
             for item in (yield from pages.page()):
@@ -308,7 +319,7 @@ class AuditLog(ChangeSink):
             report.entries += 1
 
     def _ended(
-        self, place: Place, check: ChainCheck, told: Head | None, report: AuditReport
+        self, place: Place, check: ChainCheck, told: ChainHead | None, report: AuditReport
     ) -> Work[None]:
         if told is None or told.hash != check.head.hash:  # perhaps appended to while we read
             told = yield from self._reread(place, check, told)
@@ -316,7 +327,9 @@ class AuditLog(ChangeSink):
         report.chains += 1
         report.problems += check.problems
 
-    def _reread(self, place: Place, check: ChainCheck, told: Head | None) -> Work[Head | None]:
+    def _reread(
+        self, place: Place, check: ChainCheck, told: ChainHead | None
+    ) -> Work[ChainHead | None]:
         head = yield from self._head(place, check.chain)
         if head.number == 0:
             return told
@@ -327,8 +340,8 @@ class AuditLog(ChangeSink):
         return head
 
 
-def _read_head(item: Item) -> Head:
-    return Head(int(item["number"]["N"]), item["hash"]["S"], item["sequence"]["S"])
+def _read_head(item: Item) -> ChainHead:
+    return ChainHead(int(item["number"]["N"]), item["hash"]["S"], item["sequence"]["S"])
 
 
 def _entries(place: Place, items: Sequence[Item]) -> Iterator[tuple[int, str, str]]:

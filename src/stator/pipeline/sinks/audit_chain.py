@@ -45,7 +45,7 @@ class AuditEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ChainHead:
     """The last entry of a chain."""
 
     number: int = 0
@@ -155,7 +155,7 @@ class ChainCheck:
     def __init__(self, chain: str, secret: bytes | None, sealed: tuple[int, str] | None) -> None:
         self.chain = chain
         self.problems: list[AuditProblem] = []
-        self.head = Head()
+        self.head = ChainHead()
         self._secret = secret
         self._sealed = sealed
 
@@ -171,7 +171,7 @@ class ChainCheck:
             )
         except (ValueError, KeyError, TypeError):
             self._problem(number, "changed: it cannot be read")
-            self.head = Head(number, digest, self.head.sequence)
+            self.head = ChainHead(number, digest, self.head.sequence)
             return
         if not hmac.compare_digest(entry_hash(text, self._secret), digest):
             self._problem(number, "changed: its hash is another")
@@ -183,9 +183,9 @@ class ChainCheck:
             self._problem(number, "it is of an earlier change than the entry before it")
         if self._sealed is not None and self._sealed[0] == number and self._sealed[1] != digest:
             self._problem(number, "rewritten: its hash is not the sealed one")
-        self.head = Head(number, digest, sequence)
+        self.head = ChainHead(number, digest, sequence)
 
-    def end(self, told: Head | None) -> None:
+    def end(self, told: ChainHead | None) -> None:
         """``told`` is what the chain's head says."""
         if told is None:
             self._problem(0, "its head is missing")

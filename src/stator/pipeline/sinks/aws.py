@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from stator.errors import SinkRefused, TryLater
 from stator.pipeline.sinks.change_sink import Message
-from stator.pipeline.sinks.sink import Made, Refusal, batches
+from stator.pipeline.sinks.sink import LazyResource, Refusal, batches
 from stator.pipeline.sinks.waves import WaveSink
 
 # As the services' models name them, with and without the ending that SNS and Kinesis give them.
@@ -34,7 +34,7 @@ class AwsSink(WaveSink):
 
     def connect(self, region: str | None, endpoint: str | None, client: Any) -> None:
         """``client`` is one of botocore's or boto3's; without, it is made as boto3 would make it."""
-        self._client = Made[Any](lambda: client or _made(self.service, region, endpoint))
+        self._client = LazyResource[Any](lambda: client or _made(self.service, region, endpoint))
         self._is_own = client is None
 
     @property
@@ -79,7 +79,7 @@ def is_refusal(code: str) -> bool:
 
 
 @contextmanager
-def told(what: str) -> Iterator[None]:
+def aws_errors(what: str) -> Iterator[None]:
     """Botocore's errors in our own words."""
     from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 

@@ -18,7 +18,7 @@ from typing import Any, Final, Unpack
 
 from stator.errors import ConfigurationError, SinkRefused, TryLater
 from stator.pipeline.sinks.change_sink import Message, SinkOptions
-from stator.pipeline.sinks.sink import Made, Refusal
+from stator.pipeline.sinks.sink import LazyResource, Refusal
 from stator.pipeline.sinks.waves import WaveSink
 from stator.pipeline.workers.handlers.change import Change
 
@@ -74,7 +74,7 @@ class KafkaSink(WaveSink):
             "acks": "all",
             "message.timeout.ms": int(timeout_seconds * 1000),
         }
-        self._producer = Made[Any](self._made)
+        self._producer = LazyResource[Any](self._made)
 
     def _made(self) -> Any:
         try:
@@ -96,25 +96,25 @@ class KafkaSink(WaveSink):
 
     def _tried(self, messages: Sequence[Message]) -> list[Refusal]:
         producer = self._producer.get()
-        sending = _Sending(producer, self._kafka, time.monotonic() + 2 * self._timeout_seconds)
+        batch = _KafkaBatch(producer, self._kafka, time.monotonic() + 2 * self._timeout_seconds)
         refusals = [
             refusal
             for message in messages
-            if (refusal := self._produce(sending, message)) is not None
+            if (refusal := self._produce(batch, message)) is not None
         ]
         return refusals + [
-            Refusal(message, self._error(producer, error)) for message, error in sending.wait()
+            Refusal(message, self._error(producer, error)) for message, error in batch.wait()
         ]
 
-    def _produce(self, sending: _Sending, message: Message) -> Refusal | None:
+    def _produce(self, batch: _KafkaBatch, message: Message) -> Refusal | None:
         try:
             topic = self._topic if isinstance(self._topic, str) else self._topic(message.change)
         except Exception as error:  # the function is the user's
             return Refusal(message, error)
         try:
-            sending.add(topic, message)
+            batch.add(topic, message)
         except self._kafka.KafkaException as error:
-            return Refusal(message, self._error(sending.producer, error.args[0]))
+            return Refusal(message, self._error(batch.producer, error.args[0]))
         except TryLater as error:
             return Refusal(message, error)
         return None
@@ -134,7 +134,7 @@ class KafkaSink(WaveSink):
             producer.flush(self._timeout_seconds)
 
 
-class _Sending:
+class _KafkaBatch:
     """One batch on its way, of perhaps several that share the producer: callbacks come in whichever thread polls."""
 
     def __init__(self, producer: Any, kafka: Any, deadline: float) -> None:

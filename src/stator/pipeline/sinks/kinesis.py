@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, Final, Unpack
 
 from stator.errors import SinkRefused, TryLater
-from stator.pipeline.sinks.aws import AwsSink, is_refusal, told
+from stator.pipeline.sinks.aws import AwsSink, aws_errors, is_refusal
 from stator.pipeline.sinks.change_sink import Message, SinkOptions
 from stator.pipeline.sinks.sink import Refusal
 
@@ -46,7 +46,7 @@ class KinesisSink(AwsSink):
         records = [
             {"Data": message.body, "PartitionKey": partition_key(message)} for message in messages
         ]
-        with told(self._shown):
+        with aws_errors(self._shown):
             reply = self.client.put_records(**self._stream, Records=records)
         return [
             Refusal(message, self._error(result))

@@ -48,10 +48,10 @@ from stator.pipeline.sinks.parquet_merge import (
     DATA,
     EXTENSION,
     STAGED,
-    Merging,
+    ParquetMerger,
     log,
     staged_rows,
-    stores_trouble,
+    store_errors,
 )
 from stator.pipeline.sinks.sink import Refusal, Sink
 from stator.pipeline.workers.handlers.change import Change
@@ -81,7 +81,7 @@ class ParquetSink(Sink):
             raise ConfigurationError(f"target_bytes={target_bytes}, roll_seconds={roll_seconds}")
         pyarrow()  # now, not after the first batch was staged
         self._store = _opened(place)
-        self._merging = Merging(self._store, name)
+        self._merger = ParquetMerger(self._store, name)
         self._target_bytes = target_bytes
         self._roll_seconds = roll_seconds
         self._lock = threading.Lock()
@@ -107,7 +107,7 @@ class ParquetSink(Sink):
     def send(self, messages: Sequence[Message]) -> Sequence[Refusal] | None:
         name = staged_name(messages)
         lines = b"\n".join(message.body for message in messages)
-        with stores_trouble():
+        with store_errors():
             self._store.put(name, gzip.compress(lines, 1, mtime=0))
         with self._lock:
             self._staged_bytes += len(lines)
@@ -126,7 +126,7 @@ class ParquetSink(Sink):
         """Merge what is staged into Parquet files, unless somebody is at it; how many changes were."""
         with self._lock:
             self._staged_bytes, self._staged_since = 0, None
-        return (yield from self._merging.run(context, group, self._target_bytes))
+        return (yield from self._merger.run(context, group, self._target_bytes))
 
     # -- rows
 

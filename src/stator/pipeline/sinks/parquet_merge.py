@@ -54,7 +54,7 @@ class Claim:
         return f"{MANIFESTS}/{time_text(self.at)[:10]}/{self.number:012d}.json"
 
 
-class Merging:
+class ParquetMerger:
     def __init__(self, store: BlobStore, name: str) -> None:
         self._store = store
         self._name = name
@@ -133,7 +133,7 @@ class Merging:
 
     def _inputs(self, target_bytes: int) -> list[str]:
         """The oldest that are staged, up to about ``target_bytes`` of rows."""
-        with stores_trouble():
+        with store_errors():
             staged = sorted((at, name) for name, at in self._store.keys(f"{STAGED}/"))
         found: list[str] = []
         size = 0
@@ -146,7 +146,7 @@ class Merging:
 
     def _merge(self, claim: Claim) -> int:
         """Data, manifest, and away with the inputs. Done twice it does the same."""
-        with stores_trouble():
+        with store_errors():
             try:
                 rows = self._rows(claim)
             except (
@@ -240,7 +240,7 @@ def staged_rows(store: BlobStore, name: str) -> list[Item]:
 
 
 @contextmanager
-def stores_trouble() -> Iterator[None]:
+def store_errors() -> Iterator[None]:
     """A disk or an object store that fails is waited for."""
     from botocore.exceptions import BotoCoreError, ClientError
 

@@ -142,7 +142,7 @@ def batches(
         yield batch
 
 
-class Made(Generic[T]):
+class LazyResource(Generic[T]):
     """Something made at its first use, once, by whichever thread comes first: clients and producers."""
 
     def __init__(self, make: Callable[[], T]) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from stator.errors import ConfigurationError, SinkRefused, TryLater
-from stator.pipeline.sinks.aws import AwsSink, told
+from stator.pipeline.sinks.aws import AwsSink, aws_errors
 from stator.pipeline.sinks.change_sink import Message, SinkOptions
 from stator.pipeline.sinks.sink import Refusal
 
@@ -46,7 +46,7 @@ class _BatchSink(AwsSink):
                 refusals.append(Refusal(message, SinkRefused(f"a message is text: {error}")))
         if entries:
             request = {self.target_parameter: self.target, self.entries_parameter: entries}
-            with told(self.target):
+            with aws_errors(self.target):
                 reply = getattr(self.client, self.operation)(**request)
             refusals += [
                 self._failed(messages[int(each["Id"])], each) for each in reply.get("Failed", ())

@@ -44,7 +44,7 @@ from stator.errors import (
 from stator.model.values import Item
 from stator.patterns.plain_values import encode_plain
 from stator.pipeline.sinks.change_sink import OUTAGES, ChangeSink, Lane, Message, SinkOptions
-from stator.pipeline.sinks.sink import Made
+from stator.pipeline.sinks.sink import LazyResource
 from stator.pipeline.workers.handlers.change import Change
 from stator.pipeline.workers.handlers.subscribers import Failure, Scope
 from stator.tables.context import Context
@@ -108,7 +108,7 @@ class TableSink(ChangeSink):
         self._connection: TransportOptions = connection or {}
         self._table = table
         self._threads = threads
-        self._runner = Made[Runner](self._opened)
+        self._runner = LazyResource[Runner](self._opened)
         self._targets: dict[str, _Target] = {}
 
     def _opened(self) -> Runner:

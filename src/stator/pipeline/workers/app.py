@@ -25,7 +25,7 @@ from stator.errors import DesignError
 from stator.pipeline.maintenance.guards import GuardReleaser
 from stator.pipeline.maintenance.links import AnyLinks, LinkRefresher
 from stator.pipeline.maintenance.outboxes import AnyOutbox, OutboxRelay, Receiver
-from stator.pipeline.maintenance.rollups import AnySeries, RollupKeeper
+from stator.pipeline.maintenance.rollups import AnySeries, RollupUpdater
 from stator.pipeline.workers.aws_lambda import LambdaHandler, lambda_handler
 from stator.pipeline.workers.handlers.change import Change, Insert, Modify, Remove
 from stator.pipeline.workers.handlers.subscribers import Batches, EachChange, Filter, Subscriber
@@ -68,7 +68,7 @@ class StreamApp:
     ) -> None:
         """Keep the roll-ups of a Series that has ``rollups_from="stream"``: ``app.roll_up(readings)``, where ``readings`` is one, or a function from a Db that
         makes one. Each change of a reading is counted once. ``name`` is that of the function unless another is given."""
-        self.add(RollupKeeper(series, name))
+        self.add(RollupUpdater(series, name))
 
     def refresh(
         self, links: AnyLinks | Callable[[Any], AnyLinks], *, name: str | None = None

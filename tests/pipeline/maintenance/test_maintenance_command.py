@@ -19,7 +19,7 @@ from ..test_work_command import Commands, children_of, served
 from ..test_workers import eventually
 from .greenhouse import START, Bed, Plant, Reading, greenhouse, plantings, readings
 
-APP = "tests.pipeline.upkeep.greenhouse:app"
+APP = "tests.pipeline.maintenance.greenhouse:app"
 BEDS = [f"b{number}" for number in range(4)]
 DAY = timedelta(days=1)
 

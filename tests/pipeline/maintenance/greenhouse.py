@@ -77,7 +77,7 @@ def orders(db: Any) -> Outbox[Any]:
     return Outbox(db, "orders", shards=2, retry_seconds=0.05)
 
 
-app = StreamApp(greenhouse, "upkeep")
+app = StreamApp(greenhouse, "maintenance")
 app.roll_up(readings)
 app.refresh(plantings)
 app.release_guards()

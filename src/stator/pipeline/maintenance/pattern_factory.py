@@ -26,7 +26,7 @@ class PatternDb:
         )
 
 
-class Making(Generic[P]):
+class PatternFactory(Generic[P]):
     """A pattern for each database, of a function from a Db, or one that is there already."""
 
     def __init__(self, given: P | Callable[[Any], P], kind: type[P], what: str) -> None:

@@ -11,7 +11,7 @@ from stator import Design, Entity, Query, Rollup, Series, find, ident, read
 from stator.errors import StatorError
 from stator.model.periods import floor
 from stator.patterns.rollups.rollup import Summary
-from stator.pipeline.maintenance.pattern_db import PatternDb
+from stator.pipeline.maintenance.pattern_factory import PatternDb
 from stator.pipeline.workers.app import StreamApp
 from stator.pipeline.workers.handlers.change import Record
 from stator.tables.context import Context

@@ -58,7 +58,7 @@ def db(engine: Engine) -> Iterator[Db]:
 
 @pytest.fixture
 def app() -> StreamApp:
-    return StreamApp(greenhouse, "upkeep")
+    return StreamApp(greenhouse, "maintenance")
 
 
 def work(app: StreamApp, db: Db, options: WorkerOptions = QUICK) -> None:
@@ -107,7 +107,7 @@ def test_changes_that_come_again_count_once(app: StreamApp, db: Db) -> None:
     place = db.context.schema.place
     again = db.call("Query", {
         "TableName": place.table, "KeyConditionExpression": "PK = :p",
-        "ExpressionAttributeValues": {":p": {"S": "WORK#upkeep"}},
+        "ExpressionAttributeValues": {":p": {"S": "WORK#maintenance"}},
     })  # fmt: skip
     for lease in again["Items"]:
         if "position" in lease:  # as if no checkpoint had been written
