@@ -1,0 +1,94 @@
+"""Lock files that version 0.1 wrote are read, written again as they were, and kept to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from stator import connect
+from stator.cli.main import main as stator
+from stator.design.lock import compare, lock_path, read_lock, write_lock
+from stator.design.plan import Plan
+
+from .designs import (
+    EXAMPLE_NAMES,
+    SMALLER,
+    STARTERS,
+    known_designs,
+    model_design,
+)
+from .packing import unpack
+
+DESIGNS = dict(known_designs())
+PROJECTS = [*EXAMPLE_NAMES, *(f"my-{name}" for name in STARTERS)]
+
+
+@pytest.fixture(scope="module")
+def locks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return unpack("locks", tmp_path_factory.mktemp("stored"))
+
+
+def locked(locks: Path, name: str) -> Plan:
+    found = read_lock(lock_path(name, locks))
+    assert found is not None
+    return found
+
+
+def keys_of(plan: Plan) -> dict[str, list[tuple[str, str | None, str]]]:
+    """The template of every key attribute, by entity."""
+    return {
+        entity.name: [(key.name, key.index, str(key.template)) for key in entity.keys]
+        for entity in plan.entities
+    }
+
+
+@pytest.mark.parametrize("name", [*DESIGNS, *(f"{name}-smaller" for name in SMALLER)])
+def test_a_lock_is_written_again_as_it_was(name: str, locks: Path, tmp_path: Path) -> None:
+    path = tmp_path / "again.design.json"
+    assert write_lock(path, locked(locks, name))
+    assert path.read_bytes() == lock_path(name, locks).read_bytes()
+
+
+@pytest.mark.parametrize("name", DESIGNS)
+def test_a_design_planned_from_its_lock_keeps_everything(name: str, locks: Path) -> None:
+    lock = locked(locks, name)
+    plan = DESIGNS[name].plan(lock)
+    assert keys_of(plan) == keys_of(lock)
+    assert compare(lock, plan) == []
+
+
+@pytest.mark.parametrize("name", SMALLER)
+def test_a_design_that_has_grown_keeps_the_keys_of_its_lock(name: str, locks: Path) -> None:
+    lock = locked(locks, f"{name}-smaller")
+    plan = model_design(name).plan(lock)
+    assert plan.pattern(SMALLER[name]).steps
+    assert not [change for change in compare(lock, plan) if change.risk == "orphans"]
+    before, after = keys_of(lock), keys_of(plan)
+    assert {entity: [key for key in keys if key[1] is None] for entity, keys in before.items()} == {
+        entity: [key for key in keys if key[1] is None] for entity, keys in after.items()
+    }
+
+
+@pytest.mark.parametrize("project", PROJECTS)
+def test_the_plan_command_finds_nothing_new_in_a_stored_project(
+    project: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = unpack("projects", tmp_path) / project
+    [lock] = folder.glob("*.design.json")
+    before = lock.read_bytes()
+    monkeypatch.chdir(folder)
+    with pytest.raises(SystemExit) as ended:
+        stator(["plan", "--write"])
+    captured = capsys.readouterr()
+    assert ended.value.code == 0, captured.err
+    assert f"nothing new for {lock.name}" in captured.err
+    assert lock.read_bytes() == before
+
+
+def test_a_database_is_opened_by_a_stored_lock(locks: Path) -> None:
+    with connect(DESIGNS["fleet"], plan=lock_path("fleet", locks)) as db:
+        assert db.context.schema.plan.tables == locked(locks, "fleet").tables
