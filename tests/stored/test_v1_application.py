@@ -15,7 +15,7 @@ from stator.clock import VirtualClock
 from stator.errors import IdempotentParameterMismatch, PayloadDiffers, UniqueTaken
 from stator.pipeline.sinks.audit_chain import Seal
 from stator.pipeline.sinks.parquet import read_changes
-from stator.pipeline.workers.retrying import Retrying
+from stator.pipeline.workers.handlers.parked_retry import Retrying
 
 from .academy import (
     EIGHT,

@@ -8,8 +8,8 @@ import pytest
 
 from stator import connect
 from stator.cli.main import main as stator
-from stator.design.lock import compare, lock_path, read_lock, write_lock
-from stator.design.plan import Plan
+from stator.design.plan.lock import compare, lock_path, read_lock, write_lock
+from stator.design.plan.plan import Plan
 
 from .designs import (
     EXAMPLE_NAMES,
