@@ -15,7 +15,7 @@ from stator.engine.lifecycle import Lifecycle
 from stator.engine.recovery import Recovery
 from stator.engine.streams.streams import Streams
 from stator.engine.tables.table import Table
-from stator.errors import ResourceNotFound, ValidationFailed
+from stator.errors import ResourceNotFound, TableNotFound, ValidationFailed
 from stator.model.scope import Scope
 from stator.storage import Changes
 
@@ -93,6 +93,13 @@ class RequestContext:
             shown = name.rpartition("/")[2]
             raise ResourceNotFound(f"Requested resource not found: Table: {shown} not found")
         return table
+
+    def recovery_source(self, name: str) -> Table:
+        """Return the table that a backup, restore or export names, by its name or ARN."""
+        try:
+            return self.table_in_any_state(name)
+        except ResourceNotFound:
+            raise TableNotFound(f"Table not found: {name}") from None
 
     def _by_arn(self, arn: str) -> Table | None:
         """Find ``arn:aws:dynamodb:<region>:<account>:table/<name>`` in the request's region."""

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 import orjson
 
+from stator.expr.paths import project
+from stator.expr.tree import Projection
 from stator.model.values import Item
 
 HEADER_BYTES: Final = 5
@@ -34,3 +36,10 @@ def unpack(record: bytes) -> Item:
 def fragment(record: bytes) -> orjson.Fragment:
     """The item's JSON, to be spliced into a reply as it is."""
     return orjson.Fragment(record[HEADER_BYTES:])
+
+
+def shown(record: bytes, projection: Projection | None) -> Any:
+    """Return an item as an answer shows it: its stored JSON, or the projected part of it."""
+    if projection is None:
+        return fragment(record)
+    return project(unpack(record), projection.paths)

@@ -9,7 +9,7 @@ import orjson
 
 from stator.engine.items import capacity, records
 from stator.engine.items.capacity import Consumed
-from stator.engine.items.item_reads import check_key_paths, shown
+from stator.engine.items.records import shown
 from stator.engine.operation import Operation, RequestContext
 from stator.engine.requests.expression_parameters import (
     Placeholders,
@@ -17,7 +17,7 @@ from stator.engine.requests.expression_parameters import (
     check_mixing,
     check_placeholder_use,
 )
-from stator.engine.tables.key_schema import check_key
+from stator.engine.tables.key_schema import check_key, check_key_paths
 from stator.engine.tables.table import Table
 from stator.errors import ValidationFailed
 from stator.expr.tree import Projection

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stator.engine.items import capacity, records
-from stator.engine.items.item_reads import check_key_paths, shown
+from stator.engine.items.records import shown
 from stator.engine.operation import Operation, RequestContext
 from stator.engine.requests.expression_parameters import (
     Placeholders,
@@ -14,7 +14,7 @@ from stator.engine.requests.expression_parameters import (
     check_mixing,
     check_placeholder_use,
 )
-from stator.engine.tables.key_schema import check_key
+from stator.engine.tables.key_schema import check_key, check_key_paths
 from stator.expr.tree import Projection
 from stator.model.values import normalise_item
 

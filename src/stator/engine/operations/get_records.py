@@ -9,9 +9,8 @@ import orjson
 
 from stator.engine.operation import Operation, RequestContext
 from stator.engine.streams import events
-from stator.engine.streams.arn import check_stream_arn
-from stator.engine.streams.iterators import HORIZON, LIFETIME_SECONDS, ShardIterator
-from stator.engine.streams.stream import Shard, Stream
+from stator.engine.streams.shard_iterator import HORIZON, LIFETIME_SECONDS, ShardIterator
+from stator.engine.streams.stream import Shard, Stream, check_stream_arn
 from stator.errors import ExpiredIterator, TrimmedDataAccess, ValidationFailed
 from stator.model.values import INVALID
 

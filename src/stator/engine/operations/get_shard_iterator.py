@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from stator.engine.operation import Operation, RequestContext
-from stator.engine.streams.arn import check_stream_arn
-from stator.engine.streams.iterators import HORIZON, ShardIterator
-from stator.engine.streams.stream import SEQUENCE_BASE, Shard, Stream
+from stator.engine.streams.shard_iterator import HORIZON, ShardIterator
+from stator.engine.streams.stream import SEQUENCE_BASE, Shard, Stream, check_stream_arn
 from stator.errors import ResourceNotFound, TrimmedDataAccess, ValidationFailed
 from stator.model.values import INVALID
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stator.engine.items.actions import ItemDelete, ItemPut, ItemUpdate, prepare, returned_values
+from stator.engine.items.actions import ItemDelete, ItemPut, prepare, returned_values
+from stator.engine.items.item_update import ItemUpdate
 from stator.engine.items.write_path import Writer
 from stator.engine.items.write_report import write_report
 from stator.engine.operation import RequestContext

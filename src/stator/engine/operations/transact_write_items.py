@@ -18,14 +18,13 @@ from stator.engine.items.actions import (
     ItemCheck,
     ItemDelete,
     ItemPut,
-    ItemUpdate,
     check_condition,
     mutate,
 )
 from stator.engine.items.capacity import Consumed
+from stator.engine.items.item_update import ItemUpdate, update_cost
 from stator.engine.items.request_tokens import fingerprint
 from stator.engine.items.transactions import NO_REASON, check_distinct, check_payload, read_report
-from stator.engine.items.update_cost import update_cost
 from stator.engine.items.write_path import Mutation, Writer
 from stator.engine.items.write_report import collection_metrics
 from stator.engine.operation import Operation, RequestContext

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stator.engine.items.actions import ItemUpdate
+from stator.engine.items.item_update import ItemUpdate
 from stator.engine.operation import Operation
 from stator.engine.operations.single_write import SingleWrite, returns_item_on_failure, run
 from stator.engine.requests.expression_parameters import (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from stator.engine.items import capacity
-from stator.engine.items.item_reads import check_key_paths
 from stator.engine.items.key_ranges import check_scan_start, start_entry
 from stator.engine.items.pages import find_index, make_view, read_records
 from stator.engine.operation import RequestContext
@@ -14,7 +13,7 @@ from stator.engine.partiql.next_token import INVALID_TOKEN, decode_token, encode
 from stator.engine.partiql.paths import output_name, selected_paths
 from stator.engine.partiql.plan import SelectPlan, make_plan, place_of, walk
 from stator.engine.partiql.statements import BoundSelect
-from stator.engine.tables.key_schema import check_statement_key
+from stator.engine.tables.key_schema import check_key_paths, check_statement_key
 from stator.engine.tables.table import Index, Table
 from stator.errors import ValidationFailed
 from stator.expr.paths import lookup

@@ -14,11 +14,11 @@ from stator.engine.items.actions import (
     ItemCheck,
     ItemDelete,
     ItemInsert,
-    ItemUpdate,
     prepare,
     returned_values,
 )
 from stator.engine.items.capacity import Consumed
+from stator.engine.items.item_update import ItemUpdate
 from stator.engine.items.write_path import Writer
 from stator.engine.operation import RequestContext
 from stator.engine.partiql.keys import NO_FULL_KEY, all_of, full_key

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 from zlib import crc32
 
+from stator.errors import ValidationFailed
 from stator.model.scope import Scope
 
 SEQUENCE_BASE: Final = 10**20
@@ -164,3 +166,12 @@ class OpenShards:
 
     def of(self, position: int) -> Shard:
         return self._shards[bisect_right(self._lows, position) - 1]
+
+
+_ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:[^:/]+:\d{12}:table/[a-zA-Z0-9_.-]+/stream/.+")
+
+
+def check_stream_arn(text: str) -> None:
+    """AWS refuses what has not the form, where DynamoDB Local says that there is no such stream (Alternator's tests on AWS)."""
+    if _ARN.fullmatch(text) is None:
+        raise ValidationFailed("Invalid StreamArn")

@@ -12,8 +12,7 @@ from typing import Any
 
 from stator.engine.tables import index_checks, key_checks, throughput
 from stator.engine.tables.description import index_status
-from stator.engine.tables.state_checks import in_use
-from stator.engine.tables.table import IndexDefinition, TableDefinition
+from stator.engine.tables.table import IndexDefinition, TableDefinition, in_use
 from stator.errors import LimitExceeded, ResourceNotFound, ValidationFailed
 from stator.model.limits import GLOBAL_INDEXES
 from stator.model.values import INVALID

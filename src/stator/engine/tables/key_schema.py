@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from stator.engine import keyspace
 from stator.errors import ValidationFailed
+from stator.expr.tree import Path
 from stator.model.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
 from stator.model.values import INVALID, Item, Value, kind_of
 
@@ -145,6 +146,16 @@ def wrong_statement_kind(name: str) -> ValidationFailed:
     return ValidationFailed(
         f"Key attribute's data type should match its data type in table's schema: Key {name}"
     )
+
+
+def check_key_paths(schema: KeySchema, paths: Sequence[Path]) -> None:
+    """Refuse paths that go inside a key attribute, which is always a scalar."""
+    for path in paths:
+        if len(path.parts) > 1 and path.parts[0] in schema.names:
+            raise ValidationFailed(
+                "Key attributes must be scalars; list random access '[]' and map lookup '.' "
+                f"are not allowed: Key: {path.parts[0]}"
+            )
 
 
 def check_no_empty_key(schema: KeySchema, item: Item) -> None:

@@ -19,6 +19,7 @@ from stator.engine.tables.key_schema import (
     entry_encoder,
     key_encoder,
 )
+from stator.errors import ResourceInUse
 from stator.model.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
 from stator.model.scope import Scope
 from stator.model.values import Item
@@ -277,3 +278,20 @@ def read_schema(elements: list[dict[str, str]], attributes: dict[str, str]) -> K
         )
 
     return KeySchema(of_type("HASH"), of_type("RANGE"))
+
+
+# -- states that forbid a change
+
+_IN_USE = "Attempt to change a resource which is still in use: "
+_COMING_AND_GOING = {"CREATING": "created", "DELETING": "deleted"}
+
+
+def in_use(reason: str) -> ResourceInUse:
+    return ResourceInUse(_IN_USE + reason)
+
+
+def check_stands(definition: TableDefinition) -> None:
+    """Refuse a change to a table that is on its way in or out."""
+    word = _COMING_AND_GOING.get(definition.status or "")
+    if word is not None:
+        raise in_use(f"Table is being {word}: {definition.name}")

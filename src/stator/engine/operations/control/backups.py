@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from stator.engine.operation import Operation, RequestContext
-from stator.engine.operations.control.source_table import find_source
 from stator.engine.recovery import backup_description
 from stator.engine.recovery.backups import Backup
 from stator.engine.recovery.names import table_name
@@ -33,7 +32,7 @@ def parse_create(request: dict[str, Any]) -> CreateBackupRequest:
 def create_backup(context: RequestContext, request: CreateBackupRequest) -> dict[str, Any]:
     """Back up the table as it is now. The copy goes on while others write to the table."""
     recovery = context.parts.recovery
-    table = find_source(context, request.table_name)
+    table = context.recovery_source(request.table_name)
     if table.definition.status in ("CREATING", "DELETING"):
         raise TableInUse(f"Table is in {table.definition.status} state: {table.name}")
     changes: Changes = {}

@@ -9,7 +9,6 @@ from typing import Any
 
 from stator.engine import keyspace
 from stator.engine.operation import Operation, RequestContext
-from stator.engine.operations.control.source_table import find_source
 from stator.engine.recovery.log import to_micros
 from stator.engine.recovery.moments import ROUNDING_SECONDS, iso
 from stator.engine.recovery.recovery import Recovery, describe_continuous
@@ -34,7 +33,7 @@ def parse_describe(request: dict[str, Any]) -> str:
 
 def describe_continuous_backups(context: RequestContext, name: str) -> dict[str, Any]:
     recovery = context.parts.recovery
-    table = find_source(context, name)
+    table = context.recovery_source(name)
     recovery.trim(table)
     return {"ContinuousBackupsDescription": describe_continuous(recovery, table.definition)}
 
@@ -62,7 +61,7 @@ def update_continuous_backups(
 ) -> dict[str, Any]:
     """Turn point-in-time recovery on or off, or change the number of days it covers."""
     recovery = context.parts.recovery
-    table = find_source(context, request.table_name)
+    table = context.recovery_source(request.table_name)
     if table.definition.status in ("CREATING", "DELETING"):
         # AWS answers this for a table created a moment ago (aws-amplify/amplify-backend#1654).
         raise ContinuousBackupsUnavailable(
@@ -106,7 +105,7 @@ def parse_restore(request: dict[str, Any]) -> dict[str, Any]:
 def restore_to_point_in_time(context: RequestContext, options: dict[str, Any]) -> dict[str, Any]:
     """Create a table with the items as they were at any second of the recovery window."""
     database, recovery = context.database, context.parts.recovery
-    source = find_source(context, options.get("SourceTableArn") or options["SourceTableName"])
+    source = context.recovery_source(options.get("SourceTableArn") or options["SourceTableName"])
     if source.definition.recovery is None or source.definition.status in ("CREATING", "DELETING"):
         raise RecoveryUnavailable(
             f"Point in time recovery is not enabled for table '{source.name}'"

@@ -6,7 +6,6 @@ from typing import Any
 from uuid import uuid4
 
 from stator.engine.operation import Operation, RequestContext
-from stator.engine.operations.control.source_table import find_source
 from stator.engine.recovery.data_formats import check_available
 from stator.engine.recovery.export_description import describe, summary
 from stator.engine.recovery.export_filter import ExportFilter
@@ -72,7 +71,7 @@ def export_table(context: RequestContext, options: dict[str, Any]) -> dict[str, 
     again = _sent_before(context, token, options)
     if again is not None:
         return {"ExportDescription": describe(again)}
-    table = find_source(context, options["TableArn"])
+    table = context.recovery_source(options["TableArn"])
     if table.definition.recovery is None or table.definition.status in ("CREATING", "DELETING"):
         raise RecoveryUnavailable(f"Point in time recovery is not enabled for table '{table.name}'")
     ExportFilter(options.get("FilterSpecification")).check(table.schema)

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from stator.engine.operation import Operation, RequestContext
-from stator.engine.streams.arn import check_stream_arn
-from stator.engine.streams.stream import Shard, Stream, sequence_text
+from stator.engine.streams.stream import Shard, Stream, check_stream_arn, sequence_text
 from stator.errors import ValidationFailed
 from stator.model.values import INVALID
 

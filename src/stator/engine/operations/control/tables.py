@@ -21,8 +21,7 @@ from stator.engine.tables.account_quotas import (
     check_throughput_quotas,
 )
 from stator.engine.tables.description import describe, index_status
-from stator.engine.tables.state_checks import check_stands, in_use
-from stator.engine.tables.table import TableDefinition
+from stator.engine.tables.table import TableDefinition, check_stands, in_use
 from stator.engine.tables.tag_checks import read_tags
 from stator.errors import AccessDenied, ResourceInUse, ValidationFailed
 from stator.model.scope import Scope

@@ -8,8 +8,7 @@ from typing import Any
 
 from stator.engine.operation import Operation, RequestContext
 from stator.engine.tables.settings import without_nulls
-from stator.engine.tables.state_checks import check_stands
-from stator.engine.tables.table import Table
+from stator.engine.tables.table import Table, check_stands
 from stator.engine.tables.tag_checks import check_count, check_keys, read_tags
 from stator.errors import AccessDenied, ResourceNotFound, ValidationFailed
 from stator.model.values import INVALID

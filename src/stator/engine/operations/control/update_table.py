@@ -17,8 +17,7 @@ from stator.engine.tables import settings as table_settings
 from stator.engine.tables.account_quotas import check_account_quota, check_throughput_quotas
 from stator.engine.tables.description import describe
 from stator.engine.tables.index_updates import IndexChange, IndexUpdate, apply_updates, read_updates
-from stator.engine.tables.state_checks import check_stands, in_use
-from stator.engine.tables.table import TableDefinition
+from stator.engine.tables.table import TableDefinition, check_stands, in_use
 from stator.errors import ResourceInUse, ValidationFailed
 from stator.model.values import INVALID
 from stator.storage import Changes
