@@ -1,6 +1,10 @@
-"""The ``stator`` command: one file per command, each of which parses, calls and shows.
+"""The ``stator`` command line.
 
-``main`` knows the commands by name only and imports the one that is called. Data goes to stdout, notes
-and errors to stderr. Exit codes: 0 done, 1 an error that is explained with a hint, 2 wrong usage,
-130 interrupted.
+``main`` finds the called command in ``register`` and imports only its module from ``commands``.
+The other modules here are what several commands share: finding a design or an app in a user's
+file, explaining what is wrong with that file, progress bars, live tables, signals, output.
+The work itself is done by the packages below; every command has a Python twin there.
+
+Data goes to stdout; notes, progress and errors go to stderr. Exit codes: 0 success, 1 an error
+with a hint or a failed check, 2 wrong usage (for ``check``: no design to check), 130 interrupted.
 """

@@ -1,4 +1,4 @@
-"""What bulk commands share: finding the design behind ``--entity``, a progress bar on a terminal, sizes and times as people read them."""
+"""Shared by load, export and copy: the target of ``--entity``, the progress bar, interruption."""
 
 from __future__ import annotations
 
@@ -19,32 +19,47 @@ from stator.errors import ConfigurationError
 from stator.pipeline.bulk.targets import Target
 
 INTERRUPTED = 130
-"""What a shell expects of a program that ended by Ctrl-C: 128 and the signal's number."""
+"""The exit code shells expect after Ctrl-C: 128 plus the number of SIGINT."""
+
+
+# --- targets --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class DesignEntity:
-    """A design, and one of its entities where one was named."""
+    """A design and one of its entities."""
 
     design: Design
-    entity: type[Any] | None
+    entity: type[Any]
 
 
-def chosen_entity(given: str) -> DesignEntity:
-    """``design.py:Entity``, ``design.py:design:Entity`` or ``module:Entity``."""
-    head, _, name = given.rpartition(":")
+def find_entity(text: str) -> DesignEntity:
+    """The entity of ``design.py:Entity``, ``design.py:design:Entity`` or ``module:Entity``."""
+    head, _, name = text.rpartition(":")
     if not head or not name:
-        raise ConfigurationError(f"{given} names no entity", hint="--entity design.py:Order")
-    design = load_design_file(head).design
-    found = {info(cls).name: cls for cls in design.entities}
-    if name not in found:
         raise ConfigurationError(
-            f"the design {design.name} has no entity {name}", hint=f"it has {', '.join(found)}"
+            f"--entity {text} names no entity",
+            hint="write the design and the entity, as in --entity design.py:Order",
         )
-    return DesignEntity(design, found[name])
+    design = load_design_file(head).design
+    entities = {info(cls).name: cls for cls in design.entities}
+    if name not in entities:
+        raise ConfigurationError(
+            f"design {design.name} has no entity {name}", hint=f"name one of {', '.join(entities)}"
+        )
+    return DesignEntity(design, entities[name])
 
 
-def opened_target(
+def connection_options(region: str | None, profile: str | None) -> TransportOptions:
+    options: TransportOptions = {}
+    if region is not None:
+        options["region"] = region
+    if profile is not None:
+        options["profile"] = profile
+    return options
+
+
+def open_target(
     address: str,
     table: str | None,
     entity: str | None,
@@ -54,40 +69,38 @@ def opened_target(
     region: str | None = None,
     profile: str | None = None,
 ) -> Target:
+    """Open the table that exactly one of ``table`` and ``entity`` names."""
     if (table is None) == (entity is None):
         raise typer.BadParameter(
-            "name the table with --table NAME, or the entity with --entity design.py:Entity"
+            "give either --table NAME or --entity design.py:Entity"
+            + (", not both" if table is not None else "")
         )
-    options: TransportOptions = {}
-    if region is not None:
-        options["region"] = region
-    if profile is not None:
-        options["profile"] = profile
+    options = connection_options(region, profile)
     if entity is None:
         return Target.open(address, table, options=options)
-    chosen = chosen_entity(entity)
+    found = find_entity(entity)
     return Target.open(
         address,
-        design=chosen.design,
-        entity=chosen.entity,
+        design=found.design,
+        entity=found.entity,
         prefix=prefix,
         blobs=blobs,
         options=options,
     )
 
 
-# --- progress -----------------------------------------------------------------------------------------------
+# --- progress -------------------------------------------------------------------------------------
 
 
-class Bar:
-    """A line that says how far it is; nothing where stderr is no terminal."""
+class ProgressBar:
+    """A progress bar on stderr. Shows nothing if stderr is not a terminal."""
 
     def __init__(self, label: str) -> None:
         self._label = label
         self._progress: Any = None
         self._task: Any = None
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> ProgressBar:
         if sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import (
@@ -122,16 +135,16 @@ class Bar:
 
 
 @contextmanager
-def resumable(how: str) -> Iterator[None]:
-    """Ctrl-C ends a job cleanly, with a word about how to go on."""
+def resumable() -> Iterator[None]:
+    """Turns Ctrl-C into exit code 130 and a line that says how to continue."""
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo(f"stopped; nothing is lost. Go on with: {how}", err=True)
+        typer.echo(f"Stopped. Nothing is lost. To continue: {_resume_command()}", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
 
-def again() -> str:
-    """The command that was given, as one that takes it up."""
-    given = [word for word in sys.argv[1:] if word not in ("--restart", "--resume")]
-    return shlex.join(["stator", *given, "--resume"])
+def _resume_command() -> str:
+    """The current command with --resume."""
+    words = [word for word in sys.argv[1:] if word not in ("--restart", "--resume")]
+    return shlex.join(["stator", *words, "--resume"])

@@ -1,10 +1,12 @@
-"""Finding the design that a command is about, and saying what is wrong with its file.
+"""Finding the design that a command works on, and explaining what is wrong with its file.
 
-A target is ``shop.py``, ``shop.py:shop``, ``package.module:shop`` or a folder. Without one, the design of the current folder is meant:
-what ``[tool.stator] design = "..."`` in its pyproject.toml names, or design.py, or the only file that makes a Design.
+A target is ``shop.py``, ``shop.py:shop``, ``package.module:shop`` or a folder. Without a target,
+the current folder is searched. The design of a folder is the one that ``[tool.stator] design =
+"..."`` in its pyproject.toml names, or design.py, or the only file that assigns a Design.
 
-A design file is a program, so anything may go wrong in it. Nothing of that becomes a traceback: the error has the file, the line,
-the line's text and what to write instead. What the file prints goes to stderr, for stdout belongs to the command.
+A design file is a program, so anything may go wrong in it. None of that becomes a traceback: the
+error has the file, the line, the line's text and a correction. Text that the file prints goes to
+stderr, because stdout belongs to the command.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ import importlib.util
 import re
 import sys
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 
@@ -26,12 +30,14 @@ from stator.design.plan.lock import lock_path, read_lock
 from stator.design.plan.plan import Plan
 from stator.errors import ConfigurationError, DesignError, DesignFileWrong
 
-_HOW = "name it: `stator plan shop.py`, `stator plan shop.py:shop` or `stator plan package.module:shop`"
+DESIGN_FORMS = "shop.py, shop.py:shop or package.module:shop"
+APP_FORMS = "work.py, work.py:app or package.module:app"
+"""How a design and an app are named on the command line."""
 
 
 @dataclass(frozen=True, slots=True)
 class DesignTarget:
-    """A file or a module, and the name of the design in it when there may be several."""
+    """A file or a module, and the name of an object in it. Without a name, the file has one."""
 
     file: Path | None
     module: str | None
@@ -41,9 +47,9 @@ class DesignTarget:
         return str(self.file or self.module)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DesignFile:
-    """A design and the file it is in; its lock file stands beside that."""
+    """A design and the file that defines it. The lock file lies beside that file."""
 
     design: Design
     path: Path
@@ -52,81 +58,98 @@ class DesignFile:
     def lock(self) -> Path:
         return lock_path(self.design.name, self.path.parent)
 
+    @cached_property
+    def frozen(self) -> Plan | None:
+        """The plan in the lock file, read once; None if there is no lock file."""
+        return read_lock(self.lock)
+
 
 def load_design(target: str | None = None) -> Design:
-    """The design that ``target`` names. Raises DesignFileWrong, or ConfigurationError where there is no such file."""
+    """The design that ``target`` names.
+
+    Raises DesignFileWrong for a faulty file, ConfigurationError if there is no such file.
+    """
     return load_design_file(target).design
 
 
-def load_design_file(target: str | None = None, *, fresh: bool = False) -> DesignFile:
-    """The design that ``target`` names, to be planned from its lock file on; ``fresh``: as if there were none."""
-    wanted = _find(Path.cwd()) if target is None else parse_target(target)
-    module = run_target(wanted)
-    file = DesignFile(
-        _design_in(module, wanted), wanted.file or Path(module.__file__ or Path.cwd() / "design.py")
-    )
-    file.design.keep_to(None if fresh else read_lock(file.lock))
+def load_design_file(text: str | None = None, *, fresh: bool = False) -> DesignFile:
+    """The design that ``text`` names, planned from its lock file unless ``fresh``."""
+    target = _find(Path.cwd()) if text is None else parse_target(text)
+    module = run_target(target)
+    path = target.file or Path(module.__file__ or Path.cwd() / "design.py")
+    file = DesignFile(_design_in(module, target), path)
+    file.design.keep_to(None if fresh else file.frozen)
     return file
 
 
 def plan_of(design: Design) -> Plan:
-    """The plan of a design; what the planner refuses is said with the file and line of the pattern or entity."""
+    """The plan of a design. A refusal names the file and line of the pattern or entity."""
     try:
         return design.plan()
     except DesignError as error:
         raise located(error, design) from None
 
 
-# --- which file ---------------------------------------------------------------------------------------------
+def choices(target: DesignTarget, names: Iterable[str]) -> str:
+    """What to write on the command line for each of these objects in a file."""
+    return " or ".join(f"{target}:{name}" for name in names)
 
 
-def parse_target(target: str) -> DesignTarget:
-    if Path(target).is_dir():
-        return _find(Path(target))
-    head, colon, name = target.rpartition(":")
+# --- which file -----------------------------------------------------------------------------------
+
+
+def parse_target(text: str, forms: str = DESIGN_FORMS) -> DesignTarget:
+    """A target as the command line names it. ``forms`` is what an error suggests instead."""
+    if Path(text).is_dir():
+        return _find(Path(text))
+    head, colon, name = text.rpartition(":")
     if not colon:
-        head, name = target, ""
+        head, name = text, ""
     if head.endswith(".py"):
         file = Path(head)
         if not file.is_file():
-            raise ConfigurationError(f"there is no file {head}", hint=_suggestion(file))
+            raise ConfigurationError(f"there is no file {head}", hint=_suggestion(file, forms))
         return DesignTarget(file, None, name or None)
     if not all(part.isidentifier() for part in head.split(".")):
-        raise ConfigurationError(f"{target} is neither a file nor a module", hint=_HOW)
+        raise ConfigurationError(f"{text} is neither a file nor a module", hint=f"write {forms}")
     if Path(f"{head}.py").is_file():
         return DesignTarget(Path(f"{head}.py"), None, name or None)
     return DesignTarget(None, head, name or None)
 
 
-def _suggestion(missing: Path) -> str:
+def _suggestion(missing: Path, forms: str) -> str:
     folder = missing.parent
-    found = [str(file) for file in _makers(folder)] if folder.is_dir() else []
-    return f"did you mean {' or '.join(found)}?" if found else _HOW
+    if forms == DESIGN_FORMS and folder.is_dir():
+        found = [str(file) for file in _design_files(folder)]
+        if found:
+            return f"did you mean {' or '.join(found)}?"
+    return f"write {forms}"
 
 
 def _find(folder: Path) -> DesignTarget:
     """The design of a folder."""
     settings = folder / "pyproject.toml"
     if settings.is_file():
-        named = _setting(settings)
-        if named is not None:
-            return _parse_setting(named, settings)
+        setting = _setting(settings)
+        if setting is not None:
+            return _parse_setting(setting, settings)
     file = folder / "design.py"
     if file.is_file():
         return DesignTarget(file, None, None)
-    makers = _makers(folder)
-    if len(makers) == 1:
-        return DesignTarget(makers[0], None, None)
+    files = _design_files(folder)
+    if len(files) == 1:
+        return DesignTarget(files[0], None, None)
     where = "this folder" if folder == Path.cwd() else str(folder)
-    if makers:
-        names = ", ".join(file.name for file in makers)
+    if files:
+        names = ", ".join(file.name for file in files)
         raise ConfigurationError(
-            f"several files in {where} make a Design: {names}",
-            hint=f'{_HOW}; or put design = "{makers[0].name}" under [tool.stator] in pyproject.toml',
+            f"several files in {where} define a Design: {names}",
+            hint=f"name one, as in {files[0]}; "
+            f'or put design = "{files[0].name}" under [tool.stator] in pyproject.toml',
         )
     raise ConfigurationError(
         f"there is no design in {where}",
-        hint=f"write design.py with `shop = Design(...)` in it; or {_HOW}",
+        hint="create a project with `stator new NAME`, or name a design: " + DESIGN_FORMS,
     )
 
 
@@ -140,40 +163,40 @@ def _setting(settings: Path) -> str | None:
         )
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(
-            f"{settings.name} cannot be read: {error}", hint="correct it"
+            f"{settings} is not valid TOML: {error}", hint="correct that line"
         ) from None
     if found is None or isinstance(found, str):
         return found
     raise ConfigurationError(
-        f"{settings.name}: design under [tool.stator] is not text",
+        f"{settings}: design under [tool.stator] is {found!r}, not text",
         hint='write design = "shop.py:shop"',
     )
 
 
-def _parse_setting(named: str, settings: Path) -> DesignTarget:
-    """As on the command line, but paths are seen from the folder of pyproject.toml."""
-    head = named.rpartition(":")[0] if ":" in named else named
+def _parse_setting(setting: str, settings: Path) -> DesignTarget:
+    """Like a target of the command line, but relative to the folder of pyproject.toml."""
+    head = setting.rpartition(":")[0] if ":" in setting else setting
     if not head.endswith(".py"):
-        return parse_target(named)
+        return parse_target(setting)
     file = settings.parent / head
     if not file.is_file():
         raise ConfigurationError(
-            f"{settings.name} names the design {named}, and there is no file {head}",
-            hint="correct design = ... under [tool.stator]",
+            f"{settings} names the design {setting}, but there is no file {head}",
+            hint="correct `design = ...` under [tool.stator]",
         )
-    return DesignTarget(file, None, named[len(head) + 1 :] or None)
+    return DesignTarget(file, None, setting[len(head) + 1 :] or None)
 
 
-def _makers(folder: Path) -> list[Path]:
-    """The files in a folder that make a design, found without running any."""
+def _design_files(folder: Path) -> list[Path]:
+    """The files in a folder that assign a Design. No file is run for this."""
     return [
         file
         for file in sorted(folder.glob("*.py"))
-        if not file.name.startswith("test_") and _makes_design(file)
+        if not file.name.startswith("test_") and _assigns_design(file)
     ]
 
 
-def _makes_design(file: Path) -> bool:
+def _assigns_design(file: Path) -> bool:
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -182,7 +205,7 @@ def _makes_design(file: Path) -> bool:
         return False
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError):  # let it be run, and explained
+    except (SyntaxError, ValueError):  # the file is run later, and its error explained
         return bool(re.search(r"^\w+.*=\s*(\w+\.)*Design\(", text, re.MULTILINE))
     assigned = [each.value for each in tree.body if isinstance(each, (ast.Assign, ast.AnnAssign))]
     return any(isinstance(each, ast.Call) and _called(each) == "Design" for each in assigned)
@@ -194,10 +217,11 @@ def _called(call: ast.Call) -> str | None:
     return call.func.id if isinstance(call.func, ast.Name) else None
 
 
-# --- running it ---------------------------------------------------------------------------------------------
+# --- running it -----------------------------------------------------------------------------------
 
 
 def run_target(target: DesignTarget) -> ModuleType:
+    """Import the file or module of a target. Every failure becomes an error with file and line."""
     folder = str(Path.cwd() if target.file is None else target.file.resolve().parent)
     if folder not in sys.path:
         sys.path.insert(0, folder)
@@ -214,7 +238,10 @@ def run_target(target: DesignTarget) -> ModuleType:
             and error.name
             and f"{target.module}.".startswith(f"{error.name}.")
         ):
-            raise ConfigurationError(f"there is no module {error.name}", hint=_HOW) from None
+            raise ConfigurationError(
+                f"there is no module {error.name}, and no file {error.name}.py in this folder",
+                hint="check the name, and run the command where the module can be imported",
+            ) from None
         raise explain(error, str(target)) from None
     except KeyboardInterrupt:
         raise
@@ -225,11 +252,11 @@ def run_target(target: DesignTarget) -> ModuleType:
 def _import_file(file: Path) -> ModuleType:
     name = file.stem
     if name in sys.modules or not name.isidentifier():
-        name = f"_design_of_{file.stem}"  # never in the place of a module that somebody else has imported
+        name = f"_design_of_{file.stem}"  # never replace a module that is already imported
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # annotations are looked up there
+    sys.modules[name] = module  # annotations are resolved through it
     try:
         spec.loader.exec_module(module)
     except BaseException:
@@ -242,36 +269,38 @@ def _design_in(module: ModuleType, target: DesignTarget) -> Design:
     designs = {name: value for name, value in vars(module).items() if isinstance(value, Design)}
     path = str(target.file) if target.file else str(module.__file__ or target.module)
     if target.name is not None:
-        return _named(module, target.name, designs, path)
-    different = {id(value): value for value in designs.values()}
-    if len(different) == 1:
-        return next(iter(different.values()))
-    if different:
-        choices = " or ".join(f"{target}:{name}" for name in designs)
+        return _named(module, target, designs, path)
+    distinct = {id(value): value for value in designs.values()}
+    if len(distinct) == 1:
+        return next(iter(distinct.values()))
+    if distinct:
         raise DesignFileWrong(
             path,
             1,
-            f"there are several designs in it: {', '.join(designs)}",
-            hint=f"say which: {choices}",
+            f"the file defines several designs: {', '.join(designs)}",
+            hint=f"name one: {choices(target, designs)}",
         )
-    called = next(
+    lookalike = next(
         (name for name in vars(module) if "design" in name.lower() and name != "Design"), None
     )
     raise DesignFileWrong(
         path,
         1,
-        "there is no Design in it" + (f" (only {called}, which is not one)" if called else ""),
+        "the file defines no Design" + (f"; {lookalike} is not one" if lookalike else ""),
         hint='end the file with `shop = Design("shop", [User, Order], [orders_of_user])`',
     )
 
 
-def _named(module: ModuleType, name: str, designs: dict[str, Design], path: str) -> Design:
+def _named(
+    module: ModuleType, target: DesignTarget, designs: dict[str, Design], path: str
+) -> Design:
+    name = str(target.name)
     if name in designs:
         return designs[name]
-    kind = "is not a Design" if hasattr(module, name) else "is not in it"
+    problem = "is not a Design" if hasattr(module, name) else "does not exist"
     hint = (
-        f"there is {', '.join(designs)}"
+        f"name {choices(target, designs)}"
         if designs
         else f'write `{name} = Design("{name}", [...], [...])`'
     )
-    raise DesignFileWrong(path, 1, f"{name} {kind}", hint=hint)
+    raise DesignFileWrong(path, 1, f"{name} {problem}", hint=hint)

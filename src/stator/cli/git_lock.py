@@ -1,4 +1,4 @@
-"""The lock file of a design as it stands in another revision of its git repository."""
+"""A design's lock file as it stands in another revision of its git repository."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from stator.errors import ConfigurationError, DesignError
 
 
 def plan_at(revision: str, path: Path) -> Plan:
-    """The plan frozen in the file ``path`` at a revision. Every reason why there may be none has an error of its own."""
+    """The plan in the lock file ``path`` at a revision. Raises ConfigurationError if none is."""
     folder, name = path.parent.resolve(), path.name
     if _git(folder, "rev-parse", "--show-toplevel") is None:
         raise ConfigurationError(
             f"{folder} is not in a git repository",
-            hint="--diff compares with a lock file that was committed",
+            hint="--diff compares with a committed lock file; run git init and commit one",
         )
     commit = _git(
         folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}"
@@ -23,13 +23,13 @@ def plan_at(revision: str, path: Path) -> Plan:
     if commit is None:
         raise ConfigurationError(
             f"git knows no revision {revision}",
-            hint="give a branch, a tag or a commit, as in --diff main",
+            hint="name a branch, a tag or a commit, as in --diff main",
         )
     text = _git(folder, "show", f"{commit.strip()}:./{name}")
     if text is None:
         raise ConfigurationError(
-            f"there is no {name} in {revision}",
-            hint="write it with `stator plan --write`, and commit it",
+            f"revision {revision} has no {name}",
+            hint="write it with `stator plan --write` and commit it",
         )
     return _parse(text, f"{name} in {revision}")
 
@@ -41,16 +41,16 @@ def _parse(text: str, where: str) -> Plan:
         raise ConfigurationError(f"{where}: {error.message}", hint=error.hint) from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ConfigurationError(
-            f"{where} is not a plan: {error}",
-            hint="compare with a revision whose lock file is whole",
+            f"{where} is not a valid plan: {error}",
+            hint="compare with a revision whose lock file is valid",
         ) from None
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    """What git prints, None where it refuses."""
+    """The output of a git command, or None if the command fails."""
     try:
         done = subprocess.run(  # noqa: S603 - no shell, and a revision cannot be an option
-            ["git", "-C", str(folder), *arguments],  # noqa: S607 - git is where PATH says
+            ["git", "-C", str(folder), *arguments],  # noqa: S607 - git is found on PATH
             check=False,
             capture_output=True,
             text=True,
@@ -59,6 +59,6 @@ def _git(folder: Path, *arguments: str) -> str | None:
         )
     except FileNotFoundError:
         raise ConfigurationError(
-            "git is not installed", hint="--diff reads the lock file from git"
+            "git is not installed", hint="install git; --diff reads the older lock file from it"
         ) from None
     return done.stdout if done.returncode == 0 else None

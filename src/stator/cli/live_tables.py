@@ -1,4 +1,4 @@
-"""Real tables, for commands that look at them: any address that speaks DynamoDB, through botocore."""
+"""Live tables for commands that inspect them, at any DynamoDB address, through botocore."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from urllib.parse import urlsplit
 from stator.errors import ConfigurationError, LiveTableUnreachable
 
 Item = dict[str, Any]
-_HOW = "give http://localhost:8000, or aws://eu-west-1 for the service itself"
+_ADDRESS_HINT = "write http://localhost:8000 for an endpoint, or aws://eu-west-1 for AWS"
 
 
 class LiveTables:
-    """``http(s)://host:port`` is any endpoint; ``aws://region`` is AWS, with credentials as botocore finds them."""
+    """The tables at an address.
+
+    ``http(s)://host:port`` is any endpoint. ``aws://region`` is AWS, with the credentials that
+    botocore finds. Every failure of a call raises LiveTableUnreachable.
+    """
 
     def __init__(
         self, address: str, *, region: str | None = None, profile: str | None = None
@@ -21,10 +25,11 @@ class LiveTables:
         self.address = address
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https", "aws") or not parts.netloc:
-            raise ConfigurationError(f"{address} is not an address of DynamoDB", hint=_HOW)
+            raise ConfigurationError(f"{address} is not a DynamoDB address", hint=_ADDRESS_HINT)
         self._client = _client(address, parts.scheme, parts.netloc, region, profile)
 
     def describe(self, table: str) -> Item | None:
+        """The description of a table, or None if there is no such table."""
         from botocore.exceptions import BotoCoreError, ClientError
 
         try:
@@ -32,9 +37,9 @@ class LiveTables:
         except ClientError as error:
             if error.response["Error"]["Code"] == "ResourceNotFoundException":
                 return None
-            raise self._trouble(error) from None
+            raise self._unreachable(error) from None
         except BotoCoreError as error:
-            raise self._trouble(error) from None
+            raise self._unreachable(error) from None
         return found
 
     def names(self) -> list[str]:
@@ -44,18 +49,18 @@ class LiveTables:
             pages = self._client.get_paginator("list_tables").paginate()
             return [name for page in pages for name in page["TableNames"]]
         except (BotoCoreError, ClientError) as error:
-            raise self._trouble(error) from None
+            raise self._unreachable(error) from None
 
     def sample(self, table: str, count: int, segments: int = 8) -> Iterator[Item]:
-        """Items from all over the table: as many from each of several segments."""
+        """Items from all over the table: an equal number from each of several segments."""
         from botocore.exceptions import BotoCoreError, ClientError
 
-        each = -(-count // segments)
+        per_segment = -(-count // segments)
         try:
             for segment in range(segments):
-                yield from self._segment(table, segment, segments, each)
+                yield from self._segment(table, segment, segments, per_segment)
         except (BotoCoreError, ClientError) as error:
-            raise self._trouble(error) from None
+            raise self._unreachable(error) from None
 
     def _segment(self, table: str, segment: int, segments: int, count: int) -> Iterator[Item]:
         request: Item = {"TableName": table, "Segment": segment, "TotalSegments": segments}
@@ -68,17 +73,17 @@ class LiveTables:
                 return
             request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
-    def _trouble(self, error: Exception) -> LiveTableUnreachable:
+    def _unreachable(self, error: Exception) -> LiveTableUnreachable:
         return LiveTableUnreachable(f"{self.address}: {error}", hint=_hint(error))
 
 
 def _hint(error: Exception) -> str:
     name = type(error).__name__
     if name == "EndpointConnectionError":
-        return "is it running? `stator serve` starts one on http://localhost:8000"
+        return "check the address, or start an engine there: `stator serve` listens on port 8000"
     if "Credentials" in name:
         return "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-    return "look at the address, the region and the permissions"
+    return "check the address, the region and the permissions"
 
 
 def _client(address: str, scheme: str, netloc: str, region: str | None, profile: str | None) -> Any:
@@ -93,7 +98,7 @@ def _client(address: str, scheme: str, netloc: str, region: str | None, profile:
         session = Session(profile=profile)
         if scheme == "aws":
             return session.create_client("dynamodb", region_name=netloc, config=config)
-        if session.get_credentials() is None:  # an endpoint of one's own takes any
+        if session.get_credentials() is None:  # a local endpoint accepts any credentials
             session.set_credentials("local", "local")
         return session.create_client(
             "dynamodb",
@@ -102,4 +107,4 @@ def _client(address: str, scheme: str, netloc: str, region: str | None, profile:
             config=config,
         )
     except (BotoCoreError, ValueError) as error:
-        raise ConfigurationError(f"{address}: {error}", hint=_HOW) from None
+        raise ConfigurationError(f"{address}: {error}", hint=_ADDRESS_HINT) from None

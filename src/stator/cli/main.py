@@ -1,4 +1,4 @@
-"""Where the ``stator`` command starts: find the command, run it, show what went wrong."""
+"""The entry point of ``stator``: finds the command, runs it, shows what went wrong."""
 
 from __future__ import annotations
 
@@ -16,22 +16,27 @@ from stator.errors import StatorError
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if arguments is None:  # a process of its own
-        # A page of items is thousands of small objects without cycles; the collector would look at them every 700.
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:  # this process runs nothing else
+        # A page of items is thousands of small objects without cycles. By default the collector
+        # would scan them at every 700 allocations.
         gc.set_threshold(50_000, 20, 20)
-        # Threads wait for each other's answers: one that computes lets the others send theirs after a millisecond, not after five.
+        # Threads wait for each other's answers. A computing thread lets others send theirs after
+        # one millisecond instead of five.
         sys.setswitchinterval(0.001)
     try:
-        build_app(given)(args=given, prog_name="stator")
+        build_app(words)(args=words, prog_name="stator")
     except StatorError as error:
-        show_error(error, as_json="--json" in given)
+        show_error(error, as_json="--json" in words)
         sys.exit(1)
 
 
 def build_app(arguments: Sequence[str]) -> typer.Typer:
-    """The application, with the called command in full; of the others only what ``--help`` shows."""
-    # Plain help texts: drawing them in boxes would take longer than everything else at start.
+    """The Typer application, with only the called command imported.
+
+    Other commands carry just the summary that ``--help`` shows.
+    """
+    # Help is plain text: drawing it in boxes would take longer than the rest of the start.
     app = typer.Typer(
         add_completion=False,
         no_args_is_help=True,
@@ -55,11 +60,11 @@ def _load(entry: CommandEntry) -> Callable[..., Any]:
 
 
 def _not_loaded() -> None:
-    """Stands for a command that was not called."""
+    """Stands in for a command that was not called."""
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         from importlib.metadata import version
 
         typer.echo(version("stator"))
@@ -70,8 +75,14 @@ def _options(
     _version: Annotated[
         bool,
         typer.Option(
-            "--version", help="Print the version.", is_eager=True, callback=_print_version
+            "--version",
+            help="Print the version and exit.",
+            is_eager=True,
+            callback=_print_version,
         ),
     ] = False,
 ) -> None:
-    """Build data systems on DynamoDB, and run them on your own machine."""
+    """Build data systems on DynamoDB, and run them on your own machine.
+
+    Start with: stator new shop && cd shop && stator plan
+    """

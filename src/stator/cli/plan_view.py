@@ -1,4 +1,4 @@
-"""A plan as people read it: what it costs, the tables, the keys of every entity, and every pattern with its reasons."""
+"""A plan as text and as JSON: its cost, tables, keys, and every pattern with its reasons."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from stator.design.design import Design
 from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan, Step, TablePlan
 from stator.model.wording import about_dollars, amount, plural, size
 
-# Latency in a word, for the table.
 _SHORT = {
     "single-digit milliseconds": "<10 ms",
     "two round trips, about ten milliseconds": "10 ms",
@@ -22,9 +21,11 @@ _SHORT = {
     "tens of milliseconds for each page": "pages",
     "seconds to minutes, growing with the table": "minutes",
 }
+"""Short forms of the planner's latencies, for the table of patterns."""
 
 
 def show(plan: Plan, design: Design, console: Console, *, as_table: bool) -> None:
+    """Print a plan, with one row for each pattern if ``as_table``."""
     parts = (
         _heading(plan),
         *_tables(plan),
@@ -35,18 +36,18 @@ def show(plan: Plan, design: Design, console: Console, *, as_table: bool) -> Non
     if console.is_terminal:
         console.print(*parts, sep="\n")
         return
-    with (
-        console.capture() as captured
-    ):  # rich fills lines up with blanks, which nobody wants in a file
+    # rich pads lines with blanks to the width of the console; a file should not have them
+    with console.capture() as captured:
         console.print(*parts, sep="\n")
-    for line in captured.get().splitlines():
-        console.out(line.rstrip(), highlight=False)
+    console.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
 def _heading(plan: Plan) -> Text:
     reads = sum(pattern.kind == "read" for pattern in plan.patterns)
     writes = len(plan.patterns) - reads
-    counts = f"{plural(len(plan.entities), 'entity')}, {plural(reads, 'read')}, {plural(writes, 'write')}"
+    counts = ", ".join(
+        [plural(len(plan.entities), "entity"), plural(reads, "read"), plural(writes, "write")]
+    )
     return Text.assemble(
         (plan.name, "bold"),
         f"  {plan.layout}: {counts}, about ",
@@ -59,7 +60,7 @@ def _section(title: str) -> Text:
 
 
 def _grid(rows: Iterable[tuple[str | Text, ...]], *, indent: int = 2) -> RenderableType:
-    """Columns as wide as their longest word needs; the last one takes the rest and wraps."""
+    """A borderless table. The last column takes the remaining width and wraps."""
     table = Table.grid(padding=(0, 2, 0, 0))
     found = list(rows)
     for column in range(max((len(row) for row in found), default=0)):
@@ -70,7 +71,7 @@ def _grid(rows: Iterable[tuple[str | Text, ...]], *, indent: int = 2) -> Rendera
     return Padding(table, (0, 0, 0, indent))
 
 
-# --- tables and keys ----------------------------------------------------------------------------------------
+# --- tables and keys ------------------------------------------------------------------------------
 
 
 def _tables(plan: Plan) -> Iterator[RenderableType]:
@@ -125,11 +126,11 @@ def _keys(entity: EntityPlan) -> Iterator[tuple[str | Text, ...]]:
         yield (
             Text(key.name, "yellow"),
             Text(index, "dim"),
-            Text.assemble(str(key.template), (f"  only where {when}" if when else "", "dim")),
+            Text.assemble(str(key.template), (f"  only if {when}" if when else "", "dim")),
         )
 
 
-# --- patterns -----------------------------------------------------------------------------------------------
+# --- patterns -------------------------------------------------------------------------------------
 
 
 def _patterns(plan: Plan, design: Design, as_table: bool) -> Iterator[RenderableType]:
@@ -168,7 +169,7 @@ def _pattern_heading(pattern: PatternPlan) -> RenderableType:
 
 
 def _pattern_rows(pattern: PatternPlan) -> Iterator[tuple[str | Text, ...]]:
-    yield Text("does", "dim"), Text.assemble((operations(pattern), "magenta"), _manner(pattern))
+    yield Text("request", "dim"), Text.assemble((operations(pattern), "magenta"), _manner(pattern))
     if pattern.example:
         for example in pattern.example.split("; "):
             yield Text("keys", "dim"), Text(example, "yellow")
@@ -176,15 +177,15 @@ def _pattern_rows(pattern: PatternPlan) -> Iterator[tuple[str | Text, ...]]:
         if step.filter is not None:
             yield Text("filter", "dim"), Text(str(step.filter))
     yield (
-        Text("costs", "dim"),
+        Text("cost", "dim"),
         f"{amount(pattern.units_per_call)} {units(pattern)} a call, {pattern.latency}",
     )
     for at, reason in enumerate(pattern.reasons):
         yield Text("why" if at == 0 else "", "dim"), reason
     if pattern.runner_up:
-        yield Text("next", "dim"), Text(f"best would be {pattern.runner_up}", "dim")
+        yield Text("second", "dim"), Text(f"next best: {pattern.runner_up}", "dim")
     for warning in pattern.warnings:
-        yield Text("beware", "yellow"), Text(warning, "yellow")
+        yield Text("warning", "yellow"), Text(warning, "yellow")
 
 
 def operations(pattern: PatternPlan) -> str:
@@ -204,7 +205,7 @@ def _manner(pattern: PatternPlan) -> str:
     step = pattern.steps[0]
     if pattern.kind == "write":
         return ""
-    words = [] if step.forward else ["backwards"]
+    words = [] if step.forward else ["descending"]
     if step.limit is not None or step.limit_param:
         words.append(f"limit {step.limit_param or step.limit}")
     words += ["consistent"] if step.consistent else []
@@ -243,21 +244,20 @@ def _closing(plan: Plan) -> Iterator[RenderableType]:
     other = sum(table.other_dollars_per_month for table in plan.tables)
     also = [f"{about_dollars(storage)} for storage"]
     also += (
-        [
-            f"{about_dollars(other)} for writes=, and for finding items whose key an update does not know"
-        ]
+        [f"{about_dollars(other)} for writes= and for looking up keys before updates"]
         if other
         else []
     )
-    yield Text(f"Beside the patterns: {' and '.join(also)} a month.", "dim")
+    yield Text(f"In addition to the patterns: {' and '.join(also)} a month.", "dim")
     if not plan.proven:
-        yield Text("The search was cut short: a cheaper design may exist.", "yellow")
+        yield Text("The search stopped at its limit: a cheaper layout may exist.", "yellow")
     yield Text(
-        "Prices are us-east-1, on demand; rates and volumes as declared, spread evenly.", "dim"
+        "Prices: us-east-1, on demand. Rates and volumes as declared, spread evenly over keys.",
+        "dim",
     )
 
 
-# --- for scripts --------------------------------------------------------------------------------------------
+# --- for scripts ----------------------------------------------------------------------------------
 
 
 def to_data(plan: Plan) -> dict[str, Any]:

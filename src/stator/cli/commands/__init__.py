@@ -1,1 +1,6 @@
-"""commands."""
+"""One module per command, each with a function ``command``: its parameters are the options.
+
+A command parses its options, calls the library and shows the result. Modules are imported only
+when their command is called, so that ``stator --help`` starts quickly. The list of commands with
+their summaries is ``stator.cli.register``.
+"""

@@ -1,6 +1,6 @@
-"""``stator check``: lint and the lock, for people and for CI.
+"""``stator check``: lint a design and compare it with its lock file, for people and for CI.
 
-Exit codes: 0 nothing to do, 1 findings (errors or warnings) or a lock that says otherwise, 2 nothing could be checked.
+Exit codes: 0 nothing to do; 1 errors, warnings or a lock file that differs; 2 no design to check.
 """
 
 from __future__ import annotations
@@ -35,12 +35,19 @@ _GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
 def command(
     target: Annotated[
         str | None,
-        typer.Argument(metavar="[TARGET]", help="shop.py, shop.py:shop or package.module:shop."),
+        typer.Argument(
+            metavar="[TARGET]",
+            help="The design: shop.py, shop.py:shop or package.module:shop. "
+            "By default, the design of the current folder.",
+            show_default=False,
+        ),
     ] = None,
     lock: Annotated[
         Path | None,
         typer.Option(
-            metavar="PATH", help="The lock file; by default <name>.design.json beside the design."
+            metavar="PATH",
+            help="The lock file. By default, <name>.design.json beside the design.",
+            show_default=False,
         ),
     ] = None,
     github: Annotated[
@@ -49,22 +56,27 @@ def command(
     fixes: Annotated[
         bool | None,
         typer.Option(
-            "--fixes/--no-fixes", help="Say below each finding what to do; on a terminal it does."
+            "--fixes/--no-fixes",
+            help="Print what to do below each finding. By default, only on a terminal.",
+            show_default=False,
         ),
     ] = None,
     json_output: Annotated[
         bool, typer.Option("--json", help="Print the findings as JSON.")
     ] = False,
 ) -> None:
-    """Check a design for what will go wrong, and against its lock file.
+    """Check a design for future problems and against its lock file.
 
-    One line for each finding, `file:line: CODE message`; docs/lint has a page for each code.
-    Exit code 0: nothing to do. 1: errors, warnings, or a lock that says otherwise. 2: nothing could be checked.
+    Prints one line for each finding, `file:line: CODE message`. The page of each code is
+    docs/lint/CODE.md.
+
+    Exit codes: 0 nothing to do; 1 errors, warnings or a lock file that differs; 2 no design to
+    check.
 
     Example: stator check shop.py --github
     """
     if github and json_output:
-        raise typer.BadParameter("--github and --json exclude each other")
+        raise typer.BadParameter("use either --github or --json, not both")
     try:
         file = load_design_file(target)
         frozen = _frozen(file, lock)
@@ -91,15 +103,18 @@ def command(
 
 
 def _frozen(file: DesignFile, lock: Path | None) -> Plan | None:
-    found = read_lock(lock or file.lock)
-    if found is None and lock is not None:
+    if lock is None:
+        return file.frozen
+    found = read_lock(lock)
+    if found is None:
         raise ConfigurationError(
-            f"there is no lock file {lock}", hint="stator plan --write makes one beside the design"
+            f"there is no lock file {lock}",
+            hint="`stator plan --write` writes one beside the design",
         )
     return found
 
 
-# --- for people ---------------------------------------------------------------------------------------------
+# --- for people -----------------------------------------------------------------------------------
 
 
 def _print(report: Report, path: Path, *, with_fixes: bool) -> None:
@@ -118,13 +133,14 @@ def _print(report: Report, path: Path, *, with_fixes: bool) -> None:
 
 
 def _summarize(file: DesignFile, report: Report, path: Path, *, is_locked: bool) -> None:
-    """How it went, on stderr: stdout has the findings and nothing else."""
+    """Print the result on stderr: stdout holds the findings and nothing else."""
     counts = [_count(report, severity) for severity in ("error", "warning", "note")]
-    said = ", ".join(count for count in counts if count) or "no findings"
+    findings = ", ".join(count for count in counts if count) or "no findings"
     ignored = f" ({len(report.ignored)} ignored)" if report.ignored else ""
     ending = typer.style("ok", fg="green") if report.ok else typer.style("failed", fg="red")
     typer.echo(
-        f"{ending}: {file.design.name}: {said}{ignored}; {_lock_words(report, path, is_locked)}",
+        f"{ending}: {file.design.name}: {findings}{ignored}; "
+        f"{_lock_summary(report, path, is_locked)}",
         err=True,
     )
 
@@ -134,28 +150,28 @@ def _count(report: Report, severity: str) -> str:
     return plural(number, severity) if number else ""
 
 
-def _lock_words(report: Report, path: Path, is_locked: bool) -> str:
+def _lock_summary(report: Report, path: Path, is_locked: bool) -> str:
     if not is_locked:
-        return f"no {path.name} yet, stator plan --write makes it"
+        return f"there is no {path.name} yet; stator plan --write creates it"
     if report.plan is None:
-        return f"{path.name} was not compared, for there is no whole plan"
+        return f"not compared with {path.name}, because the design has no complete plan"
     if not report.changes:
         return f"{path.name} agrees"
     risks = [change.risk for change in report.changes]
     counts = ", ".join(f"{risks.count(risk)} {risk}" for risk in dict.fromkeys(risks))
     ending = (
-        "accept with stator plan --write"
+        "accept the changes with stator plan --write"
         if set(risks) == {"safe"}
-        else "stator plan --write once that is done"
+        else "do that first, then run stator plan --write"
     )
-    return f"{path.name} says otherwise ({counts}): {ending}"
+    return f"{path.name} differs ({counts}): {ending}"
 
 
 def _shown(path: Path) -> str:
     return Location(str(path.resolve()), 1).shown_path
 
 
-# --- for GitHub ---------------------------------------------------------------------------------------------
+# --- for GitHub -----------------------------------------------------------------------------------
 
 
 def _annotate(report: Report, path: Path) -> None:
@@ -172,12 +188,14 @@ def _finding_annotation(finding: Finding) -> str:
         else ""
     )
     title = _property(f"{finding.code} {finding.subject}")
-    return f"::{_GITHUB[finding.severity]} {place}title={title}::{_data(f'{finding.message}. Fix: {finding.fix}')}"
+    text = _data(f"{finding.message}. Fix: {finding.fix}")
+    return f"::{_GITHUB[finding.severity]} {place}title={title}::{text}"
 
 
 def _change_annotation(change: LockChange, path: Path) -> str:
     title = _property(f"{change.risk}: {change.subject}")
-    return f"::error file={_property(_shown(path))},line=1,title={title}::{_data(f'{change.what}; {change.do}')}"
+    text = _data(f"{change.what}; {change.do}")
+    return f"::error file={_property(_shown(path))},line=1,title={title}::{text}"
 
 
 def _show_unchecked(error: StatorError, *, github: bool, as_json: bool) -> None:
@@ -189,12 +207,12 @@ def _show_unchecked(error: StatorError, *, github: bool, as_json: bool) -> None:
         )
         problem = error.problem if isinstance(error, DesignFileWrong) else error.message
         hint = f". Hint: {error.hint}" if error.hint else ""
-        typer.echo(f"::error {place}title=no design to check::{_data(problem + hint)}")
+        typer.echo(f"::error {place}title=No design to check::{_data(problem + hint)}")
     show_error(error, as_json=as_json)
 
 
 def _data(text: str) -> str:
-    """As the runner wants the text of a workflow command."""
+    """Text escaped as GitHub's runner expects it in a workflow command."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -1,4 +1,4 @@
-"""``stator copy``: a table into another, here or anywhere else."""
+"""``stator copy``: a table into another table, on any DynamoDB endpoint."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from stator.addresses import TransportOptions
-from stator.cli.bulk_commands import Bar, again, resumable
+from stator.cli.bulk_commands import ProgressBar, connection_options, resumable
 from stator.model.wording import duration
 from stator.pipeline.bulk.copy import Copy, CopyOptions, CopyProgress, CopyReport, find_transform
 from stator.pipeline.bulk.targets import Target
@@ -17,65 +17,91 @@ from stator.pipeline.bulk.targets import Target
 
 def command(
     source: Annotated[
-        str, typer.Argument(metavar="FROM", help="A folder, http://host:port or aws://region.")
+        str,
+        typer.Argument(
+            metavar="FROM", help="The source: a folder, http://host:port or aws://region."
+        ),
     ],
-    to: Annotated[str, typer.Argument(metavar="TO", help="The same, or another.")],
+    to: Annotated[str, typer.Argument(metavar="TO", help="The destination, in the same forms.")],
     table: Annotated[str, typer.Option(metavar="NAME", help="The table to copy.")],
     to_table: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="The table to copy into; else of the same name."),
+        typer.Option(
+            metavar="NAME",
+            help="The table to copy into. By default, the same name.",
+            show_default=False,
+        ),
     ] = None,
     create: Annotated[
         bool,
         typer.Option(
-            "--create", help="Make the target, with the same keys and indexes, where there is none."
+            "--create",
+            help="Create the destination table if it is missing, with the same keys and indexes.",
         ),
     ] = False,
     transform: Annotated[
         str | None,
         typer.Option(
             metavar="MODULE:FUNCTION",
-            help="Called with each item in DynamoDB JSON; gives one, or None.",
+            help="A function that receives each item as DynamoDB JSON and returns an item, or None "
+            "to drop it.",
         ),
     ] = None,
     read_rate: Annotated[
-        float | None, typer.Option(min=1, metavar="RCU", help="Read units a second at most.")
+        float | None, typer.Option(min=1, metavar="RCU", help="Maximum read units a second.")
     ] = None,
     write_rate: Annotated[
-        float | None, typer.Option(min=1, metavar="WCU", help="Write units a second at most.")
+        float | None, typer.Option(min=1, metavar="WCU", help="Maximum write units a second.")
     ] = None,
-    segments: Annotated[int, typer.Option(min=1, max=1000, help="Of the parallel Scan.")] = 8,
+    segments: Annotated[
+        int, typer.Option(min=1, max=1000, metavar="N", help="Segments of the parallel Scan.")
+    ] = 8,
     writers: Annotated[
-        int | None, typer.Option(min=1, max=64, help="Requests under way at once.")
+        int | None,
+        typer.Option(min=1, max=64, metavar="N", help="Write requests in flight at once."),
     ] = None,
     journal: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to remember how far it is.")
+        Path | None, typer.Option(metavar="FILE", help="The journal that --resume continues from.")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on where an earlier run stopped.")
+        bool, typer.Option("--resume", help="Continue where an earlier run stopped.")
     ] = False,
     restart: Annotated[
-        bool, typer.Option("--restart", help="Forget an earlier run and begin anew.")
+        bool,
+        typer.Option("--restart", help="Discard the journal of an earlier run and start again."),
     ] = False,
     dead_letters: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Items that fail, as JSON lines with the reason."),
+        typer.Option(
+            metavar="FILE",
+            help="Write items that fail to this file, with the reasons, as JSON lines.",
+        ),
     ] = None,
     max_errors: Annotated[
-        int | None, typer.Option(min=0, help="Stop when more items fail.")
+        int | None,
+        typer.Option(min=0, metavar="N", help="Stop when more than this many items fail."),
     ] = None,
     verify: Annotated[
-        bool, typer.Option(help="Scan the target at the end, and compare counts and checksums.")
+        bool, typer.Option(help="Scan the destination at the end and compare counts and checksums.")
     ] = True,
-    region: Annotated[str | None, typer.Option(help="Region, for http addresses.")] = None,
-    profile: Annotated[str | None, typer.Option(help="Profile of ~/.aws/config, for both.")] = None,
+    region: Annotated[
+        str | None, typer.Option(metavar="REGION", help="The region for http addresses.")
+    ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The profile in ~/.aws/config, for both sides."),
+    ] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Copy a table into another: a parallel Scan into parallel writers, verified at the end.
+    """Copy a table into another table, on any DynamoDB endpoint.
+
+    A parallel Scan feeds parallel writers, and the result is verified at the end. Exit code 1
+    means that items failed.
 
     Example: stator copy aws://eu-west-1 http://localhost:8000 --table orders --create
 
-    Example: stator copy ./shop.db aws://eu-west-1 --table orders --to-table orders-2 --write-rate 2000
+    Example: stator copy ./shop.db aws://eu-west-1 --table orders --to-table orders-2
+    --write-rate 2000
     """
     options = CopyOptions(
         read_rate=read_rate,
@@ -90,18 +116,14 @@ def command(
         dead_letters=dead_letters,
         max_errors=max_errors,
     )
-    connecting: TransportOptions = {}
-    if region is not None:
-        connecting["region"] = region
-    if profile is not None:
-        connecting["profile"] = profile
+    connecting = connection_options(region, profile)
     function = None if transform is None else find_transform(transform)
     with (
         Target.open(source, table, options=connecting) as origin,
         _target(source, to, origin, to_table or table, connecting) as target,
     ):
         job = Copy(origin, target, options, transform=function, transform_name=transform)
-        with resumable(again()), Bar(f"copy {table}") as bar:
+        with resumable(), ProgressBar(f"copy {table}") as bar:
             report = job.run(lambda progress: bar.show(progress.share, _facts(progress)))
     _show(report, to_table or table, as_json=json_output)
     if not report.ok:
@@ -111,7 +133,7 @@ def command(
 def _target(
     source: str, to: str, origin: Target, table: str, connecting: TransportOptions
 ) -> Target:
-    """A folder is opened once, also when it is copied within."""
+    """The destination. A copy within one folder uses the source's connection to it."""
     if to == source:
         return Target(origin.transport, table, address=to, owned=False)
     return Target.open(to, table, options=connecting)
@@ -136,19 +158,20 @@ def _show(report: CopyReport, table: str, *, as_json: bool) -> None:
     rate = report.written / report.seconds if report.seconds else 0.0
     dropped = f", {report.dropped:,} dropped" if report.dropped else ""
     typer.echo(
-        f"{report.written:,} of {report.read:,} items are in {table}{dropped}: {duration(report.seconds)}, {rate:,.0f}/s, "
-        f"{report.write_units:,.0f} WCU"
+        f"{report.written:,} of {report.read:,} items copied to {table}{dropped}: "
+        f"{duration(report.seconds)}, {rate:,.0f}/s, {report.write_units:,.0f} WCU"
     )
     words = {
         None: "not verified",
         True: "verified",
-        False: "not verified: the target had items before",
+        False: "not verified: the destination had other items before",
     }
     typer.echo(f"checksum {report.checksum}, {words[report.verified]}")
     if report.failed:
         typer.echo(
             typer.style(
-                f"{report.failed:,} items failed; --dead-letters FILE keeps them", fg="red"
+                f"{report.failed:,} items failed; --dead-letters FILE keeps them with the reasons",
+                fg="red",
             ),
             err=True,
         )

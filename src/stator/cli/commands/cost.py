@@ -1,4 +1,4 @@
-"""``stator cost``: what the design costs a month, and what a change does to that."""
+"""``stator cost``: what a design costs a month, and how a change affects that."""
 
 from __future__ import annotations
 
@@ -37,54 +37,65 @@ def command(
     target: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TARGET]", help="shop.py, shop.py:shop or module:shop.", show_default=False
+            metavar="[TARGET]",
+            help="The design: shop.py, shop.py:shop or package.module:shop. "
+            "By default, the design of the current folder.",
+            show_default=False,
         ),
     ] = None,
-    region: Annotated[str, typer.Option(help="The AWS region whose prices count.")] = "us-east-1",
-    mode: Annotated[
-        BillingMode, typer.Option(help="How capacity is paid for.")
-    ] = BillingMode.on_demand,
+    region: Annotated[
+        str, typer.Option(metavar="REGION", help="The AWS region for the prices.")
+    ] = "us-east-1",
+    mode: Annotated[BillingMode, typer.Option(help="The billing mode.")] = BillingMode.on_demand,
     utilisation: Annotated[
         float,
         typer.Option(
-            min=0.01, max=1.0, help="The share of provisioned or reserved capacity that is used."
+            metavar="SHARE",
+            min=0.01,
+            max=1.0,
+            help="The used share of provisioned or reserved capacity.",
         ),
     ] = 0.7,
     years: Annotated[
-        int, typer.Option(min=1, max=3, help="The term of reserved capacity: 1 or 3.")
+        int,
+        typer.Option(
+            min=1, max=3, metavar="N", help="The term of reserved capacity: 1 or 3 years."
+        ),
     ] = 1,
-    pitr: Annotated[bool, typer.Option("--pitr", help="With point-in-time recovery.")] = False,
+    pitr: Annotated[bool, typer.Option("--pitr", help="Include point-in-time recovery.")] = False,
     backups: Annotated[
-        float, typer.Option(min=0.0, metavar="N", help="Full backups that are kept.")
+        float, typer.Option(min=0.0, metavar="N", help="Number of full backups to keep.")
     ] = 0.0,
     streams: Annotated[
         int,
         typer.Option(
-            min=0, metavar="N", help="Consumers that poll the stream (Lambda reads free of charge)."
+            min=0,
+            metavar="N",
+            help="Number of consumers that poll the stream. Lambda reads free of charge.",
         ),
     ] = 0,
     prices: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="A price file of your own: another day's, or a contract's.",
+            help="Your own price file, for other dates or contract prices.",
             show_default=False,
         ),
     ] = None,
     diff: Annotated[
         str | None,
-        typer.Option(metavar="REV", help="Compare with the lock file in another git revision."),
+        typer.Option(metavar="REV", help="Compare with the lock file of another git revision."),
     ] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    json_output: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Say what the design costs a month, by pattern, entity and index.
+    """Show what a design costs a month, by pattern, entity and index.
 
     Example: stator cost shop.py --region eu-west-1 --mode provisioned --utilisation 0.6
 
     Example: stator cost --diff main
     """
     if years == 2:
-        raise typer.BadParameter("capacity is reserved for 1 or 3 years")
+        raise typer.BadParameter("--years 2 is not offered by AWS; use 1 or 3")
     options = CostOptions(
         region=region,
         mode=mode.value,
@@ -124,20 +135,29 @@ def _change(
     known: PriceFile,
     options: CostOptions,
 ) -> CostDiff:
-    """Each side by its own workload. A lock file from before workloads were frozen borrows today's."""
+    """Price each side by its own workload.
+
+    A lock file from before workloads were stored borrows today's.
+    """
     before = plan_at(revision, file.lock)
     return compare(cost(before, facts=file.design, known=known, **options), now, (before, plan))
 
 
 def _others(workload: Workload, known: PriceFile, found: CostReport) -> dict[str, Decimal]:
-    """The same design under the other modes, where the region's prices are known."""
+    """The total under each billing mode whose prices the region has."""
     basis = found.basis
     totals: dict[str, Decimal] = {}
     for mode in BillingMode:
         other = Basis(
-            basis.region, mode.value, basis.utilisation, basis.years, "standard", basis.pitr, basis.backups,
+            basis.region,
+            mode.value,
+            basis.utilisation,
+            basis.years,
+            "standard",
+            basis.pitr,
+            basis.backups,
             basis.stream_consumers,
-        )  # fmt: skip
+        )
         try:
             priced = (
                 found
@@ -150,7 +170,7 @@ def _others(workload: Workload, known: PriceFile, found: CostReport) -> dict[str
     return totals
 
 
-# --- what is shown ------------------------------------------------------------------------------------------
+# --- views ----------------------------------------------------------------------------------------
 
 
 def _show(view: RenderableType) -> None:
@@ -178,12 +198,12 @@ def report_view(found: CostReport, known: PriceFile, modes: dict[str, Decimal]) 
         ),
         _section("entity", found.by_entity(), found.total, {}),
         _section("table, index", found.by_place(), found.total, {}),
-        _section("what for", found.by_kind(), found.total, {}),
+        _section("purpose", found.by_kind(), found.total, {}),
         _modes_view(found, modes),
     ]
     if found.doubtful:
         parts.append(
-            Text(f"\nnote: no AWS source was found for {', '.join(found.doubtful)}", style="yellow")
+            Text(f"\nnote: no AWS source confirms {', '.join(found.doubtful)}", style="yellow")
         )
     return Group(*parts)
 
@@ -209,7 +229,7 @@ def _percent(share: float) -> str:
 
 
 def _bar(share: float) -> str:
-    """Eighths of a character, so that small shares are still told apart."""
+    """A bar drawn in eighths of a character, so that small shares differ visibly."""
     eighths = round(share * _BAR * 8)
     whole, rest = divmod(eighths, 8)
     return "█" * whole + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[rest]
@@ -222,17 +242,17 @@ def _modes_view(found: CostReport, modes: dict[str, Decimal]) -> RenderableType:
     for mode, total in modes.items():
         mine = mode == str(found.basis)
         table.add_row(Text(mode, style="bold" if mine else ""), dollars(total), "<" if mine else "")
-    return Group(Text("\npaid for otherwise", style="cyan"), table)
+    return Group(Text("\nbilling modes", style="cyan"), table)
 
 
 def change_view(change: CostDiff) -> RenderableType:
     sentence = Text(change.sentence, style="bold red" if change.dollars > 0 else "bold green")
     if not change.changes:
         return sentence
-    borrowed = "The older lock file has no workload: both sides are priced by today's."
+    borrowed = "The older lock file has no workload, so both sides use today's."
     origin = Text(borrowed if change.origin is None else change.origin.sentence)
     table = Table(box=None, pad_edge=False, header_style="cyan", padding=(0, 2, 0, 0))
-    table.add_column("because of", min_width=28, overflow="fold")
+    table.add_column("cause", min_width=28, overflow="fold")
     for title in ("before", "after", "change"):
         table.add_column(title, justify="right", min_width=12)
     for each in change.changes:
@@ -246,7 +266,7 @@ def change_view(change: CostDiff) -> RenderableType:
     table.add_row()
     style = "bold red" if change.dollars > 0 else "bold green"
     table.add_row(
-        Text("all together", style="bold"), dollars(change.before.total), dollars(change.after.total),
+        Text("total", style="bold"), dollars(change.before.total), dollars(change.after.total),
         Text(signed_dollars(change.dollars), style=style),
     )  # fmt: skip
     return Group(sentence, origin, Padding(table, (1, 0, 0, 0)))

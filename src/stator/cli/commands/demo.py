@@ -1,4 +1,4 @@
-"""``stator demo``: the router fleet, from a design to a recount."""
+"""``stator demo``: a router fleet, from its design to a recount of every change."""
 
 from __future__ import annotations
 
@@ -17,26 +17,33 @@ from stator.cli.output import write_text
 def command(
     scale: Annotated[
         int,
-        typer.Option(min=10_000, metavar="TESTS", help="How many tests the month of history has."),
+        typer.Option(min=10_000, metavar="TESTS", help="Number of tests in the month of history."),
     ] = 1_000_000,
-    seconds: Annotated[float, typer.Option(min=4.0, help="How long the live part lasts.")] = 10.0,
+    seconds: Annotated[
+        float, typer.Option(min=4.0, metavar="SECONDS", help="Duration of the live part.")
+    ] = 10.0,
     keep: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
             help="Keep the data, the alerts, the archive and the report in this folder.",
+            show_default=False,
         ),
     ] = None,
     out: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where the report goes, a page for the browser.")
+        Path, typer.Option(metavar="FILE", help="Write the report, an HTML page, to this file.")
     ] = Path("fleet-report.html"),
 ) -> None:
-    """A fleet of home routers: designed, loaded, streamed, killed, spread, aged out and recounted, on the embedded engine.
+    """Run a fleet of home routers from design to recount, with a million tests.
 
-    With a million tests it takes about a minute on two cores, most of it for loading and summing up; --scale 50000 takes a third of that.
+    The demo designs a table, loads a month of history, streams live changes, kills a worker,
+    spreads hot writes, lets items expire and recounts everything, on the embedded engine.
 
-    It runs a server and workers of its own on this machine, and removes what it made but for the report. The exit code is 1 if the recount finds
-    anything missing.
+    A million tests take about a minute on two cores, most of it for loading and summing up.
+    --scale 50000 takes a third of that.
+
+    The demo runs its own server and workers on this machine, and removes everything it created
+    except the report. Exit code 1 means that the recount found something missing.
 
     Example: stator demo --scale 200000 --seconds 10
     """
@@ -52,7 +59,7 @@ def command(
         show(story, console)
         path = out if keep is None else folder / out.name
         write_text(path, render(story))
-        console.print(f"\nThe same with charts: [bold]{path}[/]")
+        console.print(f"\nThe report, with charts: [bold]{path}[/]")
     finally:
         if keep is None:
             shutil.rmtree(folder, ignore_errors=True)

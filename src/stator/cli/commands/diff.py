@@ -1,4 +1,4 @@
-"""``stator diff``: the design against real tables."""
+"""``stator diff``: a design compared with live tables."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from stator.cli.design_file import load_design, plan_of
 from stator.cli.live_tables import LiveTables
 from stator.design.plan.drift import Difference, drift
 from stator.design.plan.own_table import needs_own_table, own_table
+from stator.model.wording import plural
 
 _COLOURS = {"missing": "red", "different": "yellow", "extra": "cyan"}
 
@@ -20,29 +21,39 @@ def command(
     target: Annotated[
         str | None,
         typer.Argument(
-            help="The design: shop.py, shop.py:shop, package.module:shop; or this folder's."
+            metavar="[TARGET]",
+            help="The design: shop.py, shop.py:shop or package.module:shop. "
+            "By default, the design of the current folder.",
+            show_default=False,
         ),
     ] = None,
     live: Annotated[
         str,
-        typer.Option(
-            metavar="URL", help="Where the tables are: http://localhost:8000 or aws://eu-west-1."
-        ),
+        typer.Option(metavar="URL", help="Where the tables are: http://host:port or aws://region."),
     ] = "http://localhost:8000",
     prefix: Annotated[
-        str, typer.Option(help="What the real tables' names have before the design's.")
+        str,
+        typer.Option(
+            metavar="TEXT", help="Text before the table names of the design, as in prod-."
+        ),
     ] = "",
     with_patterns: Annotated[
         bool,
-        typer.Option("--with-patterns", help="Look at NAME-stator even if no field is unique()."),
+        typer.Option(
+            "--with-patterns", help="Compare the table NAME-stator even if no field is unique()."
+        ),
     ] = False,
-    region: Annotated[str | None, typer.Option(help="Region, for an http address.")] = None,
-    profile: Annotated[str | None, typer.Option(help="Profile of ~/.aws/config.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    region: Annotated[
+        str | None, typer.Option(metavar="REGION", help="The region for an http address.")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The profile in ~/.aws/config.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the differences as JSON.")] = False,
 ) -> None:
-    """The difference between the design and real tables.
+    """Compare a design with live tables.
 
-    Ends with 1 when there is one.
+    Exit code 1 means that there are differences.
 
     Example: stator diff shop.py --live aws://eu-west-1 --prefix prod-
     """
@@ -61,11 +72,10 @@ def command(
 
 def _show(design: str, names: list[str], live: str, prefix: str, found: list[Difference]) -> None:
     if not found:
-        typer.echo(f"{', '.join(names)} at {live}: as the design wants it")
+        typer.echo(f"{', '.join(names)} at {live}: no differences from the design")
         return
     for each in found:
         mark = typer.style(f"{each.severity:>9}", fg=_COLOURS[each.severity], bold=True)
         typer.echo(f"{mark}  {prefix}{each.where}: {each.message}")
         typer.echo(f"{'':>9}  -> {each.remedy}")
-    plural = "difference" if len(found) == 1 else "differences"
-    typer.echo(f"{len(found)} {plural} between {design} and {live}")
+    typer.echo(f"{plural(len(found), 'difference')} between {design} and {live}")

@@ -1,4 +1,4 @@
-"""``stator docs``: the design as a document, in Markdown or as an HTML page."""
+"""``stator docs``: a design as a document, in Markdown or as an HTML page."""
 
 from __future__ import annotations
 
@@ -23,15 +23,18 @@ def command(
     target: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TARGET]", help="shop.py, shop.py:shop or module:shop.", show_default=False
+            metavar="[TARGET]",
+            help="The design: shop.py, shop.py:shop or package.module:shop. "
+            "By default, the design of the current folder.",
+            show_default=False,
         ),
     ] = None,
     form: Annotated[
         DocumentFormat | None,
         typer.Option(
             "--format",
-            help="Markdown, or one HTML page with everything in it.",
-            show_default="by --out, or markdown",
+            help="The format: Markdown, or one self-contained HTML page.",
+            show_default="from the name in --out, else markdown",
         ),
     ] = None,
     out: Annotated[
@@ -39,15 +42,17 @@ def command(
         typer.Option(metavar="FILE", help="Write to this file instead of stdout.", dir_okay=False),
     ] = None,
     json_output: Annotated[
-        bool, typer.Option("--json", help="Print the file and format as JSON; needs --out.")
+        bool, typer.Option("--json", help="Print the file and its format as JSON. Needs --out.")
     ] = False,
 ) -> None:
-    """Write the design as a document: patterns, entity diagram, example items.
+    """Write a design as a document: patterns, entity diagram, example items.
 
     Example: stator docs shop.py --out shop.html
     """
     if json_output and out is None:
-        raise typer.BadParameter("--json needs --out: the document itself goes to stdout otherwise")
+        raise typer.BadParameter(
+            "--json needs --out FILE, because the document itself goes to stdout"
+        )
     chosen = form or (
         DocumentFormat.html
         if out is not None and out.suffix in (".html", ".htm")

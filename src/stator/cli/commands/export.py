@@ -1,4 +1,4 @@
-"""``stator export``: a table, or an export that AWS made of one, into files."""
+"""``stator export``: a table, or an AWS export of one, written to files."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from typing import Annotated
 
 import typer
 
-from stator.addresses import TransportOptions
-from stator.cli.bulk_commands import Bar, again, opened_target, resumable
+from stator.cli.bulk_commands import ProgressBar, connection_options, open_target, resumable
 from stator.cli.design_file import load_design_file
-from stator.model.wording import duration, size
+from stator.model.wording import duration, plural, size
 from stator.pipeline.bulk.export.export import Export, ExportOptions, ExportProgress, ExportReport
 from stator.pipeline.bulk.export.parts import EXPORT_FORMATS
 from stator.pipeline.bulk.export.sources import DEFAULT_SEGMENTS, snapshot_export, table_export
@@ -24,84 +23,112 @@ def command(
         str | None,
         typer.Argument(
             metavar="[ADDRESS]",
-            help="A folder, http://host:port or aws://region.",
+            help="Where the table is: a folder, http://host:port or aws://region.",
             show_default=False,
         ),
     ] = None,
     out: Annotated[
         str,
         typer.Option(
-            metavar="DIR|FILE|S3", help="A folder, a file such as orders.csv.gz, or s3://..."
+            metavar="DIR|FILE|S3",
+            help="The destination: a folder, a file such as orders.csv.gz, or s3://bucket/prefix.",
         ),
     ] = "",
     table: Annotated[str | None, typer.Option(metavar="NAME", help="The table to export.")] = None,
     entity: Annotated[
         str | None,
-        typer.Option(metavar="DESIGN:ENTITY", help="design.py:Order: the items of one entity."),
+        typer.Option(metavar="DESIGN:ENTITY", help="The entity to export, as in design.py:Order."),
     ] = None,
     design: Annotated[
         str | None,
-        typer.Option(metavar="DESIGN", help="With --table: a folder for each entity of design.py."),
+        typer.Option(
+            metavar="DESIGN", help="With --table: write a folder for each entity of this design."
+        ),
     ] = None,
     prefix: Annotated[
-        str, typer.Option(help="Stands before the names of the design's tables.")
+        str,
+        typer.Option(
+            metavar="TEXT", help="Text before the table names of the design, as in prod-."
+        ),
     ] = "",
     snapshot: Annotated[
         str | None,
         typer.Option(
             "--from-snapshot",
             metavar="PATH",
-            help="An export to S3 by AWS, in a folder or s3://...",
+            help="Read an AWS export to S3 instead of a table, from a folder or s3://...",
         ),
     ] = None,
     format_name: Annotated[
         str | None,
         typer.Option(
-            "--format", metavar="|".join(EXPORT_FORMATS), help="Instead of by the file's name."
+            "--format",
+            metavar="|".join(EXPORT_FORMATS),
+            help="The format. By default, from the file name.",
         ),
     ] = None,
     compression: Annotated[
-        str | None, typer.Option(metavar="gzip|zstd", help="Of the files.")
+        str | None, typer.Option(metavar="gzip|zstd", help="The compression of the files.")
     ] = None,
     rate: Annotated[
         float | None,
         typer.Option(
-            min=1, metavar="RCU", help="Read units a second at most; else as the table gives."
+            min=1,
+            metavar="RCU",
+            help="Maximum read units a second. By default, as many as the table provides.",
         ),
     ] = None,
     segments: Annotated[
-        int, typer.Option(min=1, max=1000, help="Of the parallel Scan.")
+        int, typer.Option(min=1, max=1000, metavar="N", help="Segments of the parallel Scan.")
     ] = DEFAULT_SEGMENTS,
-    readers: Annotated[int, typer.Option(min=1, max=64, help="Segments read at once.")] = 4,
+    readers: Annotated[
+        int, typer.Option(min=1, max=64, metavar="N", help="Segments read at the same time.")
+    ] = 4,
     consistent: Annotated[
-        bool, typer.Option("--consistent", help="Strongly consistent reads, at twice the units.")
+        bool,
+        typer.Option(
+            "--consistent", help="Use strongly consistent reads, which cost twice as much."
+        ),
     ] = False,
     journal: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to remember how far it is.")
+        Path | None, typer.Option(metavar="FILE", help="The journal that --resume continues from.")
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on where an earlier run stopped.")
+        bool, typer.Option("--resume", help="Continue where an earlier run stopped.")
     ] = False,
     restart: Annotated[
-        bool, typer.Option("--restart", help="Forget an earlier run and begin anew.")
+        bool,
+        typer.Option("--restart", help="Discard the journal of an earlier run and start again."),
     ] = False,
-    verify: Annotated[bool, typer.Option(help="Read back what was written.")] = True,
-    region: Annotated[str | None, typer.Option(help="Region, for an http address.")] = None,
-    profile: Annotated[str | None, typer.Option(help="Profile of ~/.aws/config.")] = None,
+    verify: Annotated[bool, typer.Option(help="Read the files back and compare checksums.")] = True,
+    region: Annotated[
+        str | None, typer.Option(metavar="REGION", help="The region for an http address.")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The profile in ~/.aws/config.")
+    ] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Write a table to files: JSON lines, CSV, Parquet or DynamoDB JSON, with a manifest of counts and checksums.
+    """Write a table, or an AWS export of one, to JSON, CSV or Parquet files.
+
+    A manifest beside the files holds their counts and checksums.
 
     Example: stator export http://localhost:8000 --table orders --out orders/ --format parquet
 
-    Example: stator export --from-snapshot s3://backups/AWSDynamoDB/01693685827463-2d8752fd --out orders.jsonl.gz
+    Example: stator export --from-snapshot s3://backups/AWSDynamoDB/01693685827463-2d8752fd
+    --out orders.jsonl.gz
     """
     if format_name is not None and format_name not in EXPORT_FORMATS:
-        raise typer.BadParameter(f"--format is one of {', '.join(EXPORT_FORMATS)}")
+        raise typer.BadParameter(
+            f"--format {format_name} is unknown; choose one of {', '.join(EXPORT_FORMATS)}"
+        )
     if not out:
-        raise typer.BadParameter("--out says where to: a folder, a file or s3://bucket/prefix")
+        raise typer.BadParameter("--out is missing; name a folder, a file or s3://bucket/prefix")
     if (address is None) == (snapshot is None):
-        raise typer.BadParameter("name the ADDRESS of the table, or --from-snapshot PATH")
+        raise typer.BadParameter(
+            "give either the ADDRESS of the table or --from-snapshot PATH"
+            + ("" if address is None else ", not both")
+        )
     options = ExportOptions(
         format=format_name,
         compression=compression,
@@ -136,18 +163,18 @@ def _target(
     profile: str | None,
 ) -> Target:
     if design is None:
-        return opened_target(address, table, entity, prefix=prefix, region=region, profile=profile)
-    options: TransportOptions = {}
-    if region is not None:
-        options["region"] = region
-    if profile is not None:
-        options["profile"] = profile
-    found = load_design_file(design).design
-    return Target.open(address, table, design=found, prefix=prefix, options=options)
+        return open_target(address, table, entity, prefix=prefix, region=region, profile=profile)
+    return Target.open(
+        address,
+        table,
+        design=load_design_file(design).design,
+        prefix=prefix,
+        options=connection_options(region, profile),
+    )
 
 
 def _run(export: Export) -> ExportReport:
-    with resumable(again()), Bar("export") as bar:
+    with resumable(), ProgressBar("export") as bar:
         return export.run(
             lambda progress: bar.show(
                 progress.pieces_done / max(1, progress.pieces), _facts(progress)
@@ -166,9 +193,10 @@ def _show(report: ExportReport, *, as_json: bool) -> None:
         return
     rate = report.items / report.seconds if report.seconds else 0.0
     typer.echo(
-        f"{report.items:,} items in {report.files} files, {size(report.size_bytes)}: {duration(report.seconds)}, {rate:,.0f}/s, "
-        f"{report.consumed_units:,.0f} RCU"
+        f"{report.items:,} items in {plural(report.files, 'file')}, {size(report.size_bytes)}: "
+        f"{duration(report.seconds)}, {rate:,.0f}/s, {report.consumed_units:,.0f} RCU"
     )
     typer.echo(
-        f"checksum {report.checksum}, {'verified' if report.verified else 'not verified'}; {report.manifest}"
+        f"checksum {report.checksum}, {'verified' if report.verified else 'not verified'}; "
+        f"manifest {report.manifest}"
     )

@@ -1,4 +1,4 @@
-"""``stator export-design``: the design for other tools."""
+"""``stator export-design``: a design for other tools."""
 
 from __future__ import annotations
 
@@ -27,12 +27,17 @@ class ExportTarget(StrEnum):
 def command(
     tool: Annotated[
         ExportTarget,
-        typer.Argument(metavar="TOOL", help="|".join(ExportTarget), show_default=False),
+        typer.Argument(
+            metavar="TOOL", help=f"One of {', '.join(ExportTarget)}.", show_default=False
+        ),
     ],
     target: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TARGET]", help="shop.py, shop.py:shop or module:shop.", show_default=False
+            metavar="[TARGET]",
+            help="The design: shop.py, shop.py:shop or package.module:shop. "
+            "By default, the design of the current folder.",
+            show_default=False,
         ),
     ] = None,
     out: Annotated[
@@ -41,30 +46,40 @@ def command(
     ] = None,
     pattern: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="iam: only this pattern; may be repeated."),
+        typer.Option(metavar="NAME", help="With iam: only this pattern. May be repeated."),
     ] = None,
-    region: Annotated[str, typer.Option(help="iam: the region in the ARNs.")] = "*",
-    account: Annotated[str, typer.Option(help="iam: the account in the ARNs.")] = "*",
+    region: Annotated[
+        str, typer.Option(metavar="REGION", help="With iam: the region in the ARNs.")
+    ] = "*",
+    account: Annotated[
+        str, typer.Option(metavar="ID", help="With iam: the account in the ARNs.")
+    ] = "*",
     with_patterns: Annotated[
         bool,
         typer.Option(
             "--with-patterns",
-            help="With the table NAME-stator even if no field is unique(): pattern objects, transaction tokens, workers and views "
-            "keep their items there.",
+            help="Include the table NAME-stator even if no field is unique(). Pattern objects, "
+            "transaction tokens, workers and views store their items there.",
         ),
     ] = False,
     json_output: Annotated[
-        bool, typer.Option("--json", help="Print the file and the notes as JSON; needs --out.")
+        bool, typer.Option("--json", help="Print the file and the notes as JSON. Needs --out.")
     ] = False,
 ) -> None:
-    """Write the design for another tool: templates, a data model, a script, policies.
+    """Write a design for another tool: Terraform, CDK, NoSQL Workbench, IAM and more.
+
+    Notes on stderr say what the tool's format cannot express.
 
     Example: stator export-design terraform shop.py --out shop.tf
     """
     if json_output and out is None:
-        raise typer.BadParameter("--json needs --out: the export itself goes to stdout otherwise")
+        raise typer.BadParameter(
+            "--json needs --out FILE, because the export itself goes to stdout"
+        )
     if tool is not ExportTarget.iam and (pattern or region != "*" or account != "*"):
-        raise typer.BadParameter("--pattern, --region and --account are for iam")
+        raise typer.BadParameter(
+            f"--pattern, --region and --account apply to iam only, not to {tool.value}"
+        )
     design = load_design(target)
     plan = plan_of(design)
     if tool is ExportTarget.iam:

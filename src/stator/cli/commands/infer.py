@@ -1,4 +1,4 @@
-"""``stator infer``: a design file from the items of an existing table."""
+"""``stator infer``: a design file proposed from the items of an existing table."""
 
 from __future__ import annotations
 
@@ -13,42 +13,63 @@ from typing import Annotated, Any
 import typer
 
 from stator.cli.live_tables import LiveTables
+from stator.cli.output import write_text
 from stator.design.infer import Inference, design_file, infer
 from stator.errors import ConfigurationError
+from stator.model.wording import plural
 
-_HOW = "stator infer http://localhost:8000 TABLE, stator infer aws://eu-west-1 TABLE, or stator infer export.json.gz"
+_FORMS = (
+    "write stator infer http://localhost:8000 TABLE, stator infer aws://eu-west-1 TABLE "
+    "or stator infer export.json.gz"
+)
 
 
 def command(
     source: Annotated[
         str,
         typer.Argument(
-            help="http://localhost:8000, aws://eu-west-1, or a file or folder of an export."
+            metavar="SOURCE",
+            help="The items: http://host:port, aws://region, or an exported file or folder.",
         ),
     ],
     table: Annotated[
-        str | None, typer.Argument(help="The table; for a file, the name of the design.")
+        str | None,
+        typer.Argument(
+            metavar="[TABLE]",
+            help="The table. For a file, the name of the design.",
+            show_default=False,
+        ),
     ] = None,
-    sample: Annotated[int, typer.Option(min=1, help="How many items to look at.")] = 1000,
+    sample: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Number of items to read.")
+    ] = 1000,
     key: Annotated[
         str | None,
         typer.Option(
-            metavar="PARTITION[,SORT]", help="The table's key, where the source does not say."
+            metavar="PARTITION[,SORT]",
+            help="The key of the table, for an export whose key attributes cannot be guessed.",
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write the design to this file.", dir_okay=False)
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the design to this file instead of stdout.", dir_okay=False
+        ),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Write over a file that is there.")
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    region: Annotated[
+        str | None, typer.Option(metavar="REGION", help="The region for an http address.")
+    ] = None,
+    profile: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The profile in ~/.aws/config.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the inferred entities and patterns as JSON.")
     ] = False,
-    region: Annotated[str | None, typer.Option(help="Region, for an http address.")] = None,
-    profile: Annotated[str | None, typer.Option(help="Profile of ~/.aws/config.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
 ) -> None:
     """Propose a design for an existing table.
 
-    What is not sure is listed. Nothing is written to the table.
+    Everything that is a guess is listed in the file. The table is only read.
 
     Example: stator infer aws://eu-west-1 orders --out design.py
     """
@@ -58,11 +79,11 @@ def command(
         found = _from_files(Path(source), table, sample, key)
     if out is not None and out.exists() and not force:
         raise ConfigurationError(
-            f"{out} is there already", hint="choose another name, or --force to write over it"
+            f"{out} already exists", hint="choose another file, or overwrite it with --force"
         )
     text = design_file(found)
     if out is not None:
-        out.write_text(text, encoding="utf-8")
+        write_text(out, text)
     if as_json:
         typer.echo(json.dumps(asdict(found)))
     elif out is None:
@@ -73,29 +94,35 @@ def command(
 
 def _report(found: Inference, out: Path) -> None:
     typer.echo(
-        f"{out}: {len(found.entities)} entities, {len(found.patterns)} patterns of {found.table}"
+        f"wrote {out}: {plural(len(found.entities), 'entity')} and "
+        f"{plural(len(found.patterns), 'pattern')} of {found.table}"
     )
     for doubt in found.doubts:
-        typer.echo(typer.style("  not sure: ", fg="yellow") + doubt)
-    typer.echo(f"next: read it, then `stator plan {out}`")
+        typer.echo(typer.style("  guessed: ", fg="yellow") + doubt)
+    typer.echo(f"next: review the file, then run stator plan {out}")
 
 
 def _from_table(tables: LiveTables, table: str | None, sample: int) -> Inference:
     if table is None:
-        names = ", ".join(tables.names()) or "none"
-        raise ConfigurationError("which table?", hint=f"name one of those there: {names}")
+        raise ConfigurationError("the name of the table is missing", hint=_table_hint(tables))
     description = tables.describe(table)
     if description is None:
-        names = ", ".join(tables.names()) or "none"
         raise ConfigurationError(
-            f"there is no table {table} at {tables.address}", hint=f"tables there: {names}"
+            f"there is no table {table} at {tables.address}", hint=_table_hint(tables)
         )
     items = [_on_the_wire(item) for item in tables.sample(table, sample)]
     return infer(items, table=table, description=description)
 
 
+def _table_hint(tables: LiveTables) -> str:
+    names = tables.names()
+    if not names:
+        return f"{tables.address} has no tables; check the address and the region"
+    return f"name one of {', '.join(names)}"
+
+
 def _on_the_wire(item: Any) -> Any:
-    """botocore hands binary values out as bytes; which bytes does not matter here."""
+    """An item with plain containers. Binary values stay bytes: their content does not matter."""
     return {name: _value(value) for name, value in item.items()}
 
 
@@ -108,13 +135,17 @@ def _value(value: Any) -> Any:
 
 def _from_files(path: Path, name: str | None, sample: int, key: str | None) -> Inference:
     if not path.exists():
-        raise ConfigurationError(f"there is no {path}", hint=_HOW)
+        raise ConfigurationError(f"there is no file or folder {path}", hint=_FORMS)
     files = (
         sorted(file for file in path.rglob("*.json*") if "manifest" not in file.name)
         if path.is_dir()
         else [path]
     )
     items = list(islice((item for file in files for item in _lines(file)), sample))
+    if not items:
+        raise ConfigurationError(
+            f"{path} holds no items", hint=f"a design is inferred from items; {_FORMS}"
+        )
     description = None
     if key is not None:
         parts = zip(key.split(","), ("HASH", "RANGE"))
@@ -128,13 +159,14 @@ def _from_files(path: Path, name: str | None, sample: int, key: str | None) -> I
         ]
         if missing:
             raise ConfigurationError(
-                f"the items have no attribute {missing[0]}", hint="look at one line of the file"
+                f"the items have no attribute {missing[0]}",
+                hint=f"their attributes are {', '.join(sorted(items[0]))}",
             )
     return infer(items, table=name or path.name.split(".")[0], description=description)
 
 
 def _lines(file: Path) -> Iterator[Any]:
-    """Items of DynamoDB JSON, one a line, as an export to S3 or ``aws dynamodb scan`` has them."""
+    """Items in DynamoDB JSON: one a line as in an export to S3, or ``aws dynamodb scan`` output."""
     try:
         with (
             gzip.open(file, "rt", encoding="utf-8")
@@ -151,7 +183,7 @@ def _lines(file: Path) -> Iterator[Any]:
     except (json.JSONDecodeError, UnicodeDecodeError, gzip.BadGzipFile, KeyError) as error:
         raise ConfigurationError(
             f"{file} is not an export: {error}",
-            hint='one {"Item": {...}} in DynamoDB JSON a line, gzipped or not',
+            hint='an export has one {"Item": {...}} in DynamoDB JSON a line, gzipped or not',
         ) from None
 
 
@@ -162,7 +194,7 @@ def _item(line: Any, file: Path, number: int) -> Any:
     )
     if not typed:
         raise ConfigurationError(
-            f"{file}:{number}: not an item in DynamoDB JSON",
-            hint='as in {"Item": {"PK": {"S": "USER#1"}}}',
+            f"{file}:{number}: the line is not an item in DynamoDB JSON",
+            hint='an item looks like {"Item": {"PK": {"S": "USER#1"}}}',
         )
     return item

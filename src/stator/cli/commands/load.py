@@ -1,4 +1,4 @@
-"""``stator load``: files into a table."""
+"""``stator load``: files loaded into a table."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from stator.cli.bulk_commands import Bar, again, opened_target, resumable
-from stator.model.wording import duration, size
+from stator.cli.bulk_commands import ProgressBar, open_target, resumable
+from stator.model.wording import duration, plural, size
 from stator.pipeline.bulk.load.estimate import LoadEstimate, estimate
 from stator.pipeline.bulk.load.inputs import FORMATS
 from stator.pipeline.bulk.load.load import LoadOptions, LoadPlan, LoadProgress, LoadReport
@@ -20,10 +20,17 @@ _FAILED_ROWS = 1
 def command(
     files: Annotated[
         list[str],
-        typer.Argument(help="Files, folders, globs in quotes, s3://bucket/prefix, or - for stdin."),
+        typer.Argument(
+            metavar="FILES...",
+            help="Files, folders, quoted globs, s3://bucket/prefix, or - for stdin.",
+        ),
     ],
     to: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="A folder, http://host:port or aws://region.")
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Where the table is: a folder, http://host:port or aws://region.",
+        ),
     ],
     table: Annotated[
         str | None, typer.Option(metavar="NAME", help="The table to load into.")
@@ -31,90 +38,136 @@ def command(
     entity: Annotated[
         str | None,
         typer.Option(
-            metavar="DESIGN:ENTITY", help="design.py:Order: types and keys by the design."
+            metavar="DESIGN:ENTITY",
+            help="The entity to load, as in design.py:Order. Types and keys come from the design.",
         ),
     ] = None,
     prefix: Annotated[
-        str, typer.Option(help="With --entity: stands before the names of the design's tables.")
+        str,
+        typer.Option(
+            metavar="TEXT",
+            help="With --entity: text before the table names of the design, as in prod-.",
+        ),
     ] = "",
     blobs: Annotated[
         str | None,
         typer.Option(
-            metavar="STORE", help="With --entity: where large() values go, a folder or s3://..."
+            metavar="STORE",
+            help="With --entity: the folder or s3://... that receives offloaded large() values.",
         ),
     ] = None,
     format_name: Annotated[
         str | None,
         typer.Option(
-            "--format", metavar="|".join(FORMATS), help="Instead of by the files' extensions."
+            "--format",
+            metavar="|".join(FORMATS),
+            help="The format. By default, from the file extensions.",
         ),
     ] = None,
     delimiter: Annotated[
-        str | None, typer.Option(help="Of CSV; a comma, or a tab for .tsv.")
+        str | None,
+        typer.Option(
+            metavar="CHARACTER",
+            help="The delimiter of CSV. By default, a comma, and a tab for .tsv.",
+            show_default=False,
+        ),
     ] = None,
     fields: Annotated[
         list[str] | None,
-        typer.Option("--map", metavar="FIELD=ATTRIBUTE", help="Rename a field; FIELD= drops it."),
+        typer.Option(
+            "--map",
+            metavar="FIELD=ATTRIBUTE",
+            help="Rename a field; FIELD= drops it. May be repeated.",
+        ),
     ] = None,
     types: Annotated[
         list[str] | None,
-        typer.Option("--type", metavar="ATTRIBUTE=TYPE", help="S, N, BOOL, B, SS, NS, L or M."),
+        typer.Option(
+            "--type",
+            metavar="ATTRIBUTE=TYPE",
+            help="Set a type: S, N, BOOL, B, SS, NS, L or M. May be repeated.",
+        ),
     ] = None,
     condition: Annotated[
         str | None,
         typer.Option(
             metavar="EXPRESSION",
-            help="For every put; :name is the row's own attribute. Slower: one by one.",
+            help="The condition of every put; :name is the row's own attribute. "
+            "Slower, because rows are written one by one.",
         ),
     ] = None,
     rate: Annotated[
         float | None,
         typer.Option(
-            min=1, metavar="WCU", help="Write units a second at most; else as the table takes it."
+            min=1,
+            metavar="WCU",
+            help="Maximum write units a second. By default, as many as the table accepts.",
         ),
     ] = None,
     writers: Annotated[
-        int | None, typer.Option(min=1, max=64, help="Requests under way at once.")
+        int | None,
+        typer.Option(min=1, max=64, metavar="N", help="Write requests in flight at once."),
     ] = None,
     shuffle: Annotated[
-        int, typer.Option(min=1, metavar="ROWS", help="Rows in memory, written in random order.")
+        int,
+        typer.Option(
+            min=1, metavar="ROWS", help="Rows held in memory and written in random order."
+        ),
     ] = 20_000,
     journal: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Where to remember how far it is; beside the first file."
+            metavar="FILE",
+            help="The journal that --resume continues from. By default, beside the first file.",
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on where an earlier run stopped.")
+        bool, typer.Option("--resume", help="Continue where an earlier run stopped.")
     ] = False,
     restart: Annotated[
-        bool, typer.Option("--restart", help="Forget an earlier run and begin anew.")
+        bool,
+        typer.Option("--restart", help="Discard the journal of an earlier run and start again."),
     ] = False,
     dead_letters: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Rows that fail, as JSON lines with the reason."),
+        typer.Option(
+            metavar="FILE",
+            help="Write rows that fail to this file, with the reasons, as JSON lines.",
+        ),
     ] = None,
-    max_errors: Annotated[int | None, typer.Option(min=0, help="Stop when more rows fail.")] = None,
+    max_errors: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="N", help="Stop when more than this many rows fail."),
+    ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Write nothing; say what it takes.")
+        bool, typer.Option("--dry-run", help="Write nothing; estimate units, price and time.")
     ] = False,
     region: Annotated[
-        str | None, typer.Option(help="Region; with --dry-run, whose prices count.")
+        str | None,
+        typer.Option(
+            metavar="REGION",
+            help="The region for an http address, and for the prices of --dry-run.",
+        ),
     ] = None,
-    profile: Annotated[str | None, typer.Option(help="Profile of ~/.aws/config.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The profile in ~/.aws/config.")
+    ] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Load files into a table: CSV, JSON lines, DynamoDB JSON, Parquet or Arrow, compressed or not.
+    """Load CSV, JSON, Parquet or Arrow files into a table, from disk or S3.
 
-    What cannot be written goes to the dead letters and does not stop the rest. The exit code is 1 when rows failed.
+    JSON files hold JSON lines or DynamoDB JSON, and files may be compressed. Rows that cannot be
+    written go to the dead letters and do not stop the rest. Exit code 1 means that rows failed.
 
     Example: stator load 'orders/*.parquet' --to http://localhost:8000 --table orders
 
-    Example: stator load orders.csv.gz --to aws://eu-west-1 --entity shop.py:Order --rate 2000 --dead-letters bad.jsonl
+    Example: stator load orders.csv.gz --to aws://eu-west-1 --entity shop.py:Order --rate 2000
+    --dead-letters bad.jsonl
     """
     if format_name is not None and format_name not in FORMATS:
-        raise typer.BadParameter(f"--format is one of {', '.join(FORMATS)}")
+        raise typer.BadParameter(
+            f"--format {format_name} is unknown; choose one of {', '.join(FORMATS)}"
+        )
     options = LoadOptions(
         format=format_name,
         delimiter=delimiter,
@@ -130,7 +183,7 @@ def command(
         dead_letters=dead_letters,
         max_errors=max_errors,
     )
-    with opened_target(
+    with open_target(
         to, table, entity, prefix=prefix, blobs=blobs, region=region, profile=profile
     ) as target:
         plan = LoadPlan(files, target, options)
@@ -139,7 +192,7 @@ def command(
         if dry_run:
             _show_estimate(estimate(plan, region or "us-east-1"), as_json=json_output)
             return
-        with resumable(again()), Bar(f"load {target.table}") as bar:
+        with resumable(), ProgressBar(f"load {target.table}") as bar:
             report = plan.run(lambda progress: bar.show(progress.share, _facts(progress)))
     _show_report(report, as_json=json_output)
     if not report.ok:
@@ -148,7 +201,7 @@ def command(
 
 def _show_types(plan: LoadPlan) -> None:
     target = plan.target
-    files = f"{len(plan.inputs)} files" if len(plan.inputs) > 1 else plan.inputs[0].name
+    files = plural(len(plan.inputs), "file") if len(plan.inputs) > 1 else plan.inputs[0].name
     where = f"{target.entity_name} in {target.table}" if target.entity_name else target.table
     typer.echo(f"{files} -> {where} at {target.address}", err=True)
     width = max((len(each.target) for each in plan.types), default=0)
@@ -182,7 +235,7 @@ def _show_estimate(found: LoadEstimate, *, as_json: bool) -> None:
         + (f"  ({found.failed:,} rows would fail)" if found.failed else "")
     )
     typer.echo(f"size      {size(found.size_bytes)}")
-    more = f"; entries of the table's {found.indexes} indexes come to that" if found.indexes else ""
+    more = f", plus the entries in {plural(found.indexes, 'index')}" if found.indexes else ""
     typer.echo(f"units     {found.write_units:,} WCU{more}")
     typer.echo(f"price     ${found.dollars:,.2f} on demand in {found.region}")
     typer.echo(f"time      {duration(found.seconds)} at {found.rate:,.0f} WCU/s")
@@ -197,12 +250,12 @@ def _show_report(report: LoadReport, *, as_json: bool) -> None:
     rate = report.written / report.seconds if report.seconds else 0.0
     resumed = f", resumed at row {report.resumed_at_row:,}" if report.resumed_at_row else ""
     typer.echo(
-        f"{report.written:,} of {report.read:,} rows are in {report.table}: {duration(report.seconds)}, {rate:,.0f}/s, "
-        f"{report.consumed_units:,.0f} WCU{resumed}"
+        f"{report.written:,} of {report.read:,} rows loaded into {report.table}: "
+        f"{duration(report.seconds)}, {rate:,.0f}/s, {report.consumed_units:,.0f} WCU{resumed}"
     )
     if report.failed:
         where = (
-            f"see {report.dead_letters}"
+            f"the reasons are in {report.dead_letters}"
             if report.dead_letters
             else "--dead-letters FILE keeps them with the reasons"
         )

@@ -1,4 +1,4 @@
-"""``stator new``: a starter project that runs."""
+"""``stator new``: a starter project."""
 
 from __future__ import annotations
 
@@ -22,53 +22,63 @@ class Starter(StrEnum):
 
 def command(
     name: Annotated[
-        str, typer.Argument(help="Of the project, of its folder, and of the design in it.")
+        str,
+        typer.Argument(metavar="NAME", help="The name of the project, its folder and its design."),
     ],
-    example: Annotated[Starter, typer.Option(help="What to start from.")] = Starter.shop,
+    example: Annotated[Starter, typer.Option(help="The example to start from.")] = Starter.shop,
     folder: Annotated[
-        Path | None, typer.Option(help="Where to make it, if not in a folder of its name.")
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="The folder to create. By default, the name of the project.",
+            show_default=False,
+        ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the files made as JSON.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the created files as JSON.")
+    ] = False,
 ) -> None:
-    """Make a starter project that runs: a design, a test, a README.
+    """Create a starter project that runs: a design, a test and a README.
 
     Example: stator new shop && cd shop && stator plan
     """
     identifier = name.replace("-", "_")
     fits = identifier.isidentifier() and identifier.isascii() and not keyword.iskeyword(identifier)
-    if not fits or len(identifier) < 3:  # DynamoDB has no shorter names of tables
+    if not fits or len(identifier) < 3:  # DynamoDB requires three characters in table names
         raise ConfigurationError(
-            f"{name} cannot be the name of a design",
-            hint="three or more letters, digits, - and _, as in my-shop",
+            f"{name} is not a valid name for a design",
+            hint="use at least three letters, digits, - and _, starting with a letter, "
+            "as in my-shop",
         )
     place = folder or Path(name)
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
         raise ConfigurationError(
-            f"{place} is there already, and not empty", hint="choose another name, or --folder"
+            f"{place} already exists and is not empty",
+            hint="choose another name, or another folder with --folder",
         )
     try:
-        made = _write(place, identifier, example)
+        created = _write(place, identifier, example)
     except OSError as error:
         raise ConfigurationError(
-            f"{place} cannot be made: {error.strerror}", hint="choose another --folder"
+            f"cannot create {place}: {error.strerror}", hint="choose another folder with --folder"
         ) from None
     if as_json:
-        typer.echo(json.dumps({"folder": str(place), "files": made}))
+        typer.echo(json.dumps({"folder": str(place), "files": created}))
         return
-    typer.echo(f"made {place}/ with {', '.join(made)}")
+    typer.echo(f"created {place}/ with {', '.join(created)}")
     typer.echo(f"next: cd {place} && stator plan")
 
 
 def _write(place: Path, identifier: str, example: Starter) -> list[str]:
     place.mkdir(parents=True, exist_ok=True)
-    made = []
+    created = []
     for source in sorted(
         resources.files("stator.cli").joinpath("starters", example.value).iterdir(), key=str
     ):
-        # The files end in .txt so that no tool takes them for code of this package.
+        # The files end in .txt so that tools do not take them for code of this package.
         file = place / source.name.removesuffix(".txt")
         file.write_text(
             source.read_text(encoding="utf-8").replace("NAME", identifier), encoding="utf-8"
         )
-        made.append(file.name)
-    return made
+        created.append(file.name)
+    return created

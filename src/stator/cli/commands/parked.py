@@ -1,4 +1,4 @@
-"""``stator parked``: the items whose changes could not be handled."""
+"""``stator parked``: items whose changes could not be handled."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rich.table import Table
 
 from stator.cli.app_file import load_app
 from stator.errors import ConfigurationError
+from stator.model.wording import plural
 from stator.pipeline.workers.handlers.parked_retry import Retried, Retrying
 from stator.pipeline.workers.handlers.parking import ParkedKey
 from stator.tables.connection import connect
@@ -29,34 +30,53 @@ class ParkedAction(StrEnum):
 
 def command(
     action: Annotated[
-        ParkedAction, typer.Argument(help="Show them, handle their changes again, or forget them.")
+        ParkedAction,
+        typer.Argument(
+            metavar="list|retry|drop",
+            help="List the parked items, handle their changes again, or drop them.",
+        ),
     ],
     target: Annotated[
-        str, typer.Argument(metavar="APP", help="work.py, work.py:app or package.module:app.")
+        str,
+        typer.Argument(metavar="APP", help="The app: work.py, work.py:app or package.module:app."),
     ],
     marks: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ITEM]...", help="Which, by the id or key that `list` shows."),
+        typer.Argument(metavar="[ITEM]...", help="Items, by the id or key that `list` shows."),
     ] = None,
     at: Annotated[
         str,
         typer.Option(
-            "--at", metavar="ADDRESS", help="http://host:port, aws://region, or a folder."
+            "--at",
+            metavar="ADDRESS",
+            help="Where the tables are: http://host:port, aws://region or a folder.",
         ),
     ] = "",
-    everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
-    prefix: Annotated[str, typer.Option(help="What the tables' names begin with.")] = "",
-    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Retry or drop every parked item.")
+    ] = False,
+    prefix: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT", help="Text before the table names of the design, as in prod-."
+        ),
+    ] = "",
+    json_output: Annotated[
+        bool, typer.Option("--json", help="Print the items or the results as JSON.")
+    ] = False,
 ) -> None:
-    """Items whose changes an app could not handle, with those changes.
+    """List, retry or drop items whose changes could not be handled.
 
-    `retry` calls the handlers in this process, with the changes in their order, and lets an item go when all of them are handled. Workers may run meanwhile.
-    The exit code is 1 when something stays parked.
+    An item whose change keeps failing is parked together with its later changes. `retry` calls the
+    handlers in this process with the changes in order, and releases an item once all are handled.
+    Workers may run at the same time. Exit code 1 means that an item is still parked.
 
     Example: stator parked retry billing.py:app --all --at http://localhost:8000
     """
     if not at:
-        raise typer.BadParameter("say where: --at http://localhost:8000")
+        raise typer.BadParameter(
+            "--at is missing; write --at http://localhost:8000 or aws://region"
+        )
     app = load_app(target)
     with connect(app.design, at, prefix=prefix) as db:
         retrying = Retrying(db.context, app)
@@ -65,7 +85,7 @@ def command(
             _show(parked, as_json=json_output)
             return
         chosen = _chosen(parked, marks or [], everything=everything)
-        results = [_carried_out(db, retrying, action, each) for each in chosen]
+        results = [_apply(db, retrying, action, each) for each in chosen]
     _report([each for each in results if each is not None], action, as_json=json_output)
 
 
@@ -74,7 +94,8 @@ def _chosen(parked: list[ParkedKey], marks: list[str], *, everything: bool) -> l
         return parked
     if not marks:
         raise ConfigurationError(
-            "which?", hint="name items as `stator parked list` shows them, or give --all"
+            f"no item is named; {plural(len(parked), 'item')} parked",
+            hint="name items by the id that `stator parked list` shows, or use --all",
         )
     found = []
     for mark in marks:
@@ -85,15 +106,14 @@ def _chosen(parked: list[ParkedKey], marks: list[str], *, everything: bool) -> l
         ]
         if not matching:
             raise ConfigurationError(
-                f"{mark} is not parked", hint="`stator parked list` shows what is"
+                f"no parked item matches {mark}",
+                hint="`stator parked list` shows the parked items",
             )
         found += matching
     return found
 
 
-def _carried_out(
-    db: Db, retrying: Retrying, action: ParkedAction, parked: ParkedKey
-) -> Retried | None:
+def _apply(db: Db, retrying: Retrying, action: ParkedAction, parked: ParkedKey) -> Retried | None:
     work = (
         retrying.retry(parked.mark) if action is ParkedAction.retry else retrying.drop(parked.mark)
     )
@@ -105,7 +125,7 @@ def _show(parked: list[ParkedKey], *, as_json: bool) -> None:
         typer.echo(json.dumps([asdict(each) for each in parked], indent=2))
         return
     if not parked:
-        typer.echo("nothing is parked")
+        typer.echo("no items are parked")
         return
     table = Table(box=None, pad_edge=False)
     for title in ("item", "key", "changes", "since", "handler", "error"):
@@ -135,15 +155,15 @@ def _report(results: list[Retried], action: ParkedAction, *, as_json: bool) -> N
             )
         )
     else:
-        verb = "handled" if action is ParkedAction.retry else "forgotten"
+        verb = "handled" if action is ParkedAction.retry else "dropped"
         for each in results:
             state = (
-                f"{each.handled} changes {verb}"
+                f"{plural(each.handled, 'change')} {verb}"
                 if each.error is None
                 else f"still parked: {each.error}"
             )
             typer.echo(f"{each.parked.key}: {state}")
         if not results:
-            typer.echo("nothing is parked")
+            typer.echo("no items are parked")
     if left:
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""``stator plan``: what a design becomes, what it costs, and why."""
+"""``stator plan``: the keys, indexes and requests of a design, their cost and the reasons."""
 
 from __future__ import annotations
 
@@ -11,49 +11,55 @@ from rich.console import Console
 
 from stator.cli.design_file import DesignFile, load_design_file, plan_of
 from stator.cli.plan_view import show, to_data
-from stator.design.plan.lock import compare, read_lock, write_lock
+from stator.design.plan.lock import compare, write_lock
 from stator.design.plan.plan import Plan
 from stator.design.planner.planner import plan as fresh_plan
 from stator.errors import ConfigurationError
+from stator.model.wording import dollars
 
 
 def command(
     target: Annotated[
         str | None,
-        typer.Argument(metavar="[TARGET]", help="shop.py, shop.py:shop or package.module:shop."),
+        typer.Argument(
+            metavar="[TARGET]",
+            help="The design: shop.py, shop.py:shop or package.module:shop. "
+            "By default, the design of the current folder.",
+            show_default=False,
+        ),
     ] = None,
     write: Annotated[
         bool,
-        typer.Option("--write", help="Freeze the plan in <name>.design.json, beside the design."),
+        typer.Option("--write", help="Write the plan to the lock file <name>.design.json."),
     ] = False,
     fresh: Annotated[
         bool,
         typer.Option(
             "--fresh",
-            help="Plan as if there were no lock file: the cheapest design, whatever is there.",
+            help="Ignore the lock file and plan the cheapest layout for an empty table.",
         ),
     ] = False,
     force: Annotated[
         bool,
         typer.Option(
             "--force",
-            help="With --write: also where items would stay under keys that nobody computes.",
+            help="With --write: accept changes that orphan stored items.",
         ),
     ] = False,
     table: Annotated[
-        bool, typer.Option("--table", help="One row for each pattern, without the reasons.")
+        bool, typer.Option("--table", help="Print one row for each pattern, without the reasons.")
     ] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
 ) -> None:
-    """Show the keys, indexes and requests of a design, with what they cost and why.
+    """Show a design's keys, indexes and requests, with their cost and the reasons.
 
-    Without TARGET: the design in the current folder. Where <name>.design.json stands beside it, what that has fixed is kept,
-    unless a change is worth moving the data.
+    If the lock file <name>.design.json lies beside the design, its keys and indexes are kept,
+    unless changing them pays for moving the data.
 
     Example: stator plan shop.py --write
     """
     if force and not write:
-        raise typer.BadParameter("--force is about --write")
+        raise typer.BadParameter("--force needs --write")
     file = load_design_file(target, fresh=fresh)
     plan = plan_of(file.design)
     if json_output:
@@ -61,15 +67,15 @@ def command(
     else:
         show(plan, file.design, Console(highlight=False), as_table=table)
     if write:
-        _freeze(file.lock, plan, force=force)
+        _freeze(file, plan, force=force)
     elif not json_output:
         _compare(file, plan, fresh=fresh)
 
 
-def _freeze(path: Path, plan: Plan, *, force: bool) -> None:
-    """Notes go to stderr: what was frozen, and what that means for data under the old lock."""
-    old = read_lock(path)
-    changes = compare(old, plan) if old is not None else []
+def _freeze(file: DesignFile, plan: Plan, *, force: bool) -> None:
+    """Write the lock file. Notes on stderr say what changes mean for data under the old lock."""
+    path = file.lock
+    changes = compare(file.frozen, plan) if file.frozen is not None else []
     for change in changes:
         style = {"orphans": "red", "backfill": "yellow"}.get(change.risk, "green")
         typer.echo(
@@ -78,22 +84,23 @@ def _freeze(path: Path, plan: Plan, *, force: bool) -> None:
         )
     if any(change.risk == "orphans" for change in changes) and not force:
         raise ConfigurationError(
-            f"{_shown(path)} stays as it is: items that are there would not be found under the new plan",
-            hint="do what is said above first, or write it with --force if there is no data yet",
+            f"{_shown(path)} was not written: the new plan would not find stored items",
+            hint="move the data as described above first, or use --force if there is no data yet",
         )
     written = write_lock(path, plan)
-    what = "wrote" if written else "nothing new for"
-    typer.echo(f"{what} {_shown(path)}" + ("; commit it" if written else ""), err=True)
+    note = f"wrote {_shown(path)}; commit it" if written else f"{_shown(path)} is up to date"
+    typer.echo(note, err=True)
 
 
 def _compare(file: DesignFile, plan: Plan, *, fresh: bool) -> None:
-    path, old = file.lock, read_lock(file.lock)
+    """Say on stderr how the plan differs from the lock file, and what keeping to it costs."""
+    path, old = file.lock, file.frozen
     if old is None:
-        note = f"not frozen yet: stator plan --write makes {path.name}, which you commit"
+        note = f"there is no {path.name} yet; stator plan --write creates it for you to commit"
     elif compare(old, plan):
-        note = f"{_shown(path)} says otherwise: stator check tells what that means"
+        note = f"{_shown(path)} differs; stator check says what that means"
     else:
-        note = f"{_shown(path)} says the same"
+        note = f"{_shown(path)} agrees"
     typer.echo(f"{typer.style('lock:', fg='cyan')} {note}", err=True)
     saved = (
         0.0
@@ -101,8 +108,11 @@ def _compare(file: DesignFile, plan: Plan, *, fresh: bool) -> None:
         else plan.dollars_per_month - fresh_plan(file.design).dollars_per_month
     )
     if saved >= 0.01:
-        kept = f"keeping to it costs ${saved:,.2f} a month more than stator plan --fresh, and moving the data more than that"
-        typer.echo(f"{typer.style('lock:', fg='cyan')} {kept}", err=True)
+        cost = (
+            f"keeping to it costs {dollars(saved)} a month more than stator plan --fresh; "
+            f"moving the data would cost more"
+        )
+        typer.echo(f"{typer.style('lock:', fg='cyan')} {cost}", err=True)
 
 
 def _shown(path: Path) -> str:

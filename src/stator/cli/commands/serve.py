@@ -1,7 +1,7 @@
-"""``stator serve``: DynamoDB's API on this machine.
+"""``stator serve``: the DynamoDB API on this machine.
 
-It answers within half a second of being started, so this path imports little: no boto3, and rich only
-where something is drawn.
+The server answers within half a second of its start, so this module imports little: no boto3, and
+no rich.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Durability(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServePlan:
-    """What was asked for, checked."""
+    """The validated options of the command."""
 
     options: ServerOptions
     data: Path | None
@@ -54,23 +54,29 @@ class ServePlan:
 
 def command(
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+        int,
+        typer.Option(
+            min=0, max=65535, metavar="PORT", help="The port to listen on; 0 takes a free one."
+        ),
     ] = 8000,
     host: Annotated[
-        str, typer.Option(help="Address to listen on; 0.0.0.0 for every network.")
+        str,
+        typer.Option(
+            metavar="HOST", help="The address to listen on; 0.0.0.0 listens on every network."
+        ),
     ] = "127.0.0.1",
     data: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Keep the data in this folder.", file_okay=False),
+        typer.Option(metavar="DIR", help="Store the data in this folder.", file_okay=False),
     ] = None,
     memory: Annotated[
-        bool, typer.Option("--memory", help="Keep the data in memory (the default).")
+        bool, typer.Option("--memory", help="Keep the data in memory, which is the default.")
     ] = False,
     durability: Annotated[
         Durability,
         typer.Option(
-            help="When a write counts: once it is on disk, or once this process has it (faster; a crash "
-            "of the machine loses the last writes)."
+            help="When a write is acknowledged: once it is on disk, or once this process has it "
+            "(faster, but a crash of the machine loses the last writes)."
         ),
     ] = Durability.disk,
     tls_cert: Annotated[
@@ -78,24 +84,31 @@ def command(
     ] = None,
     tls_key: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The certificate's key (PEM), if in a file of its own."),
+        typer.Option(
+            metavar="FILE", help="The key of the certificate (PEM), if it is in another file."
+        ),
     ] = None,
     credentials: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Verify signatures against this AWS credentials file; else any key will do.",
+            help="Verify signatures against this AWS credentials file. By default, any key is "
+            "accepted.",
         ),
     ] = None,
     status_delay: Annotated[
         float,
-        typer.Option(min=0.0, metavar="SECONDS", help="How long tables stay CREATING or DELETING."),
+        typer.Option(
+            min=0.0,
+            metavar="SECONDS",
+            help="How long tables stay in the status CREATING or DELETING.",
+        ),
     ] = 0.0,
     buckets: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Exports go to, and imports come from, this folder; its sub-folders are the buckets.",
+            help="Export to and import from this folder; its subfolders are the buckets.",
             file_okay=False,
         ),
     ] = None,
@@ -103,21 +116,21 @@ def command(
         str | None,
         typer.Option(
             metavar="URL",
-            help="Exports go to, and imports come from, S3 at this address, with credentials as boto3 finds them.",
+            help="Export to and import from S3 at this address, with the credentials boto3 finds.",
         ),
     ] = None,
     json_output: Annotated[
-        bool, typer.Option("--json", help="Print where it listens as one line of JSON.")
+        bool, typer.Option("--json", help="Print the address and settings as one line of JSON.")
     ] = False,
 ) -> None:
-    """Serve DynamoDB's API on this machine, in memory or from a folder.
+    """Serve the DynamoDB API on this machine, in memory or from a folder.
 
     Example: stator serve --data ./stator-data --port 8000
     """
     if memory and data is not None:
-        raise typer.BadParameter("--memory and --data exclude each other")
+        raise typer.BadParameter("use either --memory or --data, not both")
     if buckets is not None and s3_endpoint is not None:
-        raise typer.BadParameter("--buckets and --s3-endpoint exclude each other")
+        raise typer.BadParameter("use either --buckets or --s3-endpoint, not both")
     if tls_key is not None and tls_cert is None:
         raise typer.BadParameter("--tls-key needs --tls-cert")
     options = ServerOptions(
@@ -134,7 +147,7 @@ def command(
 
 
 def serve(plan: ServePlan, *, as_json: bool) -> None:
-    """Serve until a signal; the engine is closed in every case."""
+    """Serve until a signal arrives, then close the engine."""
     engine = Engine.open(
         None if plan.data is None else str(plan.data),
         durability=plan.durability.value,
@@ -153,14 +166,14 @@ def serve(plan: ServePlan, *, as_json: bool) -> None:
 
 def _buckets(plan: ServePlan) -> ObjectStore | str | None:
     if plan.s3_endpoint is not None:
-        from stator.buckets import S3Buckets  # botocore, which most servers need not load
+        from stator.buckets import S3Buckets  # loads botocore, which most servers do not need
 
         return S3Buckets(endpoint=plan.s3_endpoint)
     return None if plan.buckets is None else str(plan.buckets)
 
 
 def _where(plan: ServePlan) -> str | None:
-    """Where the buckets are, in words."""
+    """Where the buckets are, as shown to people."""
     return plan.s3_endpoint if plan.buckets is None else str(plan.buckets.resolve())
 
 
@@ -178,17 +191,17 @@ def _announce(server: HttpServer, plan: ServePlan, *, as_json: bool) -> None:
     typer.echo(json.dumps(facts) if as_json else _banner(server.url, plan))
     if plan.options.host not in _LOOPBACK and plan.options.credentials is None:
         typer.echo(
-            f"note: everybody who can reach {plan.options.host} can read and write; "
-            "--credentials FILE lets in only who can sign",
+            f"note: everyone who can reach {plan.options.host} can read and write; "
+            "--credentials FILE accepts only signed requests",
             err=True,
         )
 
 
 def _banner(url: str, plan: ServePlan) -> str:
     if plan.data is None:
-        data = "in memory, gone when this process ends; keep it with --data DIR"
+        data = "in memory, lost when this process ends; --data DIR keeps it"
     else:
-        data = f"{plan.data.resolve()} (a write counts once {_counts_when(plan.durability)})"
+        data = f"{plan.data.resolve()} (writes are acknowledged {_acknowledged(plan.durability)})"
     lines = {
         "serving": typer.style(url, bold=True),
         "data": data,
@@ -201,12 +214,12 @@ def _banner(url: str, plan: ServePlan) -> str:
     )
 
 
-def _counts_when(durability: Durability) -> str:
-    return "it is on disk" if durability is Durability.disk else "this process has it"
+def _acknowledged(durability: Durability) -> str:
+    return "on disk" if durability is Durability.disk else "in this process"
 
 
 def _example_call(url: str, plan: ServePlan) -> str:
-    """A line that works as it stands, pasted into a shell on this machine."""
+    """An AWS CLI call that works as it stands in a shell on this machine."""
     if plan.credentials_file is not None and plan.options.credentials:
         profile = next(iter(plan.options.credentials.values())).profile
         identity = (
@@ -226,16 +239,17 @@ def _address_error(error: OSError, options: ServerOptions) -> ConfigurationError
     if error.errno == errno.EADDRINUSE:
         return ConfigurationError(
             f"{where} is already in use",
-            hint="stop what listens there, or choose another with --port (0: any)",
+            hint="stop the program that listens there, or choose another port; --port 0 takes a "
+            "free one",
         )
     if error.errno == errno.EACCES:
         return ConfigurationError(
-            f"{where} may not be used by this user", hint="choose a port above 1023 with --port"
+            f"this user may not use {where}", hint="choose a port above 1023 with --port"
         )
     if error.errno == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror):
         return ConfigurationError(
             f"{options.host} is not an address of this machine",
-            hint="use --host 127.0.0.1, or 0.0.0.0 for all",
+            hint="use --host 127.0.0.1, or --host 0.0.0.0 for every network",
         )
     return ConfigurationError(f"cannot listen on {where}: {error.strerror or error}")
 

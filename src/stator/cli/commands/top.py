@@ -1,4 +1,4 @@
-"""``stator top``: the workers of an app, from outside."""
+"""``stator top``: the workers of an app, seen from outside."""
 
 from __future__ import annotations
 
@@ -14,32 +14,47 @@ from rich.live import Live
 from rich.table import Table
 
 from stator.cli.app_file import load_app
+from stator.model.wording import plural
 from stator.pipeline.workers.group_state import GroupState, Watching
 from stator.tables.connection import connect
 
 
 def command(
     target: Annotated[
-        str, typer.Argument(metavar="APP", help="work.py, work.py:app or package.module:app.")
+        str,
+        typer.Argument(metavar="APP", help="The app: work.py, work.py:app or package.module:app."),
     ],
     at: Annotated[
         str,
         typer.Option(
-            "--at", metavar="ADDRESS", help="http://host:port, aws://region, or a folder."
+            "--at",
+            metavar="ADDRESS",
+            help="Where the tables are: http://host:port, aws://region or a folder.",
         ),
     ],
     once: Annotated[
-        bool, typer.Option("--once", help="Look once; so it does when this is not a terminal.")
+        bool,
+        typer.Option(
+            "--once", help="Print the state once and exit, as it does without a terminal."
+        ),
     ] = False,
     every: Annotated[
-        float, typer.Option(min=0.5, metavar="SECONDS", help="How often to look.")
+        float, typer.Option(min=0.5, metavar="SECONDS", help="Time between updates.")
     ] = 2.0,
-    prefix: Annotated[str, typer.Option(help="What the tables' names begin with.")] = "",
-    json_output: Annotated[bool, typer.Option("--json", help="Print one look as JSON.")] = False,
+    prefix: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT", help="Text before the table names of the design, as in prod-."
+        ),
+    ] = "",
+    json_output: Annotated[
+        bool, typer.Option("--json", help="Print the state once, as JSON.")
+    ] = False,
 ) -> None:
-    """Who reads which shard of an app's streams, how many seconds behind, and how long until the oldest unhandled change is gone.
+    """Show an app's workers, their shards and how far behind they are.
 
-    The exit code is 1 when a shard has changes and nobody reads it, or changes were lost.
+    "until trimmed" is the time until the oldest unhandled change leaves the stream. Exit code 1
+    means that a shard has changes and no worker, or that changes were lost.
 
     Example: stator top billing.py:app --at aws://eu-west-1
     """
@@ -81,20 +96,22 @@ def _facts(name: str, state: GroupState) -> dict[str, object]:
 
 def _shown(name: str, state: GroupState) -> Table:
     parked = (
-        f", {state.parked_items} items parked with {state.parked_changes} changes"
+        f", {plural(state.parked_items, 'item')} parked with "
+        f"{plural(state.parked_changes, 'change')}"
         if state.parked_items
         else ""
     )
-    title = f"{name}: {len(state.workers)} workers, {state.lag_seconds:.1f} s behind{parked}"
+    workers = plural(len(state.workers), "worker")
+    title = f"{name}: {workers}, {state.lag_seconds:.1f} s behind{parked}"
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for column in ("table", "shard", "worker", "behind", "until trimmed"):
         table.add_column(
             column, justify="right" if column in ("behind", "until trimmed") else "left"
         )
     for shard in state.shards:
-        worker = shard.owner or ("waits for its parent" if shard.waiting else "[red]nobody[/]")
+        worker = shard.owner or ("waiting for its parent" if shard.waiting else "[red]none[/]")
         if shard.lost:
-            worker = "[red]changes were trimmed unread[/]"
+            worker = "[red]changes lost: trimmed unread[/]"
         left = "" if not shard.lag_seconds else f"{shard.trim_seconds / 3600:.1f} h"
         colour = (
             "red" if shard.lag_seconds > 3600 else "yellow" if shard.lag_seconds > 60 else "green"

@@ -1,4 +1,4 @@
-"""``stator views``: what an app's views are, and building them anew."""
+"""``stator views``: an app's views, listed or rebuilt."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from rich.table import Table
 
 from stator.cli.app_file import load_app
 from stator.errors import ConfigurationError
+from stator.model.wording import plural
 from stator.pipeline.views.keeper import Keeper
 from stator.pipeline.views.projection import Projection
 from stator.pipeline.views.rebuild.rebuild import Rebuild, RebuildOptions, Rebuilt, rebuild_together
@@ -32,25 +33,31 @@ class ViewsAction(StrEnum):
 
 def command(
     action: Annotated[
-        ViewsAction, typer.Argument(help="Show them, or build some anew from their tables.")
+        ViewsAction,
+        typer.Argument(
+            metavar="list|rebuild", help="List the views, or rebuild some from their tables."
+        ),
     ],
     target: Annotated[
-        str, typer.Argument(metavar="APP", help="work.py, work.py:app or package.module:app.")
+        str,
+        typer.Argument(metavar="APP", help="The app: work.py, work.py:app or package.module:app."),
     ],
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[VIEW]...", help="Which, by name.")
+        list[str] | None, typer.Argument(metavar="[VIEW]...", help="The views to rebuild.")
     ] = None,
     at: Annotated[
         str,
         typer.Option(
-            "--at", metavar="ADDRESS", help="http://host:port, aws://region, or a folder."
+            "--at",
+            metavar="ADDRESS",
+            help="Where the tables are: http://host:port, aws://region or a folder.",
         ),
     ] = "",
-    everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Rebuild every view.")] = False,
     work: Annotated[
         bool,
         typer.Option(
-            "--work", help="Work here meanwhile: for an app whose workers are not running."
+            "--work", help="Run a worker in this process, for an app whose workers are not running."
         ),
     ] = False,
     grace: Annotated[
@@ -58,7 +65,7 @@ def command(
         typer.Option(
             min=0.0,
             metavar="SECONDS",
-            help="How long the old items are left before they are deleted.",
+            help="Time before the items of the old generation are deleted.",
         ),
     ] = 15.0,
     settle: Annotated[
@@ -66,21 +73,31 @@ def command(
         typer.Option(
             min=0.0,
             metavar="SECONDS",
-            help="How late the stream may show a change. The embedded engine's is never late.",
+            help="Longest delay of a change in the stream. The embedded engine has none.",
         ),
     ] = 2.0,
-    prefix: Annotated[str, typer.Option(help="What the tables' names begin with.")] = "",
-    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    prefix: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT", help="Text before the table names of the design, as in prod-."
+        ),
+    ] = "",
+    json_output: Annotated[
+        bool, typer.Option("--json", help="Print the views or the results as JSON.")
+    ] = False,
 ) -> None:
-    """The views of an app: list them, or build them anew from their tables.
+    """List an app's views, or rebuild them while they are in use.
 
-    A view is built beside the one in use, while workers go on and readers read, and then takes its place: for a table that had items before its view, and after
-    its declaration was changed. The app's workers have to be running, or give --work.
+    Rebuild a view whose table held items before the view was added, or whose declaration changed.
+    The new generation is built beside the one in use while workers and readers continue, and then
+    replaces it. The app's workers must be running; if they are not, use --work.
 
     Example: stator views rebuild summaries.py:app isp_hours --at http://localhost:8000
     """
     if not at:
-        raise typer.BadParameter("say where: --at http://localhost:8000")
+        raise typer.BadParameter(
+            "--at is missing; write --at http://localhost:8000 or aws://region"
+        )
     app = load_app(target)
     views = [each for each in app.subscribers if isinstance(each, (View, Projection))]
     with connect(app.design, at, prefix=prefix) as db:
@@ -98,16 +115,18 @@ def command(
 def _chosen(views: list[Any], names: list[str], *, everything: bool, app: StreamApp) -> list[Any]:
     if everything:
         return views
+    known = {view.name: view for view in views}
     if not names:
         raise ConfigurationError(
-            "which?", hint="name views as `stator views list` shows them, or give --all"
+            f"app '{app.name}' has {plural(len(known), 'view')}; "
+            + (f"name one: {', '.join(known)}" if known else "there is nothing to rebuild"),
+            hint="or rebuild every view with --all" if known else "app.add(...) adds a view",
         )
-    known = {view.name: view for view in views}
     for name in names:
         if name not in known:
             raise ConfigurationError(
-                f"{app.name} has no view {name}",
-                hint=f"it has {', '.join(known)}" if known else "app.add(...) adds one",
+                f"app '{app.name}' has no view {name}",
+                hint=f"name one of {', '.join(known)}" if known else "app.add(...) adds a view",
             )
     return [known[name] for name in names]
 
@@ -115,8 +134,8 @@ def _chosen(views: list[Any], names: list[str], *, everything: bool, app: Stream
 def _rebuilt(
     db: Db, views: list[Any], options: RebuildOptions, *, as_json: bool
 ) -> dict[str, Rebuilt]:
-    """Together: a table that several are of is read once."""
-    shown = {view.name: _Shown(view.name, quiet=as_json) for view in views}
+    """Rebuild views together: a table that several views share is read once."""
+    shown = {view.name: _RebuildDisplay(view.name, quiet=as_json) for view in views}
     builds = [Rebuild(view.kept(db.context), options, shown[view.name].show) for view in views]
     results = dict(zip(shown, db.run(rebuild_together(builds)), strict=True))
     for name, result in results.items():
@@ -124,7 +143,7 @@ def _rebuilt(
     return results
 
 
-class _Shown:
+class _RebuildDisplay:
     """Progress on a terminal, and a line at the end."""
 
     def __init__(self, name: str, *, quiet: bool) -> None:
@@ -141,11 +160,14 @@ class _Shown:
     def done(self, rebuilt: Rebuilt) -> None:
         if self._quiet:
             return
-        line = f"{self._name}: generation {rebuilt.generation}, of {rebuilt.scanned:,} items in {rebuilt.groups:,} groups"
+        line = (
+            f"{self._name}: generation {rebuilt.generation} built from {rebuilt.scanned:,} items "
+            f"in {plural(rebuilt.groups, 'group')}"
+        )
         if rebuilt.changed:
-            line += f"; {rebuilt.changed:,} changed meanwhile"
+            line += f"; {rebuilt.changed:,} items changed during the rebuild"
         if rebuilt.unreadable:
-            line += f"; {rebuilt.unreadable:,} could not be read, and are left out"
+            line += f"; {rebuilt.unreadable:,} items could not be read and are left out"
         typer.echo(("\r" if self._is_terminal else "") + line, err=True)
 
 
@@ -170,16 +192,16 @@ def _show(views: list[dict[str, Any]], *, as_json: bool) -> None:
         typer.echo(json.dumps(views, indent=2))
         return
     if not views:
-        typer.echo("the app has no views")
+        typer.echo("the app has no views; app.add(...) adds one")
         return
     table = Table(box=None, pad_edge=False)
-    for title in ("name", "of", "by", "tells", "generation"):
+    for title in ("view", "of", "by", "metrics", "generation"):
         table.add_column(title, overflow="fold")
     for each in views:
         by = ", ".join([*each["by"], *([each["bucket"]] if each["bucket"] else [])])
-        state = "not kept yet" if each["generation"] is None else str(each["generation"])
+        state = "none yet" if each["generation"] is None else str(each["generation"])
         if each["building"] is not None:
-            state += f" ({each['building']} is being built)"
+            state += f" (building {each['building']})"
         table.add_row(
             each["name"],
             each["of"],

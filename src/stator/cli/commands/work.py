@@ -1,4 +1,4 @@
-"""``stator work``: call an app's handlers for every change of its tables, in one process or several."""
+"""``stator work``: an app's handlers run for every change in its tables."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from stator.cli.app_file import load_app
 from stator.cli.stop_signal import StopSignal
 from stator.cli.worker_processes import WorkerProcesses
 from stator.errors import ConfigurationError
+from stator.model.wording import plural
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.shards.lease_holder import Progress
 from stator.pipeline.workers.worker_threads import Running
@@ -24,71 +25,99 @@ from stator.tables.lifecycle import TableSettings
 
 def command(
     target: Annotated[
-        str, typer.Argument(metavar="APP", help="work.py, work.py:app or package.module:app.")
+        str,
+        typer.Argument(metavar="APP", help="The app: work.py, work.py:app or package.module:app."),
     ],
     at: Annotated[
         str,
         typer.Option(
             "--at",
             metavar="ADDRESS",
-            help="http://host:port, aws://region, or a folder nobody else has open.",
+            help="Where the tables are: http://host:port, aws://region, or a folder that no other "
+            "process has open.",
         ),
     ],
-    workers: Annotated[int, typer.Option(min=1, help="How many processes share the shards.")] = 1,
+    workers: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Number of processes that share the shards.")
+    ] = 1,
     start: Annotated[
         str,
         typer.Option(
             "--from",
-            help="Where a new group begins: latest, oldest, or snapshot (every item, then the changes).",
+            metavar="latest|oldest|snapshot",
+            help="Where a new app starts: latest, oldest, or snapshot (all items, then changes).",
         ),
     ] = "latest",
-    prefix: Annotated[str, typer.Option(help="What the tables' names begin with.")] = "",
+    prefix: Annotated[
+        str,
+        typer.Option(
+            metavar="TEXT", help="Text before the table names of the design, as in prod-."
+        ),
+    ] = "",
     ensure: Annotated[
         bool,
-        typer.Option("--ensure", help="Make the tables and their streams where they are missing."),
+        typer.Option("--ensure", help="Create missing tables and enable their streams."),
     ] = False,
     catch_up: Annotated[
         bool,
-        typer.Option("--catch-up", help="End when everything written so far has been handled."),
+        typer.Option("--catch-up", help="Exit when everything written so far is handled."),
     ] = False,
-    batch: Annotated[int, typer.Option(min=1, help="At most so many changes at once.")] = 1000,
+    batch: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Maximum changes in a batch.")
+    ] = 1000,
     window: Annotated[
-        float, typer.Option(min=0.0, metavar="SECONDS", help="How long a batch may wait to fill.")
+        float, typer.Option(min=0.0, metavar="SECONDS", help="Longest time a batch waits to fill.")
     ] = 0.0,
     attempts: Annotated[
-        int, typer.Option(min=1, help="How often a change is tried before its item is parked.")
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Attempts to handle a change before its item is parked."
+        ),
     ] = 5,
     lease: Annotated[
         float,
-        typer.Option(min=1.0, metavar="SECONDS", help="How long a dead worker keeps its shards."),
+        typer.Option(
+            min=1.0,
+            metavar="SECONDS",
+            help="Time after which the shards of a dead worker are taken over.",
+        ),
     ] = 10.0,
     metrics_port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Serve metrics for Prometheus on this port (0: any)."),
+        typer.Option(
+            min=0,
+            max=65535,
+            metavar="PORT",
+            help="Serve Prometheus metrics on this port; 0 takes a free one.",
+        ),
     ] = None,
     every: Annotated[
-        float, typer.Option(min=0.1, metavar="SECONDS", help="How often to tell progress.")
+        float, typer.Option(min=0.1, metavar="SECONDS", help="Time between progress lines.")
     ] = 5.0,
     json_output: Annotated[
         bool, typer.Option("--json", help="Print progress as lines of JSON.")
     ] = False,
 ) -> None:
-    """Call handlers for every change of a design's tables, and keep on doing so.
+    """Run an app's handlers for every change in its tables.
 
-    Workers of one app share the shards through leases: start as many as you like, on as many machines. One that dies is replaced by the
-    others within the time of a lease.
+    Runs until Ctrl-C or SIGTERM. Workers of one app share the shards through leases: start any
+    number, on any number of machines. When a worker dies, the others take over its shards within
+    the time of a lease.
 
     Example: stator work billing.py:app --at http://localhost:8000 --workers 2
     """
     if workers > 1 and metrics_port:
-        raise typer.BadParameter("--metrics-port is for one worker; 0 gives each a port of its own")
+        raise typer.BadParameter(
+            f"{workers} workers cannot share --metrics-port {metrics_port}; "
+            "--metrics-port 0 gives each a free port"
+        )
     logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     app = load_app(target)
     if workers > 1:
         if not at.startswith(("http://", "https://", "aws://")):
             raise ConfigurationError(
-                f"{at} can be open in one process only",
-                hint="`stator serve --data FOLDER`, and give its URL",
+                f"--workers {workers} needs a server: only one process can open the folder {at}",
+                hint=f"run `stator serve --data {at}`, and pass its URL to --at",
             )
         sys.exit(WorkerProcesses(workers, sys.argv[1:]).run())
     options = WorkerOptions(
@@ -132,7 +161,7 @@ def _stop_on_signal(running: Running, stop_signal: StopSignal) -> None:
 
 
 class _ProgressDisplay:
-    """Progress, in words or as JSON."""
+    """Progress lines on stderr, or JSON lines on stdout."""
 
     def __init__(self, running: Running, name: str, *, as_json: bool) -> None:
         self._running = running
@@ -150,11 +179,14 @@ class _ProgressDisplay:
         if self._as_json:
             typer.echo(json.dumps(_facts(self._name, self._running.name, shards, rate, progress)))
         elif sys.stderr.isatty() or is_last:
-            line = f"{self._name}: {handled:,} handled ({rate:,.0f}/s), {shards} shards, {progress.lag_seconds:.1f} s behind"
+            line = (
+                f"{self._name}: {handled:,} changes handled ({rate:,.0f}/s), "
+                f"{plural(shards, 'shard')}, {progress.lag_seconds:.1f} s behind"
+            )
             if progress.parked:
-                line += f", {progress.parked:,} parked (`stator parked list`)"
+                line += f", {progress.parked:,} parked (see `stator parked list`)"
             if progress.lost:
-                line += f", {progress.lost} shards with changes trimmed unread"
+                line += f", {plural(progress.lost, 'shard')} lost changes: trimmed unread"
             typer.echo(line, err=True)
 
 
@@ -179,5 +211,6 @@ def _serve_metrics(running: Running, port: int, group: str) -> None:
     from stator.pipeline.workers.metrics import serve_metrics
 
     typer.echo(
-        f"metrics on http://localhost:{serve_metrics(running, port, group)}/metrics", err=True
+        f"serving metrics on http://localhost:{serve_metrics(running, port, group)}/metrics",
+        err=True,
     )

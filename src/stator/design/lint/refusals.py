@@ -34,7 +34,7 @@ def plan_what_can_be(
 
 
 def _refusal(error: DesignError, design: Declaration) -> Finding:
-    where, problem = trouble(error, design)
+    where, problem = locate(error, design)
     fix = error.hint or "change what the message names"
     pattern = _pattern_of(error, design)
     if pattern is None:
@@ -47,7 +47,7 @@ def _refusal(error: DesignError, design: Declaration) -> Finding:
     return Finding(code, "error", "pattern", pattern.name, problem, fix, where)
 
 
-def trouble(error: DesignError, design: Declaration) -> tuple[Location | None, str]:
+def locate(error: DesignError, design: Declaration) -> tuple[Location | None, str]:
     """Where an error of the planner comes from, and what it says without the place."""
     pattern = _pattern_of(error, design)
     if pattern is not None:
