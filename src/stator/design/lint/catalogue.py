@@ -1,4 +1,4 @@
-"""The lint catalogue: every code, what it is called, and the rule that finds it. Each code has a page in docs/lint."""
+"""The lint catalogue: every code its title and its rule. docs/lint has a page for each."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RuleFunction = Callable[[Facts], Iterator[Finding]]
 
 @dataclass(frozen=True, slots=True)
 class LintRule:
-    """``rule`` is None for what is found while planning, not in a plan."""
+    """A code. ``rule`` is None if the finding comes from planning, not from a finished plan."""
 
     code: str
     title: str
@@ -25,13 +25,13 @@ class LintRule:
 CATALOGUE: Final = (
     LintRule("ST001", "the design cannot be planned"),
     LintRule("ST002", "a pattern needs a Scan"),
-    LintRule("ST003", "a pattern no key can serve"),
-    LintRule("ST004", "an ignore that ignores nothing"),
+    LintRule("ST003", "a pattern that no key can serve"),
+    LintRule("ST004", "an ignore entry without effect"),
     LintRule("ST101", "low-cardinality partition key", partition_keys.low_cardinality),
     LintRule("ST102", "time-based partition key", partition_keys.time_based),
     LintRule("ST103", "monotonic identity", partition_keys.monotonic),
     LintRule("ST104", "hot key", partition_keys.hot_key),
-    LintRule("ST105", "item collection without bound", partition_keys.large_collection),
+    LintRule("ST105", "unbounded item collection", partition_keys.large_collection),
     LintRule("ST201", "items over 1 KB", items.over_one_kilobyte),
     LintRule("ST202", "items over 4 KB", items.over_four_kilobytes),
     LintRule("ST203", "items near or over 400 KB", items.over_four_hundred_kilobytes),
@@ -42,9 +42,9 @@ CATALOGUE: Final = (
     LintRule("ST302", "unused index", indexes.unused),
     LintRule("ST303", "ALL projection of large items", indexes.large_projection),
     LintRule("ST304", "index key that changes often", indexes.key_changes_often),
-    LintRule("ST401", "filter that reads far more than it returns", reads.wasteful_filter),
+    LintRule("ST401", "filter that discards most of what it reads", reads.wasteful_filter),
     LintRule("ST402", "strongly consistent read on a global index"),
-    LintRule("ST403", "numbers in strings, out of order", reads.numbers_in_strings),
+    LintRule("ST403", "numbers stored as strings", reads.numbers_in_strings),
     LintRule("ST404", "TTL used for correctness", reads.ttl_for_correctness),
     LintRule("ST405", "Scan allowed", reads.scan_allowed),
     LintRule("ST406", "a call that reads many pages", reads.many_pages),

@@ -1,4 +1,4 @@
-"""Checking a design: plan it, run every rule, drop what is ignored, compare with the lock."""
+"""Checks a design: plans it, runs every rule, drops ignored findings, compares with the lock."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from stator.design.declaration import Declaration
 from stator.design.lint.catalogue import CATALOGUE, CODES
 from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding, Report
-from stator.design.lint.refusals import plan_what_can_be
+from stator.design.lint.refusals import plan_without_refused
 from stator.design.plan.lock import compare
 from stator.design.plan.plan import Plan
 
@@ -14,31 +14,33 @@ _SEVERITIES = ("error", "warning", "note")
 
 
 def check(design: Declaration, lock: Plan | None = None) -> Report:
-    """Everything there is to say about a design. With ``lock``, also how it differs from the plan frozen there."""
-    planned, plan, found = plan_what_can_be(design, lock)
+    """Check a design. With ``lock``, the report also says how the plan differs from the lock."""
+    planned, plan, found = plan_without_refused(design, lock)
     refused = bool(found)
     if plan is not None:
         facts = Facts(planned, plan)
         for entry in CATALOGUE:
             if entry.rule is not None:
                 found += entry.rule(facts)
-    kept = [
+    shown = [
         finding for finding in found if not any(_silences(each, finding) for each in design.ignore)
     ]
-    ignored = [finding for finding in found if finding not in kept]
-    kept += _idle(design, found)
+    ignored = [finding for finding in found if finding not in shown]
+    shown += _without_effect(design, found)
     changes = () if lock is None or plan is None or refused else tuple(compare(lock, plan))
-    whole = None if refused else plan
-    return Report(tuple(sorted(kept, key=_rank)), changes, tuple(sorted(ignored, key=_rank)), whole)
+    complete = None if refused else plan
+    return Report(
+        tuple(sorted(shown, key=_rank)), changes, tuple(sorted(ignored, key=_rank)), complete
+    )
 
 
 def _silences(entry: str, finding: Finding) -> bool:
-    """``ST304`` silences the code; ``ST304:Post.likes`` only what it says of that."""
+    """``ST304`` silences the whole code, ``ST304:Post.likes`` only its finding about likes."""
     code, _, subject = entry.partition(":")
     return code == finding.code and subject in ("", finding.subject)
 
 
-def _idle(design: Declaration, found: list[Finding]) -> list[Finding]:
+def _without_effect(design: Declaration, found: list[Finding]) -> list[Finding]:
     findings = []
     for entry in design.ignore:
         if any(_silences(entry, finding) for finding in found):
@@ -51,11 +53,11 @@ def _idle(design: Declaration, found: list[Finding]) -> list[Finding]:
                 "note" if known else "warning",
                 "design",
                 design.name,
-                f"ignore has {entry!r}, "
-                + ("and there is nothing to ignore" if known else "which is no code of a rule"),
-                "remove it"
+                f"ignore= has {entry!r}, "
+                + ("but no finding matches it" if known else "which is not the code of a rule"),
+                "remove the entry"
                 if known
-                else "codes look like ST104, or ST104:Order to ignore one finding",
+                else "write a code such as ST104, or ST104:Order for one finding",
             )
         )
     return findings

@@ -1,7 +1,7 @@
-"""What the rules look at: a design and its plan, with the numbers that several rules need.
+"""The input of the rules: a design and its plan, with the numbers that several rules need.
 
-All numbers are averages by the declared volumes and rates, spread evenly over key values. Real traffic is not even, so rules warn well
-before a limit is reached on paper.
+All numbers are averages of the declared volumes and rates, spread evenly over key values. Real
+traffic is uneven, so rules warn well before the average reaches a limit.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ _ALWAYS_WRITTEN = ("version", "updated")
 
 @dataclass(frozen=True)
 class Collection:
-    """All that lives under one partition key template: of the table, or of an index. Several entities may share it."""
+    """The items under one partition key template of a table or an index.
+
+    Several entities may share a template. ``fields`` are the fields in it, by entity.
+    """
 
     table: TablePlan
     index: IndexPlan | None
@@ -43,7 +46,7 @@ class Collection:
     fields: dict[type[Entity], tuple[str, ...]]
     shards: int
     values: float
-    """How many key values there are, shards included."""
+    """The number of distinct key values, shards included."""
 
     @property
     def name(self) -> str:
@@ -90,7 +93,7 @@ class Facts:
         return self.design.changes()
 
     def rate(self, entity: type[Entity], *kinds: str) -> float:
-        """Writes a second of some kinds."""
+        """Writes a second of these kinds."""
         return sum(
             rate
             for change, rate in self.changes
@@ -98,7 +101,7 @@ class Facts:
         )
 
     def update_rate(self, entity: type[Entity], fields: set[str]) -> float:
-        """Updates a second that change one of the fields."""
+        """Updates a second that change any of these fields."""
         always = {
             each.name for each in info(entity).fields.values() if each.role in _ALWAYS_WRITTEN
         }
@@ -155,7 +158,7 @@ class Facts:
         return self.estimates.distinct(entity, fields) if fields else 1.0
 
     def presence(self, collection: Collection, entity: type[Entity]) -> float:
-        """The part of an entity's items that has an entry: a sparse index has fewer."""
+        """The share of an entity's items that have an entry. It is below 1 in a sparse index."""
         held = collection.index.name if collection.index else None
         tests = {
             test.parts[0].value
@@ -166,7 +169,7 @@ class Facts:
         return float(math.prod(1 / self.distinct(entity, (name,)) for name in tests))
 
     def steps_on(self, collection: Collection) -> Iterator[tuple[PatternPlan, Step]]:
-        """Reads of the collection."""
+        """The steps of read patterns that query the collection."""
         names = {info(entity).name for entity in collection.entities}
         held = (
             {collection.index.name} if collection.index else {None, *self._local(collection.table)}
@@ -186,7 +189,7 @@ class Facts:
         return {index.name for index in table.indexes if index.kind == "LSI"}
 
     def read_units_per_value(self, collection: Collection) -> float:
-        """Read units a second on one key value."""
+        """Read units a second for one key value."""
         units = sum(
             pattern.requests_per_second * step.units for pattern, step in self.steps_on(collection)
         )
@@ -196,7 +199,7 @@ class Facts:
         return self.write_units_of(collection) / collection.values
 
     def write_units_of(self, collection: Collection) -> float:
-        """Write units a second on all key values together."""
+        """Write units a second for all key values together."""
         return sum(self._write_units_of(collection, entity) for entity in collection.entities)
 
     def _write_units_of(self, collection: Collection, entity: type[Entity]) -> float:
@@ -211,7 +214,10 @@ class Facts:
         return rate * each * self.presence(collection, entity)
 
     def key_fields(self, entity: type[Entity], index: str | None) -> set[str]:
-        """The fields that an entity's key of a table or index is made of, with those that decide whether it has one."""
+        """The fields in an entity's key of a table or index.
+
+        Fields that decide whether an item is in a sparse index are included.
+        """
         found: set[str] = set()
         for key in self.entity_plan(entity).keys:
             if key.index == index:
@@ -257,7 +263,7 @@ class Facts:
     def on_collection(
         self, code: str, severity: Severity, collection: Collection, message: str, fix: str
     ) -> Finding:
-        """About the field that the key is made of, where there is just one; else about the entity or index."""
+        """A finding about the only field of the key, or else about the index or entity."""
         entity = collection.entities[0]
         fields = collection.fields[entity]
         if len(collection.entities) == 1 and len(fields) == 1:
@@ -271,7 +277,7 @@ class Facts:
         return None if pattern is None else function_location(pattern.function)
 
     def _index_location(self, index: IndexPlan) -> Location | None:
-        """An index is declared nowhere but by hand: then its entity is, otherwise the first pattern that wants it."""
+        """The entity that declares the index by hand, or else the first pattern that uses it."""
         for name in index.entities:
             if index.name in dict(info(self.by_name[name]).overrides.indexes):
                 return class_location(self.by_name[name])
@@ -288,7 +294,7 @@ class Facts:
 
 
 def _fields_in(keys: list[PlannedKeyAttribute]) -> tuple[str, ...]:
-    """The fields that are written into keys; those a shard is computed from are not."""
+    """The fields written into keys, without those that only determine a shard."""
     return tuple(
         dict.fromkeys(
             part.value for key in keys for part in key.template.parts if part.kind == "field"

@@ -1,4 +1,4 @@
-"""What lint says: findings, and the report they add up to."""
+"""A finding of lint, and the report of a check."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from stator.design.plan.lock import LockChange
 from stator.design.plan.plan import Plan
 
 Severity = Literal["error", "warning", "note"]
-"""Errors and warnings fail a check; a note says what something costs."""
+"""Errors and warnings fail a check. A note only says what something costs."""
 SubjectKind = Literal["design", "table", "index", "entity", "field", "pattern"]
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """``subject`` is the name of what it is about: ``Order``, ``Order.status``, ``orders_of_user``, ``GSI1``."""
+    """A problem of a design.
+
+    ``subject`` names the object: ``Order``, ``Order.status``, ``orders_of_user``, ``GSI1``.
+    """
 
     code: str
     severity: Severity
@@ -49,7 +52,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a check found. ``changes`` is how the design differs from its lock; ``plan`` is None where there could be none."""
+    """The result of a check.
+
+    ``changes`` are the differences from the lock. ``plan`` is None if the design cannot be planned
+    completely.
+    """
 
     findings: tuple[Finding, ...]
     changes: tuple[LockChange, ...] = ()

@@ -1,4 +1,4 @@
-"""Rules about indexes: how many, who uses them, what they hold, how often their keys move."""
+"""Rules about indexes: their number, their use, their projection, changes of their keys."""
 
 from __future__ import annotations
 
@@ -31,9 +31,12 @@ def too_many(facts: Facts) -> Iterator[Finding]:
                 "ST301",
                 "error" if over else "warning",
                 table.name,
-                f"table {table.name} has {len(found)} {'global' if kind == 'GSI' else 'local'} indexes of {most} that "
-                f"DynamoDB allows; together they cost {about_dollars(monthly)} a month, and each write pays for each it is in",
-                'drop patterns that are rarely asked, let two share an order, or use layout="aggregate"',
+                f"table {table.name} has {len(found)} "
+                f"{'global' if kind == 'GSI' else 'local'} indexes; DynamoDB allows {most}. They "
+                f"cost {about_dollars(monthly)} a month, because a "
+                f"write pays again in every index that holds the item",
+                "drop patterns that are rarely used, let two patterns share an order, "
+                'or use layout="aggregate"',
             )
 
 
@@ -45,8 +48,10 @@ def unused(facts: Facts) -> Iterator[Finding]:
                     "ST302",
                     "warning",
                     index,
-                    f"no pattern reads index {index.name}, which costs {about_dollars(index.dollars_per_month)} a month",
-                    f"remove {index.name} from index= of {', '.join(index.entities)}, or declare the pattern that needs it",
+                    f"no pattern reads index {index.name}, which costs "
+                    f"{about_dollars(index.dollars_per_month)} a month",
+                    f"remove {index.name} from index= of {', '.join(index.entities)}, "
+                    f"or declare the pattern that reads it",
                 )
 
 
@@ -64,9 +69,11 @@ def large_projection(facts: Facts) -> Iterator[Finding]:
                     "ST303",
                     "warning" if by_hand else "note",
                     index,
-                    f"index {index.name} holds whole items of {name}, {size(plan.item_bytes)} each: every write of one is paid "
-                    f"again in full ({about_dollars(index.dollars_per_month)} a month)",
-                    "read less through it, so that keys or a few attributes will do; or move the large part of the item out",
+                    f"index {index.name} projects whole {name} items of {size(plan.item_bytes)}: "
+                    f"every write pays for the full item again "
+                    f"({about_dollars(index.dollars_per_month)} a month)",
+                    "read fewer attributes through the index so that it can project less, "
+                    "or move the large part of the item elsewhere",
                 )
 
 
@@ -93,7 +100,8 @@ def _churn(facts: Facts, index: str, name: str) -> Iterator[Finding]:
         "warning" if rate >= _FAST_CHURN_RATE else "note",
         entity,
         changed[0],
-        f"{name}.{changed[0]} is in the key of index {index} and changes {amount(rate)} times a second: each change is a "
-        f"delete and an insert, two writes beside the item's own ({about_dollars(monthly)} a month)",
-        "index a coarser value that changes seldom, or keep what changes out of the key and sort after reading",
+        f"{name}.{changed[0]} is in the key of index {index} and changes {amount(rate)} times a "
+        f"second: each change deletes and inserts an index entry, two writes in addition to the "
+        f"item's own ({about_dollars(monthly)} a month)",
+        "index a coarser value that changes rarely, or sort by the changing field after reading",
     )

@@ -1,4 +1,4 @@
-"""Rules about items: their size, their depth, the names in them."""
+"""Rules about items: their size, nesting, attribute names and the length of their keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from stator.design.planner.weights import (
     WRITE_UNIT_DOLLARS,
 )
 from stator.model.limits import ITEM_SIZE_BYTES, NESTING_LEVELS, READ_UNIT_BYTES, WRITE_UNIT_BYTES
-from stator.model.wording import about_dollars, amount, size
+from stator.model.wording import about_dollars, amount, plural, size
 
 _NEAR: Final = 0.5
 _DEEP: Final = 4
@@ -39,9 +39,10 @@ def over_one_kilobyte(facts: Facts) -> Iterator[Finding]:
             "ST201",
             "note",
             entity,
-            f"an item of {plan.name} has {size(plan.item_bytes)}: each write costs {units} units instead of 1, even one "
-            f"that changes a single attribute ({about_dollars(monthly)} a month)",
-            "keep what changes often in an item of its own, under the same partition key; large() compresses a field",
+            f"a {plan.name} item has {size(plan.item_bytes)}: each write costs {units} units "
+            f"instead of 1, even if it changes one attribute ({about_dollars(monthly)} a month)",
+            "move the fields that change often to a separate item under the same partition key, "
+            "or compress a large field with large()",
         )
 
 
@@ -60,9 +61,11 @@ def over_four_kilobytes(facts: Facts) -> Iterator[Finding]:
             "ST202",
             "note",
             entity,
-            f"an item of {plan.name} has {size(plan.item_bytes)}: each read costs {units} times a small one, and a page of "
-            f"1 MB holds {1024**2 / plan.item_bytes:.0f} (reads cost {about_dollars(monthly)} a month)",
-            "move what lists do not show into an item of its own, or offload it: large(offload_over_bytes=4096)",
+            f"a {plan.name} item has {size(plan.item_bytes)}: reading it costs {units} times a "
+            f"small item, and a page of 1 MB holds {1024**2 / plan.item_bytes:.0f} "
+            f"(reads cost {about_dollars(monthly)} a month)",
+            "move the fields that lists do not show to a separate item, "
+            "or offload them with large(offload_over_bytes=4096)",
         )
 
 
@@ -76,10 +79,11 @@ def over_four_hundred_kilobytes(facts: Facts) -> Iterator[Finding]:
             "ST203",
             "error" if over else "warning",
             entity,
-            f"an item of {plan.name} has {size(plan.item_bytes)} on average; DynamoDB "
-            f"{'refuses' if over else 'has room for'} 400 KB, names included"
-            + ("" if over else ", and some will be larger than the average"),
-            "split lists into items of their own, and offload the rest: large(offload_over_bytes=300_000)",
+            f"a {plan.name} item has {size(plan.item_bytes)} on average; DynamoDB allows 400 KB, "
+            f"attribute names included"
+            + ("" if over else ", and some items will exceed the average"),
+            "split lists into separate items, and offload the rest with "
+            "large(offload_over_bytes=300_000)",
         )
 
 
@@ -100,9 +104,9 @@ def nested_member_compared(facts: Facts) -> Iterator[Finding]:
                 "error" if depth > NESTING_LEVELS else "note",
                 known.cls,
                 field.name,
-                f"{known.name}.{field.name} nests {depth} levels deep: its inner members cannot be keys, and each level is "
-                f"paid for ({NESTING_LEVELS} are allowed)",
-                "bring what is asked for or changed alone to the top of the entity",
+                f"{known.name}.{field.name} nests {depth} levels deep, and DynamoDB allows "
+                f"{NESTING_LEVELS}: inner members cannot be keys, and each level adds to the size",
+                "make the members that are queried or updated alone fields of the entity",
             )
 
 
@@ -112,8 +116,9 @@ def _compared(facts: Facts, pattern: str, reference: FieldRef) -> Finding:
         "ST204",
         "warning",
         pattern,
-        f"{pattern} compares {reference!r}, which is inside a map: no key can be made of it, so it only filters what was read",
-        f"make it a field of {info(reference.owner).name} of its own, as in `{flat}: ...`",
+        f"{pattern} compares {reference!r}, which is inside a map: it cannot be a key, so it only "
+        f"filters items that were already read",
+        f"make it a field of {info(reference.owner).name}, as in `{flat}: ...`",
     )
 
 
@@ -153,9 +158,10 @@ def long_names(facts: Facts) -> Iterator[Finding]:
             "note",
             entity,
             longest,
-            f"the names of {plan.name}'s attributes take {spent / plan.item_bytes:.0%} of each item: {size(spent * volume * copies)} "
-            f"in {amount(volume)} items and {copies - 1} indexes, {about_dollars(monthly)} a month",
-            f"shorten {longest}: every item carries its attributes' names",
+            f"attribute names take {spent / plan.item_bytes:.0%} of each {plan.name} item: "
+            f"{size(spent * volume * copies)} in {amount(volume)} items and "
+            f"{plural(copies - 1, 'index')}, {about_dollars(monthly)} a month",
+            f"shorten {longest}: every item stores the names of its attributes",
         )
 
 
@@ -171,7 +177,8 @@ def key_too_long(facts: Facts) -> Iterator[Finding]:
                 "ST206",
                 "error" if always else "warning",
                 entity,
-                f"the {'sort' if key.is_sort else 'partition'} key {key.name} = {key.template} of {info(entity).name} "
-                f"{f'has at least {least}' if always else f'can have {most}'} bytes; DynamoDB takes {limit_of(key)}",
-                "key by fewer or shorter fields: give an Enum short values, and show long ones elsewhere",
+                f"the {'sort' if key.is_sort else 'partition'} key {key.name} = {key.template} of "
+                f"{info(entity).name} {f'has at least {least}' if always else f'can have {most}'} "
+                f"bytes; DynamoDB allows {limit_of(key)}",
+                "use fewer or shorter fields in the key, and give an Enum short values",
             )

@@ -1,7 +1,8 @@
-"""Where in the user's own files something was declared, as far as Python remembers.
+"""Where the user's files declare a class, a field or a function.
 
-A pattern knows the line of its function. A class does not know its own (before Python 3.13), so its module's text is looked at, through the
-same cache that tracebacks use. What cannot be found is None: a design may as well have been made in a shell.
+A function knows its own line. A class does not (before Python 3.13), so the text of its module is
+parsed, through the same cache that tracebacks use. A location that cannot be found is None: a
+design may have been typed into a shell.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Location:
 
     @property
     def shown_path(self) -> str:
-        """The path as people in the current folder would write it."""
+        """The path relative to the current folder, if the file is below it."""
         try:
             return str(Path(self.path).relative_to(Path.cwd()))
         except ValueError:
@@ -40,12 +41,12 @@ class Location:
 
     @property
     def excerpt(self) -> str:
-        """The line itself."""
+        """The text of the line."""
         return linecache.getline(self.path, self.line).rstrip()
 
 
 def class_location(cls: type[Any], field: str | None = None) -> Location | None:
-    """Where a class is declared, or one of its fields."""
+    """The declaration of a class, or of one of its fields."""
     try:
         path = inspect.getsourcefile(cls)
     except TypeError:
@@ -65,7 +66,7 @@ def class_location(cls: type[Any], field: str | None = None) -> Location | None:
 
 @lru_cache(maxsize=64)
 def _classes(text: str) -> dict[str, ast.ClassDef]:
-    """Every class in a module, by qualified name; the last where there are several."""
+    """Every class of a module by qualified name. Of several with one name, the last."""
     found: dict[str, ast.ClassDef] = {}
 
     def visit(node: ast.AST, prefix: str) -> None:
@@ -86,7 +87,7 @@ def _classes(text: str) -> dict[str, ast.ClassDef]:
 
 
 def function_location(function: Any) -> Location:
-    """Where a function is declared: the line of its ``def``, below the decorators."""
+    """The line of a function's ``def``, below its decorators."""
     code = function.__code__
     first: int = code.co_firstlineno
     for line in range(first, first + 30):
@@ -96,7 +97,10 @@ def function_location(function: Any) -> Location:
 
 
 def error_location(error: BaseException) -> Location | None:
-    """The innermost line outside Stator and Python's own library that an error, or what caused it, went through."""
+    """The innermost line of user code in the traceback of an error or of its cause.
+
+    User code is everything outside Stator, installed packages and the standard library.
+    """
     seen: set[int] = set()
     found: Location | None = None
     current: BaseException | None = error

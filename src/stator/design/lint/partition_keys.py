@@ -1,7 +1,8 @@
-"""Rules about partition keys: enough values, evenly used, not too much under one.
+"""Rules about partition keys: enough values, evenly used, without too much data under one.
 
-One partition takes 3,000 read units and 1,000 write units a second ("Best practices for designing and using partition keys" of the
-Developer Guide), and one key value lives in one partition, until DynamoDB splits it between sort keys.
+One partition serves 3,000 read units and 1,000 write units a second ("Best practices for designing
+and using partition keys" in the Developer Guide). One key value lives in one partition until
+DynamoDB splits it between sort keys.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from stator.design.planner.weights import FEW_VALUES
 from stator.model.wording import amount, size
 
 _CROWDED_ITEMS: Final = 1_000
-"""So many items under one value make a key of few values worth a word."""
+"""Items under one value from which a key with few values is reported."""
 _EARLY: Final = 0.25
 _WARM: Final = 0.75
-"""The planner makes shards to be seven tenths full; above that somebody should look."""
+"""The planner fills shards to 70 %. Rules report what is above 75 %."""
 _COLLECTION_BYTES: Final = 10 * 1024**3
 _YEAR_SECONDS: Final = 365 * 24 * 3600
 _YEARS: Final = 5
@@ -48,9 +49,12 @@ def low_cardinality(facts: Facts) -> Iterator[Finding]:
             "ST101",
             severity,
             each,
-            f"the partition key {each.name} has about {amount(each.values)} value{'s' if each.values > 1 else ''} for "
-            f"{amount(items)} items: each is one partition of 1,000 write units and 3,000 read units, {busy:.0%} used",
-            "put a field with many values in front, or declare the real rate with @write(rps=) and let the planner shard it",
+            f"the partition key {each.name} has about {amount(each.values)} "
+            f"value{'s' if each.values > 1 else ''} for {amount(items)} items: each value is "
+            f"limited to 1,000 write units and 3,000 read units a second, and {busy:.0%} of that "
+            "is used",
+            "put a field with many values in front, or declare the real rate with @write(rps=) "
+            "so that the planner shards the key",
         )
 
 
@@ -63,7 +67,10 @@ def _time_fields(entity: type[Entity], names: tuple[str, ...]) -> list[str]:
 
 
 def _tells_time(field: EntityField) -> bool:
-    """A day, an hour and the like: a value that all items of the moment share. A full time is shared by none."""
+    """Whether a field holds a day, an hour or another value that all current items share.
+
+    A full timestamp is not one: no two items share it.
+    """
     shape = field.shape.inner if isinstance(field.shape, Maybe) else field.shape
     if not isinstance(shape, Scalar):
         return False
@@ -79,7 +86,7 @@ def time_based(facts: Facts) -> Iterator[Finding]:
             others = tuple(name for name in each.fields[entity] if name not in times)
             if not times or facts.distinct(entity, others) >= FEW_VALUES:
                 continue
-            # Whatever is written now goes to the value of now, however many values history has.
+            # All current writes go to the current value, however many values history has.
             values = facts.distinct(entity, others) * each.shards
             now = (
                 facts.rate(entity, "create")
@@ -92,10 +99,11 @@ def time_based(facts: Facts) -> Iterator[Finding]:
                 _time_severity(now),
                 entity,
                 times[0],
-                f"the partition key {each.name} is a time: all that is written now, {amount(now)} of 1,000 write units "
-                f"a second, goes to one partition, and yesterday's partitions idle",
-                f"put what the time is about in front ({_in_front(entity, times)}), or split it into "
-                f"{max(2, shards_for(now, WRITE_LIMIT))} shards with a field of your own",
+                f"the partition key {each.name} is a time: all current writes go to one partition, "
+                f"{amount(now)} of its 1,000 write units a second, while older partitions are idle",
+                f"put another field in front of the time ({_in_front(entity, times)}), or "
+                f"spread it over {max(2, shards_for(now, WRITE_LIMIT))} shards with a field of "
+                "your own",
             )
 
 
@@ -127,9 +135,9 @@ def monotonic(facts: Facts) -> Iterator[Finding]:
                 "warning" if rate >= _COUNTED_RATE else "note",
                 entity,
                 field.name,
-                f"{known.name}.{field.name} is counted up {amount(rate)} times a second: whatever hands out the numbers is "
-                f"one item, which takes at most 1,000 writes a second",
-                f"make {field.name} a UUID or a ULID, which every program can make for itself",
+                f"{known.name}.{field.name} looks like a sequence that grows {amount(rate)} times "
+                f"a second: the item that hands out its numbers allows 1,000 writes a second",
+                f"make {field.name} a UUID or a ULID, which every program can generate",
             )
 
 
@@ -140,16 +148,14 @@ def hot_key(facts: Facts) -> Iterator[Finding]:
             if units <= limit * _WARM:
                 continue
             shards = each.shards * max(2, shards_for(units, limit))
-            ways = (
-                "keep it in a cache, or copy it to" if what == "read" else "spread the writes over"
-            )
+            ways = "cache it, or copy it to" if what == "read" else "spread the writes over"
             yield facts.on_collection(
                 "ST104",
                 "error" if units > limit else "warning",
                 each,
-                f"each value of the partition key {each.name} is asked for {amount(units)} {what} units a second; "
-                f"a partition has {limit:,.0f}",
-                f"{ways} {shards} keys; or put a field with more values in front",
+                f"each value of the partition key {each.name} gets {amount(units)} {what} units a "
+                f"second; a partition serves {limit:,.0f}",
+                f"{ways} {shards} keys, or put a field with more values in front",
             )
 
 
@@ -180,21 +186,22 @@ def large_collection(facts: Facts) -> Iterator[Finding]:
             else f"grows to {size(total)} in {_YEARS} years"
         )
         limit = (
-            f"; with the local index {', '.join(local)} writes fail at 10 GB"
+            f"; because of the local index {', '.join(local)}, writes fail at 10 GB"
             if local
-            else "; past 10 GB it is spread over several partitions, and nothing ever leaves it"
+            else "; above 10 GB it spans several partitions, and nothing is ever removed"
         )
         yield facts.on_entity(
             "ST105",
             "error" if local else "warning",
             heaviest,
             f"an item collection {each.name} {when}{limit}",
-            f"put a day or a month of {info(heaviest).name} into the partition key, or let old items go with ttl()",
+            f"add a day or a month of {info(heaviest).name} to the partition key, "
+            f"or expire old items with ttl()",
         )
 
 
 def _grows(facts: Facts, collection: Collection, entity: type[Entity]) -> bool:
-    """Items are added and never leave, and many of them share a key value."""
+    """Whether items are only added, and many of them share a key value."""
     known = info(entity)
     leaves = facts.rate(entity, "delete") > 0 or any(
         each.role == "ttl" for each in known.fields.values()

@@ -1,4 +1,4 @@
-"""Rules about read patterns: what they read for what they return, and what they rely on."""
+"""Rules about read patterns: what they read compared with what they return, and assumptions."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _PROMISES: Final = re.compile(
     r"session|token|lock|lease|otp|passcode|reservation|hold|invit|permit|grant", re.IGNORECASE
 )
 _NUMBERS: Final = re.compile(
-    r"(^|_)(amount|balance|cents|count|level|no|nr|num|number|page|points|position|price|quantity|qty|rank|rating|score|size"
-    r"|seq|sequence|stock|total|version|weight|year)$"
+    r"(^|_)(amount|balance|cents|count|level|no|nr|num|number|page|points|position|price|quantity"
+    r"|qty|rank|rating|score|size|seq|sequence|stock|total|version|weight|year)$"
 )
 
 
@@ -43,10 +43,12 @@ def wasteful_filter(facts: Facts) -> Iterator[Finding]:
                     "ST401",
                     "warning",
                     pattern.name,
-                    f"{pattern.name} filters on {step.filter} and pays for about {amount(times)} times what it returns: a filter "
-                    f"is applied after reading, and {amount(step.units)} read units are paid for every call",
-                    "compare the filtered fields in where() with == or one range, so that a key can serve them; or declare "
-                    "returns= if it returns more",
+                    f"{pattern.name} filters on {step.filter} and reads about {amount(times)} "
+                    f"times what it returns: a filter is applied after reading, so every call pays "
+                    "for "
+                    f"{amount(step.units)} read units",
+                    "compare the filtered fields in where() with == or one range so that a key can "
+                    "serve them, or declare returns= if the pattern returns more",
                 )
 
 
@@ -70,19 +72,22 @@ def numbers_in_strings(facts: Facts) -> Iterator[Finding]:
         for entity, field in _ordered_strings(ask):
             number = _compared_with_number(ask, field)
             if number or _NUMBERS.search(field.name):
-                why = f"with the number {number}" if number else "in order"
+                how = f"with the number {number}" if number else "by order"
                 yield facts.on_field(
                     "ST403",
                     "warning",
                     entity,
                     field.name,
-                    f'{pattern.name} compares {info(entity).name}.{field.name} {why}, but it is a str: "10" comes before "9"',
-                    f"declare `{field.name}: int` (or Decimal): Stator writes numbers into keys so that they sort as numbers",
+                    f"{pattern.name} compares {info(entity).name}.{field.name} {how}, but the "
+                    "field "
+                    f'is a str, and "10" sorts before "9"',
+                    f"declare `{field.name}: int` or Decimal: Stator writes numbers into keys in "
+                    f"numeric order",
                 )
 
 
 def _ordered_strings(ask: Ask) -> Iterator[tuple[Any, EntityField]]:
-    """Text fields that a range or an order is over."""
+    """The str fields that a pattern compares by range or orders by."""
     names = {
         test.field.name for test in ask.tests if test.operator in ("<", "<=", ">", ">=", "between")
     }
@@ -133,14 +138,15 @@ def ttl_for_correctness(facts: Facts) -> Iterator[Finding]:
                 "ST404",
                 "warning",
                 pattern.name,
-                f"{pattern.name} reads {info(entity).name} without looking at {field.name}: DynamoDB deletes expired items days "
-                f"late, and until then they are read as if they were valid",
-                f"add .filter({info(entity).name}.{field.name} > now) with `now: datetime` as an argument",
+                f"{pattern.name} reads {info(entity).name} without testing {field.name}: DynamoDB "
+                f"deletes expired items up to a few days late, and returns them until then",
+                f"add .filter({info(entity).name}.{field.name} > now), with `now: datetime` as a "
+                f"parameter of the pattern",
             )
 
 
 def _matters(entity: str, field: EntityField) -> bool:
-    """Days late is much for what lives for hours, and for what gives a right."""
+    """Whether a deletion that is days late matters: for short lifetimes and for permissions."""
     after = field.marker.after if field.marker else None
     return (after is not None and after <= _SLACK) or bool(_PROMISES.search(entity))
 
@@ -154,17 +160,23 @@ def scan_allowed(facts: Facts) -> Iterator[Finding]:
                 "ST405",
                 "note",
                 pattern.name,
-                f"{pattern.name} has allow_scan=True and does not need it: {plan.operation} serves it",
-                "remove allow_scan=True, so that a later change cannot make it a Scan unnoticed",
+                f"{pattern.name} has allow_scan=True but does not need it: "
+                f"{plan.operation} serves it",
+                "remove allow_scan=True, so that a later change cannot turn the pattern into a "
+                "Scan "
+                "unnoticed",
             )
 
 
-_SCAN_FIX: Final = "compare a field with ==, or export the table for reports; if it must be, ignore this finding by name"
+_SCAN_FIX: Final = (
+    "compare a field with ==, or export the table for reports; "
+    "to accept the Scan, add this finding to ignore="
+)
 
 
 def _scan_message(plan: PatternPlan) -> str:
     return (
-        f"{plan.name} reads the whole table, {amount(plan.units_per_call)} read units for every call, "
+        f"{plan.name} reads the whole table: {amount(plan.units_per_call)} read units a call and "
         f"{about_dollars(plan.dollars_per_month)} a month, growing with the table"
     )
 
@@ -183,10 +195,12 @@ def many_pages(facts: Facts) -> Iterator[Finding]:
             "ST406",
             "warning",
             pattern.name,
-            f"one call of {pattern.name} reads {size(read_bytes)} in about {amount(pages)} pages of 1 MB"
+            f"one call of {pattern.name} reads {size(read_bytes)} in about {amount(pages)} pages "
+            f"of 1 MB"
             + (": DynamoDB counts by reading every item" if is_count else "")
             + f" ({about_dollars(plan.dollars_per_month)} a month)",
-            "keep the number in an item, counted up by the writes or by a stream"
+            "keep the count in an item that the writes or a stream handler update"
             if is_count
-            else "give it a limit() and read page by page, narrow the range, or declare returns= if it returns fewer",
+            else "add limit() and read page by page, narrow the range, "
+            "or declare returns= if the pattern returns fewer items",
         )

@@ -1,4 +1,4 @@
-"""What the planner refuses, as findings: all of it at once, not only the first."""
+"""Refusals of the planner as findings: all of them at once, not only the first."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ from stator.errors import DesignError, PatternRefused, ScanNeeded
 _TOO_MANY = re.compile(r" needs \d+ global and \d+ local indexes on one table")
 
 
-def plan_what_can_be(
+def plan_without_refused(
     design: Declaration, lock: Plan | None
 ) -> tuple[Declaration, Plan | None, list[Finding]]:
-    """The design without the patterns that were refused, its plan from the lock on, and a finding for each refusal."""
+    """Plan a design without its refused patterns, starting from the lock.
+
+    Returns the remaining design, its plan (None if even that cannot be planned) and a finding for
+    each refusal.
+    """
     findings: list[Finding] = []
     while True:
         try:
@@ -35,7 +39,7 @@ def plan_what_can_be(
 
 def _refusal(error: DesignError, design: Declaration) -> Finding:
     where, problem = locate(error, design)
-    fix = error.hint or "change what the message names"
+    fix = error.hint or "change the entity or pattern that the message names"
     pattern = _pattern_of(error, design)
     if pattern is None:
         code = "ST301" if _TOO_MANY.search(problem) else "ST001"
@@ -48,7 +52,7 @@ def _refusal(error: DesignError, design: Declaration) -> Finding:
 
 
 def locate(error: DesignError, design: Declaration) -> tuple[Location | None, str]:
-    """Where an error of the planner comes from, and what it says without the place."""
+    """The location of a planner error in the user's file, and its message without the location."""
     pattern = _pattern_of(error, design)
     if pattern is not None:
         return function_location(pattern.function), error.message.removeprefix(f"{pattern.where}: ")
@@ -56,7 +60,7 @@ def locate(error: DesignError, design: Declaration) -> tuple[Location | None, st
 
 
 def _pattern_of(error: DesignError, design: Declaration) -> Pattern[..., Any] | WritePattern | None:
-    """Errors name the pattern they are about, or begin with its place."""
+    """The pattern an error names, or whose location its message starts with."""
     named = error.pattern if isinstance(error, PatternRefused) else None
     patterns: list[Pattern[..., Any] | WritePattern] = [*design.reads, *design.write_patterns]
     return next(
@@ -70,7 +74,7 @@ def _pattern_of(error: DesignError, design: Declaration) -> Pattern[..., Any] | 
 
 
 def _entity_location(problem: str, design: Declaration) -> Location | None:
-    """Messages about an entity begin with its name, and about a field with both."""
+    """The location of an entity or field. Messages about one start with its name."""
     for entity in design.entities:
         begun = re.match(rf"{re.escape(info(entity).name)}\b(?:\.(\w+))?", problem)
         if begun:

@@ -18,7 +18,8 @@ _TRANSACTION_ITEMS: Final = 100
 _NEAR: Final = 0.5
 _BUSY_COUNTER: Final = 0.5
 _COUNTERS: Final = re.compile(
-    r"(^|_)(count|counter|hits|likes|views|votes|clicks|plays|downloads|followers|total|sum|tally|stock)s?(_|$)"
+    r"(^|_)(count|counter|hits|likes|views|votes|clicks|plays|downloads|followers|total|sum|tally"
+    r"|stock)s?(_|$)"
 )
 
 
@@ -37,9 +38,12 @@ def large_transaction(facts: Facts) -> Iterator[Finding]:
                 "ST501",
                 "error" if share > 1 else "warning",
                 pattern.name,
-                f"{pattern.name} writes {amount(items)} items and {size(stored)} in one transaction; DynamoDB takes "
-                f"{_TRANSACTION_ITEMS} items and 4 MB, and each of its writes costs twice",
-                "keep in the transaction what must hold together, and write the rest in batches that may be repeated",
+                f"{pattern.name} writes {amount(items)} items and {size(stored)} in one "
+                f"transaction; DynamoDB allows {_TRANSACTION_ITEMS} items and 4 MB, and every "
+                "write in it costs "
+                f"twice as much",
+                "keep in the transaction only what must succeed together, and write the rest in "
+                "batches that can be repeated safely",
             )
 
 
@@ -63,16 +67,14 @@ def _hot_counter(facts: Facts, entity: type[Entity], field: EntityField, rate: f
     name, items = f"{info(entity).name}.{field.name}", facts.design.volume(entity)
     sure = rate / items > WRITE_LIMIT
     shards = max(2, shards_for(rate, WRITE_LIMIT))
-    spread = (
-        "each"
-        if items <= 1
-        else f"over {amount(items)} items, and a popular one may get most of them"
-    )
+    spread = "in one item" if items <= 1 else f"over {amount(items)} items, most of it maybe in one"
     return facts.on_field(
         "ST502",
         "error" if sure else "warning",
         entity,
         field.name,
-        f"{name} is counted {amount(rate)} times a second {spread}; one item takes 1,000 writes a second",
-        f"declare `{field.name}: int = counter(shards={shards})`, or add up in memory or on a stream and write once a second",
+        f"{name} is updated {amount(rate)} times a second {spread}; one item allows 1,000 writes a "
+        f"second",
+        f"declare `{field.name}: int = counter(shards={shards})`, "
+        f"or sum up in memory or on a stream and write once a second",
     )
