@@ -138,7 +138,7 @@ def test_a_lock_without_a_workload_is_priced_by_todays(committed: Path) -> None:
     (committed / "shop.design.json").write_text(json.dumps(data))
     git(committed, "commit", "-q", "-a", "-m", "old")
     done = stator_in(committed, "cost", "--diff", "HEAD", columns=400)
-    assert "both sides are priced by today's" in done.stdout.splitlines()[1]
+    assert "both sides use today's" in done.stdout.splitlines()[1]
 
 
 def test_a_change_is_found_from_another_folder_too(committed: Path, tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_an_unknown_revision_is_named(committed: Path, revision: str) -> None:
 def test_a_revision_without_a_lock_file_is_told(committed: Path) -> None:
     git(committed, "rm", "-q", "--cached", "shop.design.json")
     git(committed, "commit", "-q", "-m", "two")
-    assert "there is no shop.design.json in HEAD" in fails(committed, "--diff", "HEAD")
+    assert "revision HEAD has no shop.design.json" in fails(committed, "--diff", "HEAD")
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_what_cannot_be_written_is_explained(folder: Path) -> None:
     done = stator_in(folder, "docs", "--out", "no/such/folder/x.md")
     assert done.returncode == 1
     assert done.stderr.startswith(
-        "error: no/such/folder/x.md cannot be written: No such file or directory\nhint: "
+        "error: cannot write no/such/folder/x.md: No such file or directory\nhint: "
     )
 
 

@@ -84,7 +84,7 @@ def address() -> Iterator[str]:
 def test_an_inferred_design_fits_the_table_it_came_from(address: str, tmp_path: Path) -> None:
     made = run(tmp_path, "infer", address, "prod-shop", "--out", "design.py")
     assert made.returncode == 0, made.stderr
-    assert "not sure" in made.stdout
+    assert "guessed" in made.stdout
     text = (tmp_path / "design.py").read_text()
     assert 'class Order(Entity, key=("USER#{user_id}", "ORDER#{day}#{order_id}")):' in text
     assert "photo: bytes" in text
@@ -159,11 +159,11 @@ def test_an_export_file_will_do(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["infer", "nothing.json"], "there is no nothing.json"),
-        (["infer", "ftp://x", "t"], "not an address of DynamoDB"),
-        (["infer", "http://127.0.0.1:9", "t"], "is it running?"),
-        (["infer", "broken.json"], "broken.json:1: not an item in DynamoDB JSON"),
-        (["infer", "empty.json"], "no items to look at"),
+        (["infer", "nothing.json"], "there is no file or folder nothing.json"),
+        (["infer", "ftp://x", "t"], "not a DynamoDB address"),
+        (["infer", "http://127.0.0.1:9", "t"], "`stator serve`"),
+        (["infer", "broken.json"], "broken.json:1: the line is not an item in DynamoDB JSON"),
+        (["infer", "empty.json"], "holds no items"),
         (["infer", "keyless.json"], "--key"),
         (["diff", "missing.py"], "there is no file missing.py"),
     ],

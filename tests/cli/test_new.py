@@ -43,7 +43,7 @@ def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "shop" / "mine.txt").write_text("mine")
     refused = run(tmp_path, "new", "shop")
     assert refused.returncode == 1
-    assert "there already" in refused.stderr
+    assert "already exists" in refused.stderr
     assert [file.name for file in (tmp_path / "shop").iterdir()] == ["mine.txt"]
 
 

@@ -121,7 +121,7 @@ def test_a_folder_without_a_design_says_what_to_write(tmp_path: Path) -> None:
     [
         ("nothing.py", "there is no file nothing.py"),
         ("nowhere.model:shop", "there is no module nowhere"),
-        ("shop.py:other", "other is not in it"),
+        ("shop.py:other", "the file defines no other"),
         ("shop.py:User", "User is not a Design"),
         ("what is this?", "neither a file nor a module"),
     ],
@@ -152,7 +152,7 @@ def test_a_wrong_target_is_explained(project: Project, target: str, words: str) 
         ('volumes={User', 'layout="sideways", volumes={User', "unknown layout", "single-table"),
         ("Order.user_id == user_id)", "Order.placed_at >= user_id)", "read the whole table", "compare a field with =="),
         ("return find(Order)", "if user_id: pass\n    return find(Order)", "cannot depend on the value", "two patterns"),
-        ("shop = Design", "raise SystemExit(3)\nshop = Design", "ends the program", "__main__"),
+        ("shop = Design", "raise SystemExit(3)\nshop = Design", "exits the program", "__main__"),
         ("shop = Design", "1 / 0\nshop = Design", "ZeroDivisionError: division by zero", "correct that line"),
         ("import Bundle2, ", "import ", "name 'Bundle2' is not defined", "from stator import Bundle2"),
     ],
@@ -184,7 +184,7 @@ def test_no_design_and_several_designs_in_a_file(project: Project) -> None:
     project.write("empty.py", "x = 1\n")
     done = project.run("plan", "empty.py")
     assert done.returncode == 1
-    assert "empty.py:1: there is no Design in it" in done.stderr
+    assert "empty.py:1: the file defines no Design" in done.stderr
     project.write("two.py", SHOP + '\nother = Design("other", [User])\n')
     done = project.run("plan", "two.py")
     assert done.returncode == 1
@@ -210,7 +210,7 @@ def test_write_freezes_the_plan_beside_the_design(project: Project) -> None:
     assert done.returncode == 0
     assert "wrote shop.design.json; commit it" in done.stderr
     assert json.loads((project.folder / "shop.design.json").read_text())["name"] == "shop"
-    assert "nothing new" in project.run("plan", "--write").stderr
+    assert "is up to date" in project.run("plan", "--write").stderr
     assert "says the same" in project.run("plan").stderr
 
 
@@ -222,7 +222,7 @@ def test_writing_over_a_lock_says_what_it_means_and_orphans_nothing_unasked(
     project.edit(
         "shop.py", "class User(Entity)", 'class User(Entity, key=("PERSON#{user_id}", "USER"))'
     )
-    assert "says otherwise" in project.run("plan").stderr
+    assert "differs" in project.run("plan").stderr
     done = project.run("plan", "--write")
     assert done.returncode == 1
     assert "orphans: entity User: its key was PK = USER#{user_id}" in done.stderr

@@ -131,7 +131,7 @@ def test_a_port_in_use_is_explained() -> None:
     assert (second.returncode, second.stdout) == (1, "")
     assert second.stderr == (
         f"error: port {port} on 127.0.0.1 is already in use\n"
-        "hint: stop what listens there, or choose another with --port (0: any)\n"
+        "hint: stop the program that listens there, or use another --port (0 takes a free one)\n"
     )
 
 

@@ -74,7 +74,7 @@ class Everything(Entity):
     seen: datetime = updated()
 
 
-# --- examples -----------------------------------------------------------------------------------------------
+# --- examples -------------------------------------------------------------------------------------
 
 
 def test_an_example_has_a_value_for_every_field_and_comes_back_from_the_wire() -> None:
@@ -137,7 +137,7 @@ def test_example_items_can_be_put_into_the_tables(design: Design) -> None:
             assert item.keys() >= {key.name for key in own.keys if key.index is None}
 
 
-# --- the diagram --------------------------------------------------------------------------------------------
+# --- the diagram ----------------------------------------------------------------------------------
 
 
 def test_entities_belong_together_by_the_names_of_their_fields() -> None:
@@ -188,7 +188,7 @@ def test_entities_that_name_each_other_can_be_drawn() -> None:
     assert svg(diagram_of(Design("circle", [Left, Right], []))).count("<rect") == 2
 
 
-# --- the document -------------------------------------------------------------------------------------------
+# --- the document ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda each: each.name)

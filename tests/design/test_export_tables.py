@@ -42,7 +42,7 @@ def text_of(source: ExportSource, target: str) -> str:
     return export(source.design, target, source.plan).text
 
 
-# --- all of them --------------------------------------------------------------------------------------------
+# --- all of them ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -117,7 +117,7 @@ def test_names_fit_the_languages(name: str, as_camel: str, as_snake: str) -> Non
     assert (camel(name), snake(name)) == (as_camel, as_snake)
 
 
-# --- the table beside them ----------------------------------------------------------------------------------
+# --- the table beside them ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("target", [each for each in TARGETS if each != "iam"])
@@ -145,7 +145,7 @@ def test_it_is_the_table_that_the_data_layer_makes() -> None:
         assert expiry["AttributeName"] == own_table("shop").ttl
 
 
-# --- CloudFormation -----------------------------------------------------------------------------------------
+# --- CloudFormation -------------------------------------------------------------------------------
 
 
 def test_cfn_lint_finds_nothing(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_the_template_makes_the_tables_of_the_plan(source: ExportSource) -> None
         assert (expiry and expiry["AttributeName"]) == table.ttl
 
 
-# --- Terraform ----------------------------------------------------------------------------------------------
+# --- Terraform ------------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(TERRAFORM is None, reason="terraform is not installed")
@@ -229,7 +229,7 @@ def test_keys_of_several_attributes_ask_for_a_newer_provider() -> None:
     assert export(sources()["shop"].design, "terraform").notes == ()
 
 
-# --- CDK ----------------------------------------------------------------------------------------------------
+# --- CDK ------------------------------------------------------------------------------------------
 
 
 class _Recorder:
@@ -301,7 +301,7 @@ def _names(index: dict[str, Any], kind: str) -> tuple[str, ...]:
     return tuple(each.name for each in several)
 
 
-# --- boto3 --------------------------------------------------------------------------------------------------
+# --- boto3 ----------------------------------------------------------------------------------------
 
 
 def test_the_boto3_script_makes_the_tables_and_does_no_harm_the_second_time(
@@ -330,7 +330,7 @@ def test_the_boto3_script_makes_the_tables_and_does_no_harm_the_second_time(
         assert expiry.get("AttributeName") == table.ttl
 
 
-# --- NoSQL Workbench ----------------------------------------------------------------------------------------
+# --- NoSQL Workbench ------------------------------------------------------------------------------
 
 
 def test_the_workbench_model_has_its_members_and_items_that_fit_the_tables(

@@ -135,7 +135,7 @@ def test_every_difference_has_its_reason(name: str) -> None:
         assert difference.fact(mine, plan), what
 
 
-# --- running ------------------------------------------------------------------------------------------------
+# --- running --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("layout", ["single-table", "aggregate", "table-per-entity"])

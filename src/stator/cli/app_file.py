@@ -27,13 +27,17 @@ def _app_in(module: ModuleType, target: DesignTarget) -> StreamApp:
     if target.name is not None:
         if target.name in apps:
             return apps[target.name]
-        problem = "is not a StreamApp" if hasattr(module, target.name) else "does not exist"
+        problem = (
+            f"{target.name} is not a StreamApp"
+            if hasattr(module, target.name)
+            else f"the file defines no {target.name}"
+        )
         hint = (
-            f"name {choices(target, apps)}"
+            f"write {choices(target, apps)}"
             if apps
             else f'write `{target.name} = StreamApp(design, "name")`'
         )
-        raise DesignFileWrong(path, 1, f"{target.name} {problem}", hint=hint)
+        raise DesignFileWrong(path, 1, problem, hint=hint)
     distinct = {id(app): app for app in apps.values()}
     if len(distinct) == 1:
         return next(iter(distinct.values()))

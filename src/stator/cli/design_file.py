@@ -149,7 +149,8 @@ def _find(folder: Path) -> DesignTarget:
         )
     raise ConfigurationError(
         f"there is no design in {where}",
-        hint="create a project with `stator new NAME`, or name a design: " + DESIGN_FORMS,
+        hint="create a project with `stator new NAME`, write design.py with `shop = Design(...)`, "
+        f"or name a design: {DESIGN_FORMS}",
     )
 
 
@@ -297,10 +298,10 @@ def _named(
     name = str(target.name)
     if name in designs:
         return designs[name]
-    problem = "is not a Design" if hasattr(module, name) else "does not exist"
+    problem = f"{name} is not a Design" if hasattr(module, name) else f"the file defines no {name}"
     hint = (
-        f"name {choices(target, designs)}"
+        f"write {choices(target, designs)}"
         if designs
         else f'write `{name} = Design("{name}", [...], [...])`'
     )
-    raise DesignFileWrong(path, 1, f"{name} {problem}", hint=hint)
+    raise DesignFileWrong(path, 1, problem, hint=hint)

@@ -252,7 +252,7 @@ def _closing(plan: Plan) -> Iterator[RenderableType]:
     if not plan.proven:
         yield Text("The search stopped at its limit: a cheaper layout may exist.", "yellow")
     yield Text(
-        "Prices: us-east-1, on demand. Rates and volumes as declared, spread evenly over keys.",
+        "Prices: us-east-1, on demand. Rates and volumes as declared, spread evenly.",
         "dim",
     )
 

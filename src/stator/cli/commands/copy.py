@@ -10,7 +10,7 @@ import typer
 
 from stator.addresses import TransportOptions
 from stator.cli.bulk_commands import ProgressBar, connection_options, resumable
-from stator.model.wording import duration
+from stator.model.wording import duration, plural
 from stator.pipeline.bulk.copy import Copy, CopyOptions, CopyProgress, CopyReport, find_transform
 from stator.pipeline.bulk.targets import Target
 
@@ -170,7 +170,8 @@ def _show(report: CopyReport, table: str, *, as_json: bool) -> None:
     if report.failed:
         typer.echo(
             typer.style(
-                f"{report.failed:,} items failed; --dead-letters FILE keeps them with the reasons",
+                f"{plural(report.failed, 'item')} failed; --dead-letters FILE keeps them with the "
+                f"reasons",
                 fg="red",
             ),
             err=True,

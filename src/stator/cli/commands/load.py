@@ -259,4 +259,6 @@ def _show_report(report: LoadReport, *, as_json: bool) -> None:
             if report.dead_letters
             else "--dead-letters FILE keeps them with the reasons"
         )
-        typer.echo(typer.style(f"{report.failed:,} rows failed; {where}", fg="red"), err=True)
+        typer.echo(
+            typer.style(f"{plural(report.failed, 'row')} failed; {where}", fg="red"), err=True
+        )

@@ -199,7 +199,7 @@ def _announce(server: HttpServer, plan: ServePlan, *, as_json: bool) -> None:
 
 def _banner(url: str, plan: ServePlan) -> str:
     if plan.data is None:
-        data = "in memory, lost when this process ends; --data DIR keeps it"
+        data = "in memory, lost when this process ends; keep it with --data DIR"
     else:
         data = f"{plan.data.resolve()} (writes are acknowledged {_acknowledged(plan.durability)})"
     lines = {
@@ -239,8 +239,7 @@ def _address_error(error: OSError, options: ServerOptions) -> ConfigurationError
     if error.errno == errno.EADDRINUSE:
         return ConfigurationError(
             f"{where} is already in use",
-            hint="stop the program that listens there, or choose another port; --port 0 takes a "
-            "free one",
+            hint="stop the program that listens there, or use another --port (0 takes a free one)",
         )
     if error.errno == errno.EACCES:
         return ConfigurationError(
