@@ -14,14 +14,14 @@ from stator.design.design import Design
 from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident, unique
 from stator.design.patterns.pattern import creates, deletes, find, read, together, updates, write
-from stator.design.planner import choices as facilities
-from stator.design.planner.access_paths import Path, paths_of
+from stator.design.planner import choices as choices_module
+from stator.design.planner.access_paths import AccessPath, paths_of
 from stator.design.planner.assignment import Assignment
-from stator.design.planner.choices import Choices
-from stator.design.planner.cost_model import Facility
+from stator.design.planner.choices import EntityChoices
+from stator.design.planner.cost_model import Placement
 from stator.design.planner.needs import Need
-from stator.design.planner.planner import Planning
-from stator.design.planner.search import Component, GroupDesign, search
+from stator.design.planner.planner import Planner
+from stator.design.planner.search import Component, GroupLayout, search
 from stator.design.planner.slots import slots_needed
 from stator.design.planner.weights import INDEX_DOLLARS
 from stator.errors import PatternRefused
@@ -138,23 +138,23 @@ def a_design(seed: int) -> Design:
 
 
 def everything(component: Component, neighbours: list[type[Any]]) -> None:
-    """Put back the facilities that were dropped because another one beats them."""
+    """Put back the placements that were dropped because another one beats them."""
     for choices in component.choices:
         paths = paths_of(choices.entity, choices.needs, component.groups, component.labels)
         others = tuple(each for each in neighbours if each is not choices.entity)
-        choices.secondary = tuple(facilities._secondary(choices, paths, others))
-        for facility in choices.secondary:
-            choices.price(facility)
+        choices.secondary = tuple(choices_module._secondary(choices, paths, others))
+        for placement in choices.secondary:
+            choices.price(placement)
 
 
 def assignments(
-    choices: Choices, base: Facility, forced: tuple[Facility, ...]
-) -> dict[frozenset[Facility], float]:
+    choices: EntityChoices, base: Placement, forced: tuple[Placement, ...]
+) -> dict[frozenset[Placement], float]:
     """The price of every set of indexes that some assignment of the needs opens."""
     local_ok = [
         each
         for each in choices.secondary
-        if each.holding != "local"
+        if each.kind != "local"
         or (
             each.path.partition == base.path.partition
             and each.path.shards == base.path.shards
@@ -164,14 +164,14 @@ def assignments(
     ]
     usable = (base, *forced, *local_ok)
     options = [
-        [each for each in usable if choices.use[each][at] is not None]
+        [each for each in usable if choices.use_dollars[each][at] is not None]
         for at in range(len(choices.needs))
     ]
-    found: dict[frozenset[Facility], float] = {}
+    found: dict[frozenset[Placement], float] = {}
     for chosen in product(*options):
         opened = frozenset(chosen) - {base} | frozenset(forced)
-        price = choices.have[base] + sum(choices.have[each] for each in opened)
-        price += sum(choices.use[each][at] or 0.0 for at, each in enumerate(chosen))
+        price = choices.open_dollars[base] + sum(choices.open_dollars[each] for each in opened)
+        price += sum(choices.use_dollars[each][at] or 0.0 for at, each in enumerate(chosen))
         found[opened] = min(found.get(opened, price), price)
     return found
 
@@ -180,7 +180,7 @@ def designs(component: Component) -> Iterator[tuple[float, Counts]]:
     """Price and shared indexes of every design of a component."""
     for bases in product(*(choices.bases for choices in component.choices)):
         of = dict(zip((choices.entity for choices in component.choices), bases))
-        placements: list[list[GroupDesign]] = []
+        placements: list[list[GroupLayout]] = []
         for group in component.groups:
             met = component.in_base(group, of)
             placements.append([*([met] if met is not None else []), *component.in_indexes(group)])
@@ -189,13 +189,13 @@ def designs(component: Component) -> Iterator[tuple[float, Counts]]:
             per_entity = []
             for choices, base in zip(component.choices, bases):
                 forced = tuple(
-                    facility
+                    placement
                     for each in placed
                     if not each.in_base
-                    for facility in each.facilities
-                    if facility.path.entity is choices.entity
+                    for placement in each.placements
+                    if placement.path.entity is choices.entity
                 )
-                cheapest: dict[Counts, tuple[float, frozenset[Facility]]] = {}
+                cheapest: dict[Counts, tuple[float, frozenset[Placement]]] = {}
                 for opened, price in assignments(choices, base, forced).items():
                     shared = [each.projection for each in opened if each.shares_slot]
                     counts = shared.count("KEYS_ONLY"), shared.count("ALL")
@@ -204,7 +204,7 @@ def designs(component: Component) -> Iterator[tuple[float, Counts]]:
                 per_entity.append(list(cheapest.values()))
             for chosen in product(*per_entity):
                 counts = slots_needed(
-                    [list(opened) for _, opened in chosen], [each.facilities for each in placed]
+                    [list(opened) for _, opened in chosen], [each.placements for each in placed]
                 )
                 yield read_dollars + sum(price for price, _ in chosen), counts
 
@@ -244,7 +244,7 @@ def test_no_combination_of_keys_and_indexes_is_cheaper(block: int) -> None:
 
 
 def optimum_was_found(seed: int) -> bool:
-    planning = Planning(a_design(seed))
+    planning = Planner(a_design(seed))
     compared = False
     for _, members in planning.tables():
         try:
@@ -267,17 +267,21 @@ def optimum_was_found(seed: int) -> bool:
 # --- assignments with prices out of the air -----------------------------------------------------------------
 
 
-def cheapest_assignment(choices: Choices, base: Facility, caps: Counts) -> float | None:
-    """Every set of facilities that fits into the caps."""
+def cheapest_assignment(choices: EntityChoices, base: Placement, caps: Counts) -> float | None:
+    """Every set of placements that fits into the caps."""
     best = None
     for mask in range(2 ** len(choices.secondary)):
         opened = [each for at, each in enumerate(choices.secondary) if mask >> at & 1]
         shared = [each.projection for each in opened if each.shares_slot]
         if shared.count("KEYS_ONLY") > caps[0] or shared.count("ALL") > caps[1]:
             continue
-        price = choices.have[base] + sum(choices.have[each] for each in opened)
+        price = choices.open_dollars[base] + sum(choices.open_dollars[each] for each in opened)
         for at in range(len(choices.needs)):
-            uses = [use for each in (base, *opened) if (use := choices.use[each][at]) is not None]
+            uses = [
+                use
+                for each in (base, *opened)
+                if (use := choices.use_dollars[each][at]) is not None
+            ]
             price += min(uses, default=float("inf"))
         best = price if best is None or price < best else best
     return None if best is None or best == float("inf") else best
@@ -288,21 +292,23 @@ def test_assignments_at_random_prices_are_the_cheapest(seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(20):
         needs = tuple(Need(f"n{at}", Child, {}) for at in range(chance.randrange(1, 6)))
-        base = Facility(Path(Child, ("child",), ()), "base")
-        holdings: list[tuple[Any, Any]] = [
+        base = Placement(AccessPath(Child, ("child",), ()), "base")
+        placements: list[tuple[Any, Any]] = [
             ("concatenated", "ALL"),
             ("concatenated", "KEYS_ONLY"),
             ("native", "ALL"),
         ]
         secondary = tuple(
-            Facility(Path(Child, ("key",), ("at",), shards=at + 1), *chance.choice(holdings))
+            Placement(
+                AccessPath(Child, ("key",), ("at",), shards=at + 1), *chance.choice(placements)
+            )
             for at in range(chance.randrange(7))
         )
-        choices = Choices(Child, needs, (base,), secondary, (), None, (None,) * len(needs))  # type: ignore[arg-type]
-        for facility in (base, *secondary):
-            often = 0.3 if facility is base else 0.6
-            choices.have[facility] = 0.0 if facility is base else chance.uniform(0, 10)
-            choices.use[facility] = tuple(
+        choices = EntityChoices(Child, needs, (base,), secondary, (), None, (None,) * len(needs))  # type: ignore[arg-type]
+        for placement in (base, *secondary):
+            often = 0.3 if placement is base else 0.6
+            choices.open_dollars[placement] = 0.0 if placement is base else chance.uniform(0, 10)
+            choices.use_dollars[placement] = tuple(
                 chance.uniform(0, 5) if chance.random() < often else None for _ in needs
             )
         for caps in ((99, 99), (1, 1), (0, 2), (2, 0), (0, 0)):

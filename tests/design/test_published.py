@@ -14,7 +14,7 @@ from stator.design.design import Design, Layout
 from stator.design.entities.entity import info
 from stator.design.patterns.pattern import Ask
 from stator.design.plan.plan import Plan
-from stator.design.planner.planner import Planning
+from stator.design.planner.planner import Planner
 from stator.design.planner.weights import INDEX_DOLLARS
 from stator.engine.engine import Engine
 
@@ -57,7 +57,7 @@ def their_weight(name: str) -> float:
 
 def weighed(design: Design) -> tuple[Plan, float]:
     """The plan, and what the search compares designs by: the bill is almost that, but for the cents that ties are decided by."""
-    planning = Planning(design)
+    planning = Planner(design)
     return planning.run(), planning.weight
 
 

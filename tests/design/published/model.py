@@ -21,10 +21,10 @@ from stator.design.plan.plan import (
     Plan,
 )
 from stator.design.plan.templates import PlannedKeyAttribute
-from stator.design.planner.access_paths import Path
-from stator.design.planner.cost_model import Facility
+from stator.design.planner.access_paths import AccessPath
+from stator.design.planner.cost_model import Placement
 from stator.design.planner.handwritten_keys import fields_of, parse
-from stator.design.planner.planner import Planning
+from stator.design.planner.planner import Planner
 from stator.design.planner.weights import INDEX_DOLLARS, STORAGE_BYTE_DOLLARS
 
 Fields = tuple[str, ...]
@@ -147,21 +147,21 @@ class Published:
             for name, _ in info(entity).overrides.indexes
         ]
         dollars -= INDEX_DOLLARS * (len(pins) - len({name for _, name in pins}))
-        costing = Planning(self.design).costing
+        costs = Planner(self.design).costs
         for entity in self.made.values():
             for name, written in info(entity).overrides.indexes:
                 if name in self.model.plain:
                     pieces = parse(entity, written, name)
-                    path = Path(
+                    path = AccessPath(
                         entity,
                         fields_of(pieces.partition),
                         fields_of(pieces.sort),
                         handwritten=pieces,
                     )
-                    entries = costing.estimates.volume(entity) * costing.presence(path)
+                    entries = costs.estimates.volume(entity) * costs.presence(path)
                     dollars -= (
                         entries
-                        * costing.key_bytes(Facility(path, "concatenated"))
+                        * costs.key_bytes(Placement(path, "concatenated"))
                         * STORAGE_BYTE_DOLLARS
                     )
         return dollars

@@ -28,21 +28,28 @@ from typing import Final
 from stator.design.entities.entity import Entity, EntityInfo, info
 from stator.design.planner.estimates import KEPT_BY_FILTER, Estimates
 from stator.design.planner.handwritten_keys import Handwritten
-from stator.design.planner.key_labels import Labels
-from stator.design.planner.needs import Group, Need, Source, Span, is_optional, key_encoding
+from stator.design.planner.key_labels import KeyLabels
+from stator.design.planner.needs import (
+    FieldSpan,
+    Need,
+    TogetherGroup,
+    ValueSource,
+    is_optional,
+    key_encoding,
+)
 
 MAX_AMPLIFICATION: Final = 10.0
 _ALL_SUBSETS_UP_TO: Final = 3
 
 
 @dataclass(frozen=True)
-class Path:
+class AccessPath:
     """``constants`` belong to the partition."""
 
     entity: type[Entity]
     partition: tuple[str, ...]
     sort: tuple[str, ...]
-    constants: tuple[tuple[str, Source], ...] = ()
+    constants: tuple[tuple[str, ValueSource], ...] = ()
     shards: int = 1
     inverted: bool = False
     """The first field of ``sort`` is written so that the newest comes first."""
@@ -85,15 +92,15 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ServedNeed:
     """How a path meets a need: what the key does, what is left to a filter, and how much is read for one item wanted."""
 
-    path: Path
+    path: AccessPath
     need: Need
     prefix: tuple[str, ...]
-    span: Span | None
+    span: FieldSpan | None
     left_equal: tuple[str, ...]
-    left_spans: tuple[Span, ...]
+    left_spans: tuple[FieldSpan, ...]
     amplification: float
     whole_key: bool
     """All fields of the key are known: with the base key, that is a GetItem."""
@@ -121,7 +128,7 @@ class Service:
             for name in info(self.need.entity).identity
         )
 
-    def one_by_one(self) -> Iterable[Service]:
+    def one_by_one(self) -> Iterable[ServedNeed]:
         """The same for each single combination."""
         fields = [
             name for name in (*self.path.partition, *self.prefix) if self.need.equal[name].options
@@ -147,7 +154,7 @@ class Service:
         return is_turned or encoding is None or encoding.step is None
 
 
-def serve(path: Path, need: Need, estimates: Estimates) -> Service | None:
+def serve(path: AccessPath, need: Need, estimates: Estimates) -> ServedNeed | None:
     """How ``path`` meets ``need``, or None when it does not."""
     if not _holds_constants(path, need) or not set(path.partition) <= need.equal.keys():
         return None
@@ -163,20 +170,20 @@ def serve(path: Path, need: Need, estimates: Estimates) -> Service | None:
     span = next((each for each in need.spans if each.field == following), None)
     left_equal = tuple(name for name in need.equal if name not in known and name not in prefix)
     left_spans = tuple(each for each in need.spans if each is not span)
-    found = Service(
+    found = ServedNeed(
         path, need, prefix, span, left_equal, left_spans,
         _amplification(need, left_equal, left_spans, estimates), at == len(path.sort) and not left_equal,
     )  # fmt: skip
     return found if found.amplification <= MAX_AMPLIFICATION else None
 
 
-def _holds_all(path: Path, need: Need) -> bool:
+def _holds_all(path: AccessPath, need: Need) -> bool:
     """Items without an optional field are not in an index by it: it serves only who asks about that field."""
     asked = {*need.equal, need.order, *(span.field for span in need.spans)}
     return all(name in asked or not is_optional(info(path.entity), name) for name in path.sort)
 
 
-def _holds_constants(path: Path, need: Need) -> bool:
+def _holds_constants(path: AccessPath, need: Need) -> bool:
     return all(
         name in need.equal and need.equal[name].same == source.same
         for name, source in path.constants
@@ -184,7 +191,7 @@ def _holds_constants(path: Path, need: Need) -> bool:
 
 
 def _amplification(
-    need: Need, left: tuple[str, ...], spans: tuple[Span, ...], estimates: Estimates
+    need: Need, left: tuple[str, ...], spans: tuple[FieldSpan, ...], estimates: Estimates
 ) -> float:
     if set(info(need.entity).identity) <= need.equal.keys() - set(left):
         return 1.0
@@ -196,8 +203,8 @@ def _amplification(
 
 
 def paths_of(
-    entity: type[Entity], needs: Iterable[Need], groups: Iterable[Group], labels: Labels
-) -> tuple[Path, ...]:
+    entity: type[Entity], needs: Iterable[Need], groups: Iterable[TogetherGroup], labels: KeyLabels
+) -> tuple[AccessPath, ...]:
     """Every path of an entity that some need, or the identity, gives reason to consider."""
     known = list(needs)
     found = [path for need in known for path in _paths_for(need, known, labels)]
@@ -207,7 +214,7 @@ def paths_of(
     return tuple(sorted({*found, *map(unique_path, found)}, key=lambda path: path.rank))
 
 
-def _paths_for(need: Need, others: list[Need], labels: Labels) -> Iterable[Path]:
+def _paths_for(need: Need, others: list[Need], labels: KeyLabels) -> Iterable[AccessPath]:
     declared = list(info(need.entity).fields)
     equal = sorted(need.equal, key=declared.index)
     constants = [name for name in equal if need.equal[name].is_constant]
@@ -215,7 +222,9 @@ def _paths_for(need: Need, others: list[Need], labels: Labels) -> Iterable[Path]
     for partition, rest in _splits(equal, others, need):
         for order in _orders(rest):
             for tail in tails:
-                yield Path(need.entity, by_label(need.entity, partition, labels), (*order, *tail))
+                yield AccessPath(
+                    need.entity, by_label(need.entity, partition, labels), (*order, *tail)
+                )
     if not constants:
         return
     sparse = tuple((name, need.equal[name]) for name in constants)
@@ -224,7 +233,7 @@ def _paths_for(need: Need, others: list[Need], labels: Labels) -> Iterable[Path]
         for order in _orders(rest):
             for tail in tails:
                 fields = by_label(need.entity, partition, labels)
-                yield Path(need.entity, fields, (*order, *tail), constants=sparse)
+                yield AccessPath(need.entity, fields, (*order, *tail), constants=sparse)
 
 
 def _tails(need: Need) -> list[tuple[str, ...]]:
@@ -260,28 +269,32 @@ def _orders(rest: list[str]) -> list[tuple[str, ...]]:
     return [*orders, ()] if rest else orders
 
 
-def by_label(entity: type[Entity], fields: Iterable[str], labels: Labels) -> tuple[str, ...]:
+def by_label(entity: type[Entity], fields: Iterable[str], labels: KeyLabels) -> tuple[str, ...]:
     """Partition fields in an order that all entities with these labels agree on."""
     return tuple(sorted(fields, key=lambda name: (labels.field(entity, name), name)))
 
 
-def unique_path(path: Path) -> Path:
+def unique_path(path: AccessPath) -> AccessPath:
     """The path with the identity at its end."""
     used = {*path.partition, *path.sort}
     missing = tuple(name for name in info(path.entity).identity if name not in used)
     return replace(path, sort=(*path.sort, *missing)) if missing else path
 
 
-def _identity_paths(entity: type[Entity], labels: Labels) -> list[Path]:
+def _identity_paths(entity: type[Entity], labels: KeyLabels) -> list[AccessPath]:
     identity = info(entity).identity
     found = []
     for partition, rest in _splits(list(identity), [], Need("", entity, {})):
         fields = by_label(entity, partition, labels)
-        found += [Path(entity, fields, order) for order in _orders(rest) if len(order) == len(rest)]
+        found += [
+            AccessPath(entity, fields, order) for order in _orders(rest) if len(order) == len(rest)
+        ]
     return found
 
 
-def _group_paths(entity: type[Entity], group: Group, labels: Labels) -> Iterable[Path]:
+def _group_paths(
+    entity: type[Entity], group: TogetherGroup, labels: KeyLabels
+) -> Iterable[AccessPath]:
     member = next((each for each in group.members if each.entity is entity), None)
     if member is None:
         return
@@ -290,14 +303,14 @@ def _group_paths(entity: type[Entity], group: Group, labels: Labels) -> Iterable
         partition = by_label(entity, group.partition_of(entity, chosen), labels)
         for tail in _tails(member):
             sort = tuple(name for name in tail if name not in partition)
-            yield Path(entity, partition, sort, inverted=inverted)
+            yield AccessPath(entity, partition, sort, inverted=inverted)
 
 
 def is_ordered(member: Need) -> bool:
     return member.order is not None and member.order not in member.equal
 
 
-def group_inverts(group: Group, labels: Labels) -> bool | None:
+def group_inverts(group: TogetherGroup, labels: KeyLabels) -> bool | None:
     """Whether the ordered members have to be written newest (or oldest) first; None when it makes no difference.
 
     A limited query over a parent and its children must come to the parent first. Sort keys begin with the entity's label, so the
@@ -320,12 +333,12 @@ def group_inverts(group: Group, labels: Labels) -> bool | None:
     return None
 
 
-def group_choices(group: Group) -> list[tuple[int, ...]]:
+def group_choices(group: TogetherGroup) -> list[tuple[int, ...]]:
     size = range(len(group.shared))
     return [chosen for count in range(1, len(size) + 1) for chosen in combinations(size, count)]
 
 
-def may_be_base(path: Path, mutable: frozenset[str]) -> bool:
+def may_be_base(path: AccessPath, mutable: frozenset[str]) -> bool:
     known = info(path.entity)
     if path.constants or not set(known.identity) <= set(path.fields):
         return False
@@ -336,7 +349,7 @@ def may_be_base(path: Path, mutable: frozenset[str]) -> bool:
     )
 
 
-def can_be_native(path: Path) -> bool:
+def can_be_native(path: AccessPath) -> bool:
     """Whether DynamoDB can sort by the attributes themselves, up to four in the partition and four behind."""
     known, sort = info(path.entity), path.sort
     if path.constants or path.handwritten or path.shards > 1 or path.inverted or not path.partition:

@@ -1,7 +1,7 @@
 """One entity, its base key chosen: the cheapest way to serve every need, by branch and bound.
 
 Needs are decided one after the other, those with the fewest options first. Each takes what is open already, or opens something. The
-bound lets a need pay, of each facility it could use, a share of the price that is the price divided by the number of needs that could
+bound lets a need pay, of each placement it could use, a share of the price that is the price divided by the number of needs that could
 use it: no assignment pays less. Where there are fewer shared indexes than needs, a second bound charges a rent for each of them
 and gives it back for as many as there are.
 """
@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from stator.design.planner.choices import Choices
-from stator.design.planner.cost_model import Facility
+from stator.design.planner.choices import EntityChoices
+from stator.design.planner.cost_model import Placement
 
 ASSIGNMENT_BUDGET: Final = 10_000
 TIE: Final = 1e-8
@@ -25,18 +25,18 @@ UNCAPPED: Final[Caps] = (99, 99)
 
 
 @dataclass(frozen=True)
-class EntityDesign:
+class EntityLayout:
     """What was chosen for one entity; ``assigned`` follows its needs, with None for a Scan."""
 
-    base: Facility
-    opened: tuple[Facility, ...]
-    assigned: tuple[Facility | None, ...]
+    base: Placement
+    opened: tuple[Placement, ...]
+    assigned: tuple[Placement | None, ...]
     dollars: float
     proven: bool = True
 
 
-def shared_by(facilities: Iterable[Facility]) -> Caps:
-    shared = [each.projection for each in facilities if each.shares_slot]
+def shared_by(placements: Iterable[Placement]) -> Caps:
+    shared = [each.projection for each in placements if each.shares_slot]
     return shared.count("KEYS_ONLY"), shared.count("ALL")
 
 
@@ -45,10 +45,10 @@ def within(used: Caps, caps: Caps) -> bool:
 
 
 class Assignment:
-    """One entity, its base key chosen, some facilities forced open: the cheapest way to serve every need."""
+    """One entity, its base key chosen, some placements forced open: the cheapest way to serve every need."""
 
     def __init__(
-        self, choices: Choices, base: Facility, forced: tuple[Facility, ...], caps: Caps
+        self, choices: EntityChoices, base: Placement, forced: tuple[Placement, ...], caps: Caps
     ) -> None:
         self.choices = choices
         self.base = base
@@ -58,9 +58,9 @@ class Assignment:
             each for each in choices.secondary if each not in self.forced and _fits_base(each, base)
         ]
         self.candidates = candidates
-        self.have = [choices.have[each] for each in candidates]
-        self.use = [choices.use[each] for each in candidates]
-        given = [choices.scans, *(choices.use[each] for each in (base, *self.forced))]
+        self.have = [choices.open_dollars[each] for each in candidates]
+        self.use = [choices.use_dollars[each] for each in candidates]
+        given = [choices.scans, *(choices.use_dollars[each] for each in (base, *self.forced))]
         self.given = [min(map(_number, column), default=FAR) for column in zip(*given)]
         self.needs = self._hardest_first()
         self.floor = [self._floor(at) for at in range(len(choices.needs))]
@@ -80,10 +80,10 @@ class Assignment:
     def _floor(self, at: int, rent: float = 0.0) -> float:
         """No assignment serves the need for less than this, sharing the price of what it opens with all that could use it."""
         lowest = self.given[at]
-        for facility, have, use in zip(self.candidates, self.have, self.use):
+        for placement, have, use in zip(self.candidates, self.have, self.use):
             price = use[at]
             if price is not None:
-                paid = have + (rent if facility.shares_slot else 0.0)
+                paid = have + (rent if placement.shares_slot else 0.0)
                 lowest = min(lowest, price + paid / sum(each is not None for each in use))
         return lowest
 
@@ -100,15 +100,17 @@ class Assignment:
         )
         return min(saved[self.room], 1e9) if 0 <= self.room < len(saved) else 0.0
 
-    def solve(self) -> EntityDesign | None:
+    def solve(self) -> EntityLayout | None:
         if not within(shared_by(self.forced), self.caps):
             return None
-        fixed = self.choices.have[self.base] + sum(self.choices.have[each] for each in self.forced)
+        fixed = self.choices.open_dollars[self.base] + sum(
+            self.choices.open_dollars[each] for each in self.forced
+        )
         self._descend(0, fixed, frozenset(), list(self.given))
         if self.chosen is None:
             return None
         opened = (*self.forced, *(self.candidates[at] for at in self.chosen))
-        return EntityDesign(
+        return EntityLayout(
             self.base, opened, self._assigned(opened), self.best, self.nodes <= ASSIGNMENT_BUDGET
         )
 
@@ -147,13 +149,17 @@ class Assignment:
                 self._descend(depth + 1, spent + extra, opened | {index}, better)
 
     def _room(self, opened: frozenset[int], index: int) -> bool:
-        facilities = [*self.forced, *(self.candidates[at] for at in opened), self.candidates[index]]
-        return within(shared_by(facilities), self.caps)
+        placements = [*self.forced, *(self.candidates[at] for at in opened), self.candidates[index]]
+        return within(shared_by(placements), self.caps)
 
-    def _assigned(self, opened: tuple[Facility, ...]) -> tuple[Facility | None, ...]:
-        found: list[Facility | None] = []
+    def _assigned(self, opened: tuple[Placement, ...]) -> tuple[Placement | None, ...]:
+        found: list[Placement | None] = []
         for at in range(len(self.choices.needs)):
-            able = [each for each in (self.base, *opened) if self.choices.use[each][at] is not None]
+            able = [
+                each
+                for each in (self.base, *opened)
+                if self.choices.use_dollars[each][at] is not None
+            ]
             best = min(
                 able,
                 key=lambda each: (self._used(each, at), not each.is_base, each.rank),
@@ -163,19 +169,19 @@ class Assignment:
             found.append(None if best is None or scan < self._used(best, at) - TIE else best)
         return tuple(found)
 
-    def _used(self, facility: Facility, at: int) -> float:
-        return round(_number(self.choices.use[facility][at]) / TIE) * TIE
+    def _used(self, placement: Placement, at: int) -> float:
+        return round(_number(self.choices.use_dollars[placement][at]) / TIE) * TIE
 
 
 def _number(price: float | None) -> float:
     return FAR if price is None else price
 
 
-def _fits_base(facility: Facility, base: Facility) -> bool:
+def _fits_base(placement: Placement, base: Placement) -> bool:
     """A local index has the partition of the table, and another order."""
-    if facility.holding != "local":
+    if placement.kind != "local":
         return True
-    mine, its = facility.path, base.path
+    mine, its = placement.path, base.path
     if base.is_native and not its.sort:
         return False  # DynamoDB wants a table with a sort key under a local index
     return (

@@ -20,10 +20,10 @@ from stator.design.capacity_units import (
     write_units,
 )
 from stator.design.entities.entity import Entity, info
-from stator.design.planner.access_paths import Path, Service
+from stator.design.planner.access_paths import AccessPath, ServedNeed
 from stator.design.planner.estimates import KEPT_BY_FILTER, Estimates, value_bytes
-from stator.design.planner.key_labels import Labels
-from stator.design.planner.needs import Group, Need, Rates, is_optional
+from stator.design.planner.key_labels import KeyLabels
+from stator.design.planner.needs import Need, TogetherGroup, WriteRates, is_optional
 from stator.design.planner.weights import (
     CONCENTRATED_DOLLARS,
     FEW_VALUES,
@@ -34,7 +34,7 @@ from stator.design.planner.weights import (
 )
 from stator.model.limits import PAGE_BYTES
 
-Holding = Literal["base", "native base", "concatenated", "native", "local"]
+PlacementKind = Literal["base", "native base", "concatenated", "native", "local"]
 Projection = Literal["ALL", "INCLUDE", "KEYS_ONLY"]
 
 KEYS_BYTES: Final = 64
@@ -56,84 +56,84 @@ def shards_for(peak: float, limit: float) -> int:
 
 
 @dataclass(frozen=True)
-class Facility:
+class Placement:
     """A path and how it is held: in the table's own key, as generic strings in an index, or by the attributes themselves."""
 
-    path: Path
-    holding: Holding
+    path: AccessPath
+    kind: PlacementKind
     projection: Projection = "ALL"
     included: tuple[str, ...] = ()
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.path, self.holding, self.projection, self.included))
+        return hash((self.path, self.kind, self.projection, self.included))
 
     def __hash__(self) -> int:
         return self._hash
 
     @cached_property
     def is_base(self) -> bool:
-        return self.holding in ("base", "native base")
+        return self.kind in ("base", "native base")
 
     @cached_property
     def is_native(self) -> bool:
-        return self.holding in ("native base", "native")
+        return self.kind in ("native base", "native")
 
     @cached_property
     def shares_slot(self) -> bool:
         """Whether other entities may be put into the same index."""
         return (
-            self.holding == "concatenated"
+            self.kind == "concatenated"
             and self.projection != "INCLUDE"
             and self.path.handwritten is None
         )
 
     @cached_property
     def rank(self) -> tuple[object, ...]:
-        holding = ("base", "native base", "native", "concatenated", "local").index(self.holding)
+        kind = ("base", "native base", "native", "concatenated", "local").index(self.kind)
         return (
             self.path.rank,
-            holding,
+            kind,
             ("KEYS_ONLY", "INCLUDE", "ALL").index(self.projection),
             self.included,
         )
 
     def __str__(self) -> str:
-        return f"{self.path} {self.holding} {self.projection}"
+        return f"{self.path} {self.kind} {self.projection}"
 
 
 @dataclass(frozen=True)
-class Costing:
+class CostModel:
     estimates: Estimates
-    rates: dict[type[Entity], Rates]
-    labels: Labels
+    rates: dict[type[Entity], WriteRates]
+    labels: KeyLabels
 
     # -- sizes
 
     def item_bytes(self, entity: type[Entity]) -> float:
         return self.estimates.item_bytes(entity) + KEYS_BYTES
 
-    def key_bytes(self, facility: Facility) -> float:
+    def key_bytes(self, placement: Placement) -> float:
         """What the path adds to an item: nothing when its attributes are there anyway."""
-        path = facility.path
-        if facility.is_native:
+        path = placement.path
+        if placement.is_native:
             return 0.0
         known = info(path.entity)
         values = sum(value_bytes(known.fields[name].shape) + 1 for name in path.fields)
         return values + _NAMES_BYTES + (3 if path.shards > 1 else 0)
 
-    def entry_bytes(self, facility: Facility) -> float:
+    def entry_bytes(self, placement: Placement) -> float:
         """One entry of the index, or one item of the table."""
-        entity = facility.path.entity
-        if facility.is_base or facility.projection == "ALL":
+        entity = placement.path.entity
+        if placement.is_base or placement.projection == "ALL":
             return self.item_bytes(entity)
-        own = (*facility.path.partition, *facility.path.sort) if facility.is_native else ()
+        own = (*placement.path.partition, *placement.path.sort) if placement.is_native else ()
         fields = self.estimates.fields_bytes(
-            entity, tuple(dict.fromkeys((*own, *facility.included)))
+            entity, tuple(dict.fromkeys((*own, *placement.included)))
         )
-        return min(KEYS_BYTES + self.key_bytes(facility) + fields, self.item_bytes(entity))
+        return min(KEYS_BYTES + self.key_bytes(placement) + fields, self.item_bytes(entity))
 
-    def presence(self, path: Path) -> float:
+    def presence(self, path: AccessPath) -> float:
         """The part of the items that the path has an entry for."""
         known = info(path.entity)
         constants = math.prod(
@@ -146,48 +146,48 @@ class Costing:
 
     # -- writes and storage
 
-    def index_write_units(self, facility: Facility) -> float:
+    def index_write_units(self, placement: Placement) -> float:
         """Write units a second that keeping the index costs."""
-        rates = self.rates[facility.path.entity]
-        units = (rates.creates + rates.deletes) * self.write_units_of_item(facility)
+        rates = self.rates[placement.path.entity]
+        units = (rates.creates + rates.deletes) * self.write_units_of_item(placement)
         return units + sum(
-            rate * self.write_units_of_update(facility, fields) for fields, rate in rates.updates
+            rate * self.write_units_of_update(placement, fields) for fields, rate in rates.updates
         )
 
-    def write_units_of_update(self, facility: Facility, fields: frozenset[str]) -> float:
-        size, moved = self.entry_bytes(facility), bool(fields & set(facility.path.fields))
-        seen = facility.projection == "ALL" or bool(fields & set(facility.included))
-        return self.presence(facility.path) * index_write_units(
+    def write_units_of_update(self, placement: Placement, fields: frozenset[str]) -> float:
+        size, moved = self.entry_bytes(placement), bool(fields & set(placement.path.fields))
+        seen = placement.projection == "ALL" or bool(fields & set(placement.included))
+        return self.presence(placement.path) * index_write_units(
             size, size, key_changes=moved, changes=seen
         )
 
-    def write_units_of_item(self, facility: Facility) -> float:
+    def write_units_of_item(self, placement: Placement) -> float:
         """Those of one that is created or deleted."""
-        return self.presence(facility.path) * index_write_units(None, self.entry_bytes(facility))
+        return self.presence(placement.path) * index_write_units(None, self.entry_bytes(placement))
 
-    def storage_bytes(self, facility: Facility) -> float:
+    def storage_bytes(self, placement: Placement) -> float:
         """What the path adds to storage: its key on the items, and its entries."""
-        present = self.estimates.volume(facility.path.entity) * self.presence(facility.path)
-        entries = 0.0 if facility.is_base else self.entry_bytes(facility) + ITEM_OVERHEAD_BYTES
-        return present * (self.key_bytes(facility) + entries)
+        present = self.estimates.volume(placement.path.entity) * self.presence(placement.path)
+        entries = 0.0 if placement.is_base else self.entry_bytes(placement) + ITEM_OVERHEAD_BYTES
+        return present * (self.key_bytes(placement) + entries)
 
-    def open_dollars(self, facility: Facility) -> float:
+    def open_dollars(self, placement: Placement) -> float:
         """Having the path at all, for a month."""
-        return self.billed_dollars(facility) + self._burdens(facility)
+        return self.billed_dollars(placement) + self._burdens(placement)
 
-    def billed_dollars(self, facility: Facility) -> float:
+    def billed_dollars(self, placement: Placement) -> float:
         """The part of it that a bill would show."""
-        writes = 0.0 if facility.is_base else self.index_write_units(facility)
+        writes = 0.0 if placement.is_base else self.index_write_units(placement)
         return (
             writes * MONTH_SECONDS * WRITE_UNIT_DOLLARS
-            + self.storage_bytes(facility) * STORAGE_BYTE_DOLLARS
+            + self.storage_bytes(placement) * STORAGE_BYTE_DOLLARS
         )
 
-    def _burdens(self, facility: Facility) -> float:
+    def _burdens(self, placement: Placement) -> float:
         """What no bill shows: a partition key with few values, a base key that the identity alone does not give."""
-        path = facility.path
+        path = placement.path
         few = CONCENTRATED_DOLLARS if self._partitions(path) * path.shards < FEW_VALUES else 0.0
-        indirect = facility.is_base and not set(path.fields) <= set(info(path.entity).identity)
+        indirect = placement.is_base and not set(path.fields) <= set(info(path.entity).identity)
         return few + (INDIRECT_DOLLARS if indirect else 0.0)
 
     def base_write_units(self, entity: type[Entity]) -> float:
@@ -206,65 +206,65 @@ class Costing:
 
     # -- reads
 
-    def matched(self, service: Service) -> float:
+    def matched(self, served: ServedNeed) -> float:
         """How many entries the key finds for one call, before any filter."""
-        need = service.need
-        factor = service.amplification / KEPT_BY_FILTER ** len(need.filters)
+        need = served.need
+        factor = served.amplification / KEPT_BY_FILTER ** len(need.filters)
         return max(need.wanted, min(need.wanted * factor, self.estimates.volume(need.entity)))
 
-    def read_units(self, service: Service, facility: Facility) -> float | None:
-        """Read units of one call; None when the facility cannot answer it."""
-        need, path = service.need, facility.path
-        if need.consistent and not (facility.is_base or facility.holding == "local"):
+    def read_units(self, served: ServedNeed, placement: Placement) -> float | None:
+        """Read units of one call; None when the placement cannot answer it."""
+        need, path = served.need, placement.path
+        if need.consistent and not (placement.is_base or placement.kind == "local"):
             return None
         is_get = (
-            facility.is_base
-            and service.whole_key
-            and not (service.filter_fields or service.left_spans)
+            placement.is_base
+            and served.whole_key
+            and not (served.filter_fields or served.left_spans)
         )
-        if is_get and service.queries == 1:
+        if is_get and served.queries == 1:
             return (
                 0.0
                 if need.only_key
                 else read_units(self.item_bytes(need.entity), consistent=need.consistent)
             )
-        if facility.is_native and service.filter_fields & {*path.partition, *path.sort}:
+        if placement.is_native and served.filter_fields & {*path.partition, *path.sort}:
             return None  # DynamoDB refuses filters on the attributes of the key
-        if not self._filterable(service, facility):
+        if not self._filterable(served, placement):
             return None
-        units = self._query_units(service, facility)
-        covered = facility.projection == "ALL" or need.is_count or need.only_key
+        units = self._query_units(served, placement)
+        covered = placement.projection == "ALL" or need.is_count or need.only_key
         if covered:
             return units
-        if facility.holding == "local":
+        if placement.kind == "local":
             return units + need.wanted * read_units(
                 self.item_bytes(need.entity), consistent=need.consistent
             )
         return units + need.wanted * read_units(self.item_bytes(need.entity), consistent=False)
 
-    def _filterable(self, service: Service, facility: Facility) -> bool:
-        if facility.projection == "ALL":
+    def _filterable(self, served: ServedNeed, placement: Placement) -> bool:
+        if placement.projection == "ALL":
             return True
-        seen, path = set(facility.included), facility.path
-        if facility.is_native:
-            return service.filter_fields <= seen | {*path.partition, *path.sort}
-        return service.filter_fields <= seen and not service.is_blunt
+        seen, path = set(placement.included), placement.path
+        if placement.is_native:
+            return served.filter_fields <= seen | {*path.partition, *path.sort}
+        return served.filter_fields <= seen and not served.is_blunt
 
-    def _query_units(self, service: Service, facility: Facility) -> float:
-        need, queries, matched = service.need, service.queries, self.matched(service)
-        if not service.identifies:
-            queries *= facility.path.shards
+    def _query_units(self, served: ServedNeed, placement: Placement) -> float:
+        need, queries, matched = served.need, served.queries, self.matched(served)
+        if not served.identifies:
+            queries *= placement.path.shards
         each = matched if need.limit is not None else matched / queries
-        return queries * read_units(each * self.entry_bytes(facility), consistent=need.consistent)
+        return queries * read_units(each * self.entry_bytes(placement), consistent=need.consistent)
 
-    def read_dollars(self, service: Service, facility: Facility) -> float | None:
-        units = self.read_units(service, facility)
+    def read_dollars(self, served: ServedNeed, placement: Placement) -> float | None:
+        units = self.read_units(served, placement)
         return (
-            None if units is None else units * service.need.rps * MONTH_SECONDS * READ_UNIT_DOLLARS
+            None if units is None else units * served.need.rps * MONTH_SECONDS * READ_UNIT_DOLLARS
         )
 
     def group_units(
-        self, group: Group, paths: tuple[Path, ...], *, consistent: bool = False
+        self, group: TogetherGroup, paths: tuple[AccessPath, ...], *, consistent: bool = False
     ) -> float:
         """Read units of one call that reads several entities out of one partition."""
         bytes_read = 0.0
@@ -273,28 +273,30 @@ class Costing:
             bytes_read += self.group_matched(member, path) * self.item_bytes(member.entity)
         return shards * read_units(bytes_read / shards, consistent=consistent)
 
-    def partition_bytes(self, path: Path, known: tuple[str, ...] = ()) -> float:
+    def partition_bytes(self, path: AccessPath, known: tuple[str, ...] = ()) -> float:
         """What the items of an entity weigh that have one value of the partition, and of further fields."""
         fields = (*path.partition, *known)
         values = self.estimates.distinct(path.entity, fields) if fields else 1.0
         return self.estimates.volume(path.entity) / values * self.item_bytes(path.entity)
 
-    def crowded_units(self, service: Service, facility: Facility, strangers: list[Path]) -> float:
+    def crowded_units(
+        self, served: ServedNeed, placement: Placement, strangers: list[AccessPath]
+    ) -> float:
         """Read units of one call that gets other entities, too, and filters them out. DynamoDB counts a limit before the filter, so
         none is sent: what comes back is the stretch of keys, or a page of it."""
-        need, shards = service.need, facility.path.shards
+        need, shards = served.need, placement.path.shards
         others = sum(map(self.partition_bytes, strangers))
         if need.limit is None or need.is_count:
-            read = self.matched(service) * self.entry_bytes(facility) + others
+            read = self.matched(served) * self.entry_bytes(placement) + others
         else:
-            own = self.partition_bytes(facility.path, service.prefix) * (
-                KEPT_BY_FILTER if service.span else 1.0
+            own = self.partition_bytes(placement.path, served.prefix) * (
+                KEPT_BY_FILTER if served.span else 1.0
             )
             read = min(own + others, float(PAGE_BYTES) * shards)
-        return service.queries * shards * read_units(read / shards, consistent=need.consistent)
+        return served.queries * shards * read_units(read / shards, consistent=need.consistent)
 
     def crowded_group_units(
-        self, group: Group, paths: tuple[Path, ...], strangers: list[Path]
+        self, group: TogetherGroup, paths: tuple[AccessPath, ...], strangers: list[AccessPath]
     ) -> float:
         """The same for a call that reads several entities."""
         shards, others = paths[0].shards, sum(map(self.partition_bytes, strangers))
@@ -307,7 +309,7 @@ class Costing:
             )
         return shards * read_units(read / shards, consistent=group.members[0].consistent)
 
-    def group_matched(self, member: Need, path: Path) -> float:
+    def group_matched(self, member: Need, path: AccessPath) -> float:
         left = tuple(name for name in member.equal if name not in path.partition)
         in_partition = self.estimates.volume(member.entity) / self.estimates.distinct(
             member.entity, path.partition
@@ -320,7 +322,7 @@ class Costing:
 
     # -- heat
 
-    def write_shards(self, path: Path) -> int:
+    def write_shards(self, path: AccessPath) -> int:
         """Shards for the writes to one value of the partition. A changed key is a delete and an insert."""
         rates, units = self.rates[path.entity], self.base_write_units(path.entity)
         updates = sum(
@@ -329,12 +331,12 @@ class Costing:
         rate = (rates.creates + rates.deletes + updates) * units * self.presence(path)
         return shards_for(rate / self._partitions(path), WRITE_LIMIT)
 
-    def read_shards(self, service: Service, facility: Facility) -> int:
+    def read_shards(self, served: ServedNeed, placement: Placement) -> int:
         """Shards for one need's reads of one value of the partition."""
-        units = self.read_units(service, replace(facility, path=replace(facility.path, shards=1)))
-        if units is None or (facility.is_base and service.whole_key):
+        units = self.read_units(served, replace(placement, path=replace(placement.path, shards=1)))
+        if units is None or (placement.is_base and served.whole_key):
             return 1
-        return shards_for(service.need.rps * units / self._partitions(facility.path), READ_LIMIT)
+        return shards_for(served.need.rps * units / self._partitions(placement.path), READ_LIMIT)
 
-    def _partitions(self, path: Path) -> float:
+    def _partitions(self, path: AccessPath) -> float:
         return self.estimates.distinct(path.entity, path.partition) if path.partition else 1.0

@@ -2,7 +2,7 @@
 
 A partition is labelled by its field (``user_id`` gives USER, ``email`` EMAIL), not by the entity: so ``USER#u1`` is where everything
 about that user lives, whichever entity it is of. Fields that a pattern over several entities compares with one value get one label,
-however they are called. A sort key begins with the label of its entity, which keeps the entities of a partition apart. Labels that a
+however they are called. A sort key begins with the label of its entity, which keeps the entities of a partition apart. KeyLabels that a
 lock has fixed stay.
 """
 
@@ -15,7 +15,7 @@ from itertools import chain, count
 
 from stator.design.entities.entity import Entity, info
 from stator.design.plan import key_text as keys
-from stator.design.planner.needs import Group
+from stator.design.planner.needs import TogetherGroup
 
 Column = tuple[str, str]
 """Entity and field, by name."""
@@ -29,7 +29,7 @@ def upper_words(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Labels:
+class KeyLabels:
     entities: dict[str, str]
     columns: dict[Column, str]
 
@@ -46,10 +46,10 @@ class Labels:
 
 
 def labels_of(
-    entities: Iterable[type[Entity]], groups: Iterable[Group], kept: Labels | None = None
-) -> Labels:
+    entities: Iterable[type[Entity]], groups: Iterable[TogetherGroup], kept: KeyLabels | None = None
+) -> KeyLabels:
     """``kept`` are labels that keys have already."""
-    kept = kept or Labels({}, {})
+    kept = kept or KeyLabels({}, {})
     names = sorted(info(entity).name for entity in entities)
     fresh = [name for name in names if name not in kept.entities]
     words = [upper_words(name) for name in fresh]
@@ -58,7 +58,7 @@ def labels_of(
         word if words.count(word) == 1 else keys.escape(name) for word, name in zip(words, fresh)
     ]
     taken = set(kept.entities.values())
-    labels = Labels(
+    labels = KeyLabels(
         {**kept.entities, **{name: _free(word, taken) for name, word in zip(fresh, chosen)}},
         dict(kept.columns),
     )
@@ -73,7 +73,7 @@ def _free(word: str, taken: set[str]) -> str:
     )
 
 
-def _joined(labels: Labels, groups: list[Group], kept: Labels) -> dict[Column, str]:
+def _joined(labels: KeyLabels, groups: list[TogetherGroup], kept: KeyLabels) -> dict[Column, str]:
     """One label for all the columns that some pattern compares with the same value."""
     classes: dict[Column, set[Column]] = {}
     entities: dict[str, type[Entity]] = {}

@@ -13,9 +13,9 @@ from typing import Final
 from stator.design.entities.entity import Entity, info
 from stator.design.plan import key_text as keys
 from stator.design.plan.templates import Part, text
-from stator.design.planner.access_paths import Path
+from stator.design.planner.access_paths import AccessPath
 from stator.design.planner.handwritten_keys import Piece
-from stator.design.planner.key_labels import Labels
+from stator.design.planner.key_labels import KeyLabels
 from stator.design.planner.needs import key_encoding
 
 PAST_EVERYTHING: Final = "\U0010ffff"
@@ -28,7 +28,7 @@ def field_part(entity: type[Entity], name: str, *, inverted: bool = False) -> Pa
     return Part("field", name, encoding.name, inverted=inverted)
 
 
-def partition_parts(path: Path, labels: Labels) -> tuple[Part, ...]:
+def partition_parts(path: AccessPath, labels: KeyLabels) -> tuple[Part, ...]:
     if path.handwritten:
         return _written(path.entity, path.handwritten.partition)
     parts: list[Part] = []
@@ -43,7 +43,7 @@ def partition_parts(path: Path, labels: Labels) -> tuple[Part, ...]:
     return tidy([replace(parts[0], value=parts[0].value[1:]), *parts[1:]])
 
 
-def sort_parts(path: Path, labels: Labels) -> tuple[Part, ...]:
+def sort_parts(path: AccessPath, labels: KeyLabels) -> tuple[Part, ...]:
     if path.handwritten:
         return _written(path.entity, path.handwritten.sort) or (text(labels.entity(path.entity)),)
     parts = [text(labels.entity(path.entity))]

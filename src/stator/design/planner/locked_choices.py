@@ -3,10 +3,10 @@
 Items lie under the keys that the last plan gave them, so a plan that knows the lock weighs every other key with what it takes to get
 there. The rule:
 
-- *Labels* (the USER in ``USER#u1``) are those of the lock. Only where a pattern now reads two columns together that have different labels
+- *KeyLabels* (the USER in ``USER#u1``) are those of the lock. Only where a pattern now reads two columns together that have different labels
   must one give way; the label that is in a base key stays.
 - *A base key* other than the one in the lock would orphan the items: each has to be read, written and deleted. This price, and
-  ``MOVE_WORK_DOLLARS`` for somebody's work, must come back within ``PAYBACK_MONTHS``; else the old key is kept, even where a new design
+  ``MOVE_WORK_DOLLARS`` for somebody's work, must come back within ``PAYBACK_MONTHS``; else the old key is locked, even where a new design
   would have another.
 - *A path in an index* that the lock does not have must be written on the items that are there: one write of each, and
   ``BACKFILL_WORK_DOLLARS``, in the same time. Native keys are exempt, for DynamoDB fills such an index by itself.
@@ -32,11 +32,11 @@ from stator.design.plan.plan import (
     Plan,
 )
 from stator.design.plan.templates import Part, PlannedKeyAttribute
-from stator.design.planner.access_paths import Path
-from stator.design.planner.cost_model import Costing, Facility, Holding
-from stator.design.planner.key_labels import Labels
+from stator.design.planner.access_paths import AccessPath
+from stator.design.planner.cost_model import CostModel, Placement, PlacementKind
+from stator.design.planner.key_labels import KeyLabels
 from stator.design.planner.key_parts import partition_parts, sort_parts
-from stator.design.planner.needs import Source, key_encoding
+from stator.design.planner.needs import ValueSource, key_encoding
 from stator.design.planner.weights import READ_UNIT_DOLLARS, WRITE_UNIT_DOLLARS
 from stator.model.limits import READ_UNIT_BYTES
 
@@ -48,31 +48,31 @@ BACKFILL_WORK_DOLLARS: Final = 60.0
 
 
 @dataclass(frozen=True)
-class Kept:
+class LockedChoices:
     """What the lock has of one entity: its base key, and its paths in indexes, each with the name of its index."""
 
-    base: Facility | None
-    indexes: tuple[tuple[str, Facility], ...]
+    base: Placement | None
+    indexes: tuple[tuple[str, Placement], ...]
 
     @property
-    def paths(self) -> set[Path]:
-        facilities = [facility for _, facility in self.indexes] + (
+    def paths(self) -> set[AccessPath]:
+        placements = [placement for _, placement in self.indexes] + (
             [self.base] if self.base is not None else []
         )
-        return {replace(each.path, shards=1) for each in facilities}
+        return {replace(each.path, shards=1) for each in placements}
 
 
-def moving_dollars(facility: Facility, kept: Kept | None, costing: Costing) -> float:
-    """What it takes a month, over the time it must pay off in, to get from the lock to this facility."""
-    if kept is None or facility == kept.base or facility.path.handwritten is not None:
+def moving_dollars(placement: Placement, locked: LockedChoices | None, costs: CostModel) -> float:
+    """What it takes a month, over the time it must pay off in, to get from the lock to this placement."""
+    if locked is None or placement == locked.base or placement.path.handwritten is not None:
         return 0.0
-    if facility.holding == "native" or any(facility == each for _, each in kept.indexes):
+    if placement.kind == "native" or any(placement == each for _, each in locked.indexes):
         return 0.0
-    entity = facility.path.entity
-    items = costing.estimates.volume(entity) * costing.presence(facility.path)
-    writes = items * costing.base_write_units(entity) * WRITE_UNIT_DOLLARS
-    reads = items * costing.item_bytes(entity) / READ_UNIT_BYTES / 2 * READ_UNIT_DOLLARS
-    if facility.is_base:
+    entity = placement.path.entity
+    items = costs.estimates.volume(entity) * costs.presence(placement.path)
+    writes = items * costs.base_write_units(entity) * WRITE_UNIT_DOLLARS
+    reads = items * costs.item_bytes(entity) / READ_UNIT_BYTES / 2 * READ_UNIT_DOLLARS
+    if placement.is_base:
         return (reads + 2 * writes + MOVE_WORK_DOLLARS) / PAYBACK_MONTHS
     return (reads + writes + BACKFILL_WORK_DOLLARS) / PAYBACK_MONTHS
 
@@ -80,9 +80,9 @@ def moving_dollars(facility: Facility, kept: Kept | None, costing: Costing) -> f
 # --- labels -------------------------------------------------------------------------------------------------
 
 
-def kept_labels(previous: Plan | None, entities: Iterable[type[Entity]]) -> Labels:
+def locked_labels(previous: Plan | None, entities: Iterable[type[Entity]]) -> KeyLabels:
     """The words in the keys of the lock. Keys written by hand have words of their own."""
-    found = Labels({}, {})
+    found = KeyLabels({}, {})
     if previous is None:
         return found
     locked = {each.name: each for each in previous.entities}
@@ -105,7 +105,7 @@ def _by_hand(entity: type[Entity], index: str | None) -> bool:
     return overrides.key is not None if index is None else index in dict(overrides.indexes)
 
 
-def _read_labels(entity: str, own: list[PlannedKeyAttribute], found: Labels) -> None:
+def _read_labels(entity: str, own: list[PlannedKeyAttribute], found: KeyLabels) -> None:
     [*partition, sort] = own
     first = sort.template.parts[0]
     if first.kind == "text":
@@ -137,9 +137,9 @@ def _labelled(key: PlannedKeyAttribute) -> Iterator[tuple[str, str]]:
 # --- keys ---------------------------------------------------------------------------------------------------
 
 
-def kept_of(
-    entity: type[Entity], previous: Plan, paths: Iterable[Path], labels: Labels
-) -> Kept | None:
+def locked_choices_of(
+    entity: type[Entity], previous: Plan, paths: Iterable[AccessPath], labels: KeyLabels
+) -> LockedChoices | None:
     """What the lock has of an entity, as far as today's labels and types would write it the same; None where it does not know it."""
     plan = next((each for each in previous.entities if each.name == info(entity).name), None)
     if plan is None:
@@ -150,11 +150,11 @@ def kept_of(
         each for each in previous.table(plan.table).indexes if not _by_hand(entity, each.name)
     ]
     found = [
-        (each.name, facility)
+        (each.name, placement)
         for each in indexes
-        if (facility := reader.index(each, base)) is not None
+        if (placement := reader.index(each, base)) is not None
     ]
-    return Kept(base, tuple(found))
+    return LockedChoices(base, tuple(found))
 
 
 @dataclass(frozen=True)
@@ -163,44 +163,46 @@ class _Reader:
 
     entity: type[Entity]
     plan: EntityPlan
-    paths: dict[tuple[object, ...], Path]
-    labels: Labels
+    paths: dict[tuple[object, ...], AccessPath]
+    labels: KeyLabels
 
-    def base(self) -> Facility | None:
+    def base(self) -> Placement | None:
         own = self._own(None)
         if all(key.template.native for key in own):
             path = self._checked(
-                Path(self.entity, (own[0].name,), tuple(key.name for key in own[1:]))
+                AccessPath(self.entity, (own[0].name,), tuple(key.name for key in own[1:]))
             )
-            return None if path is None else Facility(path, "native base")
+            return None if path is None else Placement(path, "native base")
         path = self._strings(own[0], own[-1])
-        return None if path is None else Facility(path, "base")
+        return None if path is None else Placement(path, "base")
 
-    def index(self, index: IndexPlan, base: Facility | None) -> Facility | None:
+    def index(self, index: IndexPlan, base: Placement | None) -> Placement | None:
         own = self._own(index.name)
         if not own:
             return None
-        holding: Holding = (
+        kind: PlacementKind = (
             "native" if index.native else "local" if index.kind == "LSI" else "concatenated"
         )
-        if holding == "native":
-            path = self._checked(Path(self.entity, index.partition, index.sort))
-        elif holding == "local":
+        if kind == "native":
+            path = self._checked(AccessPath(self.entity, index.partition, index.sort))
+        elif kind == "local":
             path = None if base is None else self._local(base.path, own[0])
         else:
             path = self._strings(own[0], own[-1])
-        return None if path is None else Facility(path, holding, index.projection, index.included)
+        return None if path is None else Placement(path, kind, index.projection, index.included)
 
     def _own(self, index: str | None) -> list[PlannedKeyAttribute]:
         return [key for key in self.plan.keys if key.index == index]
 
-    def _strings(self, partition: PlannedKeyAttribute, sort: PlannedKeyAttribute) -> Path | None:
+    def _strings(
+        self, partition: PlannedKeyAttribute, sort: PlannedKeyAttribute
+    ) -> AccessPath | None:
         constants = tuple(
-            (test.parts[0].value, Source(constant=keys.decode(test.parts[0].encoding, wanted)))
+            (test.parts[0].value, ValueSource(constant=keys.decode(test.parts[0].encoding, wanted)))
             for test, wanted in partition.when
         )
         shards = next((part.shards for part in partition.template.parts if part.kind == "shard"), 1)
-        made = Path(
+        made = AccessPath(
             self.entity, _fields(partition), _fields(sort), constants, shards, _is_inverted(sort)
         )
         path = self._checked(made)
@@ -208,7 +210,7 @@ class _Reader:
             return None
         return path if sort_parts(path, self.labels) == sort.template.parts else None
 
-    def _local(self, base: Path, sort: PlannedKeyAttribute) -> Path | None:
+    def _local(self, base: AccessPath, sort: PlannedKeyAttribute) -> AccessPath | None:
         path = self._checked(replace(base, sort=_fields(sort), inverted=_is_inverted(sort)))
         return (
             path
@@ -216,7 +218,7 @@ class _Reader:
             else None
         )
 
-    def _checked(self, path: Path) -> Path | None:
+    def _checked(self, path: AccessPath) -> AccessPath | None:
         """The path, if its fields can still be in keys; as the patterns have it, where they do."""
         known = info(self.entity)
         if not all(name in known.fields and key_encoding(known, name) for name in path.fields):

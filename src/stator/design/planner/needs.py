@@ -27,13 +27,13 @@ MOST_VALUES: Final = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ValueSource:
     """Where a compared value comes from: the argument ``param``, or ``constant`` when there is none. With ``options``, it is one of
     several."""
 
     param: str | None = None
     constant: Any = None
-    options: tuple[Source, ...] = ()
+    options: tuple[ValueSource, ...] = ()
 
     @property
     def is_constant(self) -> bool:
@@ -47,20 +47,22 @@ class Source:
         return f":{self.param}" if self.param is not None else repr(keys.plain(self.constant))
 
 
-def source_of(value: Any) -> Source:
-    return Source(param=value.name) if isinstance(value, Param) else Source(constant=value)
+def source_of(value: Any) -> ValueSource:
+    return (
+        ValueSource(param=value.name) if isinstance(value, Param) else ValueSource(constant=value)
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class FieldSpan:
     """A range of one field, its comparisons merged."""
 
     field: str
-    low: Source | None = None
+    low: ValueSource | None = None
     low_inclusive: bool = True
-    high: Source | None = None
+    high: ValueSource | None = None
     high_inclusive: bool = True
-    prefix: Source | None = None
+    prefix: ValueSource | None = None
     tests: tuple[Comparison, ...] = ()
 
 
@@ -70,8 +72,8 @@ class Need:
 
     name: str
     entity: type[Entity]
-    equal: dict[str, Source]
-    spans: tuple[Span, ...] = ()
+    equal: dict[str, ValueSource]
+    spans: tuple[FieldSpan, ...] = ()
     order: str | None = None
     descending: bool = False
     filters: tuple[Condition, ...] = ()
@@ -104,7 +106,7 @@ class Need:
 
 
 @dataclass(frozen=True)
-class Group:
+class TogetherGroup:
     """Needs that one query has to meet. ``shared`` are sources that every member compares a field with: field per member."""
 
     name: str
@@ -162,8 +164,10 @@ def need_of(pattern: Pattern[..., Any], target: type[Entity], estimates: Estimat
 
 def _sorted_tests(
     ask: Ask, target: type[Entity], known: EntityInfo
-) -> tuple[dict[str, Source], dict[str, Comparison], tuple[Span, ...], tuple[Condition, ...]]:
-    equal: dict[str, Source] = {}
+) -> tuple[
+    dict[str, ValueSource], dict[str, Comparison], tuple[FieldSpan, ...], tuple[Condition, ...]
+]:
+    equal: dict[str, ValueSource] = {}
     equal_tests: dict[str, Comparison] = {}
     ranges: dict[str, list[Comparison]] = {}
     filters: list[Condition] = []
@@ -179,14 +183,14 @@ def _sorted_tests(
             equal[name], equal_tests[name] = source_of(test.values[0]), test
         elif test.operator == "in" and name not in equal and _may_be_asked_one_by_one(test, ask):
             equal[name], equal_tests[name] = (
-                Source(options=tuple(map(source_of, test.values))),
+                ValueSource(options=tuple(map(source_of, test.values))),
                 test,
             )
         elif test.operator in ("=", "in"):
             filters.append(test)
         else:
             ranges.setdefault(name, []).append(test)
-    spans: list[Span] = []
+    spans: list[FieldSpan] = []
     for name, tests in ranges.items():
         merged, rest = _merged(name, tests, known)
         filters += rest
@@ -206,15 +210,15 @@ def _may_be_asked_one_by_one(test: Comparison, ask: Ask) -> bool:
 
 def _merged(
     name: str, tests: list[Comparison], known: EntityInfo
-) -> tuple[Span | None, list[Comparison]]:
+) -> tuple[FieldSpan | None, list[Comparison]]:
     """One span from the comparisons of one field, and those that do not fit into it."""
-    span, rest = Span(name), []
+    span, rest = FieldSpan(name), []
     encoding = key_encoding(known, name)
     for test in tests:
         values = [source_of(value) for value in test.values]
         match test.operator:
             case "begins_with" if (
-                span == Span(name) and encoding is not None and encoding.name == "str"
+                span == FieldSpan(name) and encoding is not None and encoding.name == "str"
             ):
                 span = replace(span, prefix=values[0])
             case ">=" | ">" if span.low is None and span.prefix is None:
@@ -235,7 +239,7 @@ def _order(
     ask: Ask,
     target: type[Entity],
     known: EntityInfo,
-    spans: tuple[Span, ...],
+    spans: tuple[FieldSpan, ...],
 ) -> str | None:
     if ask.order is not None:
         if not issubclass(target, ask.order.owner):
@@ -282,7 +286,7 @@ def _usual(need: Need, estimates: Estimates) -> float:
 # --- several entities together ------------------------------------------------------------------------------
 
 
-def group_of(pattern: Pattern[..., Any], estimates: Estimates) -> Group:
+def group_of(pattern: Pattern[..., Any], estimates: Estimates) -> TogetherGroup:
     """A pattern over several entities: which compared values each of them has a field for."""
     ask = pattern.trace()
     members = [need_of(pattern, target, estimates) for target in ask.targets]
@@ -325,7 +329,9 @@ def group_of(pattern: Pattern[..., Any], estimates: Estimates) -> Group:
         replace(member, equal=equal, equal_tests=compared, returns=returns)
         for member, equal, compared, returns in zip(members, filled, tests, share)
     )
-    return Group(pattern.name, needs, tuple(shared), pattern.traffic.rps, sum(share), pattern)
+    return TogetherGroup(
+        pattern.name, needs, tuple(shared), pattern.traffic.rps, sum(share), pattern
+    )
 
 
 def _field_for(same: str, at: int, members: list[Need]) -> str | None:
@@ -374,7 +380,7 @@ def _shares(members: list[Need], declared: float | None) -> list[float]:
 
 
 @dataclass(frozen=True)
-class Rates:
+class WriteRates:
     """How often items of an entity are written: creates and deletes a second, and updates with the fields they change."""
 
     creates: float = 0.0
@@ -387,7 +393,7 @@ class Rates:
         return self.deletes + sum(rate for _, rate in self.updates)
 
 
-def rates_of(entity: type[Entity], changes: Iterable[tuple[Any, float]]) -> Rates:
+def rates_of(entity: type[Entity], changes: Iterable[tuple[Any, float]]) -> WriteRates:
     always = {
         name for name, each in info(entity).fields.items() if each.role in ("version", "updated")
     }
@@ -403,10 +409,12 @@ def rates_of(entity: type[Entity], changes: Iterable[tuple[Any, float]]) -> Rate
         else:
             fields = frozenset(change.fields) | always
             updates[fields] = updates.get(fields, 0.0) + rate
-    return Rates(creates, deletes, tuple(sorted(updates.items(), key=lambda each: sorted(each[0]))))
+    return WriteRates(
+        creates, deletes, tuple(sorted(updates.items(), key=lambda each: sorted(each[0])))
+    )
 
 
-def mutable_fields(entity: type[Entity], rates: Rates) -> frozenset[str]:
+def mutable_fields(entity: type[Entity], rates: WriteRates) -> frozenset[str]:
     """Fields that some write changes: no base key may hold them."""
     known = info(entity)
     changed = {name for fields, _ in rates.updates for name in fields}
@@ -424,9 +432,9 @@ def mutable_fields(entity: type[Entity], rates: Rates) -> frozenset[str]:
     return frozenset(changed | roles)
 
 
-def identity_need(entity: type[Entity], rates: Rates) -> Need | None:
+def identity_need(entity: type[Entity], rates: WriteRates) -> Need | None:
     """Updates and deletes know which item they mean, and need its key."""
     if rates.by_key <= 0:
         return None
-    equal = {name: Source(param=name) for name in info(entity).identity}
+    equal = {name: ValueSource(param=name) for name in info(entity).identity}
     return Need(f"writes to {info(entity).name}", entity, equal, only_key=True, rps=rates.by_key)

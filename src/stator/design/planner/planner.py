@@ -14,17 +14,17 @@ from stator.design.capacity_units import MONTH_SECONDS
 from stator.design.declaration import Declaration
 from stator.design.entities.entity import Entity, info
 from stator.design.plan.plan import EntityPlan, PatternPlan, Plan, TablePlan
-from stator.design.planner.access_paths import Path, paths_of
-from stator.design.planner.blueprint.table_blueprint import Drawing, draw_table
+from stator.design.planner.access_paths import AccessPath, paths_of
+from stator.design.planner.blueprint.table_blueprint import TableBlueprint, write_blueprint
 from stator.design.planner.blueprint.write_plans import write_plans
-from stator.design.planner.choices import Choices, add_shards, choices_of, drop_worse_bases
-from stator.design.planner.cost_model import Costing, Facility
+from stator.design.planner.choices import EntityChoices, add_shards, choices_of, drop_worse_bases
+from stator.design.planner.cost_model import CostModel, Placement
 from stator.design.planner.estimates import Estimates, demand_of
-from stator.design.planner.key_labels import Labels, labels_of, upper_words
-from stator.design.planner.locked_choices import Kept, kept_labels, kept_of
+from stator.design.planner.key_labels import KeyLabels, labels_of, upper_words
+from stator.design.planner.locked_choices import LockedChoices, locked_choices_of, locked_labels
 from stator.design.planner.needs import (
-    Group,
     Need,
+    TogetherGroup,
     group_of,
     identity_need,
     is_optional,
@@ -50,7 +50,7 @@ def plan(design: Declaration, previous: Plan | None = None) -> Plan:
     for known, found in planned:  # a declaration does not change
         if known is lock:
             return found
-    found = Planning(design, lock).run()
+    found = Planner(design, lock).run()
     planned.append((lock, found))
     return found
 
@@ -58,7 +58,7 @@ def plan(design: Declaration, previous: Plan | None = None) -> Plan:
 _PLANNED: WeakKeyDictionary[Declaration, list[tuple[Plan | None, Plan]]] = WeakKeyDictionary()
 
 
-class Planning:
+class Planner:
     """The stages of planning, one at a time."""
 
     def __init__(self, design: Declaration, previous: Plan | None = None) -> None:
@@ -74,15 +74,15 @@ class Planning:
             _check_distinct_keys(self.entities)
         self.reads = sorted(design.reads, key=lambda each: each.name)
         self.needs: dict[type[Entity], list[Need]] = {entity: [] for entity in self.entities}
-        self.groups: list[Group] = []
+        self.groups: list[TogetherGroup] = []
         self.allowed_scans = {pattern.name for pattern in self.reads if pattern.traffic.allow_scan}
         self._sort_reads()
-        self.labels: Labels = labels_of(
-            self.entities, self.groups, kept_labels(previous, self.entities)
+        self.labels: KeyLabels = labels_of(
+            self.entities, self.groups, locked_labels(previous, self.entities)
         )
         changes = design.changes()
         rates = {entity: rates_of(entity, changes) for entity in self.entities}
-        self.costing = Costing(self.estimates, rates, self.labels)
+        self.costs = CostModel(self.estimates, rates, self.labels)
         for entity in self.entities:
             lookup = identity_need(entity, rates[entity])
             if lookup is not None:
@@ -104,23 +104,23 @@ class Planning:
         tables: list[TablePlan] = []
         entities: list[EntityPlan] = []
         patterns: dict[str, PatternPlan] = {}
-        opened: dict[str, tuple[Facility, ...]] = {}
+        opened: dict[str, tuple[Placement, ...]] = {}
         proven = True
         for name, members in self.tables():
             _check_table_name(self.design.names.get(name, name))
-            drawing = self._draw(name, members)
-            tables.append(drawing.table)
-            entities += drawing.entities
-            opened |= drawing.opened
-            self.weight += drawing.dollars
-            for each in drawing.patterns:
+            blueprint = self._blueprint(name, members)
+            tables.append(blueprint.table)
+            entities += blueprint.entities
+            opened |= blueprint.opened
+            self.weight += blueprint.dollars
+            for each in blueprint.patterns:
                 before = patterns.get(each.name)
                 patterns[each.name] = (
                     each if before is None else before.joined(each)
                 )  # entities in several tables
-            proven = proven and drawing.proven
+            proven = proven and blueprint.proven
         by_name = {each.name: each for each in entities}
-        writes = write_plans(self.design, self.costing, by_name, opened)
+        writes = write_plans(self.design, self.costs, by_name, opened)
         found = sorted([*patterns.values(), *writes], key=lambda each: each.name)
         dollars = sum(each.dollars_per_month for each in found)
         dollars += sum(
@@ -160,11 +160,14 @@ class Planning:
             members = [each for each in self.entities if each in joined[entity]]
             if entity is members[0]:
                 found.append(
-                    (self._kept_name(members) or self._table_name(self._root(members)), members)
+                    (
+                        self._locked_table_name(members) or self._table_name(self._root(members)),
+                        members,
+                    )
                 )
         return found
 
-    def _kept_name(self, members: list[type[Entity]]) -> str | None:
+    def _locked_table_name(self, members: list[type[Entity]]) -> str | None:
         """The name under which the lock has the table of these entities, and of no others."""
         if self.previous is None or self.previous.layout != self.design.layout:
             return None
@@ -178,7 +181,7 @@ class Planning:
             tables[0].name,
         )
 
-    def _kept(self, entity: type[Entity], paths: tuple[Path, ...]) -> Kept | None:
+    def _locked(self, entity: type[Entity], paths: tuple[AccessPath, ...]) -> LockedChoices | None:
         """What the lock has of an entity, unless the layout puts it into another table."""
         if self.previous is None:
             return None
@@ -187,7 +190,7 @@ class Planning:
         there = any(
             each.name == own and info(entity).name in each.entities for each in self.previous.tables
         )
-        return kept_of(entity, self.previous, paths, self.labels) if there else None
+        return locked_choices_of(entity, self.previous, paths, self.labels) if there else None
 
     def _root(self, members: list[type[Entity]]) -> type[Entity]:
         """The entity an aggregate is about: the one its partitions are labelled after."""
@@ -208,7 +211,7 @@ class Planning:
         choices = [self._choices(entity, members, groups) for entity in members]
         for each in choices:
             refuse_unserved(each, self.reads, self.labels)
-        components = components_of(choices, groups, self.costing, self.labels)
+        components = components_of(choices, groups, self.costs, self.labels)
         for component in components:
             _even_shards(component)
             for each in component.choices:
@@ -221,7 +224,7 @@ class Planning:
                 drop_worse_bases(each, any(ordered))
         return components
 
-    def _draw(self, name: str, members: list[type[Entity]]) -> Drawing:
+    def _blueprint(self, name: str, members: list[type[Entity]]) -> TableBlueprint:
         components = self.components(members)
         for component in components:
             refuse_component(component)
@@ -231,8 +234,8 @@ class Planning:
             (each for one in components for each in one.choices), key=lambda each: each.name
         )
         taken = self._taken_names(self.design.names.get(name, name))
-        return draw_table(
-            name, self.design, choices, found, self.costing, self.labels, self.reads, taken
+        return write_blueprint(
+            name, self.design, choices, found, self.costs, self.labels, self.reads, taken
         )
 
     def _taken_names(self, table: str) -> frozenset[str]:
@@ -243,11 +246,11 @@ class Planning:
         )
 
     def _choices(
-        self, entity: type[Entity], members: list[type[Entity]], groups: list[Group]
-    ) -> Choices:
+        self, entity: type[Entity], members: list[type[Entity]], groups: list[TogetherGroup]
+    ) -> EntityChoices:
         needs = tuple(self.needs[entity])
         scan = sum(
-            self.estimates.volume(each) * self.costing.item_bytes(each) / READ_UNIT_BYTES / 2
+            self.estimates.volume(each) * self.costs.item_bytes(each) / READ_UNIT_BYTES / 2
             for each in members
         )
         scans = tuple(
@@ -261,11 +264,11 @@ class Planning:
             entity,
             needs,
             paths,
-            self.costing,
+            self.costs,
             neighbours=tuple(each for each in members if each is not entity),
             own_table=self.design.layout == "table-per-entity",
             scans=scans,
-            kept=self._kept(entity, paths),
+            locked=self._locked(entity, paths),
         )
 
 

@@ -1,30 +1,30 @@
-"""The search: the cheapest design of one table, over all its entities at once.
+"""The search: the cheapest layout of one table, over all its entities at once.
 
-The cost of a design, in dollars a month, is the sum of
+The cost of a layout, in dollars a month, is the sum of
 
 - *reads*: for each pattern its rate, times the read units of one call: what the key finds (not only what the filter keeps) times the
   size of an entry, in steps of 4 KB, half when eventually consistent, at least one step; one call for each shard; and, where an index
   does not hold the whole item, one more read for each item wanted;
 - *writes*: for each path in an index, every create and delete of the entity writes an entry of the projected size in steps of 1 KB; an
   update writes one if it changes something projected, and two (delete and insert) if it changes the key; sparse paths pay for the
-  part of the items that they hold. What writing the table itself costs is the same for every design and left out;
+  part of the items that they hold. What writing the table itself costs is the same for every layout and left out;
 - *storage*: the key strings on the items, and each index entry with its 100 bytes of overhead;
 - *burdens*, small charges that no bill shows but ties are decided by: for each index, so that fewer win; for a base key that the identity
   alone does not give; for a partition key with few values, which cannot spread its traffic; for a filter that a key could replace.
 
-A design has one base key for each entity, a set of further paths, and a facility (a path and how it is held, see ``facilities``) for each
+A layout has one base key for each entity, a set of further paths, and a placement (a path and how it is held, see ``facilities``) for each
 need. Generic string keys let entities share an index, if they want the same projection: a table needs as many such indexes as
 the entity with the most paths in them. Native keys, INCLUDE projections and local indexes are not shared. A pattern over several
 entities is met when all their base keys have the same partition, or when all are put into one index with the same partition.
 
 How it is found. For given numbers of shared indexes, entities depend on each other only through patterns over several of them, so each
 connected component is solved alone: base keys are chosen entity by entity, and below that each entity's needs are assigned to
-facilities. Both are branch and bound. The bound of an assignment lets each need pay, of each facility it could use, a share of the
+placements. Both are branch and bound. The bound of an assignment lets each need pay, of each placement it could use, a share of the
 price that is the price divided by the number of needs that could use it: no assignment pays less. All numbers of shared indexes that could
 pay are tried. The result is the optimum of this model, with two exceptions that ``proven`` tells: the search was cut off after
 ``NODE_BUDGET`` steps (``ASSIGNMENT_BUDGET`` for one entity), or patterns over several entities, all in indexes, need more of them than any one entity has paths.
 
-Costs that differ by less than a millionth of a cent are ties, which go to what comes first in a fixed order: equal inputs, equal designs.
+Costs that differ by less than a millionth of a cent are ties, which go to what comes first in a fixed order: equal inputs, equal layouts.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from typing import Final
 from stator.design.capacity_units import MONTH_SECONDS
 from stator.design.entities.entity import Entity, info
 from stator.design.planner.access_paths import (
-    Path,
+    AccessPath,
     by_label,
     group_choices,
     group_inverts,
@@ -49,15 +49,15 @@ from stator.design.planner.assignment import (
     UNCAPPED,
     Assignment,
     Caps,
-    EntityDesign,
+    EntityLayout,
     shared_by,
     within,
 )
-from stator.design.planner.choices import Choices
-from stator.design.planner.cost_model import Costing, Facility
-from stator.design.planner.key_labels import Labels
+from stator.design.planner.choices import EntityChoices
+from stator.design.planner.cost_model import CostModel, Placement
+from stator.design.planner.key_labels import KeyLabels
 from stator.design.planner.key_parts import partition_parts
-from stator.design.planner.needs import Group, Need, is_optional
+from stator.design.planner.needs import Need, TogetherGroup, is_optional
 from stator.design.planner.slots import slots_needed
 from stator.design.planner.weights import INDEX_DOLLARS, READ_UNIT_DOLLARS
 
@@ -65,22 +65,22 @@ NODE_BUDGET: Final = 200_000
 
 
 @dataclass(frozen=True)
-class GroupDesign:
-    """Where a pattern over several entities is met: by the base keys, or by one facility of each entity in one index."""
+class GroupLayout:
+    """Where a pattern over several entities is met: by the base keys, or by one placement of each entity in one index."""
 
-    group: Group
-    facilities: tuple[Facility, ...]
+    group: TogetherGroup
+    placements: tuple[Placement, ...]
     dollars: float
 
     @property
     def in_base(self) -> bool:
-        return self.facilities[0].is_base
+        return self.placements[0].is_base
 
 
 @dataclass(frozen=True)
-class ComponentDesign:
-    entities: dict[type[Entity], EntityDesign]
-    groups: tuple[GroupDesign, ...]
+class ComponentLayout:
+    entities: dict[type[Entity], EntityLayout]
+    groups: tuple[GroupLayout, ...]
     dollars: float
     caps: Caps
     proven: bool = True
@@ -90,13 +90,13 @@ class ComponentDesign:
 class Component:
     """Entities that patterns bind together, with all there is to choose."""
 
-    choices: list[Choices]
-    groups: list[Group]
-    costing: Costing
-    labels: Labels
-    _memo: dict[tuple[object, ...], EntityDesign | None] = field(default_factory=dict)
-    _solved: dict[Caps, ComponentDesign | None] = field(default_factory=dict)
-    _options: dict[str, list[GroupDesign]] = field(default_factory=dict)
+    choices: list[EntityChoices]
+    groups: list[TogetherGroup]
+    costs: CostModel
+    labels: KeyLabels
+    _memo: dict[tuple[object, ...], EntityLayout | None] = field(default_factory=dict)
+    _solved: dict[Caps, ComponentLayout | None] = field(default_factory=dict)
+    _options: dict[str, list[GroupLayout]] = field(default_factory=dict)
     _nodes: int = 0
 
     @property
@@ -106,8 +106,8 @@ class Component:
     # -- one entity
 
     def solve_entity(
-        self, choices: Choices, base: Facility, forced: tuple[Facility, ...], caps: Caps
-    ) -> EntityDesign | None:
+        self, choices: EntityChoices, base: Placement, forced: tuple[Placement, ...], caps: Caps
+    ) -> EntityLayout | None:
         key = (choices.entity, base, forced, caps)
         if key not in self._memo:
             free = self.solve_entity(choices, base, forced, UNCAPPED) if caps != UNCAPPED else None
@@ -123,7 +123,7 @@ class Component:
 
     # -- all of them
 
-    def solve(self, caps: Caps) -> ComponentDesign | None:
+    def solve(self, caps: Caps) -> ComponentLayout | None:
         if caps not in self._solved:
             self._solved[caps] = self._cached(caps)
             # Once too much was tried, what is known must do.
@@ -132,37 +132,39 @@ class Component:
         return self._solved[caps]
 
     @property
-    def freest(self) -> ComponentDesign:
-        """The design with as many shared indexes as it likes: none with fewer is cheaper."""
+    def freest(self) -> ComponentLayout:
+        """The layout with as many shared indexes as it likes: none with fewer is cheaper."""
         found = self.solve(UNCAPPED)
         assert found is not None, "what cannot be served is refused before the search"
         return found
 
-    def _cached(self, caps: Caps) -> ComponentDesign | None:
+    def _cached(self, caps: Caps) -> ComponentLayout | None:
         free = self._solved.get(UNCAPPED)
         return free if free is not None and within(free.caps, caps) else None
 
     # -- patterns over several entities
 
-    def in_base(self, group: Group, bases: dict[type[Entity], Facility]) -> GroupDesign | None:
+    def in_base(
+        self, group: TogetherGroup, bases: dict[type[Entity], Placement]
+    ) -> GroupLayout | None:
         found = tuple(bases[member.entity] for member in group.members)
         if any(each.is_native for each in found) or not self.aligned(
             group, tuple(each.path for each in found)
         ):
             return None
-        return GroupDesign(group, found, self._dollars(group, tuple(each.path for each in found)))
+        return GroupLayout(group, found, self._dollars(group, tuple(each.path for each in found)))
 
-    def in_indexes(self, group: Group) -> list[GroupDesign]:
+    def in_indexes(self, group: TogetherGroup) -> list[GroupLayout]:
         """The ways to put a group into one index of its own, cheapest reads first."""
         if group.name not in self._options:
-            different = {each.facilities: each for each in self._index_options(group)}
+            different = {each.placements: each for each in self._index_options(group)}
             self._options[group.name] = sorted(
                 different.values(),
-                key=lambda each: (each.dollars, [one.rank for one in each.facilities]),
+                key=lambda each: (each.dollars, [one.rank for one in each.placements]),
             )
         return self._options[group.name]
 
-    def _index_options(self, group: Group) -> Iterator[GroupDesign]:
+    def _index_options(self, group: TogetherGroup) -> Iterator[GroupLayout]:
         if any(member.consistent for member in group.members):
             return
         by_entity = {choices.entity: choices for choices in self.choices}
@@ -181,33 +183,33 @@ class Component:
                 inverted = is_ordered(member) and group_inverts(group, self.labels) is True
                 alternatives.append(
                     [
-                        Path(member.entity, partition, sort, inverted=inverted)
+                        AccessPath(member.entity, partition, sort, inverted=inverted)
                         for sort in sorted(sorts)
                     ]
                 )
             for paths in product(*alternatives):
-                shards = max(self.costing.write_shards(path) for path in paths)
+                shards = max(self.costs.write_shards(path) for path in paths)
                 even = tuple(replace(path, shards=shards) for path in paths)
                 if self.aligned(group, even):
-                    found = tuple(Facility(path, "concatenated") for path in even)
-                    for facility in found:
-                        by_entity[facility.path.entity].price(facility)
-                    yield GroupDesign(group, found, self._dollars(group, even))
+                    found = tuple(Placement(path, "concatenated") for path in even)
+                    for placement in found:
+                        by_entity[placement.path.entity].price(placement)
+                    yield GroupLayout(group, found, self._dollars(group, even))
 
     def _present_options(
-        self, group: Group, by_entity: dict[type[Entity], Choices]
-    ) -> Iterator[GroupDesign]:
+        self, group: TogetherGroup, by_entity: dict[type[Entity], EntityChoices]
+    ) -> Iterator[GroupLayout]:
         """Indexes that hold every member and are there anyway: written by hand, or in the lock."""
         present = [_present(by_entity[member.entity]) for member in group.members]
         for name in present[0]:
             found = tuple(each[name] for each in present if name in each)
             paths = tuple(each.path for each in found)
             if len(found) == len(present) and self.aligned(group, paths):
-                for facility in found:
-                    by_entity[facility.path.entity].price(facility)
-                yield GroupDesign(group, found, self._dollars(group, paths))
+                for placement in found:
+                    by_entity[placement.path.entity].price(placement)
+                yield GroupLayout(group, found, self._dollars(group, paths))
 
-    def aligned(self, group: Group, paths: tuple[Path, ...]) -> bool:
+    def aligned(self, group: TogetherGroup, paths: tuple[AccessPath, ...]) -> bool:
         """Whether one query of one partition gives what the group asks, in its order."""
         heads = set()
         inverts = group_inverts(group, self.labels) or False
@@ -227,7 +229,7 @@ class Component:
             heads.add(self._head(member, path))
         return len(heads) == 1
 
-    def _head(self, member: Need, path: Path) -> tuple[str, ...]:
+    def _head(self, member: Need, path: AccessPath) -> tuple[str, ...]:
         """The partition key as the pattern fills it."""
         parts = partition_parts(path, self.labels)
         return tuple(
@@ -237,25 +239,25 @@ class Component:
             for part in parts
         )
 
-    def _dollars(self, group: Group, paths: tuple[Path, ...]) -> float:
-        units = self.costing.group_units(group, paths, consistent=group.members[0].consistent)
+    def _dollars(self, group: TogetherGroup, paths: tuple[AccessPath, ...]) -> float:
+        units = self.costs.group_units(group, paths, consistent=group.members[0].consistent)
         return units * group.rps * MONTH_SECONDS * READ_UNIT_DOLLARS
 
 
-def _present(choices: Choices) -> dict[str, Facility]:
+def _present(choices: EntityChoices) -> dict[str, Placement]:
     held = {
         name: each
         for name, each in choices.held.items()
-        if each.holding == "concatenated" and each.projection == "ALL"
+        if each.kind == "concatenated" and each.projection == "ALL"
     }
     return held | {
         str(each.path.handwritten.index): each for each in choices.pinned if each.path.handwritten
     }
 
 
-def _paths(choices: Choices) -> Iterable[Path]:
+def _paths(choices: EntityChoices) -> Iterable[AccessPath]:
     return dict.fromkeys(
-        facility.path for facility in choices.secondary if not facility.path.constants
+        placement.path for placement in choices.secondary if not placement.path.constants
     )
 
 
@@ -269,11 +271,11 @@ class _BaseSearch:
         self.component = component
         self.caps = caps
         self.choices = component.choices
-        self.best: ComponentDesign | None = None
+        self.best: ComponentLayout | None = None
         self.nodes = 0
 
-    def solve(self) -> ComponentDesign | None:
-        self.ranked: list[list[tuple[float, Facility]]] = []
+    def solve(self) -> ComponentLayout | None:
+        self.ranked: list[list[tuple[float, Placement]]] = []
         for choices in self.choices:
             priced = []
             for base in choices.bases:
@@ -292,7 +294,7 @@ class _BaseSearch:
         return self.best
 
     def _descend(
-        self, bases: dict[type[Entity], Facility], spent: float, grouped: float, moved: float
+        self, bases: dict[type[Entity], Placement], spent: float, grouped: float, moved: float
     ) -> None:
         """``grouped``: what the groups' reads cost. ``moved``: the most that putting one of them into an index adds."""
         self.nodes += 1
@@ -319,7 +321,7 @@ class _BaseSearch:
                 self._descend(extended, spent + dollars, grouped + reads, max(moved, indexed))
 
     def _groups_floor(
-        self, entity: type[Entity], bases: dict[type[Entity], Facility]
+        self, entity: type[Entity], bases: dict[type[Entity], Placement]
     ) -> tuple[float, float]:
         """The least that the groups cost which are settled now that this entity's key is: reading, and having one in an index.
 
@@ -338,24 +340,24 @@ class _BaseSearch:
                 most = max(most, min((self._moving(each, bases) for each in options), default=FAR))
         return total, most
 
-    def _moving(self, placed: GroupDesign, bases: dict[type[Entity], Facility]) -> float:
+    def _moving(self, placed: GroupLayout, bases: dict[type[Entity], Placement]) -> float:
         """What it adds to the entities' own cost to be in this index."""
         added = 0.0
         for choices in self.choices:
-            for facility in placed.facilities:
-                if facility.path.entity is choices.entity:
+            for placement in placed.placements:
+                if placement.path.entity is choices.entity:
                     alone = self.component.solve_entity(
                         choices, bases[choices.entity], (), self.caps
                     )
                     moved = self.component.solve_entity(
-                        choices, bases[choices.entity], (facility,), self.caps
+                        choices, bases[choices.entity], (placement,), self.caps
                     )
                     if moved is None or alone is None:
                         return FAR
                     added += moved.dollars - alone.dollars
         return added
 
-    def _place_groups(self, bases: dict[type[Entity], Facility]) -> None:
+    def _place_groups(self, bases: dict[type[Entity], Placement]) -> None:
         """Each group in the base keys if they allow it, which costs nothing to keep; else every index it could be in is tried."""
         options = []
         for group in self.component.groups:
@@ -364,48 +366,48 @@ class _BaseSearch:
         for placed in product(*options):
             self._finish(bases, placed)
 
-    def _finish(self, bases: dict[type[Entity], Facility], placed: Sequence[GroupDesign]) -> None:
-        forced: dict[type[Entity], dict[Facility, None]] = {}
+    def _finish(self, bases: dict[type[Entity], Placement], placed: Sequence[GroupLayout]) -> None:
+        forced: dict[type[Entity], dict[Placement, None]] = {}
         for each in placed:
             if not each.in_base:
-                for facility in each.facilities:
-                    forced.setdefault(facility.path.entity, {})[facility] = None
+                for placement in each.placements:
+                    forced.setdefault(placement.path.entity, {})[placement] = None
         total = sum(each.dollars for each in placed)
-        designs: dict[type[Entity], EntityDesign] = {}
+        layouts: dict[type[Entity], EntityLayout] = {}
         for choices in self.choices:
             wanted = tuple(sorted(forced.get(choices.entity, ()), key=lambda each: each.rank))
-            design = self.component.solve_entity(choices, bases[choices.entity], wanted, self.caps)
-            if design is None:
+            layout = self.component.solve_entity(choices, bases[choices.entity], wanted, self.caps)
+            if layout is None:
                 return
-            designs[choices.entity] = design
-            total += design.dollars
+            layouts[choices.entity] = layout
+            total += layout.dollars
             if self.best is not None and total >= self.best.dollars - TIE:
                 return
         used = slots_needed(
-            [design.opened for design in designs.values()], [each.facilities for each in placed]
+            [layout.opened for layout in layouts.values()], [each.placements for each in placed]
         )
         if within(used, self.caps):
-            proven = all(design.proven for design in designs.values())
-            self.best = ComponentDesign(designs, tuple(placed), total, used, proven)
+            proven = all(layout.proven for layout in layouts.values())
+            self.best = ComponentLayout(layouts, tuple(placed), total, used, proven)
 
 
 # --- a whole table ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class TableDesign:
-    components: tuple[ComponentDesign, ...]
+class TableLayout:
+    components: tuple[ComponentLayout, ...]
     dollars: float
     caps: Caps
     proven: bool
 
 
-def search(components: list[Component]) -> TableDesign:
-    """The cheapest design of a table. Every component has at least one: refusals come before the search."""
+def search(components: list[Component]) -> TableLayout:
+    """The cheapest layout of a table. Every component has at least one: refusals come before the search."""
     floor = sum(component.freest.dollars for component in components)
     most = _largest(component.freest.caps for component in components)
-    best: TableDesign | None = None
-    # More indexes than the freest design has cannot pay; fewer, or others, may.
+    best: TableLayout | None = None
+    # More indexes than the freest layout has cannot pay; fewer, or others, may.
     total = sum(most)
     sizes: list[Caps] = [
         (keys_only, all_) for all_ in range(total + 1) for keys_only in range(total + 1 - all_)
@@ -417,10 +419,10 @@ def search(components: list[Component]) -> TableDesign:
         found = _all_within(components, caps, floor, FAR if best is None else best.dollars - charge)
         if found is None:
             continue
-        used = _largest(design.caps for design in found)
-        dollars = sum(design.dollars for design in found) + INDEX_DOLLARS * sum(used)
+        used = _largest(layout.caps for layout in found)
+        dollars = sum(layout.dollars for layout in found) + INDEX_DOLLARS * sum(used)
         if best is None or dollars < best.dollars - TIE:
-            best = TableDesign(found, dollars, used, all(design.proven for design in found))
+            best = TableLayout(found, dollars, used, all(layout.proven for layout in found))
     assert best is not None
     return replace(
         best, proven=best.proven and not any(component.is_cut_off for component in components)
@@ -429,17 +431,17 @@ def search(components: list[Component]) -> TableDesign:
 
 def _all_within(
     components: list[Component], caps: Caps, floor: float, limit: float
-) -> tuple[ComponentDesign, ...] | None:
+) -> tuple[ComponentLayout, ...] | None:
     """Every component with so many indexes; None as soon as that is impossible or dearer than the limit."""
-    found: dict[int, ComponentDesign] = {}
+    found: dict[int, ComponentLayout] = {}
     total = floor
     # Those that want the most indexes first: they show soonest that there are too few.
     for at in sorted(range(len(components)), key=lambda at: -sum(components[at].freest.caps)):
-        design = components[at].solve(caps)
-        if design is None:
+        layout = components[at].solve(caps)
+        if layout is None:
             return None
-        found[at] = design
-        total += design.dollars - components[at].freest.dollars
+        found[at] = layout
+        total += layout.dollars - components[at].freest.dollars
         if total >= limit + TIE:
             return None
     return tuple(found[at] for at in range(len(components)))
@@ -451,7 +453,7 @@ def _largest(caps: Iterable[Caps]) -> Caps:
 
 
 def components_of(
-    choices: list[Choices], groups: list[Group], costing: Costing, labels: Labels
+    choices: list[EntityChoices], groups: list[TogetherGroup], costs: CostModel, labels: KeyLabels
 ) -> list[Component]:
     """Entities that some pattern reads together belong together."""
     joined: dict[type[Entity], set[type[Entity]]] = {each.entity: {each.entity} for each in choices}
@@ -473,7 +475,7 @@ def components_of(
                 Component(
                     [one for one in ordered if one.entity in members],
                     sorted(inside, key=lambda group: group.name),
-                    costing,
+                    costs,
                     labels,
                 )
             )

@@ -11,55 +11,57 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from stator.design.planner.cost_model import Facility
+from stator.design.planner.cost_model import Placement
 
-Vertex = tuple[Facility, ...]
+Vertex = tuple[Placement, ...]
 IMPOSSIBLE: Final = (1000, 1000)
 """What is read together would put two paths of one entity into one index."""
 
 
-def slots_needed(opened: Iterable[Sequence[Facility]], groups: Iterable[Vertex]) -> tuple[int, int]:
+def slots_needed(
+    opened: Iterable[Sequence[Placement]], groups: Iterable[Vertex]
+) -> tuple[int, int]:
     """The fewest shared indexes with KEYS_ONLY and with ALL that hold what was opened."""
-    facilities = [each for several in opened for each in several]
+    placements = [each for several in opened for each in several]
     together = list(groups)
     if any(
         len({one.path.entity for one in vertex}) < len(vertex)
-        for vertex in _vertices(facilities, together)
+        for vertex in _vertices(placements, together)
     ):
         return IMPOSSIBLE
     keys_only = colour(
-        [each for each in facilities if each.shares_slot and each.projection == "KEYS_ONLY"], ()
+        [each for each in placements if each.shares_slot and each.projection == "KEYS_ONLY"], ()
     )
     everything = colour(
-        [each for each in facilities if each.shares_slot and each.projection == "ALL"], together
+        [each for each in placements if each.shares_slot and each.projection == "ALL"], together
     )
     return len(set(keys_only.values())), len(set(everything.values()))
 
 
 def colour(
-    facilities: Sequence[Facility],
+    placements: Sequence[Placement],
     groups: Iterable[Vertex],
-    fixed: Mapping[Facility, int] | None = None,
+    fixed: Mapping[Placement, int] | None = None,
     free: int = 0,
-) -> dict[Facility, int]:
-    """A number from 0 for each facility, as few as possible, and the smallest numbers for what comes first.
+) -> dict[Placement, int]:
+    """A number from 0 for each placement, as few as possible, and the smallest numbers for what comes first.
 
     Numbers below ``free`` are in use, and ``fixed`` says by whom. What is read together follows the first of it that has a number,
     unless another path of the same entity is there."""
-    vertices = _vertices(facilities, groups)
+    vertices = _vertices(placements, groups)
     given = _given(vertices, fixed or {})
     for count in range(free, free + len(vertices) + 1):
         found = _with(count, vertices, given, free)
         if found is not None:
             return {
-                facility: number for vertex, number in zip(vertices, found) for facility in vertex
+                placement: number for vertex, number in zip(vertices, found) for placement in vertex
             }
     raise AssertionError("as many colours as vertices are always enough")
 
 
-def _vertices(facilities: Sequence[Facility], groups: Iterable[Vertex]) -> list[Vertex]:
-    wanted = set(facilities)
-    merged: list[set[Facility]] = []
+def _vertices(placements: Sequence[Placement], groups: Iterable[Vertex]) -> list[Vertex]:
+    wanted = set(placements)
+    merged: list[set[Placement]] = []
     for group in groups:
         members = set(group) & wanted
         touching = [each for each in merged if each & members]
@@ -72,7 +74,7 @@ def _vertices(facilities: Sequence[Facility], groups: Iterable[Vertex]) -> list[
     return sorted(ordered, key=lambda vertex: (-len(vertex), [one.rank for one in vertex]))
 
 
-def _given(vertices: list[Vertex], fixed: Mapping[Facility, int]) -> dict[int, int]:
+def _given(vertices: list[Vertex], fixed: Mapping[Placement, int]) -> dict[int, int]:
     """The number that a vertex has already."""
     given: dict[int, int] = {}
     held: set[tuple[int, object]] = set()
@@ -92,7 +94,7 @@ def _given(vertices: list[Vertex], fixed: Mapping[Facility, int]) -> dict[int, i
 def _with(
     count: int, vertices: list[Vertex], given: Mapping[int, int], free: int
 ) -> list[int] | None:
-    entities = [{facility.path.entity for facility in vertex} for vertex in vertices]
+    entities = [{placement.path.entity for placement in vertex} for vertex in vertices]
     chosen: list[int] = []
 
     def descend() -> bool:

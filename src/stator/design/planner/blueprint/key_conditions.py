@@ -26,9 +26,9 @@ from stator.design.plan.plan import (
     KeyConditionPart,
 )
 from stator.design.plan.templates import Part, PlannedKeyAttribute, Template, text, wire_value
-from stator.design.planner.access_paths import Path, Service
-from stator.design.planner.cost_model import Facility
-from stator.design.planner.key_labels import Labels
+from stator.design.planner.access_paths import AccessPath, ServedNeed
+from stator.design.planner.cost_model import Placement
+from stator.design.planner.key_labels import KeyLabels
 from stator.design.planner.key_parts import (
     PAST_EVERYTHING,
     field_part,
@@ -36,7 +36,7 @@ from stator.design.planner.key_parts import (
     sort_parts,
     tidy,
 )
-from stator.design.planner.needs import Need, Source, Span
+from stator.design.planner.needs import FieldSpan, Need, ValueSource
 
 
 @dataclass(frozen=True)
@@ -53,9 +53,11 @@ class Slot:
 # --- the key attributes of items ----------------------------------------------------------------------------
 
 
-def key_attributes(facility: Facility, slot: Slot, labels: Labels) -> list[PlannedKeyAttribute]:
-    """What an item carries because of this facility."""
-    path = facility.path
+def key_attributes(
+    placement: Placement, slot: Slot, labels: KeyLabels
+) -> list[PlannedKeyAttribute]:
+    """What an item carries because of this placement."""
+    path = placement.path
     if slot.native:
         names = [*slot.partition, *slot.sort]
         return [
@@ -93,7 +95,7 @@ def key_attributes(facility: Facility, slot: Slot, labels: Labels) -> list[Plann
 
 
 @dataclass(frozen=True)
-class Condition:
+class KeyConditionTemplate:
     """Tests of the key, what the key could not express, and over how many shards to ask."""
 
     tests: tuple[KeyConditionPart, ...]
@@ -101,11 +103,13 @@ class Condition:
     shards: int
 
 
-def condition_for(service: Service, slot: Slot, base: Facility, labels: Labels) -> Condition:
+def condition_for(
+    served: ServedNeed, slot: Slot, base: Placement, labels: KeyLabels
+) -> KeyConditionTemplate:
     if slot.native:
-        return _native_condition(service, slot)
-    path = service.path
-    known = {name: source for name, source in service.need.equal.items() if not source.options}
+        return _native_condition(served, slot)
+    path = served.path
+    known = {name: source for name, source in served.need.equal.items() if not source.options}
     # In a local index the partition is the table's.
     partition = _bound(partition_parts(base.path if slot.kind == "LSI" else path, labels), known)
     shards = next((part.shards for part in partition if part.kind == "shard" and not part.of), 1)
@@ -113,13 +117,13 @@ def condition_for(service: Service, slot: Slot, base: Facility, labels: Labels) 
     if slot.kind == "LSI" and base.is_native:
         [name] = base.path.partition
         tests = [
-            KeyConditionPart(name, "=", (_native_value(service.need.entity, name, known[name]),))
+            KeyConditionPart(name, "=", (_native_value(served.need.entity, name, known[name]),))
         ]
-    sort, filters = _sort_tests(slot.sort[0], sort_parts(path, labels), known, service.span)
-    return Condition((*tests, *sort), filters, shards)
+    sort, filters = _sort_tests(slot.sort[0], sort_parts(path, labels), known, served.span)
+    return KeyConditionTemplate((*tests, *sort), filters, shards)
 
 
-def group_partition(path: Path, member: Need, labels: Labels) -> tuple[Part, ...]:
+def group_partition(path: AccessPath, member: Need, labels: KeyLabels) -> tuple[Part, ...]:
     """The partition of a query over several entities, as one of them asks for it; every shard is asked."""
     parts = partition_parts(path, labels)
     return tuple(
@@ -128,18 +132,18 @@ def group_partition(path: Path, member: Need, labels: Labels) -> tuple[Part, ...
     )
 
 
-def _bound(parts: tuple[Part, ...], known: Mapping[str, Source]) -> tuple[Part, ...]:
+def _bound(parts: tuple[Part, ...], known: Mapping[str, ValueSource]) -> tuple[Part, ...]:
     return tidy([_bind(part, known) for part in parts])
 
 
-def _bind(part: Part, known: Mapping[str, Source]) -> Part:
+def _bind(part: Part, known: Mapping[str, ValueSource]) -> Part:
     if part.kind == "shard":
         complete = all(each.value in known for each in part.of)
         return replace(part, of=tuple(_bind(each, known) for each in part.of) if complete else ())
     return part if part.kind == "text" else _value(part, known[part.value])
 
 
-def _value(part: Part, source: Source, step: int = 0) -> Part:
+def _value(part: Part, source: ValueSource, step: int = 0) -> Part:
     if source.param is not None:
         return Part("param", source.param, part.encoding, inverted=part.inverted, step=step)
     return text(
@@ -153,7 +157,10 @@ def _stepped(part: Part, value: Any, step: int) -> Any:
 
 
 def _sort_tests(
-    attribute: str, parts: tuple[Part, ...], known: Mapping[str, Source], span: Span | None
+    attribute: str,
+    parts: tuple[Part, ...],
+    known: Mapping[str, ValueSource],
+    span: FieldSpan | None,
 ) -> tuple[list[KeyConditionPart], tuple[Comparison, ...]]:
     at = next(
         (at for at, part in enumerate(parts) if part.kind == "field" and part.value not in known),
@@ -178,7 +185,7 @@ def _sort_tests(
 
 
 def _range_tests(
-    attribute: str, head: list[Part], part: Part, span: Span, *, last: bool
+    attribute: str, head: list[Part], part: Part, span: FieldSpan, *, last: bool
 ) -> tuple[list[KeyConditionPart], tuple[Comparison, ...]]:
     """``last``: a key may end with the compared part, so that the bound itself could be a key."""
     low, low_in, high, high_in = span.low, span.low_inclusive, span.high, span.high_inclusive
@@ -218,20 +225,20 @@ def _end_of(head: list[Part]) -> list[Part]:
     return [*head, text(PAST_EVERYTHING)]
 
 
-def _native_condition(service: Service, slot: Slot) -> Condition:
+def _native_condition(served: ServedNeed, slot: Slot) -> KeyConditionTemplate:
     """Attributes compared as they are: equal, and at most one range at the end."""
-    need = service.need
+    need = served.need
     tests = [
         KeyConditionPart(name, "=", (_native_value(need.entity, name, need.equal[name]),))
-        for name in (*slot.partition, *(name for name in slot.sort if name in service.prefix))
+        for name in (*slot.partition, *(name for name in slot.sort if name in served.prefix))
     ]
-    span = service.span
+    span = served.span
     if span is not None:
         tests.append(_native_range(need.entity, span))
-    return Condition(tuple(tests), (), 1)
+    return KeyConditionTemplate(tuple(tests), (), 1)
 
 
-def _native_value(entity: type[Entity], name: str, source: Source, step: int = 0) -> Template:
+def _native_value(entity: type[Entity], name: str, source: ValueSource, step: int = 0) -> Template:
     part = field_part(entity, name)
     if source.param is not None:
         return Template((Part("param", source.param, part.encoding, step=step),), native=True)
@@ -239,7 +246,7 @@ def _native_value(entity: type[Entity], name: str, source: Source, step: int = 0
     return Template((Part("text", str(content), part.encoding),), native=True)
 
 
-def _native_range(entity: type[Entity], span: Span) -> KeyConditionPart:
+def _native_range(entity: type[Entity], span: FieldSpan) -> KeyConditionPart:
     name = span.field
     if span.prefix is not None:
         return KeyConditionPart(name, "begins_with", (_native_value(entity, name, span.prefix),))

@@ -7,11 +7,11 @@ from typing import Final
 
 from stator.design.entities.entity import Entity, info
 from stator.design.plan.plan import Step
-from stator.design.planner.access_paths import Service, is_ordered
-from stator.design.planner.assignment import EntityDesign
-from stator.design.planner.choices import Choices
-from stator.design.planner.cost_model import Costing, Facility
-from stator.design.planner.search import GroupDesign
+from stator.design.planner.access_paths import ServedNeed, is_ordered
+from stator.design.planner.assignment import EntityLayout
+from stator.design.planner.choices import EntityChoices
+from stator.design.planner.cost_model import CostModel, Placement
+from stator.design.planner.search import GroupLayout
 from stator.design.planner.weights import INDEX_DOLLARS
 from stator.model.limits import PAGE_BYTES, READ_UNIT_BYTES
 from stator.model.wording import dollars as in_dollars
@@ -22,30 +22,30 @@ MANY_PAGES: Final = "tens of milliseconds for each page"
 SLOW: Final = "seconds to minutes, growing with the table"
 
 
-def described(facility: Facility) -> str:
-    path = facility.path
+def described(placement: Placement) -> str:
+    path = placement.path
     shown = [f"{name} = {source.same}" for name, source in path.constants] + list(path.partition)
     tail = f" then {', '.join(path.sort)}" if path.sort else ""
     held = {
         "base": "the table's key",
         "native base": "the table's key",
-        "concatenated": f"an index ({facility.projection})",
-        "native": f"an index on the attributes themselves ({facility.projection})",
-        "local": f"a local index ({facility.projection})",
-    }[facility.holding]
+        "concatenated": f"an index ({placement.projection})",
+        "native": f"an index on the attributes themselves ({placement.projection})",
+        "local": f"a local index ({placement.projection})",
+    }[placement.kind]
     return f"{held} by {', '.join(shown) or 'one fixed value'}{tail}"
 
 
 # --- entities and indexes -----------------------------------------------------------------------------------
 
 
-def base_reasons(design: EntityDesign, served: list[str], partition: str) -> list[str]:
-    if design.base.path.handwritten:
+def base_reasons(layout: EntityLayout, users: list[str], partition: str) -> list[str]:
+    if layout.base.path.handwritten:
         return ["the key was written by hand"]
     reasons = [
-        f"{partition} serves {', '.join(served)}" if served else f"{partition} identifies the item"
+        f"{partition} serves {', '.join(users)}" if users else f"{partition} identifies the item"
     ]
-    path = design.base.path
+    path = layout.base.path
     if path.shards > 1:
         reasons.append(
             f"{path.shards} shards: one key value would be asked for more than a partition can do"
@@ -54,7 +54,7 @@ def base_reasons(design: EntityDesign, served: list[str], partition: str) -> lis
 
 
 def entity_warnings(
-    choices: Choices, design: EntityDesign, lookup: str | None, costing: Costing
+    choices: EntityChoices, layout: EntityLayout, lookup: str | None, costs: CostModel
 ) -> Iterable[str]:
     if lookup is not None:
         yield (
@@ -62,22 +62,22 @@ def entity_warnings(
             f"with the item at hand they need not"
         )
     identity = info(choices.entity).identity
-    more = [name for name in design.base.path.fields if name not in identity]
-    if more and design.base.path.handwritten is None:
+    more = [name for name in layout.base.path.fields if name not in identity]
+    if more and layout.base.path.handwritten is None:
         yield (
             f"the key holds {', '.join(more)} beside the identity: two items with the same {', '.join(identity)} and "
             f"another {', '.join(more)} are not refused"
         )
-    if any(each.holding == "local" for each in design.opened):
+    if any(each.kind == "local" for each in layout.opened):
         yield "a local index limits each item collection to 10 GB, for every entity in the partition"
 
 
-def index_reason(facilities: list[Facility], patterns: tuple[str, ...], costing: Costing) -> str:
+def index_reason(placements: list[Placement], patterns: tuple[str, ...], costs: CostModel) -> str:
     parts = []
-    for facility in facilities:
-        present = costing.presence(facility.path)
+    for placement in placements:
+        present = costs.presence(placement.path)
         sparse = f", sparse: {present:.0%} of the items" if present < 1 else ""
-        parts.append(f"{info(facility.path.entity).name}: {described(facility)}{sparse}")
+        parts.append(f"{info(placement.path.entity).name}: {described(placement)}{sparse}")
     without = (
         f"; without it {', '.join(patterns)} would scan"
         if patterns
@@ -100,12 +100,14 @@ def latency_of(steps: tuple[Step, ...]) -> str:
     return TWO_TRIPS if any(step.fetch for step in steps) else QUICK
 
 
-def read_reasons(service: Service, facility: Facility, step: Step, costing: Costing) -> list[str]:
+def read_reasons(
+    served: ServedNeed, placement: Placement, step: Step, costs: CostModel
+) -> list[str]:
     reasons = []
     if step.operation == "GetItem":
         reasons.append("the arguments are the whole key: one GetItem")
     else:
-        reasons.append(f"served by {described(facility)}")
+        reasons.append(f"served by {described(placement)}")
     if step.alternatives:
         reasons.append(
             f"one query for each of {len(step.conditions)} values, answers merged by the reader"
@@ -116,48 +118,48 @@ def read_reasons(service: Service, facility: Facility, step: Step, costing: Cost
         reasons.append(
             "the index holds keys only, which is cheaper to write; the items are fetched afterwards"
         )
-    if facility.path.constants:
+    if placement.path.constants:
         reasons.append("sparse: only the items that the constants hold for are in the index")
     if step.filter is not None:
-        matched = costing.matched(service)
+        matched = costs.matched(served)
         reasons.append(
-            f"filter on {step.filter}: reads about {matched:.0f} for {service.need.wanted:.0f} wanted"
+            f"filter on {step.filter}: reads about {matched:.0f} for {served.need.wanted:.0f} wanted"
         )
     return reasons
 
 
 def read_warnings(
-    service: Service,
-    facility: Facility,
+    served: ServedNeed,
+    placement: Placement,
     step: Step,
-    costing: Costing,
+    costs: CostModel,
     strangers: list[type[Entity]],
 ) -> list[str]:
     warnings = []
     if strangers and step.operation == "Query":
         also = ", ".join(info(each).name for each in strangers)
         limited = (
-            "; a limit would count them, so none is sent" if service.need.limit is not None else ""
+            "; a limit would count them, so none is sent" if served.need.limit is not None else ""
         )
         warnings.append(
             f"keys written by hand put {also} among what it reads, to be filtered out{limited}"
         )
-    matched, wanted = costing.matched(service), service.need.wanted
+    matched, wanted = costs.matched(served), served.need.wanted
     if matched > 3 * wanted and step.operation == "Query":
         warnings.append(f"reads {matched / wanted:.0f} items for each one it returns")
-    if service.need.is_count and matched > 10_000:
+    if served.need.is_count and matched > 10_000:
         warnings.append(
             f"counting reads everything it counts, about {matched:,.0f} entries: keep a counter instead"
         )
-    if step.shards > 1 and service.need.limit is not None:
+    if step.shards > 1 and served.need.limit is not None:
         warnings.append("each shard reads up to the limit")
-    if step.alternatives and service.need.limit is not None:
+    if step.alternatives and served.need.limit is not None:
         warnings.append("the query for each value reads up to the limit")
     return warnings
 
 
 def group_reasons(
-    placed: GroupDesign, step: Step, strangers: list[type[Entity]]
+    placed: GroupLayout, step: Step, strangers: list[type[Entity]]
 ) -> tuple[list[str], list[str]]:
     where = "the table itself" if placed.in_base else f"index {step.index}"
     names = " and ".join(step.entities)
@@ -169,7 +171,7 @@ def group_reasons(
             f"{also} lives in the same partition between them, and is read and filtered out"
         )
     members = placed.group.members
-    inverted = any(each.path.inverted for each in placed.facilities)
+    inverted = any(each.path.inverted for each in placed.placements)
     if inverted:
         reasons.append(
             "times are written inverted, so that what belongs to all comes first and the newest follow"
@@ -179,24 +181,26 @@ def group_reasons(
     return reasons, warnings
 
 
-def runner_up(choices: Choices, design: EntityDesign, at: int) -> str:
+def runner_up(choices: EntityChoices, layout: EntityLayout, at: int) -> str:
     """The next best way to serve one need, all else as it is."""
-    chosen = design.assigned[at]
-    best: tuple[float, tuple[object, ...], Facility] | None = None
-    for facility in (design.base, *design.opened, *choices.secondary):
-        use = choices.use[facility][at]
-        if facility == chosen or use is None or facility.holding == "local":
+    chosen = layout.assigned[at]
+    best: tuple[float, tuple[object, ...], Placement] | None = None
+    for placement in (layout.base, *layout.opened, *choices.secondary):
+        use = choices.use_dollars[placement][at]
+        if placement == chosen or use is None or placement.kind == "local":
             continue
         if (
             chosen is not None
-            and facility.path == chosen.path
-            and facility.holding == chosen.holding
+            and placement.path == chosen.path
+            and placement.kind == chosen.kind
             and best
         ):
             continue
-        extra = 0.0 if facility in (design.base, *design.opened) else choices.keep[facility]
-        extra += INDEX_DOLLARS if facility.shares_slot and extra else 0.0
-        entry = (round(use + extra, 6), facility.rank, facility)
+        extra = (
+            0.0 if placement in (layout.base, *layout.opened) else choices.steady_dollars[placement]
+        )
+        extra += INDEX_DOLLARS if placement.shares_slot and extra else 0.0
+        entry = (round(use + extra, 6), placement.rank, placement)
         best = min(best, entry, key=lambda each: each[:2]) if best else entry
     if best is None:
         return ""

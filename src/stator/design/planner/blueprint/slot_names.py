@@ -11,10 +11,10 @@ from dataclasses import replace
 from itertools import count
 
 from stator.design.entities.entity import Entity
-from stator.design.planner.assignment import EntityDesign
+from stator.design.planner.assignment import EntityLayout
 from stator.design.planner.blueprint.key_conditions import Slot
-from stator.design.planner.cost_model import Facility, Projection
-from stator.design.planner.search import TableDesign
+from stator.design.planner.cost_model import Placement, Projection
+from stator.design.planner.search import TableLayout
 from stator.design.planner.slots import colour
 from stator.errors import DesignError
 from stator.model.limits import GLOBAL_INDEXES
@@ -25,20 +25,20 @@ class SlotNames:
 
     def __init__(
         self,
-        found: TableDesign,
-        designs: Mapping[type[Entity], EntityDesign],
+        found: TableLayout,
+        layouts: Mapping[type[Entity], EntityLayout],
         own_names: Mapping[str, str],
-        held: Mapping[Facility, str],
+        held: Mapping[Placement, str],
         taken: frozenset[str],
     ) -> None:
         """``held`` are paths that a lock has in an index, ``taken`` the names of all its indexes."""
         self.found = found
         self.own_names = own_names
-        self.base = {entity: self._base_slot(each.base) for entity, each in designs.items()}
-        self.slots: dict[Facility, Slot] = {}
+        self.base = {entity: self._base_slot(each.base) for entity, each in layouts.items()}
+        self.slots: dict[Placement, Slot] = {}
         generic = {own: name for name, own in own_names.items()}
-        self.held = {facility: generic.get(name, name) for facility, name in held.items()}
-        opened = [facility for each in designs.values() for facility in each.opened]
+        self.held = {placement: generic.get(name, name) for placement, name in held.items()}
+        opened = [placement for each in layouts.values() for placement in each.opened]
         written = {
             str(each.path.handwritten.index) for each in opened if each.path.handwritten is not None
         }
@@ -48,25 +48,25 @@ class SlotNames:
     def _own(self, generic: str) -> str:
         return self.own_names.get(generic, generic)
 
-    def _base_slot(self, base: Facility) -> Slot:
-        if base.holding == "native base":
+    def _base_slot(self, base: Placement) -> Slot:
+        if base.kind == "native base":
             return Slot(None, "table", base.path.partition, base.path.sort, native=True)
         return Slot(None, "table", (self._own("PK"),), (self._own("SK"),), native=False)
 
-    def _name_all(self, opened: list[Facility]) -> None:
+    def _name_all(self, opened: list[Placement]) -> None:
         """GSI1, GSI2 ... for what is shared, then for what is not; LSI1 ... for local indexes; by hand and from the lock as they are."""
         fresh = {kind: self._free_names(kind) for kind in ("GSI", "LSI")}
         for projection in ("ALL", "KEYS_ONLY"):
             self._name_shared(projection, fresh["GSI"])
-        for facility in sorted(
+        for placement in sorted(
             {each for each in opened if each not in self.slots}, key=lambda each: each.rank
         ):
-            kind = "LSI" if facility.holding == "local" else "GSI"
-            if facility.path.handwritten is not None:
-                name = str(facility.path.handwritten.index)
+            kind = "LSI" if placement.kind == "local" else "GSI"
+            if placement.path.handwritten is not None:
+                name = str(placement.path.handwritten.index)
             else:
-                name = self.held.get(facility) or next(fresh[kind])
-            self.slots[facility] = self._slot(kind, name, facility)
+                name = self.held.get(placement) or next(fresh[kind])
+            self.slots[placement] = self._slot(kind, name, placement)
         self._check_count()
 
     def _check_count(self) -> None:
@@ -92,16 +92,16 @@ class SlotNames:
         present = sorted(
             {self.held[each] for part in parts for each in part if each in self.held}, key=numbered
         )
-        colours: dict[Facility, int] = {}
+        colours: dict[Placement, int] = {}
         for component, part in zip(self.found.components, parts):
-            groups = [group.facilities for group in component.groups if not group.in_base]
+            groups = [group.placements for group in component.groups if not group.in_base]
             fixed = {each: present.index(self.held[each]) for each in part if each in self.held}
             colours |= colour(part, groups, fixed, free=len(present))
         names = present + [
             next(fresh) for _ in range(len(present), max(colours.values(), default=-1) + 1)
         ]
-        for facility, chosen in colours.items():
-            self.slots[facility] = self._slot("GSI", names[chosen], facility)
+        for placement, chosen in colours.items():
+            self.slots[placement] = self._slot("GSI", names[chosen], placement)
 
     def _free_names(self, kind: str) -> Iterator[str]:
         """Numbered names that no index has, nor has its attributes, that is written by hand or in the lock."""
@@ -114,7 +114,7 @@ class SlotNames:
     def _names_of(self, index: str) -> set[str]:
         return {self._own(index), self._own(f"{index}PK"), self._own(f"{index}SK")}
 
-    def _slot(self, kind: str, name: str, facility: Facility) -> Slot:
+    def _slot(self, kind: str, name: str, placement: Placement) -> Slot:
         slot = Slot(
             self._own(name),
             kind,
@@ -122,14 +122,14 @@ class SlotNames:
             (self._own(f"{name}SK"),),
             native=False,
         )
-        path = facility.path
-        if facility.is_native:
+        path = placement.path
+        if placement.is_native:
             return replace(slot, partition=path.partition, sort=path.sort, native=True)
         return replace(slot, partition=self.base[path.entity].partition) if kind == "LSI" else slot
 
 
-def _shares(facility: Facility, projection: Projection) -> bool:
-    return facility.shares_slot and facility.projection == projection
+def _shares(placement: Placement, projection: Projection) -> bool:
+    return placement.shares_slot and placement.projection == projection
 
 
 def numbered(name: str) -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""The drawing of one table: the search's choice turned into names, templates, requests and reasons."""
+"""The blueprint of one table: the search's choice turned into names, templates, requests and reasons."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from stator.design.plan.plan import (
     TablePlan,
 )
 from stator.design.plan.templates import Filter, Template, text
-from stator.design.planner.access_paths import Path, Service
-from stator.design.planner.assignment import EntityDesign
+from stator.design.planner.access_paths import AccessPath, ServedNeed
+from stator.design.planner.assignment import EntityLayout
 from stator.design.planner.blueprint.example_calls import example_call
 from stator.design.planner.blueprint.key_conditions import (
     Slot,
@@ -45,9 +45,9 @@ from stator.design.planner.blueprint.reasons import (
 )
 from stator.design.planner.blueprint.slot_names import SlotNames, numbered
 from stator.design.planner.blueprint.ttl_attribute import ttl_attribute
-from stator.design.planner.choices import Choices
-from stator.design.planner.cost_model import Costing, Facility
-from stator.design.planner.key_labels import Labels
+from stator.design.planner.choices import EntityChoices
+from stator.design.planner.cost_model import CostModel, Placement
+from stator.design.planner.key_labels import KeyLabels
 from stator.design.planner.key_parts import (
     partition_parts,
     reaches,
@@ -56,7 +56,7 @@ from stator.design.planner.key_parts import (
     sort_parts,
 )
 from stator.design.planner.needs import Need, key_encoding
-from stator.design.planner.search import GroupDesign, TableDesign
+from stator.design.planner.search import GroupLayout, TableLayout
 from stator.design.planner.weights import (
     READ_UNIT_DOLLARS,
     STORAGE_BYTE_DOLLARS,
@@ -67,40 +67,40 @@ from stator.model.limits import READ_UNIT_BYTES
 
 
 @dataclass(frozen=True)
-class Drawing:
+class TableBlueprint:
     table: TablePlan
     entities: list[EntityPlan]
     patterns: list[PatternPlan]
-    opened: dict[str, tuple[Facility, ...]]
+    opened: dict[str, tuple[Placement, ...]]
     dollars: float
     proven: bool
 
 
-def draw_table(
+def write_blueprint(
     name: str,
     design: Declaration,
-    choices: list[Choices],
-    found: TableDesign,
-    costing: Costing,
-    labels: Labels,
+    choices: list[EntityChoices],
+    found: TableLayout,
+    costs: CostModel,
+    labels: KeyLabels,
     reads: Iterable[Pattern[..., Any]],
     taken: frozenset[str],
-) -> Drawing:
+) -> TableBlueprint:
     """``taken`` are names of indexes that the lock has in the table."""
-    return _Table(
-        name, design, choices, found, costing, labels, {each.name: each for each in reads}, taken
+    return _BlueprintWriter(
+        name, design, choices, found, costs, labels, {each.name: each for each in reads}, taken
     ).draw()
 
 
-class _Table:
+class _BlueprintWriter:
     def __init__(
         self,
         name: str,
         design: Declaration,
-        choices: list[Choices],
-        found: TableDesign,
-        costing: Costing,
-        labels: Labels,
+        choices: list[EntityChoices],
+        found: TableLayout,
+        costs: CostModel,
+        labels: KeyLabels,
         reads: dict[str, Pattern[..., Any]],
         taken: frozenset[str],
     ) -> None:
@@ -109,17 +109,17 @@ class _Table:
         self.name = self._named(name)
         self.choices = choices
         self.found = found
-        self.costing = costing
+        self.costs = costs
         self.labels = labels
         self.reads = reads
-        self.designs: dict[type[Entity], EntityDesign] = {
+        self.layouts: dict[type[Entity], EntityLayout] = {
             entity: each
             for component in found.components
             for entity, each in component.entities.items()
         }
         self.groups = [group for component in found.components for group in component.groups]
-        held = {facility: name for each in choices for name, facility in each.held.items()}
-        names = SlotNames(found, self.designs, self.own_names, held, taken)
+        held = {placement: name for each in choices for name, placement in each.held.items()}
+        names = SlotNames(found, self.layouts, self.own_names, held, taken)
         self.base_slots, self.slots = names.base, names.slots
         self.discriminator = self._named("_type") if len(choices) > 1 else None
         self._check_names()
@@ -149,18 +149,18 @@ class _Table:
 
     # -- the table and its indexes
 
-    def draw(self) -> Drawing:
+    def draw(self) -> TableBlueprint:
         entities = [self._entity(choices) for choices in self.choices]
         reads = [
             self._read(choices, at) for choices in self.choices for at in range(len(choices.needs))
             if not choices.needs[at].only_key
         ]  # fmt: skip
         reads += [self._group(group) for group in self.groups]
-        opened = {choices.name: self.designs[choices.entity].opened for choices in self.choices}
+        opened = {choices.name: self.layouts[choices.entity].opened for choices in self.choices}
         dollars = self.found.dollars + sum(
-            self.costing.fixed_dollars(choices.entity) for choices in self.choices
+            self.costs.fixed_dollars(choices.entity) for choices in self.choices
         )
-        return Drawing(self._table(), entities, reads, opened, dollars, self.found.proven)
+        return TableBlueprint(self._table(), entities, reads, opened, dollars, self.found.proven)
 
     def _table(self) -> TablePlan:
         first = next(iter(self.base_slots.values()))
@@ -183,15 +183,15 @@ class _Table:
             ttl_attribute(self.name, [each.entity for each in self.choices]),
         )
 
-    def _storage_dollars(self, choices: Choices) -> float:
-        design = self.designs[choices.entity]
-        kept = sum(map(self.costing.storage_bytes, (design.base, *design.opened)))
-        return self.costing.items_dollars(choices.entity) + kept * STORAGE_BYTE_DOLLARS
+    def _storage_dollars(self, choices: EntityChoices) -> float:
+        layout = self.layouts[choices.entity]
+        kept = sum(map(self.costs.storage_bytes, (layout.base, *layout.opened)))
+        return self.costs.items_dollars(choices.entity) + kept * STORAGE_BYTE_DOLLARS
 
-    def _other_dollars(self, choices: Choices) -> float:
-        design, costing = self.designs[choices.entity], self.costing
-        units = costing.base_write_units(choices.entity) + sum(
-            map(costing.write_units_of_item, design.opened)
+    def _other_dollars(self, choices: EntityChoices) -> float:
+        layout, costs = self.layouts[choices.entity], self.costs
+        units = costs.base_write_units(choices.entity) + sum(
+            map(costs.write_units_of_item, layout.opened)
         )
         writes = (
             self.declared_writes.get(choices.entity, 0.0)
@@ -200,9 +200,9 @@ class _Table:
             * WRITE_UNIT_DOLLARS
         )
         lookups = [
-            choices.use[facility][at] or 0.0
-            for at, facility in enumerate(design.assigned)
-            if facility is not None and choices.needs[at].only_key
+            choices.use_dollars[placement][at] or 0.0
+            for at, placement in enumerate(layout.assigned)
+            if placement is not None and choices.needs[at].only_key
         ]
         return writes + sum(lookups)
 
@@ -219,17 +219,17 @@ class _Table:
         return kinds
 
     def _indexes(self) -> list[IndexPlan]:
-        by_name: dict[str, list[Facility]] = {}
-        for facility, slot in self.slots.items():
-            by_name.setdefault(str(slot.index), []).append(facility)
+        by_name: dict[str, list[Placement]] = {}
+        for placement, slot in self.slots.items():
+            by_name.setdefault(str(slot.index), []).append(placement)
         found = []
         generic = {own: name for name, own in self.own_names.items()}
-        for name, facilities in sorted(
+        for name, placements in sorted(
             by_name.items(), key=lambda each: numbered(generic.get(each[0], each[0]))
         ):
-            facilities.sort(key=lambda each: each.rank)
-            slot, first = self.slots[facilities[0]], facilities[0]
-            patterns = tuple(sorted({name for each in facilities for name in self._users(each)}))
+            placements.sort(key=lambda each: each.rank)
+            slot, first = self.slots[placements[0]], placements[0]
+            patterns = tuple(sorted({name for each in placements for name in self._users(each)}))
             found.append(
                 IndexPlan(
                     name,
@@ -238,41 +238,41 @@ class _Table:
                     slot.sort,
                     first.projection,
                     first.included,
-                    tuple(dict.fromkeys(info(each.path.entity).name for each in facilities)),
+                    tuple(dict.fromkeys(info(each.path.entity).name for each in placements)),
                     patterns,
                     slot.native,
-                    round(sum(map(self.costing.billed_dollars, facilities)), 4),
-                    index_reason(facilities, patterns, self.costing),
+                    round(sum(map(self.costs.billed_dollars, placements)), 4),
+                    index_reason(placements, patterns, self.costs),
                 )
             )
         return found
 
-    def _users(self, facility: Facility) -> list[str]:
-        choices, design = self._choices(facility.path.entity), self.designs[facility.path.entity]
+    def _users(self, placement: Placement) -> list[str]:
+        choices, layout = self._choices(placement.path.entity), self.layouts[placement.path.entity]
         found = [
-            need.name for need, each in zip(choices.needs, design.assigned) if each == facility
+            need.name for need, each in zip(choices.needs, layout.assigned) if each == placement
         ]
-        return found + [group.group.name for group in self.groups if facility in group.facilities]
+        return found + [group.group.name for group in self.groups if placement in group.placements]
 
-    def _choices(self, entity: type[Entity]) -> Choices:
+    def _choices(self, entity: type[Entity]) -> EntityChoices:
         return next(each for each in self.choices if each.entity is entity)
 
     # -- entities
 
-    def _entity(self, choices: Choices) -> EntityPlan:
-        design = self.designs[choices.entity]
-        attributes = key_attributes(design.base, self.base_slots[choices.entity], self.labels)
-        for facility in design.opened:
-            attributes += key_attributes(facility, self.slots[facility], self.labels)
+    def _entity(self, choices: EntityChoices) -> EntityPlan:
+        layout = self.layouts[choices.entity]
+        attributes = key_attributes(layout.base, self.base_slots[choices.entity], self.labels)
+        for placement in layout.opened:
+            attributes += key_attributes(placement, self.slots[placement], self.labels)
         lookup = next(
             (
                 self.slots[each].index
-                for need, each in zip(choices.needs, design.assigned)
+                for need, each in zip(choices.needs, layout.assigned)
                 if need.only_key and each is not None and not each.is_base
             ),
             None,
         )
-        base = design.base.path
+        base = layout.base.path
         return EntityPlan(
             choices.name,
             self.name,
@@ -280,63 +280,61 @@ class _Table:
             self.discriminator,
             tuple(attributes),
             base.shards,
-            round(float(self.costing.estimates.volume(choices.entity)), 2),
-            round(float(self.costing.item_bytes(choices.entity)), 2),
+            round(float(self.costs.estimates.volume(choices.entity)), 2),
+            round(float(self.costs.item_bytes(choices.entity)), 2),
             tuple(
                 base_reasons(
-                    design,
-                    self._users(design.base),
+                    layout,
+                    self._users(layout.base),
                     str(Template(partition_parts(base, self.labels))),
                 )
             ),
-            tuple(entity_warnings(choices, design, lookup, self.costing)),
+            tuple(entity_warnings(choices, layout, lookup, self.costs)),
         )
 
     # -- reads
 
-    def _read(self, choices: Choices, at: int) -> PatternPlan:
-        need, facility = choices.needs[at], self.designs[choices.entity].assigned[at]
-        if facility is None:
+    def _read(self, choices: EntityChoices, at: int) -> PatternPlan:
+        need, placement = choices.needs[at], self.layouts[choices.entity].assigned[at]
+        if placement is None:
             return self._scan(choices, at)
-        service = choices.service(facility, need)
-        assert service is not None
-        slot = self.base_slots[choices.entity] if facility.is_base else self.slots[facility]
-        strangers = self._strangers(facility, slot)
-        step = self._step(service, facility, slot, [path for _, path in strangers])
+        served = choices.serve(placement, need)
+        assert served is not None
+        slot = self.base_slots[choices.entity] if placement.is_base else self.slots[placement]
+        strangers = self._strangers(placement, slot)
+        step = self._step(served, placement, slot, [path for _, path in strangers])
         return self._pattern(
             need.name,
             (step,),
-            read_reasons(service, facility, step, self.costing),
-            read_warnings(
-                service, facility, step, self.costing, [entity for entity, _ in strangers]
-            ),
-            runner_up(choices, self.designs[choices.entity], at),
+            read_reasons(served, placement, step, self.costs),
+            read_warnings(served, placement, step, self.costs, [entity for entity, _ in strangers]),
+            runner_up(choices, self.layouts[choices.entity], at),
         )
 
-    def _strangers(self, facility: Facility, slot: Slot) -> list[tuple[type[Entity], Path]]:
-        """Other entities that a query of the facility may find. Labels keep made keys apart; those written by hand may be alike."""
-        if slot.native or slot.kind == "LSI" or facility.projection != "ALL":
+    def _strangers(self, placement: Placement, slot: Slot) -> list[tuple[type[Entity], AccessPath]]:
+        """Other entities that a query of the placement may find. KeyLabels keep made keys apart; those written by hand may be alike."""
+        if slot.native or slot.kind == "LSI" or placement.projection != "ALL":
             return []
-        sort = sort_parts(facility.path, self.labels)
+        sort = sort_parts(placement.path, self.labels)
         return [
             (entity, path)
             for entity, path in self._in_partition(
-                facility.path, slot.index, {facility.path.entity}
+                placement.path, slot.index, {placement.path.entity}
             )
             if same_stretch(sort, sort_parts(path, self.labels))
         ]
 
     def _in_partition(
-        self, path: Path, index: str | None, wanted: set[type[Entity]]
-    ) -> list[tuple[type[Entity], Path]]:
+        self, path: AccessPath, index: str | None, wanted: set[type[Entity]]
+    ) -> list[tuple[type[Entity], AccessPath]]:
         """Entities that may have items in the same partition of the table or the index without being asked for."""
         partition = partition_parts(path, self.labels)
         found = []
-        for entity, design in self.designs.items():
+        for entity, layout in self.layouts.items():
             held = (
-                [design.base]
+                [layout.base]
                 if index is None
-                else [one for one in design.opened if self.slots[one].index == index]
+                else [one for one in layout.opened if self.slots[one].index == index]
             )
             if entity not in wanted:
                 paths = [one.path for one in held]
@@ -348,22 +346,22 @@ class _Table:
         return sorted(found, key=lambda each: info(each[0]).name)
 
     def _step(
-        self, service: Service, facility: Facility, slot: Slot, strangers: list[Path]
+        self, served: ServedNeed, placement: Placement, slot: Slot, strangers: list[AccessPath]
     ) -> Step:
-        need, entity = service.need, service.need.entity
-        units = self.costing.read_units(service, facility) or 0.0
-        base = self.designs[entity].base
+        need, entity = served.need, served.need.entity
+        units = self.costs.read_units(served, placement) or 0.0
+        base = self.layouts[entity].base
         condition, *others = [
-            condition_for(each, slot, base, self.labels) for each in service.one_by_one()
+            condition_for(each, slot, base, self.labels) for each in served.one_by_one()
         ]
         writer = FilterWriter()
-        left = [need.equal_tests[name] for name in service.left_equal if name in need.equal_tests]
-        left += [test for span in service.left_spans for test in span.tests]
+        left = [need.equal_tests[name] for name in served.left_equal if name in need.equal_tests]
+        left += [test for span in served.left_spans for test in span.tests]
         for each in (*left, *condition.filters, *need.filters):
             writer.add(each, info(entity))
         is_get = (
-            facility.is_base
-            and service.whole_key
+            placement.is_base
+            and served.whole_key
             and not others
             and not writer.done()
             and not need.is_count
@@ -376,8 +374,8 @@ class _Table:
         if strangers:
             assert self.discriminator is not None
             writer.add_type(self.discriminator, [info(entity).name])
-            units = max(units, self.costing.crowded_units(service, facility, strangers))
-        covered = facility.is_base or facility.projection == "ALL" or need.is_count
+            units = max(units, self.costs.crowded_units(served, placement, strangers))
+        covered = placement.is_base or placement.projection == "ALL" or need.is_count
         return Step(
             "Query",
             self.name,
@@ -385,7 +383,7 @@ class _Table:
             index=slot.index,
             key=condition.tests,
             filter=writer.done(),
-            forward=self._forward(need, facility.path),
+            forward=self._forward(need, placement.path),
             limit=need.limit if isinstance(need.limit, int) else None,
             limit_param=need.limit.name if isinstance(need.limit, Param) else None,
             consistent=need.consistent,
@@ -397,14 +395,14 @@ class _Table:
             order=need.order,
         )
 
-    def _forward(self, need: Need, path: Path) -> bool:
+    def _forward(self, need: Need, path: AccessPath) -> bool:
         return need.descending == path.inverted
 
     def _fetch_keys(self, entity: type[Entity]) -> tuple[str, ...]:
         slot = self.base_slots[entity]
         return (*slot.partition, *slot.sort)
 
-    def _scan(self, choices: Choices, at: int) -> PatternPlan:
+    def _scan(self, choices: EntityChoices, at: int) -> PatternPlan:
         need = choices.needs[at]
         writer = FilterWriter()
         tests: list[Condition] = [
@@ -416,7 +414,7 @@ class _Table:
         if self.discriminator:
             writer.add_type(self.discriminator, [choices.name])
         total = sum(
-            self.costing.estimates.volume(each.entity) * self.costing.item_bytes(each.entity)
+            self.costs.estimates.volume(each.entity) * self.costs.item_bytes(each.entity)
             for each in self.choices
         )
         units = total / READ_UNIT_BYTES * (1.0 if need.consistent else 0.5)
@@ -438,21 +436,21 @@ class _Table:
 
     # -- several entities at once
 
-    def _group(self, placed: GroupDesign) -> PatternPlan:
+    def _group(self, placed: GroupLayout) -> PatternPlan:
         group = placed.group
-        paths = tuple(each.path for each in placed.facilities)
+        paths = tuple(each.path for each in placed.placements)
         slot = (
-            self.base_slots[paths[0].entity] if placed.in_base else self.slots[placed.facilities[0]]
+            self.base_slots[paths[0].entity] if placed.in_base else self.slots[placed.placements[0]]
         )
         first = group.members[0]
         partition = group_partition(paths[0], first, self.labels)
         neighbours = self._in_partition(paths[0], slot.index, {path.entity for path in paths})
         sort, inside = self._label_range(slot, paths, neighbours)
         strangers = list(dict.fromkeys(entity for entity, _ in inside))
-        units = self.costing.group_units(group, paths, consistent=first.consistent)
+        units = self.costs.group_units(group, paths, consistent=first.consistent)
         if inside:
             units = max(
-                units, self.costing.crowded_group_units(group, paths, [path for _, path in inside])
+                units, self.costs.crowded_group_units(group, paths, [path for _, path in inside])
             )
         ask = group.pattern.trace()
         step = Step(
@@ -476,7 +474,7 @@ class _Table:
         return self._pattern(group.name, (step,), reasons, warnings, "")
 
     def _group_filter(
-        self, placed: GroupDesign, paths: tuple[Path, ...], only_types: bool
+        self, placed: GroupLayout, paths: tuple[AccessPath, ...], only_types: bool
     ) -> Filter | None:
         writer = FilterWriter()
         assert self.discriminator is not None
@@ -492,8 +490,11 @@ class _Table:
         return writer.done()
 
     def _label_range(
-        self, slot: Slot, wanted: tuple[Path, ...], neighbours: list[tuple[type[Entity], Path]]
-    ) -> tuple[tuple[KeyConditionPart, ...], list[tuple[type[Entity], Path]]]:
+        self,
+        slot: Slot,
+        wanted: tuple[AccessPath, ...],
+        neighbours: list[tuple[type[Entity], AccessPath]],
+    ) -> tuple[tuple[KeyConditionPart, ...], list[tuple[type[Entity], AccessPath]]]:
         """The stretch of sort keys from the first to the last wanted label, and who else is inside it."""
         if not neighbours or any(path.handwritten for path in wanted):
             return (), neighbours

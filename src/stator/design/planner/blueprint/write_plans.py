@@ -7,7 +7,7 @@ from stator.design.declaration import Declaration
 from stator.design.entities.entity import info
 from stator.design.patterns.pattern import DeclaredWrite, WritePattern
 from stator.design.plan.plan import EntityPlan, Operation, PatternPlan, Step
-from stator.design.planner.cost_model import Costing, Facility
+from stator.design.planner.cost_model import CostModel, Placement
 from stator.design.planner.needs import is_optional
 from stator.design.planner.weights import WRITE_UNIT_DOLLARS
 from stator.model.limits import TRANSACTION_BYTES
@@ -18,18 +18,18 @@ _OPERATIONS: dict[str, Operation] = {
     "delete": "DeleteItem",
 }
 _TRANSACTION_ITEMS = 100
-Opened = dict[str, tuple[Facility, ...]]
+Opened = dict[str, tuple[Placement, ...]]
 
 
 def write_plans(
-    design: Declaration, costing: Costing, entities: dict[str, EntityPlan], opened: Opened
+    design: Declaration, costs: CostModel, entities: dict[str, EntityPlan], opened: Opened
 ) -> list[PatternPlan]:
     """``opened`` has the index paths of each entity, by name."""
-    return [_write_plan(pattern, costing, entities, opened) for pattern in design.write_patterns]
+    return [_write_plan(pattern, costs, entities, opened) for pattern in design.write_patterns]
 
 
 def _write_plan(
-    pattern: WritePattern, costing: Costing, entities: dict[str, EntityPlan], opened: Opened
+    pattern: WritePattern, costs: CostModel, entities: dict[str, EntityPlan], opened: Opened
 ) -> PatternPlan:
     changes = pattern.trace()
     items = sum(change.times for change in changes)
@@ -37,10 +37,10 @@ def _write_plan(
     steps, units, reasons = [], 0.0, []
     for change in changes:
         plan = entities[info(change.entity).name]
-        table, indexes = _units(change, costing, opened[plan.name])
+        table, indexes = _units(change, costs, opened[plan.name])
         each = table * (2 if is_transaction else 1) + sum(cost for _, cost in indexes)
         units += each * change.times
-        reasons += [_reason(plan.name, facility, cost) for facility, cost in indexes if cost]
+        reasons += [_reason(plan.name, placement, cost) for placement, cost in indexes if cost]
         steps.append(Step(_OPERATIONS[change.kind], plan.table, (plan.name,), units=round(each, 4)))
     if is_transaction:
         reasons.insert(
@@ -59,16 +59,16 @@ def _write_plan(
         "tens of milliseconds" if is_transaction else "single-digit milliseconds",
         transaction=is_transaction,
         reasons=tuple(reasons),
-        warnings=tuple(_warnings(changes, items, costing)) if is_transaction else (),
+        warnings=tuple(_warnings(changes, items, costs)) if is_transaction else (),
     )
 
 
 def _units(
-    change: DeclaredWrite, costing: Costing, opened: tuple[Facility, ...]
-) -> tuple[float, list[tuple[Facility, float]]]:
-    table = costing.base_write_units(change.entity)
+    change: DeclaredWrite, costs: CostModel, opened: tuple[Placement, ...]
+) -> tuple[float, list[tuple[Placement, float]]]:
+    table = costs.base_write_units(change.entity)
     if change.kind != "update":
-        return table, [(facility, costing.write_units_of_item(facility)) for facility in opened]
+        return table, [(placement, costs.write_units_of_item(placement)) for placement in opened]
     always = {
         name
         for name, each in info(change.entity).fields.items()
@@ -76,24 +76,24 @@ def _units(
     }
     fields = frozenset(change.fields) | always
     return table, [
-        (facility, costing.write_units_of_update(facility, fields)) for facility in opened
+        (placement, costs.write_units_of_update(placement, fields)) for placement in opened
     ]
 
 
-def _reason(entity: str, facility: Facility, units: float) -> str:
-    known = info(facility.path.entity)
-    held = ", ".join(facility.path.fields)
-    sparse = bool(facility.path.constants) or any(
-        is_optional(known, name) for name in facility.path.fields
+def _reason(entity: str, placement: Placement, units: float) -> str:
+    known = info(placement.path.entity)
+    held = ", ".join(placement.path.fields)
+    sparse = bool(placement.path.constants) or any(
+        is_optional(known, name) for name in placement.path.fields
     )
     return f"{units:g} write units for the entry of {entity} by {held}{', which is sparse' if sparse else ''}"
 
 
-def _warnings(changes: tuple[DeclaredWrite, ...], items: float, costing: Costing) -> list[str]:
+def _warnings(changes: tuple[DeclaredWrite, ...], items: float, costs: CostModel) -> list[str]:
     found = []
     if items > _TRANSACTION_ITEMS:
         found.append(f"{items:g} items in one transaction: DynamoDB takes {_TRANSACTION_ITEMS}")
-    size = sum(change.times * costing.item_bytes(change.entity) for change in changes)
+    size = sum(change.times * costs.item_bytes(change.entity) for change in changes)
     if size > TRANSACTION_BYTES:
         found.append(f"about {size / 2**20:.1f} MB in one transaction: DynamoDB takes 4")
     return found
