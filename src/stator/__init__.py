@@ -1,4 +1,8 @@
-"""Stator: data platforms on DynamoDB. What most programs need is here; each name is imported when it is first used."""
+"""Stator: data platforms on DynamoDB.
+
+The names that most programs need can be imported from here. A name imports its module when it is
+first used, so ``import stator`` alone loads nothing else. Type checkers read the imports below.
+"""
 
 from __future__ import annotations
 
@@ -84,57 +88,58 @@ if TYPE_CHECKING:
     from stator.tables.writes.batches import Delete as Delete
     from stator.tables.writes.recorder import if_not_exists as if_not_exists
 
+# Where each public name lives. A test compares this table with the imports above.
 _HOMES = {
-    "stator.design.entities.adapters": ("adapt",),
-    "stator.design.entities.conditions": ("attr",),
-    "stator.design.design": ("Design", "per"),
-    "stator.design.entities.entity": ("Entity",),
+    "stator.design.design": "Design per",
+    "stator.design.entities.adapters": "adapt",
+    "stator.design.entities.conditions": "attr",
+    "stator.design.entities.entity": "Entity",
     "stator.design.entities.markers": (
-        "counter", "created", "encrypted", "ident", "large", "ttl", "unique", "updated", "version",
+        "counter created encrypted ident large ttl unique updated version"
     ),
     "stator.design.patterns.pattern": (
-        "Bundle2", "Bundle3", "Bundle4", "BundleMany", "Count", "Query", "creates", "deletes", "find", "read",
-        "together", "updates", "write",
+        "Bundle2 Bundle3 Bundle4 BundleMany Count Query creates deletes find read together "
+        "updates write"
     ),
-    "stator.engine": ("Engine",),
-    "stator.patterns.blob_audit": ("BlobAudit",),
-    "stator.patterns.counter": ("Counter",),
-    "stator.patterns.lock": ("Lock",),
-    "stator.patterns.once": ("Once",),
-    "stator.patterns.leaderboard.leaderboard": ("Leaderboard",),
-    "stator.patterns.rollups.rollup": ("Rollup",),
-    "stator.patterns.sequence": ("Sequence",),
-    "stator.patterns.series.series": ("Series",),
-    "stator.patterns.links": ("Links",),
-    "stator.patterns.outbox.outbox": ("Outbox",),
-    "stator.patterns.tree.tree": ("Tree",),
-    "stator.patterns.unique_audit": ("UniqueAudit",),
-    "stator.pipeline.sinks.audit": ("AuditLog",),
-    "stator.pipeline.sinks.change_sink": ("Message",),
-    "stator.pipeline.sinks.kafka": ("KafkaSink",),
-    "stator.pipeline.sinks.kinesis": ("KinesisSink",),
-    "stator.pipeline.sinks.sqs_sns": ("SnsSink", "SqsSink"),
-    "stator.pipeline.sinks.parquet": ("ParquetSink",),
-    "stator.pipeline.sinks.sink": ("Refusal", "Sink"),
-    "stator.pipeline.sinks.table": ("TableSink",),
-    "stator.pipeline.sinks.webhook": ("WebhookSink",),
-    "stator.pipeline.views.metrics": ("avg", "count", "latest", "maximum", "minimum", "percentiles", "sum_of", "top",),
-    "stator.pipeline.views.projection": ("Projection",),
-    "stator.pipeline.views.rebuild.rebuild": ("RebuildOptions",),
-    "stator.pipeline.views.rows": ("Row",),
-    "stator.pipeline.views.view": ("View",),
-    "stator.pipeline.workers.app": ("StreamApp",),
-    "stator.pipeline.workers.handlers.change": ("Change", "Insert", "Modify", "Remove"),
-    "stator.pipeline.workers.options": ("WorkerOptions",),
-    "stator.tables.writes.batches": ("Delete",),
-    "stator.tables.connection": ("connect", "connect_async"),
-    "stator.tables.db": ("AsyncDb", "Db"),
-    "stator.tables.lifecycle": ("TableSettings",),
-    "stator.tables.reads.reads": ("Page",),
-    "stator.tables.writes.recorder": ("if_not_exists",),
-}  # fmt: skip
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
-PUBLIC_NAMES = tuple(_HOME_OF)
+    "stator.engine": "Engine",
+    "stator.patterns.blob_audit": "BlobAudit",
+    "stator.patterns.counter": "Counter",
+    "stator.patterns.leaderboard.leaderboard": "Leaderboard",
+    "stator.patterns.links": "Links",
+    "stator.patterns.lock": "Lock",
+    "stator.patterns.once": "Once",
+    "stator.patterns.outbox.outbox": "Outbox",
+    "stator.patterns.rollups.rollup": "Rollup",
+    "stator.patterns.sequence": "Sequence",
+    "stator.patterns.series.series": "Series",
+    "stator.patterns.tree.tree": "Tree",
+    "stator.patterns.unique_audit": "UniqueAudit",
+    "stator.pipeline.sinks.audit": "AuditLog",
+    "stator.pipeline.sinks.change_sink": "Message",
+    "stator.pipeline.sinks.kafka": "KafkaSink",
+    "stator.pipeline.sinks.kinesis": "KinesisSink",
+    "stator.pipeline.sinks.parquet": "ParquetSink",
+    "stator.pipeline.sinks.sink": "Refusal Sink",
+    "stator.pipeline.sinks.sqs_sns": "SnsSink SqsSink",
+    "stator.pipeline.sinks.table": "TableSink",
+    "stator.pipeline.sinks.webhook": "WebhookSink",
+    "stator.pipeline.views.metrics": "avg count latest maximum minimum percentiles sum_of top",
+    "stator.pipeline.views.projection": "Projection",
+    "stator.pipeline.views.rebuild.rebuild": "RebuildOptions",
+    "stator.pipeline.views.rows": "Row",
+    "stator.pipeline.views.view": "View",
+    "stator.pipeline.workers.app": "StreamApp",
+    "stator.pipeline.workers.handlers.change": "Change Insert Modify Remove",
+    "stator.pipeline.workers.options": "WorkerOptions",
+    "stator.tables.connection": "connect connect_async",
+    "stator.tables.db": "AsyncDb Db",
+    "stator.tables.lifecycle": "TableSettings",
+    "stator.tables.reads.reads": "Page",
+    "stator.tables.writes.batches": "Delete",
+    "stator.tables.writes.recorder": "if_not_exists",
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
+__all__ = sorted(_HOME_OF)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,7 @@ import difflib
 import re
 from types import FrameType
 
-from stator import PUBLIC_NAMES
+import stator
 from stator.design.design import Design
 from stator.design.entities.conditions import FieldRef
 from stator.design.lint.location import Location, error_location
@@ -17,7 +17,7 @@ from stator.errors import DesignError, DesignFileWrong
 _PREFIX = re.compile(r"^(?P<path>[^\n:]+\.py):(?P<line>\d+): (?P<rest>.*)$", re.DOTALL)
 
 _HOMES = {
-    **dict.fromkeys(PUBLIC_NAMES, "stator"),
+    **dict.fromkeys(stator.__all__, "stator"),
     "datetime": "datetime",
     "date": "datetime",
     "Decimal": "decimal",
