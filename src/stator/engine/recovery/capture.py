@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from stator.engine import keyspace
 from stator.engine.database import Database
 from stator.engine.items.write_path import ItemChange
-from stator.engine.recovery.log import Entry, Log, pack_pair, start_of, unpack_pair
+from stator.engine.recovery.log import Log, LogEntry, pack_pair, start_of, unpack_pair
 from stator.engine.recovery.tasks import Task, Tasks
 from stator.engine.tables.table import Table
 from stator.storage import Changes
@@ -172,7 +172,7 @@ class Captures:
                 self._tasks.advance(task, changes)
             self._database.storage.write(changes)
 
-    def _add_change(self, key: bytes, entry: Entry, changes: Changes) -> int:
+    def _add_change(self, key: bytes, entry: LogEntry, changes: Changes) -> int:
         before = changes.get(key) or self._database.storage.get(key)
         old = entry.old if before is None else unpack_change(before)[0]
         packed = pack_pair(entry.micros.to_bytes(8, "big"), old) + (entry.new or b"")

@@ -29,7 +29,7 @@ from stator.engine.items import records
 from stator.engine.recovery.capture import CHUNK_BYTES, CHUNK_ITEMS, Captures, unpack_change
 from stator.engine.recovery.data_formats import change_line, item_writer
 from stator.engine.recovery.export_filter import ExportFilter
-from stator.engine.recovery.moments import iso
+from stator.engine.recovery.log import iso
 from stator.engine.recovery.objects import Encryption, ObjectStore, ObjectStoreError
 from stator.engine.recovery.registry import Registry
 from stator.engine.recovery.tasks import Task, Tasks
@@ -42,6 +42,15 @@ from stator.storage.protocol import after_prefix
 
 LISTED_SECONDS = 90 * 86_400
 _FILE_BYTES = 32 * 1024 * 1024
+# Members of a request that a description repeats.
+_ECHOED = (
+    "S3Bucket",
+    "S3BucketOwner",
+    "S3Prefix",
+    "S3SseKmsKeyId",
+    "ExportType",
+    "FilterSpecification",
+)
 
 
 @dataclass(slots=True)
@@ -168,7 +177,7 @@ class Exports:
     def _finish(self, task: Task, export: Export) -> None:
         ended = self._database.clock.now()
         manifest = b"".join(orjson.dumps(file) + b"\n" for file in export.files)
-        summary = orjson.dumps(_summary(export, ended))
+        summary = orjson.dumps(_manifest_summary(export, ended))
         for name, content in (("manifest-files", manifest), ("manifest-summary", summary)):
             self._put(export, export.key(f"{name}.md5"), _checksum(content).encode())
             self._put(export, export.key(f"{name}.json"), content)
@@ -276,7 +285,7 @@ def _change(
     return change_line(export.format, keys, shown[0], shown[1], micros), size
 
 
-def _summary(export: Export, ended: float) -> dict[str, Any]:
+def _manifest_summary(export: Export, ended: float) -> dict[str, Any]:
     options = export.options
     if export.window is None:
         when: dict[str, Any] = {"exportTime": iso(export.moment)}
@@ -306,3 +315,49 @@ def _summary(export: Export, ended: float) -> dict[str, Any]:
 
 def _checksum(content: bytes) -> str:
     return b64encode(md5(content, usedforsecurity=False).digest()).decode()
+
+
+# -- descriptions
+
+
+def export_description(export: Export) -> dict[str, Any]:
+    options = export.options
+    shown: dict[str, Any] = {
+        "ExportArn": export.arn,
+        "ExportStatus": export.status,
+        "StartTime": round(export.started, 3),
+        "TableArn": export.table_arn,
+        "TableId": export.table_id,
+        "ClientToken": export.token,
+        "S3SseAlgorithm": options.get("S3SseAlgorithm") or "AES256",
+        "ExportFormat": export.format,
+        **{member: options[member] for member in _ECHOED if member in options},
+    }
+    if export.window is None:
+        shown["ExportTime"] = round(export.moment, 3)
+    else:
+        start, end = export.window
+        shown["IncrementalExportSpecification"] = {
+            "ExportFromTime": start,
+            "ExportToTime": end,
+            "ExportViewType": export.view,
+        }
+    if export.ended is not None:
+        shown["EndTime"] = round(export.ended, 3)
+    if export.failure is not None:
+        shown["FailureCode"], shown["FailureMessage"] = export.failure
+    if export.status == "COMPLETED":
+        shown |= {
+            "ExportManifest": export.key("manifest-summary.json"),
+            "BilledSizeBytes": export.size_bytes,
+            "ItemCount": export.item_count,
+        }
+    return shown
+
+
+def export_summary(export: Export) -> dict[str, Any]:
+    return {
+        "ExportArn": export.arn,
+        "ExportStatus": export.status,
+        "ExportType": "INCREMENTAL_EXPORT" if export.is_incremental else "FULL_EXPORT",
+    }

@@ -39,6 +39,14 @@ from stator.storage import Changes
 
 LISTED_SECONDS = 90 * 86_400
 _LOGGED_ERRORS = 10_000
+# Members of a request that a description repeats.
+_ECHOED = (
+    "S3BucketSource",
+    "InputFormat",
+    "InputFormatOptions",
+    "InputCompressionType",
+    "TableCreationParameters",
+)
 _FAILED_MESSAGE = (
     "Some of the items failed validation checks and were not imported. Please check CloudWatch error logs for more "
     "details."
@@ -253,3 +261,41 @@ def _chunk(places: Iterator[_Place]) -> list[_Place]:
         if len(chunk) >= CHUNK_ITEMS or size >= CHUNK_BYTES:
             break
     return chunk
+
+
+# -- descriptions
+
+
+def import_description(running: Import) -> dict[str, Any]:
+    has_ended = running.ended is not None
+    shown = {
+        **import_summary(running),
+        "TableId": running.table_id,
+        "ClientToken": running.token,
+        "ErrorCount": running.errors if has_ended else 0,
+        "InputCompressionType": "NONE",
+        **{member: running.options[member] for member in _ECHOED if member in running.options},
+        "ProcessedItemCount": running.processed if has_ended else 0,
+        "ImportedItemCount": running.imported if has_ended else 0,
+    }
+    if has_ended and running.size_bytes:
+        shown["ProcessedSizeBytes"] = running.size_bytes
+    if running.failure is not None:
+        shown["FailureCode"], shown["FailureMessage"] = running.failure
+    return shown
+
+
+def import_summary(running: Import) -> dict[str, Any]:
+    region, account = running.arn.split(":")[3:5]
+    shown = {
+        "ImportArn": running.arn,
+        "ImportStatus": running.status,
+        "TableArn": running.table_arn,
+        "S3BucketSource": running.options["S3BucketSource"],
+        "CloudWatchLogGroupArn": f"arn:aws:logs:{region}:{account}:log-group:/aws-dynamodb/imports:*",
+        "InputFormat": running.options["InputFormat"],
+        "StartTime": round(running.started, 3),
+    }
+    if running.ended is not None:
+        shown["EndTime"] = round(running.ended, 3)
+    return shown

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
 from stator.engine import keyspace
@@ -23,12 +24,14 @@ from stator.engine.items.write_path import ItemChange
 from stator.storage import Changes, Storage
 from stator.storage.protocol import after_prefix
 
+# Moments are shown to the millisecond, and what was shown must be accepted.
+ROUNDING_SECONDS: Final = 0.001
 _POSITION_BYTES: Final = 12
 _LONGEST: Final = 0xFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LogEntry:
     """``position`` is where it stands in the log; ``suffix`` the item's key without the table's prefix."""
 
     position: bytes
@@ -78,7 +81,7 @@ class Log:
 
     def between(
         self, number: int, low: bytes, high: bytes, *, reverse: bool = False
-    ) -> Iterator[Entry]:
+    ) -> Iterator[LogEntry]:
         """Entries from one position up to, and without, another."""
         prefix = keyspace.log_prefix(number)
         for key, value in self._storage.scan(prefix + low, prefix + high, reverse=reverse):
@@ -100,6 +103,13 @@ class Log:
 
 def to_micros(seconds: float) -> int:
     return round(seconds * 1_000_000)
+
+
+def iso(seconds: float) -> str:
+    """Return a time as manifests and messages show it: ``2026-10-08T20:00:00.000Z``."""
+    return (
+        datetime.fromtimestamp(round(seconds, 3), UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
+    )
 
 
 def start_of(micros: int) -> bytes:
@@ -136,6 +146,6 @@ def unpack_pair(value: bytes) -> tuple[bytes, bytes | None, bytes]:
     return value[4:middle], value[start:end], value[end:]
 
 
-def _unpack(position: bytes, value: bytes) -> Entry:
+def _unpack(position: bytes, value: bytes) -> LogEntry:
     suffix, old, new = unpack_pair(value)
-    return Entry(position, suffix, old, new or None)
+    return LogEntry(position, suffix, old, new or None)

@@ -13,7 +13,7 @@ from stator.storage import Changes, Storage
 from stator.storage.protocol import after_prefix
 
 
-class Kept(Protocol):
+class RegistryEntry(Protocol):
     """``number`` is never used again; ``arn`` is the name that callers know it by."""
 
     @property
@@ -25,7 +25,7 @@ class Kept(Protocol):
     def to_json(self) -> dict[str, Any]: ...
 
 
-T = TypeVar("T", bound=Kept)
+T = TypeVar("T", bound=RegistryEntry)
 
 
 class Registry(Generic[T]):

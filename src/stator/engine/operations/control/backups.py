@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from stator.engine.operation import Operation, RequestContext
-from stator.engine.recovery import backup_description
-from stator.engine.recovery.backups import Backup
-from stator.engine.recovery.names import table_name
+from stator.engine.recovery.arns import table_name
+from stator.engine.recovery.backups import (
+    Backup,
+    backup_description,
+    backup_details,
+    backup_summary,
+)
 from stator.engine.recovery.restores import restored_definition
 from stator.engine.recovery.tasks import Task
 from stator.engine.tables import description
@@ -39,7 +43,7 @@ def create_backup(context: RequestContext, request: CreateBackupRequest) -> dict
     backup, task = recovery.backups.create(table, request.backup_name, changes)
     context.write(changes)
     recovery.tasks.start(task, at_once=True)
-    return {"BackupDetails": backup_description.details(backup, "CREATING")}
+    return {"BackupDetails": backup_details(backup, "CREATING")}
 
 
 def parse_arn(request: dict[str, Any]) -> str:
@@ -49,7 +53,7 @@ def parse_arn(request: dict[str, Any]) -> str:
 def describe_backup(context: RequestContext, arn: str) -> dict[str, Any]:
     backup = context.parts.recovery.backups.get(context.scope, arn)
     status = backup.status(context.database.clock.now())
-    return {"BackupDescription": backup_description.describe(backup, status)}
+    return {"BackupDescription": backup_description(backup, status)}
 
 
 def delete_backup(context: RequestContext, arn: str) -> dict[str, Any]:
@@ -61,7 +65,7 @@ def delete_backup(context: RequestContext, arn: str) -> dict[str, Any]:
     backups.delete(backup, changes)
     context.write(changes)
     backups.remove_data(backup)
-    return {"BackupDescription": backup_description.describe(backup, "DELETED")}
+    return {"BackupDescription": backup_description(backup, "DELETED")}
 
 
 def parse_list(request: dict[str, Any]) -> dict[str, Any]:
@@ -83,9 +87,7 @@ def list_backups(context: RequestContext, request: dict[str, Any]) -> dict[str, 
     ]
     page = found[: request.get("Limit") or _PAGE_BACKUPS]
     response: dict[str, Any] = {
-        "BackupSummaries": [
-            backup_description.summary(backup, backup.status(now)) for backup in page
-        ]
+        "BackupSummaries": [backup_summary(backup, backup.status(now)) for backup in page]
     }
     if len(page) < len(found):
         response["LastEvaluatedBackupArn"] = page[-1].arn

@@ -9,8 +9,7 @@ from typing import Any
 
 from stator.engine import keyspace
 from stator.engine.operation import Operation, RequestContext
-from stator.engine.recovery.log import to_micros
-from stator.engine.recovery.moments import ROUNDING_SECONDS, iso
+from stator.engine.recovery.log import ROUNDING_SECONDS, iso, to_micros
 from stator.engine.recovery.recovery import Recovery, describe_continuous
 from stator.engine.recovery.restores import restored_definition
 from stator.engine.recovery.tasks import Task

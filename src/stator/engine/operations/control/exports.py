@@ -6,14 +6,18 @@ from typing import Any
 from uuid import uuid4
 
 from stator.engine.operation import Operation, RequestContext
+from stator.engine.recovery.arns import (
+    check_arn,
+    make_arn,
+    new_id,
+    newest_first,
+    page_of,
+    table_name,
+)
 from stator.engine.recovery.data_formats import check_available
-from stator.engine.recovery.export_description import describe, summary
 from stator.engine.recovery.export_filter import ExportFilter
-from stator.engine.recovery.exports import Export, file_count
-from stator.engine.recovery.log import start_of, to_micros
-from stator.engine.recovery.moments import ROUNDING_SECONDS, iso
-from stator.engine.recovery.names import check_arn, make_arn, new_id, newest_first, table_name
-from stator.engine.recovery.pages import page_of
+from stator.engine.recovery.exports import Export, export_description, export_summary, file_count
+from stator.engine.recovery.log import ROUNDING_SECONDS, iso, start_of, to_micros
 from stator.engine.recovery.tasks import Task
 from stator.engine.tables.settings import without_nulls
 from stator.engine.tables.table import Table
@@ -70,7 +74,7 @@ def export_table(context: RequestContext, options: dict[str, Any]) -> dict[str, 
     token = options.pop("ClientToken", None) or str(uuid4())
     again = _sent_before(context, token, options)
     if again is not None:
-        return {"ExportDescription": describe(again)}
+        return {"ExportDescription": export_description(again)}
     table = context.recovery_source(options["TableArn"])
     if table.definition.recovery is None or table.definition.status in ("CREATING", "DELETING"):
         raise RecoveryUnavailable(f"Point in time recovery is not enabled for table '{table.name}'")
@@ -89,7 +93,7 @@ def export_table(context: RequestContext, options: dict[str, Any]) -> dict[str, 
     recovery.captures.begin(table, task, changes)
     context.write(changes)
     recovery.tasks.start(task, at_once=False)
-    return {"ExportDescription": describe(export)}
+    return {"ExportDescription": export_description(export)}
 
 
 def _sent_before(context: RequestContext, token: str, options: dict[str, Any]) -> Export | None:
@@ -170,7 +174,7 @@ def describe_export(context: RequestContext, arn: str) -> dict[str, Any]:
     export = context.parts.recovery.exports.registry.find(arn)
     if export is None:
         raise ExportNotFound(f"Export not found: {arn}")
-    return {"ExportDescription": describe(export)}
+    return {"ExportDescription": export_description(export)}
 
 
 def parse_list(request: dict[str, Any]) -> dict[str, Any]:
@@ -197,7 +201,7 @@ def list_exports(context: RequestContext, request: dict[str, Any]) -> dict[str, 
     page, token = page_of(
         matches, request.get("MaxResults"), request.get("NextToken"), newest_first
     )
-    response: dict[str, Any] = {"ExportSummaries": [summary(export) for export in page]}
+    response: dict[str, Any] = {"ExportSummaries": [export_summary(export) for export in page]}
     return response if token is None else response | {"NextToken": token}
 
 

@@ -8,10 +8,8 @@ from typing import Any
 
 from stator.engine.operation import Operation, RequestContext
 from stator.engine.operations.control import tables
-from stator.engine.recovery.import_description import describe, summary
-from stator.engine.recovery.imports import Import
-from stator.engine.recovery.names import check_arn, make_arn, new_id, table_name
-from stator.engine.recovery.pages import page_of
+from stator.engine.recovery.arns import check_arn, make_arn, new_id, page_of, table_name
+from stator.engine.recovery.imports import Import, import_description, import_summary
 from stator.engine.recovery.tasks import Task
 from stator.engine.tables.settings import without_nulls
 from stator.engine.tables.table import Table
@@ -55,12 +53,12 @@ def import_table(context: RequestContext, request: ImportTableRequest) -> dict[s
     token = options.pop("ClientToken")
     again = _sent_before(context, token)
     if again is not None and _is_filling(context, again, options):
-        return {"ImportTableDescription": describe(again)}
+        return {"ImportTableDescription": import_description(again)}
     name = tables.check_name_is_free(context, options["TableCreationParameters"]["TableName"])
     if again is not None:
         if again.table_arn != context.scope.table_arn(name):
             raise ImportConflict("Duplicate request detected with conflicting parameters")
-        return {"ImportTableDescription": describe(again)}
+        return {"ImportTableDescription": import_description(again)}
     if (
         sum(each.status == "IN_PROGRESS" for each in imports.registry.of(context.scope))
         >= CONCURRENT_IMPORTS
@@ -77,7 +75,7 @@ def import_table(context: RequestContext, request: ImportTableRequest) -> dict[s
     recovery.tasks.save(task, changes)
     context.write(changes)
     recovery.tasks.start(task, at_once=False)
-    return {"ImportTableDescription": describe(running)}
+    return {"ImportTableDescription": import_description(running)}
 
 
 def _sent_before(context: RequestContext, token: str) -> Import | None:
@@ -119,7 +117,7 @@ def describe_import(context: RequestContext, arn: str) -> dict[str, Any]:
     running = context.parts.recovery.imports.registry.find(arn)
     if running is None:
         raise ImportNotFound(f"Import not found: {arn}")
-    return {"ImportTableDescription": describe(running)}
+    return {"ImportTableDescription": import_description(running)}
 
 
 def parse_list(request: dict[str, Any]) -> dict[str, Any]:
@@ -137,7 +135,7 @@ def list_imports(context: RequestContext, request: dict[str, Any]) -> dict[str, 
         if table_arn in (None, running.table_arn)
     ]
     page, token = page_of(matches, request.get("PageSize"), request.get("NextToken"))
-    response: dict[str, Any] = {"ImportSummaryList": [summary(running) for running in page]}
+    response: dict[str, Any] = {"ImportSummaryList": [import_summary(running) for running in page]}
     return response if token is None else response | {"NextToken": token}
 
 
