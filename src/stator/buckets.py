@@ -1,4 +1,4 @@
-"""S3, or anything that speaks its protocol, as the place where the engine's exports go and its imports come from."""
+"""S3, or any server with its protocol, as the object store of the engine's exports and imports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _ALGORITHMS = {"AES256": "AES256", "KMS": "aws:kms"}
 
 
 class S3Buckets:
-    """``client`` is a botocore or boto3 S3 client; without one, it is made as boto3 would make it, for ``endpoint``."""
+    """``client`` is a botocore or boto3 S3 client; by default one is made for ``endpoint``.
+
+    Region and credentials are found as boto3 finds them.
+    """
 
     def __init__(self, *, endpoint: str | None = None, client: Any = None) -> None:
         self._client = client or _make_client(endpoint)
@@ -44,12 +47,12 @@ class S3Buckets:
             request["ServerSideEncryption"] = _ALGORITHMS[encryption.algorithm]
             if encryption.key is not None:
                 request["SSEKMSKeyId"] = encryption.key
-        with _told():
+        with _as_object_store_errors():
             etag: str = self._client.put_object(**request)["ETag"]
         return etag.strip('"')
 
     def open(self, bucket: str, key: str, *, owner: str | None = None) -> BinaryIO:
-        with _told():
+        with _as_object_store_errors():
             body = self._client.get_object(Bucket=bucket, Key=key, **_owned(owner))["Body"]
         return cast("BinaryIO", body)
 
@@ -59,7 +62,7 @@ class S3Buckets:
         pages = self._client.get_paginator("list_objects_v2").paginate(
             Bucket=bucket, Prefix=prefix, **_owned(owner)
         )
-        with _told():
+        with _as_object_store_errors():
             for page in pages:
                 for each in page.get("Contents", ()):
                     yield each["Key"], each["Size"]
@@ -70,8 +73,8 @@ def _owned(owner: str | None) -> dict[str, str]:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Turn what S3 says into what DynamoDB says of an export or import that failed for it."""
+def _as_object_store_errors() -> Iterator[None]:
+    """Turn errors of S3 into the failures that DynamoDB shows for an export or import."""
     from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError
 
     try:
@@ -91,11 +94,11 @@ def _make_client(endpoint: str | None) -> Any:
 
     if endpoint is not None and urlsplit(endpoint).scheme not in ("http", "https"):
         raise ConfigurationError(
-            f"{endpoint!r} is no address of S3", hint="as in http://127.0.0.1:8333"
+            f"{endpoint!r} is not an S3 endpoint", hint="use a URL such as http://127.0.0.1:8333"
         )
     session = botocore.session.get_session()
     region = session.get_config_variable("region") or DEFAULT_REGION
-    # Servers other than AWS's have one name for all buckets.
+    # Servers other than AWS have one host name for all buckets.
     style = "auto" if endpoint is None or "amazonaws.com" in endpoint else "path"
     return session.create_client(
         "s3",

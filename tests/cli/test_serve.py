@@ -156,8 +156,8 @@ def test_a_folder_in_use_is_explained(tmp_path: Path) -> None:
             "no-such-host.invalid is not an address of this machine",
         ),
         (["--data", "README.txt/data"], "README.txt/data"),
-        (["--buckets", "missing"], "there is no folder missing for buckets"),
-        (["--s3-endpoint", "localhost:8333"], "'localhost:8333' is no address of S3"),
+        (["--buckets", "missing"], "the folder missing for buckets does not exist"),
+        (["--s3-endpoint", "localhost:8333"], "'localhost:8333' is not an S3 endpoint"),
     ],
 )
 def test_a_mistake_is_an_error_with_a_hint_and_never_a_traceback(

@@ -39,7 +39,7 @@ def change_line(keys: Item, images: dict[str, Item], micros: int) -> bytes:
 
 
 def read_records(stream: BinaryIO) -> Iterator[Any]:
-    """Yield the JSON value of every line that is not blank. Raise DataDamaged where one has none."""
+    """Yield the value of every line that is not blank. Raise DataDamaged where one is not JSON."""
     for number, line in enumerate(stream, 1):
         if number == 1:
             line = line.removeprefix(BYTE_ORDER_MARK)

@@ -100,7 +100,7 @@ def number_text(value: float | Decimal) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return text for types that DynamoDB lacks: times in ISO 8601, as Stator's fields have them."""
+    """Return text for types that DynamoDB lacks; times in ISO 8601, as Stator's fields do."""
     if isinstance(value, datetime):
         written = value.isoformat(timespec="microseconds")
         return written.removesuffix("+00:00") + "Z" if written.endswith("+00:00") else written
@@ -195,6 +195,6 @@ ENCODERS: Final[dict[str, Callable[[Any], Value]]] = {
 
 
 def comparable(value: Value) -> Any:
-    """Return a key's value in a form that compares as DynamoDB does: ``1`` and ``1.0`` are equal."""
+    """Return a key's value in a form that compares as in DynamoDB: ``1`` equals ``1.0``."""
     [(kind, content)] = value.items()
     return Decimal(content) if kind == "N" else content

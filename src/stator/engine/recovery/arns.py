@@ -17,7 +17,7 @@ from stator.model.scope import Scope
 
 _MOST = 25
 _WIDTH = 8
-_SHORTEST = 56  # bytes; the service model wants 112 digits at least
+_SHORTEST = 56  # bytes; the service model requires 112 digits
 
 T = TypeVar("T", bound=RegistryEntry)
 _TABLE_NAME = re.compile(r"[a-zA-Z0-9_.-]{3,255}")
@@ -32,10 +32,11 @@ def make_arn(table_arn: str, kind: str, identity: str) -> str:
 
 
 def check_arn(arn: str, kind: str, scope: Scope) -> None:
-    """``arn:aws:dynamodb:<region>:<account>:table/<name>/<kind>/<id>``, of the caller's own account and region.
+    """Refuse an ARN that is not of this kind, or not of the caller's own account and region.
 
-    Captured from AWS by ScyllaDB's test suite for exports and imports: what is no ARN of DynamoDB is denied, what is no
-    ARN of an export, or names a table that cannot be, is invalid.
+    The form is ``arn:aws:dynamodb:<region>:<account>:table/<name>/<kind>/<id>``. As ScyllaDB's test
+    suite recorded on AWS for exports and imports: an ARN of another service, account or region is
+    denied; an ARN of another kind, or with an impossible table name, is invalid.
     """
     parts = arn.split(":", 5)
     if parts[0] == "arn" and parts[1:5] != ["aws", "dynamodb", scope.region, scope.account]:
@@ -47,13 +48,13 @@ def check_arn(arn: str, kind: str, scope: Scope) -> None:
 
 
 def newest_first(arn: str) -> tuple[str, int]:
-    """The place of an ARN in a list that has the newest of a table first."""
+    """Return a sort key that puts the newest entry of each table first."""
     table_arn, _, identity = arn.rpartition("/")
     return table_arn, -int(identity.replace("-", ""), 16)
 
 
 def table_name(text: str) -> str:
-    """The name in an ARN of a table, or the name itself."""
+    """Return the table name from a name or a table ARN."""
     return text.rpartition(":table/")[2] if text.startswith("arn:") else text
 
 
@@ -61,10 +62,13 @@ def table_name(text: str) -> str:
 
 
 def page_of(
-    kept: list[T], limit: int | None, token: str | None, place: Callable[[str], Any] = str
+    entries: list[T], limit: int | None, token: str | None, place: Callable[[str], Any] = str
 ) -> tuple[list[T], str | None]:
-    """The next of these, ordered by the ``place`` of their ARNs, and the token of the page after, if there is one."""
-    left = sorted(kept, key=lambda each: place(each.arn))
+    """Return the next page, ordered by the ``place`` of each ARN, and the token of the page after.
+
+    The token is None after the last page.
+    """
+    left = sorted(entries, key=lambda each: place(each.arn))
     if token is not None:
         after = place(_decode(token))
         left = [each for each in left if place(each.arn) > after]

@@ -1,7 +1,8 @@
-"""Backups: a table's definition at a moment, and where its items of that moment lie.
+"""Backups: a table's definition at a moment, and where the items of that moment are.
 
-Those of users have an area that a task fills. The backup that is left of a deleted table with continuous backups is
-made without copying: the items stay where they were, under the number of a table that is no more.
+A backup that a user asks for has an area, which a task fills. A deleted table with continuous
+backups leaves a backup without copying: its items stay where they are, under the number of a table
+that no longer exists.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ Description = dict[str, Any]
 
 @dataclass(slots=True)
 class Backup:
-    """``prefix`` is where the items are, as hex; ``available_at`` is when it stops to show as CREATING once it is whole."""
+    """``prefix`` is the storage prefix of the items, in hexadecimal.
+
+    A complete backup shows as CREATING until ``available_at``.
+    """
 
     number: int
     arn: str
@@ -72,7 +76,7 @@ class Backups:
         tasks.register("keep", self._keep)
 
     def create(self, table: Table, name: str, changes: Changes) -> tuple[Backup, Task]:
-        """A backup of the table as it is now, and the task that fills it."""
+        """Create a backup of the table as it is now, and the task that fills it."""
         now = self._database.clock.now()
         number = self._database.catalog.take_number(changes)
         backup = self._describe(table, number, name, "USER", keyspace.area_prefix(number))
@@ -83,7 +87,7 @@ class Backups:
         return backup, task
 
     def create_of_deleted(self, table: Table, changes: Changes) -> Backup:
-        """What a table with continuous backups leaves behind when it is deleted, for 35 days."""
+        """Create the backup that a deleted table with continuous backups leaves for 35 days."""
         number = self._database.catalog.take_number(changes)
         backup = self._describe(
             table, number, f"{table.name}$DeletedTableBackup", "SYSTEM", table.prefix
@@ -109,7 +113,7 @@ class Backups:
         )
 
     def _keep(self, task: Task) -> None:
-        """The copy is whole."""
+        """Mark the backup complete: its area holds every item."""
         with self._database.lock:
             changes: Changes = {}
             backup = self.registry.numbered(task.number)
@@ -127,7 +131,7 @@ class Backups:
         return backup
 
     def get_available(self, scope: Scope, arn: str) -> Backup:
-        """A backup that is whole and that nobody else is working on."""
+        """Return a backup that is complete. Raise BackupInUse while it is being created."""
         backup = self.get(scope, arn)
         if backup.status(self._database.clock.now()) != "AVAILABLE":
             raise BackupInUse(f"Backup is being created: {arn}")
@@ -145,7 +149,7 @@ class Backups:
         self._database.storage.delete_range(prefix, after_prefix(prefix))
 
     def expire(self) -> None:
-        """Let go of backups of deleted tables whose time is over."""
+        """Remove expired backups of deleted tables."""
         now = self._database.clock.now()
         for backup in self.registry.all():
             if backup.expires is not None and backup.expires <= now:
@@ -155,7 +159,7 @@ class Backups:
                 self.remove_data(backup)
 
     def prefixes(self) -> set[bytes]:
-        """Where backups have their items."""
+        """Return the storage prefixes that hold items of backups."""
         return {bytes.fromhex(backup.prefix) for backup in self.registry.all()}
 
 

@@ -1,15 +1,20 @@
-"""Copies of a table as it was at one moment, while others write to it.
+"""Copies of a table as it was at one moment, made while others write to it.
 
-An area holds, under the items' own keys without the table's prefix, their records; an empty value says that there was no item.
+An area holds records under the items' own keys, without the table's prefix. An empty value means
+that there was no item.
 
-*copy* goes through the table in key order, a chunk per step, under the lock. It copies what the area does not have. Every
-write to the table adds the old record to each area that is being copied and does not have the item yet (``follow``), in the
-batch of the write. An item is thus in the area as it was when the copy began, from whichever of the two came first.
+*copy* goes through the table in key order, a chunk per step, under the lock, and copies what the
+area does not have. Every write to the table adds the old record to each area that is being copied
+and does not have the item yet (``observe``), in the batch of the write. So an item enters the area
+as it was when the copy began, from whichever of the two came first.
 
-*undo* takes the log's entries from the moment of the copy back to T, newest first, and puts each old record over what the area
-has. Repeating a step changes nothing, so a crash anywhere is harmless.
+*undo* takes the log's entries from the moment of the copy back to T, newest first, and puts each
+old record over what the area has. Repeating a step changes nothing, so a crash is harmless.
 
-*gather* goes through a window of the log forward and keeps, per item, the first old record, the last new one and its time.
+*gather* goes through a window of the log forwards and keeps, for each item, the first old record,
+the last new one and its time.
+
+*drop* removes the area.
 """
 
 from __future__ import annotations
@@ -47,7 +52,7 @@ class Captures:
     # -- beginning
 
     def begin(self, table: Table, task: Task, changes: Changes) -> None:
-        """Let a task that begins with *copy* take the table as it is now; its writers are followed from here on."""
+        """Start a task whose first stage is *copy*. From now on the table's writes are observed."""
         definition = copy.deepcopy(table.definition)
         definition.captures += 1
         self._database.catalog.put(definition, changes)
@@ -55,7 +60,7 @@ class Captures:
         self._tasks.save(task, changes)
 
     def undo_facts(self, table: Table, moment_micros: int) -> dict[str, str]:
-        """What *undo* needs to know to go from now back to a moment: which entries to take back."""
+        """Return the facts for *undo*: which entries to take back to reach a moment."""
         number = table.definition.number
         return {
             "undo_from": start_of(moment_micros + 1).hex(),
@@ -63,22 +68,22 @@ class Captures:
         }
 
     def give_up(self, task: Task, changes: Changes) -> None:
-        """End a task early: only the removal of its area is left of it."""
+        """End a task early: only the removal of its area remains."""
         if any(stage in task.stages for stage in ("copy", "undo", "gather")):
             self._release(task, changes)
         task.stages[:] = ["drop"]
         task.cursor = None
         self._tasks.save(task, changes)
 
-    # -- following writers
+    # -- observing writes
 
-    def follow(self, change: ItemChange, changes: Changes) -> None:
-        """Keep what an item was in every copy of its table that is not past it."""
+    def observe(self, change: ItemChange, changes: Changes) -> None:
+        """Save the old record of an item in every copy of its table that has not passed it."""
         for task in self._tasks:
             if "copy" in task.stages and task.facts["table"] == change.table.definition.number:
-                self._keep(task, change, changes)
+                self._save_old(task, change, changes)
 
-    def _keep(self, task: Task, change: ItemChange, changes: Changes) -> None:
+    def _save_old(self, task: Task, change: ItemChange, changes: Changes) -> None:
         suffix = change.key[keyspace.PREFIX_BYTES :]
         if task.stage == "copy" and task.cursor is not None and suffix < bytes.fromhex(task.cursor):
             return
@@ -113,7 +118,7 @@ class Captures:
             yield key[len(prefix) :], record
 
     def _end(self, task: Task, changes: Changes) -> None:
-        """Stop following the table, unless others still copy it, or the log is still needed."""
+        """Release the table after *copy*, unless *undo* still needs its log."""
         if "undo" not in task.stages:
             self._release(task, changes)
         self._tasks.advance(task, changes)
@@ -192,6 +197,6 @@ class Captures:
 
 
 def unpack_change(value: bytes) -> tuple[bytes | None, bytes | None, int]:
-    """What *gather* keeps of an item: its first old record, its last new one, and the time of that in microseconds."""
+    """Return what *gather* keeps of an item: first old record, last new record, microseconds."""
     micros, old, new = unpack_pair(value)
     return old, new or None, int.from_bytes(micros, "big")

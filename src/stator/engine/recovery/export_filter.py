@@ -1,7 +1,8 @@
-"""FilterSpecification: which items an export has, and which of their attributes.
+"""FilterSpecification: which items an export contains, and which of their attributes.
 
-A key condition cuts the export down to a stretch of one partition; a filter looks at each item; a projection takes attributes
-out. In an incremental export a change counts when the item matched before it or matches after it (AWS says nothing about that).
+A key condition limits the export to a range of one partition, a filter tests each item, and a
+projection selects attributes. An incremental export contains a change if the item matched before it
+or matches after it; AWS does not document this case.
 """
 
 from __future__ import annotations
@@ -45,25 +46,25 @@ class ExportFilter:
         return self._filter is None and self._projection is None
 
     def check(self, schema: KeySchema) -> None:
-        """What can only be said once the table's keys are known."""
+        """Check what depends on the table's keys."""
         if self._tests is None:
             return
         query_range(schema, b"", self._tests)
         for name in schema.names:
             if self._filter is not None and name in attribute_names(self._filter):
                 raise ValidationFailed(
-                    "Filter Expression can only contain non-primary key attributes: Primary key attribute: "
-                    + name
+                    "Filter Expression can only contain non-primary key attributes: "
+                    f"Primary key attribute: {name}"
                 )
 
     def span(self, schema: KeySchema, area: bytes) -> Range:
-        """The part of an area that can have wanted items."""
+        """Return the range of an area that can contain matching items."""
         if self._tests is None:
             return Range(area, after_prefix(area))
         return query_range(schema, area, self._tests)
 
-    def wants(self, item: Item) -> bool:
+    def matches(self, item: Item) -> bool:
         return self._filter is None or evaluate(self._filter, item)
 
-    def shown(self, item: Item) -> Item:
+    def projected(self, item: Item) -> Item:
         return item if self._projection is None else project(item, self._projection.paths)

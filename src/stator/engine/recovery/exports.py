@@ -1,13 +1,14 @@
-"""Exports: a table at a moment, or what a window of time changed, written out as files with AWS's layout.
+"""Exports: a table at a moment, or the changes of a window, as files in AWS's layout.
 
-    <prefix>/AWSDynamoDB/<id>/_started                      empty: the bucket can be written to
-    <prefix>/AWSDynamoDB/<id>/data/<random>.json.gz         items, one to a line (of incremental exports: AWSDynamoDB/data/)
-    <prefix>/AWSDynamoDB/<id>/manifest-files.json, .md5     a line for each data file: count, MD5, ETag, key
+    <prefix>/AWSDynamoDB/<id>/_started                      empty: proves that writing is allowed
+    <prefix>/AWSDynamoDB/<id>/data/<random>.json.gz         items, one to a line
+    <prefix>/AWSDynamoDB/<id>/manifest-files.json, .md5     a line for each data file
     <prefix>/AWSDynamoDB/<id>/manifest-summary.json, .md5   the export itself; written last
 
-Every file has the items of one stretch of the hashed keys, and may be empty. The files are made from an area (see the package's
-first page), one to a step, without the engine's lock but for reading. A file that a crash cut off is written again under
-another name; only the manifest says which ones count.
+Data files of incremental exports are in ``AWSDynamoDB/data/``. Every file has the items of one
+range of hashed keys and may be empty. A step writes one file from an area (see the package's
+docstring) and holds the engine's lock only while it reads. A file that a crash interrupted is
+written again under another name; only the files that the manifest lists count.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _ECHOED = (
 
 @dataclass(slots=True)
 class Export:
-    """``options`` are those of the request; ``files`` what the manifest says of each file."""
+    """``options`` are the members of the request; ``files`` are the lines of the manifest."""
 
     number: int
     arn: str
@@ -90,7 +91,7 @@ class Export:
         return self.window is not None
 
     def key(self, name: str) -> str:
-        """The key of one of the export's objects."""
+        """Return the key of one of the export's objects."""
         return f"{self._root()}{self.identity}/{name}"
 
     def data_key(self) -> str:
@@ -119,7 +120,7 @@ class Exports:
         )
 
     def forget_old(self) -> None:
-        """AWS lists exports of the last 90 days."""
+        """Remove exports that ended more than 90 days ago, which AWS does not list either."""
         self.registry.forget_ended(
             self._database.storage, self._database.clock.now() - LISTED_SECONDS
         )
@@ -139,7 +140,7 @@ class Exports:
             self._database.storage.write(changes)
 
     def write(self, task: Task) -> None:
-        """Write the next data file, or, after the last, the manifests."""
+        """Write the next data file, or after the last one the manifests."""
         export = self.registry.numbered(task.number)
         at = len(export.files)
         try:
@@ -214,10 +215,13 @@ class Exports:
             encryption=encryption,
         )
 
-    # -- what the files say
+    # -- contents of the files
 
     def _lines(self, task: Task, export: Export, at: int) -> Iterator[tuple[bytes | None, int]]:
-        """The lines of one file, None for what is filtered out, and how many bytes of items each stands for."""
+        """Yield the lines of one file, and how many bytes of items each one stands for.
+
+        A line is None where the filter leaves the item out: it is billed all the same.
+        """
         area = keyspace.area_prefix(task.number)
         chosen = ExportFilter(export.options.get("FilterSpecification"))
         schema = read_schema(export.key_schema, export.attributes)
@@ -235,14 +239,14 @@ class Exports:
             else:
                 item = records.unpack(value)
                 yield (
-                    line(chosen.shown(item)) if chosen.wants(item) else None,
+                    line(chosen.projected(item)) if chosen.matches(item) else None,
                     records.size_of(value),
                 )
 
     def _values(
         self, area: bytes, chosen: ExportFilter, schema: KeySchema, at: int, total: int
     ) -> Iterator[bytes]:
-        """One stretch of an area, read a chunk at a time under the lock."""
+        """Yield the records of one range of an area, read in chunks under the lock."""
         span = chosen.span(schema, area)
         low, high = keyspace.segment_bounds(area, at, total)
         position, end = max(low, span.low), min(high, span.high, after_prefix(area))
@@ -262,24 +266,27 @@ class Exports:
 
 
 def file_count(size_bytes: int, on_demand: bool) -> int:
-    """One for each partition: an on-demand table begins with four, and 32 MB make another file here."""
+    """Return how many files an export has: one per partition, as on AWS.
+
+    An on-demand table starts with four partitions; every 32 MB make another file here.
+    """
     return max(4 if on_demand else 1, -(-size_bytes // _FILE_BYTES))
 
 
 def _change(
     export: Export, chosen: ExportFilter, schema: KeySchema, value: bytes
 ) -> tuple[bytes | None, int]:
-    """A line of an incremental export; none for an item that came and went within the window."""
+    """Return a line of an incremental export; None for an item that came and went in the window."""
     old_record, new_record, micros = unpack_change(value)
     size = sum(records.size_of(record) for record in (old_record, new_record) if record is not None)
     old, new = (
         None if record is None else records.unpack(record) for record in (old_record, new_record)
     )
     images = [image for image in (new, old) if image is not None]
-    if not any(chosen.wants(image) for image in images):
+    if not any(chosen.matches(image) for image in images):
         return None, size
     keys: Item = {name: images[0][name] for name in schema.names}
-    shown = [None if image is None else chosen.shown(image) for image in (old, new)]
+    shown = [None if image is None else chosen.projected(image) for image in (old, new)]
     if export.view == "NEW_IMAGE":
         shown[0] = None
     return change_line(export.format, keys, shown[0], shown[1], micros), size

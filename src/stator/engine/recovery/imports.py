@@ -1,11 +1,13 @@
 """Imports: files in a bucket become a new table.
 
-The table is CREATING until the last object is read. A step puts a chunk of items into it, with how far the import has got, in
-one batch: after a crash the object is read again up to there. Items that DynamoDB would not take are counted, told to the log, and
-left out; the import then ends as FAILED, with a table that has all others, as on AWS. Of items with one key the last stays.
+The table is CREATING until the last object is read. A step puts a chunk of items into it together
+with the import's progress, in one batch; after a crash the object is read again up to that place.
+Items that DynamoDB would refuse are counted, logged and left out. The import then ends as FAILED
+with a table of all other items, as on AWS. If several items share a key, the last one stays.
 
-That a prefix without objects makes an empty table, that sizes are those before compression, and that a line without an item ends its object
-was measured on AWS by ScyllaDB's test suite (test/alternator/test_import.py, 2026).
+ScyllaDB's test suite measured on AWS (test/alternator/test_import.py, 2026) that a prefix without
+objects makes an empty table, that sizes are those before compression, and that a line without an
+item ends its object.
 """
 
 from __future__ import annotations
@@ -48,8 +50,8 @@ _ECHOED = (
     "TableCreationParameters",
 )
 _FAILED_MESSAGE = (
-    "Some of the items failed validation checks and were not imported. Please check CloudWatch error logs for more "
-    "details."
+    "Some of the items failed validation checks and were not imported. Please check CloudWatch "
+    "error logs for more details."
 )
 _ITEMS_FAILED = ("ItemValidationError", _FAILED_MESSAGE)
 
@@ -58,7 +60,7 @@ _log = logging.getLogger("stator.imports")
 
 @dataclass(slots=True)
 class Import:
-    """``options`` are those of the request."""
+    """``options`` are the members of the request."""
 
     number: int
     arn: str
@@ -94,7 +96,7 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """An item of an object, or the object's end, where ``read`` is None."""
+    """An item of an object, or the end of an object if ``read`` is None."""
 
     object_at: int
     item_at: int
@@ -117,7 +119,7 @@ class Imports:
         )
 
     def forget_old(self) -> None:
-        """AWS lists imports of the last 90 days."""
+        """Remove imports that ended more than 90 days ago, which AWS does not list either."""
         self.registry.forget_ended(
             self._database.storage, self._database.clock.now() - LISTED_SECONDS
         )
@@ -139,7 +141,7 @@ class Imports:
             self._end(task, running, _ITEMS_FAILED if running.errors else None)
 
     def _places(self, running: Import, start: tuple[int, int]) -> Iterator[_Place]:
-        """Every item of every object from a place on."""
+        """Yield every item of every object from a place on."""
         for object_at, key in enumerate(self._objects(running)):
             if object_at >= start[0]:
                 skip = start[1] if object_at == start[0] else 0
@@ -171,9 +173,10 @@ class Imports:
                 for at, read in enumerate(read_items(content, chosen), 1):
                     if at > skip:
                         yield _Place(object_at, at, key, read)
-            except DataDamaged as error:
+            except (DataDamaged, OSError) as error:
                 if at >= skip:
-                    problem = f"The rest of the object cannot be read: {error}"
+                    reason = error.message if isinstance(error, DataDamaged) else str(error)
+                    problem = f"The rest of the object cannot be read: {reason}"
                     yield _Place(object_at, at + 1, key, ImportedItem(None, problem=problem))
         yield _Place(object_at + 1, 0, key, None, content.size_bytes)
 
@@ -223,7 +226,7 @@ class Imports:
         running.imported += 1
 
     def _refuse(self, running: Import, place: _Place, problem: str) -> None:
-        """The same line that AWS writes to CloudWatch."""
+        """Count a refused item, and log the line that AWS writes to CloudWatch."""
         running.errors += 1
         if running.errors <= _LOGGED_ERRORS:
             pointer = {
@@ -242,9 +245,8 @@ class Imports:
             table = self._restores.table_numbered(task.facts["target"])
             changes: Changes = {}
             if failure is not None and running.processed == 0:
-                self._database.catalog.remove(
-                    table, changes
-                )  # nothing was read, so there is nothing to keep
+                # Nothing was read, so there is no table to keep.
+                self._database.catalog.remove(table, changes)
             else:
                 self._restores.finish_table(table, changes)
             self.registry.put(running, changes)
@@ -292,7 +294,9 @@ def import_summary(running: Import) -> dict[str, Any]:
         "ImportStatus": running.status,
         "TableArn": running.table_arn,
         "S3BucketSource": running.options["S3BucketSource"],
-        "CloudWatchLogGroupArn": f"arn:aws:logs:{region}:{account}:log-group:/aws-dynamodb/imports:*",
+        "CloudWatchLogGroupArn": (
+            f"arn:aws:logs:{region}:{account}:log-group:/aws-dynamodb/imports:*"
+        ),
         "InputFormat": running.options["InputFormat"],
         "StartTime": round(running.started, 3),
     }

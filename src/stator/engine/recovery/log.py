@@ -1,15 +1,17 @@
-"""The recovery log: every change of a table with continuous backups, in the order in which they were made.
+"""The recovery log: every change of a table with continuous backups, in order.
 
-    l | table | microseconds (8) | count (4)   ->   length of key (4) | key | length of old + 1 (4) | old | new
+    l | table | microseconds (8) | count (4)
+        ->  length of key (4) | key | length of old + 1 (4) | old | new
 
-``key`` is the item's storage key without its table's prefix; ``old`` and ``new`` are its records, a length of 0 and an
-empty end where there was or is no item. Times never fall: should the clock go back, entries keep the latest time seen, so that
-the order of keys is always the order of changes. ``count`` tells changes of one microsecond apart.
+``key`` is the item's storage key without its table's prefix. ``old`` and ``new`` are its records; a
+length of 0 stands for no old item, an empty end for no new one. Times never decrease: if the clock
+goes back, entries keep the latest time seen, so the order of keys is always the order of changes.
+``count`` separates changes within one microsecond.
 
-The entry is in the same batch as the change, so log and table cannot disagree. With old records the log undoes: the state at
-T is the state now with the changes after T taken back, newest first. That needs no snapshots, costs a restore the changes since
-T and nothing before, and lets the log be cut off at the window's old end by one range deletion. With new records it tells what a
-window changed, for incremental exports.
+An entry is in the same batch as its change, so log and table cannot disagree. Old records undo: the
+state at T is the current state with the changes after T taken back, newest first. That needs no
+snapshots, a restore pays only for the changes since T, and one range deletion trims the log at the
+old end of its window. New records say what a window changed, for incremental exports.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ _LONGEST: Final = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """``position`` is where it stands in the log; ``suffix`` the item's key without the table's prefix."""
+    """``position`` orders entries; ``suffix`` is the item's key without the table's prefix."""
 
     position: bytes
     suffix: bytes
@@ -75,24 +77,24 @@ class Log:
         return head
 
     def head(self, number: int) -> bytes:
-        """The position right after the newest entry."""
+        """Return the position right after the newest entry."""
         micros, count = self._head(number)
         return _position(micros, count + 1) if count < _LONGEST else _position(micros + 1, 0)
 
     def between(
         self, number: int, low: bytes, high: bytes, *, reverse: bool = False
     ) -> Iterator[LogEntry]:
-        """Entries from one position up to, and without, another."""
+        """Yield the entries from ``low`` up to, but not including, ``high``."""
         prefix = keyspace.log_prefix(number)
         for key, value in self._storage.scan(prefix + low, prefix + high, reverse=reverse):
             yield _unpack(key[len(prefix) :], value)
 
     def trim(self, number: int, before: float) -> None:
-        """Forget what happened before a moment."""
+        """Delete the entries before a moment."""
         prefix = keyspace.log_prefix(number)
         low, high = prefix, prefix + start_of(to_micros(before))
         if next(iter(self._storage.scan(low, high)), None) is not None:
-            self._head(number)  # which may be among what goes
+            self._head(number)  # read now: the newest entry may be among the deleted
             self._storage.delete_range(low, high)
 
     def drop(self, number: int) -> None:
@@ -113,7 +115,7 @@ def iso(seconds: float) -> str:
 
 
 def start_of(micros: int) -> bytes:
-    """The position before every entry of this microsecond."""
+    """Return the position before every entry of this microsecond."""
     return _position(micros, 0)
 
 
@@ -130,13 +132,13 @@ def _pack(suffix: bytes, old: bytes | None, new: bytes | None) -> bytes:
 
 
 def pack_pair(first: bytes, second: bytes | None) -> bytes:
-    """A byte string, and one that may be missing, so that they can be told apart again."""
+    """Join a byte string and an optional second one, so that ``unpack_pair`` can part them."""
     size = 0 if second is None else len(second) + 1
     return len(first).to_bytes(4, "big") + first + size.to_bytes(4, "big") + (second or b"")
 
 
 def unpack_pair(value: bytes) -> tuple[bytes, bytes | None, bytes]:
-    """The two, and what follows them."""
+    """Return both byte strings and the rest of the value."""
     middle = 4 + int.from_bytes(value[:4], "big")
     size = int.from_bytes(value[middle : middle + 4], "big")
     start = middle + 4

@@ -1,7 +1,7 @@
-"""Where exports go and imports come from: objects in buckets, on S3 or in a folder that stands for it.
+"""Objects in buckets, which exports write and imports read: on S3, or in a folder instead.
 
-The engine knows only this protocol. ``FolderBuckets`` has a sub-folder per bucket; S3 itself is in ``stator.buckets``,
-above the engine, because it needs a client.
+The engine knows only the protocol ``ObjectStore``. ``FolderBuckets`` keeps a sub-folder per bucket.
+S3 itself is in ``stator.buckets``, above the engine, because it needs a client.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from stator.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class Encryption:
-    """How S3 is to encrypt an object; None leaves it to the bucket."""
+    """How S3 encrypts an object; None leaves it to the bucket."""
 
     algorithm: str | None = None
     key: str | None = None
 
 
 class ObjectStoreError(Exception):
-    """An object could not be written or read. ``code`` is the FailureCode that DynamoDB shows for it."""
+    """An object could not be written or read; ``code`` is the FailureCode that DynamoDB shows."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -33,7 +33,10 @@ class ObjectStoreError(Exception):
 
 
 class ObjectStore(Protocol):
-    """Blocking; called from threads that hold no lock. ``owner`` is the account that the bucket must belong to."""
+    """A store of objects. Calls block, and come from threads that hold no lock.
+
+    ``owner`` is the account that the bucket must belong to.
+    """
 
     def put(
         self,
@@ -44,17 +47,17 @@ class ObjectStore(Protocol):
         owner: str | None = None,
         encryption: Encryption | None = None,
     ) -> str:
-        """Write an object, whole or not at all, and give its ETag."""
+        """Write an object, whole or not at all, and return its ETag."""
         ...
 
     def open(self, bucket: str, key: str, *, owner: str | None = None) -> BinaryIO:
-        """The object's bytes, to be read from the front."""
+        """Open an object for reading from the start."""
         ...
 
     def keys(
         self, bucket: str, prefix: str, *, owner: str | None = None
     ) -> Iterator[tuple[str, int]]:
-        """Keys that begin so, in order, and how many bytes each object has."""
+        """Return the keys with a prefix, in order, and the size of each object in bytes."""
         ...
 
 
@@ -63,7 +66,10 @@ def no_such_bucket() -> ObjectStoreError:
 
 
 class FolderBuckets:
-    """Buckets are the folders in one folder, and have to be there, as on S3. Owners and encryption mean nothing here."""
+    """Buckets as sub-folders of one folder; they must exist, as on S3.
+
+    Owners and encryption have no effect here.
+    """
 
     def __init__(self, folder: str) -> None:
         self._folder = Path(folder)
@@ -117,16 +123,16 @@ class FolderBuckets:
         return path
 
     def _path(self, bucket: str, key: str) -> Path:
-        """Where an object is; a key cannot lead out of its bucket."""
+        """Return the path of an object. A key that leads out of its bucket is refused."""
         root = self._bucket(bucket)
         path = root / key.lstrip("/")
         if not path.resolve().is_relative_to(root.resolve()) or ".." in path.parts:
-            raise ObjectStoreError("S3AccessDenied", f"{key} is no key inside the bucket")
+            raise ObjectStoreError("S3AccessDenied", f"the key {key} leads out of the bucket")
         return path
 
 
 class NoBuckets:
-    """An engine that was given no place for objects has no bucket."""
+    """The store of an engine without buckets: every call fails and says how to add some."""
 
     def put(
         self,
@@ -150,8 +156,8 @@ class NoBuckets:
     def _missing(self) -> ObjectStoreError:
         return ObjectStoreError(
             "S3NoSuchBucket",
-            "The specified bucket does not exist: this engine has no buckets. Give it some with --buckets FOLDER or "
-            "--s3-endpoint URL of `stator serve`, or buckets= of Engine.open",
+            "The specified bucket does not exist: this engine has no buckets. Add some with "
+            "--buckets FOLDER or --s3-endpoint URL of `stator serve`, or buckets= of Engine.open",
         )
 
 
@@ -163,7 +169,7 @@ def open_buckets(given: ObjectStore | str | os.PathLike[str] | None) -> ObjectSt
     folder = os.fspath(given)
     if not Path(folder).is_dir():
         raise ConfigurationError(
-            f"there is no folder {folder} for buckets",
-            hint="make it, with a sub-folder for each bucket",
+            f"the folder {folder} for buckets does not exist",
+            hint="create it, with a sub-folder for each bucket",
         )
     return FolderBuckets(folder)

@@ -1,4 +1,4 @@
-"""The engine's recovery: continuous backups, and the parts that make backups, restores, exports and imports."""
+"""The engine's recovery: continuous backups, and access to backups, restores, exports, imports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ _TRIM_EVERY = 1_000
 
 
 class Recovery:
-    """``buckets`` is where exports go and imports come from; ``lag_seconds`` is how far behind now the latest moment is that a table can be restored to."""
+    """``buckets`` receives exports and provides imports.
+
+    ``lag_seconds`` is how far the latest moment a table can be restored to lies behind now.
+    """
 
     def __init__(
         self,
@@ -54,7 +57,7 @@ class Recovery:
         self.tasks.register("write export", lambda task: self.exports.write(task))
         self.tasks.register("import", lambda task: self.imports.read(task))
 
-    # -- parts that few engines need, loaded at their first use
+    # -- parts that few engines need, loaded on first use
 
     @cached_property
     def restores(self) -> Restores:
@@ -75,27 +78,27 @@ class Recovery:
         return Imports(self._database, self.tasks, self.restores, self._buckets)
 
     def resume(self) -> None:
-        """After opening: remove what a crash left over, forget what is too old, and take up work that was cut off."""
+        """After opening: remove leftovers of a crash, drop what has expired, resume open tasks."""
         self._remove_orphans()
         self.forget_old()
         if any(self.tasks):
-            _ = self.exports, self.imports  # loaded here, once, not by several threads at a time
+            _ = self.exports, self.imports  # loaded here, before several threads need them
         self.tasks.resume()
 
     def any(self) -> bool:
-        """Whether there is anything that gets old: a history, or the backup of a deleted table."""
+        """Tell whether anything here can expire: a log, or the backup of a deleted table."""
         return any(map(_has_log, self._database.catalog.all())) or any(
             backup.expires is not None for backup in self.backups.registry.all()
         )
 
     def forget_old(self) -> None:
-        """Drop what the windows of tables have left behind, and backups of deleted tables whose time is over."""
+        """Trim logs to their recovery windows, and remove expired backups of deleted tables."""
         self.backups.expire()
         for table in list(self._database.catalog.all()):
             self.trim(table)
 
     def wait(self) -> None:
-        """Return once no backup, restore, export or import is under way: for tests."""
+        """Return once no backup, restore, export or import is in flight: for tests."""
         self.tasks.wait()
 
     def stop(self) -> None:
@@ -104,7 +107,7 @@ class Recovery:
     # -- continuous backups
 
     def observe(self, writer: Writer, changes: Changes) -> None:
-        """Note the changes of a write in the log of each table that has one, and in copies under way."""
+        """Add the changes of a write to the logs of their tables, and to copies in flight."""
         now = self._database.clock.now()
         for change in writer.item_changes:
             definition = change.table.definition
@@ -114,7 +117,7 @@ class Recovery:
                 if self._logged % _TRIM_EVERY == 0:
                     self.trim(change.table)
             if definition.captures:
-                self.captures.follow(change, changes)
+                self.captures.observe(change, changes)
 
     def enable(self, table: Table, period_days: int, changes: Changes) -> Table:
         definition = copy.deepcopy(table.definition)
@@ -127,7 +130,7 @@ class Recovery:
         return self._database.catalog.put(definition, changes)
 
     def disable(self, table: Table, changes: Changes) -> Table:
-        """The history goes with it: ``log.drop`` once the changes are written."""
+        """Turn recovery off. The caller drops the log once the changes are written."""
         definition = copy.deepcopy(table.definition)
         definition.recovery = None
         return self._database.catalog.put(definition, changes)
@@ -142,15 +145,15 @@ class Recovery:
         return max(self.earliest(definition), self._database.clock.now() - self.lag_seconds)
 
     def trim(self, table: Table) -> None:
-        """Forget changes that no restore can ask for any more; not while one that did is under way."""
+        """Trim the log to the recovery window, unless a task still needs it."""
         definition = table.definition
         if definition.recovery is not None and definition.captures == 0:
             self.log.trim(definition.number, self.earliest(definition))
 
-    # -- tables that go
+    # -- deleted tables
 
     def leave_backup(self, table: Table, changes: Changes) -> None:
-        """A table with continuous backups that is deleted leaves a backup behind."""
+        """Create the backup that a deleted table with continuous backups leaves behind."""
         if table.definition.recovery is not None:
             self.backups.create_of_deleted(table, changes)
 
@@ -158,7 +161,7 @@ class Recovery:
         return prefix in self.backups.prefixes()
 
     def _remove_orphans(self) -> None:
-        """Areas and logs that belong to nothing: a crash came before they were removed."""
+        """Delete areas and logs without an owner: a crash came before they were removed."""
         areas = {keyspace.area_prefix(task.number) for task in self.tasks} | self.backups.prefixes()
         logs = {
             keyspace.log_prefix(table.definition.number)
@@ -179,7 +182,7 @@ def _has_log(table: Table) -> bool:
 
 
 def describe_continuous(recovery: Recovery, definition: TableDefinition) -> dict[str, Any]:
-    """Continuous backups themselves are on for every table, as on AWS; recovery to a moment is what one turns on."""
+    """Describe continuous backups, which every table has on AWS; only recovery is turned on."""
     shown: dict[str, Any] = {"PointInTimeRecoveryStatus": "DISABLED"}
     if definition.recovery is not None:
         shown = {

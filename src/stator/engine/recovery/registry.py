@@ -1,4 +1,9 @@
-"""Where backups, exports and imports are kept: in memory, and as JSON in storage under ``m <letter> <number>``."""
+"""A registry of backups, exports or imports: in memory, and in storage.
+
+Each entry is stored as JSON under ``m <letter> <number>``.
+
+The data folder's FORMAT version covers the JSON: a new required field needs a new version.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +19,7 @@ from stator.storage.protocol import after_prefix
 
 
 class RegistryEntry(Protocol):
-    """``number`` is never used again; ``arn`` is the name that callers know it by."""
+    """``number`` is never reused; ``arn`` is the name that callers know."""
 
     @property
     def number(self) -> int: ...
@@ -33,45 +38,45 @@ class Registry(Generic[T]):
         self, storage: Storage, letter: bytes, read: Callable[[dict[str, Any]], T]
     ) -> None:
         self._prefix = keyspace.META + letter
-        self._kept: dict[str, T] = {}
+        self._entries: dict[str, T] = {}
         for _, value in storage.scan(self._prefix, after_prefix(self._prefix)):
-            kept = read(orjson.loads(value))
-            self._kept[kept.arn] = kept
+            entry = read(orjson.loads(value))
+            self._entries[entry.arn] = entry
 
     def find(self, arn: str) -> T | None:
-        return self._kept.get(arn)
+        return self._entries.get(arn)
 
     def numbered(self, number: int) -> T:
-        return next(kept for kept in self._kept.values() if kept.number == number)
+        return next(entry for entry in self._entries.values() if entry.number == number)
 
-    def put(self, kept: T, changes: Changes) -> None:
-        self._kept[kept.arn] = kept
-        changes[self._key(kept)] = orjson.dumps(kept.to_json())
+    def put(self, entry: T, changes: Changes) -> None:
+        self._entries[entry.arn] = entry
+        changes[self._key(entry)] = orjson.dumps(entry.to_json())
 
-    def remove(self, kept: T, changes: Changes) -> None:
-        del self._kept[kept.arn]
-        changes[self._key(kept)] = None
+    def remove(self, entry: T, changes: Changes) -> None:
+        del self._entries[entry.arn]
+        changes[self._key(entry)] = None
 
     def forget_ended(self, storage: Storage, before: float) -> None:
-        """Those that ended before a moment. (A backup does not end.)"""
+        """Remove entries that ended before a moment. A backup does not end."""
         changes: Changes = {}
-        for kept in self.all():
-            ended = getattr(kept, "ended", None)
+        for entry in self.all():
+            ended = getattr(entry, "ended", None)
             if ended is not None and ended < before:
-                self.remove(kept, changes)
+                self.remove(entry, changes)
         if changes:
             storage.write(changes)
 
     def all(self) -> Iterator[T]:
-        return iter(list(self._kept.values()))
+        return iter(list(self._entries.values()))
 
     def of(self, scope: Scope) -> list[T]:
-        """Those of one account and region, ordered by ARN."""
+        """Return the entries of one account and region, ordered by ARN."""
         own = scope.table_arn("")
         return sorted(
-            (kept for kept in self._kept.values() if kept.arn.startswith(own)),
-            key=lambda kept: kept.arn,
+            (entry for entry in self._entries.values() if entry.arn.startswith(own)),
+            key=lambda entry: entry.arn,
         )
 
-    def _key(self, kept: T) -> bytes:
-        return self._prefix + kept.number.to_bytes(4, "big")
+    def _key(self, entry: T) -> bytes:
+        return self._prefix + entry.number.to_bytes(4, "big")

@@ -1,8 +1,9 @@
-"""New tables from old items: what a restore keeps of a table's definition, and how the items get in.
+"""Restores: the definition of a restored table, and how its items get in.
 
-As on AWS, a restored table has the keys, the indexes, the capacity and the encryption of its source, or what the request puts
-in their place, and none of its streams, time to live, tags, policy, protection or continuous backups. It stays CREATING until
-it is filled. Its indexes are built as its items come in.
+As on AWS, a restored table has the keys, indexes, capacity and encryption of its source, or the
+overrides of the request. It has none of its source's streams, time to live, tags, policy, deletion
+protection or continuous backups. It stays CREATING until it is filled, and its indexes are built as
+its items come in.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from stator.model.values import INVALID
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix
 
-# A table that is being filled is CREATING until the task says otherwise, not until a moment.
+# A table that is being filled is CREATING until its task ends, not until a moment.
 WHILE_FILLED = 1e12
 _UNOFFERED = ("VectorIndexOverride",)
 
@@ -42,7 +43,7 @@ class Restores:
         self._tasks = tasks
 
     def create_table(self, definition: TableDefinition, changes: Changes) -> Table:
-        """Add a table that a task is going to fill; the caller has checked its name with ``check_target``."""
+        """Add a table that a task will fill. The caller has checked the name (``check_target``)."""
         database = self._database
         check_table_count(database.catalog, definition.scope)
         check_throughput_quotas(definition)
@@ -52,7 +53,7 @@ class Restores:
         return database.catalog.put(definition, changes)
 
     def check_target(self, scope: Scope, name: str) -> None:
-        """Refuse a target table that exists; the caller has settled the tables' states."""
+        """Refuse a target table that exists. The caller has settled the tables' states."""
         if sum("fill" in task.stages for task in self._tasks) >= CONCURRENT_RESTORES:
             raise LimitExceeded(
                 f"Subscriber limit exceeded: there can be {CONCURRENT_RESTORES} restores at a time"
@@ -65,7 +66,7 @@ class Restores:
         raise TableAlreadyExists(f"Table already exists: {name}")
 
     def fill(self, task: Task) -> None:
-        """Put the next items of an area, or of whatever holds a backup's items, into the new table."""
+        """Put the next items of an area, or of another prefix, into the new table."""
         with self._database.lock:
             source, target = (
                 bytes.fromhex(task.facts["source"]),
@@ -94,7 +95,7 @@ class Restores:
             self._database.storage.write(changes)
 
     def finish_table(self, table: Table, changes: Changes) -> None:
-        """Every item is there: the table is ACTIVE once its status has lasted."""
+        """End the filling: the table becomes ACTIVE once the status delay has passed."""
         definition = copy.deepcopy(table.definition)
         definition.status_until = definition.created + self._status_delay_seconds
         if definition.restored is not None:
@@ -114,7 +115,7 @@ def restored_definition(
     now: float,
     summary: dict[str, Any],
 ) -> TableDefinition:
-    """The definition of a restored table, after the overrides of the request."""
+    """Return the definition of a restored table, with the overrides of the request applied."""
     table_settings.refuse_unoffered(options, _UNOFFERED)
     billing_mode = options.get("BillingModeOverride") or source.billing_mode
     definition = TableDefinition(
@@ -168,19 +169,19 @@ def _override_indexes(definition: TableDefinition, options: dict[str, Any]) -> N
         ("GlobalSecondaryIndexOverride", True),
         ("LocalSecondaryIndexOverride", False),
     ):
-        wanted = options.get(member)
-        if wanted is None:
+        overrides = options.get(member)
+        if overrides is None:
             continue
         there = {index.name: index for index in definition.indexes if index.is_global is is_global}
-        for spec in wanted:
+        for spec in overrides:
             _override_index(there.get(spec["IndexName"]), spec, member)
-        names = {spec["IndexName"] for spec in wanted}
+        names = {spec["IndexName"] for spec in overrides}
         leaving |= {index.number for name, index in there.items() if name not in names}
     definition.drop_indexes(leaving)
 
 
 def _override_index(index: IndexDefinition | None, spec: dict[str, Any], member: str) -> None:
-    """An index of the request must be one of the source's; only its capacity may differ."""
+    """Apply one override. It must name an index of the source; only capacity may differ."""
     if "WarmThroughput" in spec:
         raise ValidationFailed(f"{INVALID}WarmThroughput is not supported in {member}")
     if index is None or not _same_index(index, spec):
@@ -214,8 +215,8 @@ def _override_capacity(definition: TableDefinition, options: dict[str, Any]) -> 
     if definition.billing_mode == "PAY_PER_REQUEST":
         if provisioned is not None:
             raise ValidationFailed(
-                f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is "
-                "PAY_PER_REQUEST"
+                f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when "
+                "BillingMode is PAY_PER_REQUEST"
             )
         definition.read_units = definition.write_units = 0
         for index in definition.indexes:
@@ -226,7 +227,8 @@ def _override_capacity(definition: TableDefinition, options: dict[str, Any]) -> 
         return
     if (maximum := throughput.first_maximum(on_demand)) is not None:
         raise ValidationFailed(
-            f"{INVALID}{maximum} for OnDemandThroughput cannot be specified when table BillingMode is PROVISIONED."
+            f"{INVALID}{maximum} for OnDemandThroughput cannot be specified when table BillingMode "
+            "is PROVISIONED."
         )
     definition.on_demand = None
     if provisioned is not None:
@@ -236,19 +238,22 @@ def _override_capacity(definition: TableDefinition, options: dict[str, Any]) -> 
 
 
 def _check_provisioned(definition: TableDefinition, options: dict[str, Any]) -> None:
-    """A table that was on demand has no units to restore: the request has to name them, for its indexes too."""
+    """Refuse a provisioned table without units.
+
+    A source that was on demand has none to restore: the request must name them, for indexes too.
+    """
     if not definition.read_units or not definition.write_units:
         raise ValidationFailed(
-            f"{INVALID}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
+            f"{INVALID}ReadCapacityUnits and WriteCapacityUnits must both be specified when "
+            "BillingMode is PROVISIONED"
         )
     for index in definition.indexes:
         if index.is_global and (not index.read_units or not index.write_units):
-            if (
-                "GlobalSecondaryIndexOverride" not in options
-            ):  # recorded from AWS by ExtendDB's test suite
+            # Recorded from AWS by ExtendDB's test suite.
+            if "GlobalSecondaryIndexOverride" not in options:
                 raise ValidationFailed(
-                    f"{INVALID}GlobalSecondaryIndexOverride must be specified for index: {index.name} when "
-                    "BillingModeOverride is PROVISIONED"
+                    f"{INVALID}GlobalSecondaryIndexOverride must be specified for index: "
+                    f"{index.name} when BillingModeOverride is PROVISIONED"
                 )
             raise ValidationFailed(
                 f"{INVALID}ProvisionedThroughput is not specified for index: {index.name}"

@@ -1,11 +1,13 @@
-"""Work that takes long, done in small steps that survive a crash.
+"""Tasks: long work done in small steps that survive a crash.
 
-A task is a list of stages and a cursor: where its first stage has got to. A step does a little of that stage and writes what it
-did together with the new cursor, as one batch; when a stage is over, the next begins without a cursor. After the last
-stage the task is gone. Tasks are kept in storage (``m w <number>``), so that opening a folder takes up what a crash cut off.
+A task is a list of stages and a cursor, which says how far its first stage has got. A step does a
+little of that stage and writes its result together with the new cursor, as one batch. When a stage
+ends, the next begins without a cursor; after the last stage the task is removed. Tasks are stored
+as JSON under ``m w <number>``, so opening a folder resumes what a crash interrupted.
 
-A step takes the engine's lock itself, for as long as it needs it: a step that talks to S3 does so without. Between steps
-others get their turn. Small work is done at once, before the request that started it is answered.
+A step takes the engine's lock itself and only for as long as it needs it: a step that talks to S3
+does so without. Between steps other requests get their turn. Small tasks finish before the request
+that started them is answered.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from stator.storage import Changes
 from stator.storage.protocol import after_prefix
 
 _TASKS = keyspace.META + b"w"
-# Steps of work on tables that are done before the request is answered; the rest is left to a thread.
+# Steps that run before the request is answered; a background thread runs the rest.
 STEPS_AT_ONCE = 8
 
 _log = logging.getLogger("stator.recovery")
@@ -33,7 +35,7 @@ _log = logging.getLogger("stator.recovery")
 
 @dataclass(slots=True)
 class Task:
-    """``number`` is also that of the task's area; ``facts`` are what its stages need to know."""
+    """``number`` is also the number of the task's area; ``facts`` are the inputs of its stages."""
 
     number: int
     stages: list[str]
@@ -45,7 +47,7 @@ class Task:
         return self.stages[0] if self.stages else None
 
 
-# Does a step and writes it: adds the task to the batch with ``Tasks.save`` or ``Tasks.advance``.
+# Does a step and writes it; ``Tasks.save`` or ``Tasks.advance`` adds the task to the batch.
 Stage = Callable[[Task], None]
 
 
@@ -76,7 +78,7 @@ class Tasks:
         changes[_key(task)] = orjson.dumps(asdict(task))
 
     def advance(self, task: Task, changes: Changes) -> None:
-        """The first stage is over."""
+        """End the first stage."""
         del task.stages[0]
         task.cursor = None
         if task.stages:
@@ -91,7 +93,7 @@ class Tasks:
     # -- running
 
     def start(self, task: Task, *, at_once: bool) -> None:
-        """Carry a task out: a little of it at once if that is wanted, the rest in the background."""
+        """Run a task: with ``at_once`` its first steps now, the rest in the background."""
         if at_once:
             for _ in range(STEPS_AT_ONCE):
                 self.step(task)
@@ -99,7 +101,7 @@ class Tasks:
             self._spawn(task)
 
     def step(self, task: Task) -> None:
-        """Do a little of the task's first stage, if it has one left."""
+        """Run one step of the task's first stage, if a stage is left."""
         if task.stage is not None:
             self._stages[task.stage](task)
 
@@ -118,19 +120,17 @@ class Tasks:
         try:
             while task.stage is not None and not self._stopping.is_set():
                 self.step(task)
-                # Hand the lock to whoever waits for it.
+                # Let waiting requests have the lock.
                 self._stopping.wait(0.0005)
         except StorageClosed:
             return
-        except (
-            Exception
-        ):  # a thread has nobody to raise to: the task stays, and is taken up at the next opening
-            _log.exception("the task %d stopped in its stage %s", task.number, task.stage)
+        except Exception:  # a thread has no caller; the task stays, and resumes at the next opening
+            _log.exception("task %d stopped in stage %s", task.number, task.stage)
         finally:
             self._threads.pop(task.number, None)
 
     def wait(self) -> None:
-        """Return once nothing is under way: for tests, and for closing in peace."""
+        """Return once no task is running: for tests and for shutdown."""
         while threads := list(self._threads.values()):
             for thread in threads:
                 thread.join()
