@@ -20,10 +20,10 @@ def stator_load(url: str, table: str, file: str) -> Load:
     import pyarrow.parquet  # noqa: F401
 
     from stator.pipeline.bulk.load.load import LoadOptions, load
-    from stator.pipeline.bulk.targets import Target
+    from stator.pipeline.bulk.targets import BulkTarget
 
     options: Any = {"region": REGION, "access_key_id": KEY, "secret_access_key": SECRET}
-    target = Target.open(url, table, options=options)
+    target = BulkTarget.open(url, table, options=options)
 
     def run() -> None:
         with target:

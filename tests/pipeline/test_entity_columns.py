@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stator import Design, Entity, Query, find, ident, read, ttl, version
-from stator.pipeline.bulk.job.entries import Block, Position
+from stator.pipeline.bulk.job.pending_rows import Block, RowPosition
 from stator.pipeline.bulk.load.entity_columns import EntityColumnEncoder, fits_columns
 from stator.pipeline.bulk.load.entity_rows import EntityEncoder
 from stator.pipeline.bulk.load.readers import RawRows
@@ -95,7 +95,7 @@ def of(cls: type[Any]) -> EntityMap:
 def written(encoder: Any, rows: list[dict[str, Any]]) -> tuple[list[Any], list[tuple[int, str]]]:
     batch = pyarrow.RecordBatch.from_pylist(rows, schema=TYPES)
     raw = RawRows(0, len(rows), tuple(TYPES.names), batch=batch)
-    block = Block("test", 0, Position(0, len(rows)), len(rows))
+    block = Block("test", 0, RowPosition(0, len(rows)), len(rows))
     letters: list[tuple[int, str]] = []
     entries = encoder.entries(raw, block, lambda _, at, row, reason: letters.append((at, reason)))
     return [(entry.key, numbers(orjson.loads(entry.item))) for entry in entries], letters

@@ -16,7 +16,7 @@ from stator.cli.design_file import load_design_file
 from stator.design.design import Design
 from stator.design.entities.entity import info
 from stator.errors import ConfigurationError
-from stator.pipeline.bulk.targets import Target
+from stator.pipeline.bulk.targets import BulkTarget
 
 INTERRUPTED = 130
 """The exit code shells expect after Ctrl-C: 128 plus the number of SIGINT."""
@@ -68,7 +68,7 @@ def open_target(
     blobs: str | None = None,
     region: str | None = None,
     profile: str | None = None,
-) -> Target:
+) -> BulkTarget:
     """Open the table that exactly one of ``table`` and ``entity`` names."""
     if (table is None) == (entity is None):
         raise typer.BadParameter(
@@ -77,9 +77,9 @@ def open_target(
         )
     options = connection_options(region, profile)
     if entity is None:
-        return Target.open(address, table, options=options)
+        return BulkTarget.open(address, table, options=options)
     found = find_entity(entity)
-    return Target.open(
+    return BulkTarget.open(
         address,
         design=found.design,
         entity=found.entity,

@@ -33,7 +33,7 @@ from stator.demo.story import Checked, Event, PatternSeen, Sample, Story
 from stator.design.lint.check import check
 from stator.design.plan.plan import Plan
 from stator.pipeline.bulk.load.load import LoadOptions, LoadProgress, load
-from stator.pipeline.bulk.targets import Target
+from stator.pipeline.bulk.targets import BulkTarget
 from stator.tables.connection import connect
 from stator.tables.db import Db
 from stator.tables.lifecycle import TableSettings
@@ -147,7 +147,7 @@ class Demo:
             for number, name in enumerate(names)
         ).raise_for_failures()
         with (
-            Target.open(url, design=fleet, entity=Test) as target,
+            BulkTarget.open(url, design=fleet, entity=Test) as target,
             Progress(
                 TextColumn("  [cyan]load[/]"), BarColumn(40), TextColumn("{task.percentage:>3.0f} %"), TextColumn("{task.fields[facts]}"),
                 TimeRemainingColumn(), console=self.console, transient=True,

@@ -14,7 +14,7 @@ import zstandard
 
 from stator.addresses import EngineTransport
 from stator.engine import Engine
-from stator.pipeline.bulk.targets import Target
+from stator.pipeline.bulk.targets import BulkTarget
 
 TABLE = "orders"
 ROWS = [
@@ -65,12 +65,12 @@ def stored(engine: Engine, table: str = TABLE) -> dict[str, Any]:
         request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
 
-def engine_target(engine: Engine, table: str = TABLE) -> Target:
-    return Target.open(engine, table)
+def engine_target(engine: Engine, table: str = TABLE) -> BulkTarget:
+    return BulkTarget.open(engine, table)
 
 
-def target_through(transport: Any, table: str = TABLE, place: str = "test") -> Target:
-    return Target(transport, table, address=place, owned=False)
+def target_through(transport: Any, table: str = TABLE, place: str = "test") -> BulkTarget:
+    return BulkTarget(transport, table, address=place, owned=False)
 
 
 def write_lines(path: Path, rows: Iterable[Any]) -> Path:

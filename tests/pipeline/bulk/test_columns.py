@@ -12,7 +12,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stator.pipeline.bulk.job.entries import Block, Entry, Position
+from stator.pipeline.bulk.job.pending_rows import Block, PendingRow, RowPosition
 from stator.pipeline.bulk.job.window import Window
 from stator.pipeline.bulk.load.columns import Column, ColumnEncoder
 from stator.pipeline.bulk.load.readers import RawRows
@@ -67,7 +67,7 @@ def test_both_ways_of_encoding_agree(given_rows: tuple[RawRows, tuple[Column, ..
     def dead(_block: Block, row: int, _content: Any, reason: str) -> None:
         refused[row] = reason
 
-    block = Block("x", 0, Position(), rows.count)
+    block = Block("x", 0, RowPosition(), rows.count)
     quick = {
         entry.row: (entry.key, orjson.loads(entry.item))
         for entry in encoder.entries(rows, block, dead)
@@ -133,7 +133,7 @@ def test_arrows_kernels_give_what_python_gives(
         RawRows(0, len(rows), tuple(names), [array.to_pylist() for array in arrays]),
     ):
         dead: set[int] = set()
-        block = Block("x", 0, Position(), len(rows))
+        block = Block("x", 0, RowPosition(), len(rows))
         entries = encoder.entries(raw, block, lambda _b, row, _c, _r, dead=dead: dead.add(row))  # type: ignore[misc]
         made = {entry.row: (entry.key, orjson.loads(entry.item)) for entry in entries}
         for _, item in made.values():
@@ -155,10 +155,10 @@ def test_rows_of_one_key_never_overtake_each_other(
 ) -> None:
     """Writes what is taken in random steps: taken, settled, given back. The last row of each key is the one that stays."""
     window = Window(capacity, 1 << 20, chance, replaces=replaces)
-    block = Block("x", 0, Position(), len(rows))
-    waiting = [Entry(key, b"%d" % number, number, block) for key, number in rows]
+    block = Block("x", 0, RowPosition(), len(rows))
+    waiting = [PendingRow(key, b"%d" % number, number, block) for key, number in rows]
     table: dict[int, list[int]] = {}
-    under_way: list[list[Entry]] = []
+    under_way: list[list[PendingRow]] = []
     accounted = 0
 
     def step() -> None:
@@ -204,11 +204,11 @@ def test_rows_of_one_key_never_overtake_each_other(
 def test_rows_are_mixed_and_none_stays_for_ages() -> None:
     """What lets the journal follow: a row leaves a window of 100 before 400 later ones have come."""
     window = Window(100, 1 << 20, random.Random(5), replaces=True)
-    block = Block("x", 0, Position(), 5000)
+    block = Block("x", 0, RowPosition(), 5000)
     order: list[int] = []
     for start in range(0, 5000, 10):
         rows = range(start, start + 10)
-        window.add([Entry(number, b"x", number, block) for number in rows])
+        window.add([PendingRow(number, b"x", number, block) for number in rows])
         while window._held_rows > 90 or (start == 4990 and window._held_rows):
             taken = window.take(25) if start < 4990 else window._taken(25)
             order += [entry.row for entry in taken]

@@ -18,7 +18,7 @@ from stator.errors import ConfigurationError
 from stator.pipeline.bulk.export.export import ExportOptions
 from stator.pipeline.bulk.export.sources import table_export
 from stator.pipeline.bulk.load.load import LoadOptions, load
-from stator.pipeline.bulk.targets import Target
+from stator.pipeline.bulk.targets import BulkTarget
 
 from ...tables.shop import Order, Status, User
 from ...tables.shop import shop as make_shop
@@ -79,7 +79,7 @@ def test_a_design_types_the_values_and_makes_the_keys(
     name: str, make: object, tmp_path: Path
 ) -> None:
     path = make(tmp_path / name)  # type: ignore[operator]
-    with Engine.open() as engine, Target.open(engine, design=shop, entity=Order) as target:
+    with Engine.open() as engine, BulkTarget.open(engine, design=shop, entity=Order) as target:
         report = load(str(path), target)
         assert (report.written, report.failed) == (20, 0)
         with connect(shop, engine) as db:
@@ -106,7 +106,7 @@ def test_rows_that_do_not_fit_the_entity_say_why(tmp_path: Path) -> None:
         good | {"placed_at": "soon"},
     ]
     path = write_lines(tmp_path / "x.jsonl", rows)
-    with Engine.open() as engine, Target.open(engine, design=shop, entity=Order) as target:
+    with Engine.open() as engine, BulkTarget.open(engine, design=shop, entity=Order) as target:
         report = load(str(path), target, LoadOptions(dead_letters=tmp_path / "dead.jsonl"))
         assert (report.written, report.failed) == (1, 5)
         letters = [json.loads(line) for line in (tmp_path / "dead.jsonl").read_text().splitlines()]
@@ -124,7 +124,7 @@ def test_a_column_that_is_no_field_is_refused_at_once(tmp_path: Path) -> None:
     path.write_text("order_id,colour\na,red\n")
     with (
         Engine.open() as engine,
-        Target.open(engine, design=shop, entity=Order) as target,
+        BulkTarget.open(engine, design=shop, entity=Order) as target,
         pytest.raises(ConfigurationError, match="Order has no field colour"),
     ):
         load(str(path), target)
@@ -135,7 +135,7 @@ def test_unique_fields_are_guarded_and_their_duplicates_are_dead_letters(tmp_pat
         {"user_id": f"u{number}", "email": f"{number % 9}@x", "name": "n"} for number in range(10)
     ]
     path = write_lines(tmp_path / "x.jsonl", rows)
-    with Engine.open() as engine, Target.open(engine, design=shop, entity=User) as target:
+    with Engine.open() as engine, BulkTarget.open(engine, design=shop, entity=User) as target:
         report = load(str(path), target, LoadOptions(window_rows=1, writers=1))
         assert (report.written, report.failed) == (9, 1)
         again = load(str(path), target, LoadOptions(window_rows=1, writers=1))
@@ -157,9 +157,9 @@ def test_an_export_with_a_design_has_a_folder_for_each_entity(tmp_path: Path) ->
         )
         db.put(User(user_id="u", email="a@b", name="n"))
         table = next(name for name in (db.context.schema.of(Order).table.name,))
-        with Target.open(engine, table, design=shop) as target:
+        with BulkTarget.open(engine, table, design=shop) as target:
             table_export(target, str(tmp_path / "out"), ExportOptions(format="parquet")).run()
         found = pq.ParquetDataset(tmp_path / "out" / "entity=Order").read()
         assert found.num_rows == 5
-        with Target.open(engine, design=shop, entity=Order) as target:
+        with BulkTarget.open(engine, design=shop, entity=Order) as target:
             assert table_export(target, str(tmp_path / "orders.jsonl")).run().items == 5

@@ -10,7 +10,7 @@ from stator.engine import Engine
 from stator.pipeline.bulk.copy import Copy, CopyOptions
 from stator.pipeline.bulk.export.sources import table_export
 from stator.pipeline.bulk.load.load import LoadOptions, load
-from stator.pipeline.bulk.targets import Target
+from stator.pipeline.bulk.targets import BulkTarget
 
 from ...dynamodb_local import dynamodb_local
 from .stock import create, engine_target, stored, write_lines
@@ -27,7 +27,7 @@ def test_dynamodb_local_is_loaded_exported_and_copied(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "x.jsonl", rows)
     with (
         dynamodb_local() as url,
-        Target.open(url, "orders", options=OPTIONS) as target,
+        BulkTarget.open(url, "orders", options=OPTIONS) as target,
         Engine.open() as engine,
     ):
         target.transport.call(

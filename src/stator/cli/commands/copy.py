@@ -12,7 +12,7 @@ from stator.addresses import TransportOptions
 from stator.cli.bulk_commands import ProgressBar, connection_options, resumable
 from stator.model.wording import duration, plural
 from stator.pipeline.bulk.copy import Copy, CopyOptions, CopyProgress, CopyReport, find_transform
-from stator.pipeline.bulk.targets import Target
+from stator.pipeline.bulk.targets import BulkTarget
 
 
 def command(
@@ -119,7 +119,7 @@ def command(
     connecting = connection_options(region, profile)
     function = None if transform is None else find_transform(transform)
     with (
-        Target.open(source, table, options=connecting) as origin,
+        BulkTarget.open(source, table, options=connecting) as origin,
         _target(source, to, origin, to_table or table, connecting) as target,
     ):
         job = Copy(origin, target, options, transform=function, transform_name=transform)
@@ -131,12 +131,12 @@ def command(
 
 
 def _target(
-    source: str, to: str, origin: Target, table: str, connecting: TransportOptions
-) -> Target:
+    source: str, to: str, origin: BulkTarget, table: str, connecting: TransportOptions
+) -> BulkTarget:
     """The destination. A copy within one folder uses the source's connection to it."""
     if to == source:
-        return Target(origin.transport, table, address=to, owned=False)
-    return Target.open(to, table, options=connecting)
+        return BulkTarget(origin.transport, table, address=to, owned=False)
+    return BulkTarget.open(to, table, options=connecting)
 
 
 def _facts(progress: CopyProgress) -> str:

@@ -12,10 +12,15 @@ import typer
 from stator.cli.bulk_commands import ProgressBar, connection_options, open_target, resumable
 from stator.cli.design_file import load_design_file
 from stator.model.wording import duration, plural, size
-from stator.pipeline.bulk.export.export import Export, ExportOptions, ExportProgress, ExportReport
+from stator.pipeline.bulk.export.export import (
+    ExportJob,
+    ExportOptions,
+    ExportProgress,
+    ExportReport,
+)
 from stator.pipeline.bulk.export.parts import EXPORT_FORMATS
 from stator.pipeline.bulk.export.sources import DEFAULT_SEGMENTS, snapshot_export, table_export
-from stator.pipeline.bulk.targets import Target
+from stator.pipeline.bulk.targets import BulkTarget
 
 
 def command(
@@ -161,10 +166,10 @@ def _target(
     prefix: str,
     region: str | None,
     profile: str | None,
-) -> Target:
+) -> BulkTarget:
     if design is None:
         return open_target(address, table, entity, prefix=prefix, region=region, profile=profile)
-    return Target.open(
+    return BulkTarget.open(
         address,
         table,
         design=load_design_file(design).design,
@@ -173,7 +178,7 @@ def _target(
     )
 
 
-def _run(export: Export) -> ExportReport:
+def _run(export: ExportJob) -> ExportReport:
     with resumable(), ProgressBar("export") as bar:
         return export.run(
             lambda progress: bar.show(

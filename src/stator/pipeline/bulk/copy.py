@@ -23,13 +23,13 @@ from stator.errors import ConfigurationError, DataDiffers
 from stator.model.values import Item
 from stator.pipeline.bulk.checksum import Digest, digest, hash_of
 from stator.pipeline.bulk.export.paged_source import TableScan
-from stator.pipeline.bulk.job.entries import Block, Counts, Entry
 from stator.pipeline.bulk.job.governor import Governor, Pace
 from stator.pipeline.bulk.job.journal import Journal, JournalState
+from stator.pipeline.bulk.job.pending_rows import Block, Counts, PendingRow
 from stator.pipeline.bulk.job.write_job import WriteJob, WriteSettings, key_of
 from stator.pipeline.bulk.load.attribute_types import table_key
 from stator.pipeline.bulk.retried_call import retried_call
-from stator.pipeline.bulk.targets import Target, described
+from stator.pipeline.bulk.targets import BulkTarget, described
 
 Transform = Callable[[Item], Item | None]
 _SEGMENTS = 8
@@ -115,8 +115,8 @@ class Copy:
 
     def __init__(
         self,
-        source: Target,
-        target: Target,
+        source: BulkTarget,
+        target: BulkTarget,
         options: CopyOptions | None = None,
         *,
         transform: Transform | None = None,
@@ -275,7 +275,7 @@ class Copy:
                 faults.append((at, item, f"the item has not the key {', '.join(self._key)}"))
                 continue
             note["hashes"][at] = hash_of(item)
-            entries.append(Entry(key, orjson.dumps(item), at, block))
+            entries.append(PendingRow(key, orjson.dumps(item), at, block))
         job.watermark.opened(block)
         for at, item, reason in faults:
             job.dead(block, at, item, reason)

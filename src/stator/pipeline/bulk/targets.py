@@ -36,7 +36,7 @@ class EntityPuts:
         return self._db.upsert(entity)
 
 
-class Target:
+class BulkTarget:
     """Closes its transport, where that is ``owned``, as a context manager or by ``close``."""
 
     def __init__(
@@ -72,7 +72,7 @@ class Target:
         blobs: str | None = None,
         clock: Clock | None = None,
         options: TransportOptions | None = None,
-    ) -> Target:
+    ) -> BulkTarget:
         """``table``, or the table of ``entity`` in ``design``. On the embedded engine a design's tables are made."""
         where = Address.parse(address)
         given: TransportOptions = dict(options or {})  # type: ignore[assignment]
@@ -105,7 +105,7 @@ class Target:
         prefix: str,
         blobs: str | None,
         clock: Clock | None,
-    ) -> Target:
+    ) -> BulkTarget:
         settings: ConnectOptions = {"prefix": prefix, "clock": clock or SystemClock()}
         if blobs is not None:
             settings["blobs"] = blobs
@@ -125,14 +125,14 @@ class Target:
         is_near = not self.transport.parallel or urlsplit(self.address).hostname in _LOOPBACK
         return _NEAR_WRITERS if is_near else _HTTP_WRITERS
 
-    def is_at(self, other: Target) -> bool:
+    def is_at(self, other: BulkTarget) -> bool:
         """Whether both talk to the same place, as far as it can be told."""
         here, there = self.transport, other.transport
         if isinstance(here, EngineTransport) and isinstance(there, EngineTransport):
             return here.engine is there.engine
         return here is there or (self.address == other.address and type(here) is type(there))
 
-    def __enter__(self) -> Target:
+    def __enter__(self) -> BulkTarget:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -143,7 +143,7 @@ class Target:
             self.transport.close()
 
 
-def described(target: Target, clock: Clock, chance: random.Random) -> dict[str, Any]:
+def described(target: BulkTarget, clock: Clock, chance: random.Random) -> dict[str, Any]:
     """What DescribeTable says of the table."""
     try:
         reply = retried_call(
@@ -158,5 +158,5 @@ def described(target: Target, clock: Clock, chance: random.Random) -> dict[str, 
     return found
 
 
-def _tables(target: Target) -> str:
+def _tables(target: BulkTarget) -> str:
     return ", ".join(target.transport.call("ListTables", {})["TableNames"]) or "none"

@@ -84,7 +84,7 @@ class ExportReport:
         return asdict(self)
 
 
-class Export:
+class ExportJob:
     """``job`` says what the source is, for the journal; ``first`` names the columns that come first; ``kind_of`` the folder of an item."""
 
     def __init__(

@@ -18,7 +18,7 @@ _FIRST_PAGE_UNITS = 128.0
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ItemPage:
     """``after`` says where to go on, in what JSON can hold; None behind the last page of a piece."""
 
     items: list[Item]
@@ -30,7 +30,7 @@ class PagedSource(Protocol):
     @property
     def pieces(self) -> int: ...
 
-    def pages(self, piece: int, after: Any = None) -> Iterator[Page]:
+    def pages(self, piece: int, after: Any = None) -> Iterator[ItemPage]:
         """The pages of a piece, from the beginning or after an earlier page."""
         ...
 
@@ -63,7 +63,7 @@ class TableScan:
             **(filters or {}),
         }
 
-    def pages(self, piece: int, after: Any = None) -> Iterator[Page]:
+    def pages(self, piece: int, after: Any = None) -> Iterator[ItemPage]:
         expected = _FIRST_PAGE_UNITS
         while True:
             request = {**self._request, "Segment": piece}
@@ -76,6 +76,6 @@ class TableScan:
             units = float(reply.get("ConsumedCapacity", {}).get("CapacityUnits", expected))
             self._governor.consumed(expected, units)
             expected, after = units, reply.get("LastEvaluatedKey")
-            yield Page(reply["Items"], after, units)
+            yield ItemPage(reply["Items"], after, units)
             if after is None:
                 return

@@ -29,7 +29,7 @@ from stator.errors import BulkError, ConfigurationError, DataDamaged, DataDiffer
 from stator.formats import dynamodb_json, ion
 from stator.formats.compression import by_extension, open_decompressed
 from stator.model.values import Item
-from stator.pipeline.bulk.export.paged_source import Page
+from stator.pipeline.bulk.export.paged_source import ItemPage
 from stator.pipeline.bulk.s3 import s3_body, s3_keys, s3_place
 
 _PAGE_ITEMS = 1_000
@@ -68,7 +68,7 @@ class Snapshot:
     def pieces(self) -> int:
         return len(self.files)
 
-    def pages(self, piece: int, after: Any = None) -> Iterator[Page]:
+    def pages(self, piece: int, after: Any = None) -> Iterator[ItemPage]:
         """``after`` is how many records of the file are behind."""
         told, behind = self.files[piece], int(after or 0)
         read = 0
@@ -80,13 +80,13 @@ class Snapshot:
                 if read > behind:
                     held.append(self._item(record))
                 if len(held) == _PAGE_ITEMS and read < told.items:
-                    yield Page(held, read)
+                    yield ItemPage(held, read)
                     held = []
         if read != told.items:
             raise DataDiffers(
                 f"{told.name} has {read:,} items, and the manifest says {told.items:,}"
             )
-        yield Page(held, None)
+        yield ItemPage(held, None)
 
     def _records(self, name: str, file: BinaryIO) -> Iterator[dict[str, Any]]:
         stream = open_decompressed(file, by_extension(Path(name).suffix))

@@ -8,19 +8,19 @@ from typing import Any
 
 from stator.clock import Clock, SystemClock
 from stator.model.values import Item
-from stator.pipeline.bulk.export.export import Export, ExportOptions
+from stator.pipeline.bulk.export.export import ExportJob, ExportOptions
 from stator.pipeline.bulk.export.paged_source import TableScan
 from stator.pipeline.bulk.export.snapshots import Snapshot
 from stator.pipeline.bulk.job.governor import Governor
 from stator.pipeline.bulk.load.attribute_types import table_key
-from stator.pipeline.bulk.targets import Target, described
+from stator.pipeline.bulk.targets import BulkTarget, described
 from stator.tables.schema import Schema
 
 DEFAULT_SEGMENTS = 8
 
 
 def table_export(
-    target: Target,
+    target: BulkTarget,
     out: str,
     options: ExportOptions | None = None,
     *,
@@ -28,7 +28,7 @@ def table_export(
     segments: int = DEFAULT_SEGMENTS,
     consistent: bool = False,
     clock: Clock | None = None,
-) -> Export:
+) -> ExportJob:
     """``rate`` is in read capacity units a second. With an entity, only its items; with a design, a folder for each entity."""
     clock, chance = clock or SystemClock(), random.Random()  # noqa: S311 - for jitter
     description = described(target, clock, chance)
@@ -49,21 +49,21 @@ def table_export(
         "consistent": consistent,
     }
     kind_of = _kind_of(target.schema, target.table) if target.schema is not None else None
-    return Export(
+    return ExportJob(
         scan, out, job, options, first=table_key(description).names, kind_of=kind_of, clock=clock
     )
 
 
 def snapshot_export(
     path: str, out: str, options: ExportOptions | None = None, *, clock: Clock | None = None
-) -> Export:
+) -> ExportJob:
     """An export to S3 that AWS made, full or incremental."""
     snapshot = Snapshot(path)
     job = {"snapshot": path, "export": snapshot.summary.get("exportArn"), "items": snapshot.items}
-    return Export(snapshot, out, job, options, expected=snapshot.items, clock=clock)
+    return ExportJob(snapshot, out, job, options, expected=snapshot.items, clock=clock)
 
 
-def _filters(target: Target) -> dict[str, Any]:
+def _filters(target: BulkTarget) -> dict[str, Any]:
     """Only the items of the entity; what the Scan reads costs the same, what it sends does not."""
     of = target.entity
     if of is None or of.plan.discriminator is None:

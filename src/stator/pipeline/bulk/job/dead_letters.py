@@ -13,7 +13,7 @@ from typing import BinaryIO
 import orjson
 
 from stator.errors import BulkError
-from stator.pipeline.bulk.job.entries import DeadLetter
+from stator.pipeline.bulk.job.pending_rows import DeadLetter
 
 
 class DeadLetterFile:

@@ -18,7 +18,7 @@ from collections import deque
 from typing import Any
 
 from stator.model.limits import BATCH_WRITE_BYTES, BATCH_WRITE_ITEMS
-from stator.pipeline.bulk.job.entries import Entry
+from stator.pipeline.bulk.job.pending_rows import PendingRow
 
 _ROOM_BYTES = BATCH_WRITE_BYTES - 64 * 1024
 # So many rows at least stay in a window while there are more to come, as a share of what fits.
@@ -39,11 +39,11 @@ class Window:
         self._bytes = size_bytes
         self._chance = chance.random
         self._replaces = replaces
-        self._ready: list[Entry] = []
-        self._by_key: dict[Any, Entry] = {}
+        self._ready: list[PendingRow] = []
+        self._by_key: dict[Any, PendingRow] = {}
         self._by_age: deque[Any] = deque()  # keys, for rows that are gone must not be kept alive
         self._under_way: set[Any] = set()
-        self._waiting: dict[Any, deque[Entry]] = {}
+        self._waiting: dict[Any, deque[PendingRow]] = {}
         self._held_rows = 0
         self._held_bytes = 0
         self._is_complete = False
@@ -52,9 +52,9 @@ class Window:
         self._room = threading.Condition(lock)
         self._work = threading.Condition(lock)
 
-    def add(self, entries: list[Entry]) -> list[Entry]:
+    def add(self, entries: list[PendingRow]) -> list[PendingRow]:
         """Take rows in, once there is room for them. Gives back those that are replaced, and need not be written."""
-        replaced: list[Entry] = []
+        replaced: list[PendingRow] = []
         size = sum([len(entry.item) for entry in entries])
         with self._room:
             while self._held_rows and not self._stopped and not self._fits(len(entries), size):
@@ -67,7 +67,7 @@ class Window:
     def _fits(self, rows: int, size: int) -> bool:
         return self._held_rows + rows <= self._rows and self._held_bytes + size <= self._bytes
 
-    def _admit(self, entry: Entry, replaced: list[Entry]) -> None:
+    def _admit(self, entry: PendingRow, replaced: list[PendingRow]) -> None:
         key = entry.key
         self._held_rows += 1
         self._held_bytes += len(entry.item)
@@ -86,13 +86,13 @@ class Window:
                 before.swap(entry)
                 self._forget(entry, replaced)
 
-    def _make_ready(self, entry: Entry) -> None:
+    def _make_ready(self, entry: PendingRow) -> None:
         entry.at = len(self._ready)
         self._ready.append(entry)
         self._by_key[entry.key] = entry
         self._by_age.append(entry.key)
 
-    def _forget(self, entry: Entry, replaced: list[Entry]) -> None:
+    def _forget(self, entry: PendingRow, replaced: list[PendingRow]) -> None:
         replaced.append(entry)
         self._held_rows -= 1
         self._held_bytes -= len(entry.item)
@@ -110,7 +110,7 @@ class Window:
             self._work.notify_all()
             self._room.notify_all()
 
-    def take(self, count: int = BATCH_WRITE_ITEMS) -> list[Entry]:
+    def take(self, count: int = BATCH_WRITE_ITEMS) -> list[PendingRow]:
         """Rows of different keys, at random; empty when there is nothing left to do."""
         with self._work:
             while not self._stopped:
@@ -132,9 +132,9 @@ class Window:
         """A window that is small by its bytes must not wait for rows that do not fit."""
         return self._held_bytes >= self._bytes * _LEAST_SHARE
 
-    def _taken(self, count: int) -> list[Entry]:
+    def _taken(self, count: int) -> list[PendingRow]:
         ready, chance = self._ready, self._chance
-        taken: list[Entry] = []
+        taken: list[PendingRow] = []
         size = 0
         while ready and len(taken) < count:
             is_by_age = chance() * _OLDEST_OF < 1
@@ -148,13 +148,13 @@ class Window:
             taken.append(entry)
         return taken
 
-    def _oldest(self) -> Entry:
+    def _oldest(self) -> PendingRow:
         while True:
             entry = self._by_key.get(self._by_age.popleft())
             if entry is not None:
                 return entry
 
-    def _take_out(self, entry: Entry) -> None:
+    def _take_out(self, entry: PendingRow) -> None:
         last = self._ready.pop()
         if last is not entry:
             self._ready[entry.at] = last
@@ -162,7 +162,7 @@ class Window:
         del self._by_key[entry.key]
         self._under_way.add(entry.key)
 
-    def settled(self, entries: list[Entry]) -> None:
+    def settled(self, entries: list[PendingRow]) -> None:
         """These are through, one way or the other."""
         with self._room:
             for entry in entries:
@@ -178,7 +178,7 @@ class Window:
             if self._waiting or (self._is_complete and not self._held_rows):
                 self._work.notify_all()
 
-    def give_back(self, entries: list[Entry]) -> None:
+    def give_back(self, entries: list[PendingRow]) -> None:
         """These were not written and are to be tried again, among others."""
         with self._work:
             for entry in entries:

@@ -21,13 +21,13 @@ from stator.formats.plain import comparable
 from stator.model.limits import BATCH_WRITE_ITEMS
 from stator.model.values import Item
 from stator.pipeline.bulk.job.dead_letters import DeadLetterFile
-from stator.pipeline.bulk.job.entries import Block, Counts, Entry, Watermark
 from stator.pipeline.bulk.job.governor import Governor
 from stator.pipeline.bulk.job.journal import Journal, JournalState
+from stator.pipeline.bulk.job.pending_rows import Block, Counts, PendingRow, Watermark
 from stator.pipeline.bulk.job.window import Window
 from stator.pipeline.bulk.job.writers import Writers
 from stator.pipeline.bulk.load.row_condition import Condition
-from stator.pipeline.bulk.targets import Target
+from stator.pipeline.bulk.targets import BulkTarget
 
 _CHECKPOINT_SECONDS = 1.0
 _LOOK_SECONDS = 0.1
@@ -48,7 +48,7 @@ class WriteJob:
 
     def __init__(
         self,
-        target: Target,
+        target: BulkTarget,
         key_names: tuple[str, ...],
         journal: Journal,
         settings: WriteSettings,
@@ -93,7 +93,7 @@ class WriteJob:
 
     # -- for readers
 
-    def add(self, entries: list[Entry]) -> None:
+    def add(self, entries: list[PendingRow]) -> None:
         self.watermark.written(self.window.add(entries))
 
     def dead(self, block: Block, row: int, content: Any, reason: str) -> None:

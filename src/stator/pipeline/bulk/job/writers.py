@@ -39,8 +39,8 @@ from stator.errors import (
 )
 from stator.model.limits import BATCH_WRITE_ITEMS
 from stator.model.values import Item, normalise_item
-from stator.pipeline.bulk.job.entries import EntityEntry, Entry, Watermark
 from stator.pipeline.bulk.job.governor import Governor, throttled_scope
+from stator.pipeline.bulk.job.pending_rows import PendingEntity, PendingRow, Watermark
 from stator.pipeline.bulk.job.window import Window
 from stator.pipeline.bulk.load.row_condition import Condition
 from stator.transport import Transport
@@ -132,7 +132,7 @@ class Writers:
 
     # -- one request
 
-    def _sent(self, entries: list[Entry]) -> list[Entry]:
+    def _sent(self, entries: list[PendingRow]) -> list[PendingRow]:
         """Those that are to be tried again."""
         units = sum(entry.units for entry in entries)
         self._governor.acquire(units)
@@ -151,7 +151,7 @@ class Writers:
             self._governor.returned(units)
             return self._refused(entries, error)
 
-    def _put_batch(self, entries: list[Entry], units: int) -> list[Entry]:
+    def _put_batch(self, entries: list[PendingRow], units: int) -> list[PendingRow]:
         reply = self._transport.call("BatchWriteItem", self._request(entries))
         left = self._unprocessed(reply, entries)
         consumed = _consumed(reply, units)
@@ -166,19 +166,19 @@ class Writers:
         self._check_patience(Throttled("DynamoDB leaves every item unprocessed"))
         return left
 
-    def _request(self, entries: list[Entry]) -> dict[str, Any]:
+    def _request(self, entries: list[PendingRow]) -> dict[str, Any]:
         puts = b'}},{"PutRequest":{"Item":'.join([entry.item for entry in entries])
         body = b'{%b:[{"PutRequest":{"Item":%b}}]}' % (self._table, puts)
         return {"RequestItems": orjson.Fragment(body), "ReturnConsumedCapacity": "TOTAL"}
 
-    def _unprocessed(self, reply: dict[str, Any], entries: list[Entry]) -> list[Entry]:
+    def _unprocessed(self, reply: dict[str, Any], entries: list[PendingRow]) -> list[PendingRow]:
         left = (reply.get("UnprocessedItems") or {}).get(self._table_name)
         if not left:
             return []
         keys = {self._key_of(each["PutRequest"]["Item"]) for each in left}
         return [entry for entry in entries if entry.key in keys]
 
-    def _put_if(self, entry: Entry, units: int) -> list[Entry]:
+    def _put_if(self, entry: PendingRow, units: int) -> list[PendingRow]:
         assert self._condition is not None
         request = {
             "TableName": self._table_name,
@@ -201,8 +201,8 @@ class Writers:
         self._through([entry], consumed)
         return []
 
-    def _put_entity(self, entry: Entry, units: int) -> list[Entry]:
-        assert self._entities is not None and isinstance(entry, EntityEntry)
+    def _put_entity(self, entry: PendingRow, units: int) -> list[PendingRow]:
+        assert self._entities is not None and isinstance(entry, PendingEntity)
         self._entities.put(entry.entity)
         self._governor.consumed(units, units)
         self._through([entry], units)
@@ -210,7 +210,7 @@ class Writers:
 
     # -- what is refused
 
-    def _refused(self, entries: list[Entry], error: StatorError) -> list[Entry]:
+    def _refused(self, entries: list[PendingRow], error: StatorError) -> list[PendingRow]:
         if isinstance(error, _HOPELESS):
             raise error
         if isinstance(error, ConnectionTrouble) or (
@@ -229,14 +229,14 @@ class Writers:
             raise error
 
     def _through(
-        self, entries: list[Entry], consumed_units: float, *, already: bool = False
+        self, entries: list[PendingRow], consumed_units: float, *, already: bool = False
     ) -> None:
         if entries:
             self._progressed_at = self._clock.now()
             self._watermark.written(entries, consumed_units, already=already)
             self._window.settled(entries)
 
-    def _bury(self, entry: Entry, reason: str) -> None:
+    def _bury(self, entry: PendingRow, reason: str) -> None:
         self._watermark.dead(entry.block, entry.row, orjson.loads(entry.item), reason)
         self._window.settled([entry])
 

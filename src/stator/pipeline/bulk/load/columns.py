@@ -24,7 +24,7 @@ import orjson
 from stator.errors import RowRefused
 from stator.formats.arrow_items import arrow_items
 from stator.formats.plain import ENCODERS, NUMBER, comparable, encode_value
-from stator.pipeline.bulk.job.entries import Block, Entry
+from stator.pipeline.bulk.job.pending_rows import Block, PendingRow
 from stator.pipeline.bulk.load.readers import RawRows
 
 Dead = Callable[[Block, int, Any, str], None]
@@ -47,16 +47,16 @@ class ColumnEncoder:
         self._columns = columns
         self._key_columns = [next(each for each in columns if each.target == name) for name in key]
 
-    def entries(self, rows: RawRows, block: Block, dead: Dead) -> list[Entry]:
+    def entries(self, rows: RawRows, block: Block, dead: Dead) -> list[PendingRow]:
         try:
             return self._quickly(rows, block)
         except (RowRefused, TypeError, ValueError, ArithmeticError):
             return self._row_by_row(rows, block, dead)
 
-    def _quickly(self, rows: RawRows, block: Block) -> list[Entry]:
+    def _quickly(self, rows: RawRows, block: Block) -> list[PendingRow]:
         items = self._listed(rows) if rows.batch is None else arrow_items(rows.batch, self._columns)
         return [
-            Entry(key, item, at, block)
+            PendingRow(key, item, at, block)
             for key, item, at in zip(self._keys(rows), items, rows.places)
         ]
 
@@ -90,13 +90,13 @@ class ColumnEncoder:
             found.append(_comparable_keys(column, values))
         return found[0] if len(found) == 1 else zip(*found)
 
-    def _row_by_row(self, rows: RawRows, block: Block, dead: Dead) -> list[Entry]:
+    def _row_by_row(self, rows: RawRows, block: Block, dead: Dead) -> list[PendingRow]:
         made = []
         for at, values in zip(rows.places, zip(*rows.columns)):
             try:
                 item = self.item(values)
                 key = tuple(comparable(item[column.target]) for column in self._key_columns)
-                made.append(Entry(key[0] if len(key) == 1 else key, dumps(item), at, block))
+                made.append(PendingRow(key[0] if len(key) == 1 else key, dumps(item), at, block))
             except (RowRefused, TypeError, ValueError, ArithmeticError) as error:
                 dead(block, at, shown(dict(zip(rows.names, values))), str(error))
         return made

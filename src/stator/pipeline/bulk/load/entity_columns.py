@@ -17,7 +17,7 @@ from stator.design.plan.templates import Part, PlannedKeyAttribute
 from stator.errors import RowRefused
 from stator.formats.arrow_items import arrow_items
 from stator.formats.extras import pyarrow
-from stator.pipeline.bulk.job.entries import Block, Entry
+from stator.pipeline.bulk.job.pending_rows import Block, PendingRow
 from stator.pipeline.bulk.load.columns import Dead
 from stator.pipeline.bulk.load.entity_rows import EntityEncoder
 from stator.pipeline.bulk.load.readers import RawRows
@@ -69,7 +69,7 @@ class EntityColumnEncoder:
             name for name, field in of.fields.items() if not isinstance(field.shape, Maybe)
         }
 
-    def entries(self, rows: RawRows, block: Block, dead: Dead) -> list[Entry]:
+    def entries(self, rows: RawRows, block: Block, dead: Dead) -> list[PendingRow]:
         if rows.batch is not None:
             try:
                 return self._quickly(rows, block)
@@ -77,7 +77,7 @@ class EntityColumnEncoder:
                 pass
         return self._rows.entries(rows, block, dead)
 
-    def _quickly(self, rows: RawRows, block: Block) -> list[Entry]:
+    def _quickly(self, rows: RawRows, block: Block) -> list[PendingRow]:
         arrow = pyarrow()
         of = self._of
         columns: dict[str, Any] = {}
@@ -107,7 +107,9 @@ class EntityColumnEncoder:
         items = arrow_items(batch, described)
         found = [made[name][0].to_pylist() for name in of.key_names]
         marks = found[0] if len(found) == 1 else zip(*found)
-        return [Entry(mark, item, at, block) for mark, item, at in zip(marks, items, rows.places)]
+        return [
+            PendingRow(mark, item, at, block) for mark, item, at in zip(marks, items, rows.places)
+        ]
 
 
 def _as_attribute(array: Any, python: Any) -> Any:

@@ -27,7 +27,7 @@ from stator.design.entities.shapes import (
 from stator.errors import ConfigurationError, ItemMismatch, RowRefused, StatorError
 from stator.formats.dynamodb_json import unwrap
 from stator.formats.exact_json import loads_exact
-from stator.pipeline.bulk.job.entries import Block, EntityEntry, Entry
+from stator.pipeline.bulk.job.pending_rows import Block, PendingEntity, PendingRow
 from stator.pipeline.bulk.load.columns import Dead, shown
 from stator.pipeline.bulk.load.lines import rename
 from stator.pipeline.bulk.load.readers import RawRows
@@ -50,7 +50,7 @@ class EntityEncoder:
         self._now = now
         self._coerce = {name: coercion(field.shape) for name, field in of.fields.items()}
 
-    def entries(self, rows: RawRows, block: Block, dead: Dead) -> list[Entry]:
+    def entries(self, rows: RawRows, block: Block, dead: Dead) -> list[PendingRow]:
         made = []
         contents: Iterable[Any] = zip(*rows.columns) if rows.lines is None else rows.lines
         for at, content in zip(rows.places, contents):
@@ -61,16 +61,16 @@ class EntityEncoder:
                 dead(block, at, _shown(rows, content), reason)
         return made
 
-    def _entry(self, row: dict[str, Any], at: int, block: Block) -> Entry:
+    def _entry(self, row: dict[str, Any], at: int, block: Block) -> PendingRow:
         entity = self.entity(row)
         of = self._of
         if of.is_written_alone:
             item = of.item(of.stamped(entity, self._now(), fresh=True).made)
-            return EntityEntry(of.key_values(item), orjson.dumps(item), at, block, entity)
+            return PendingEntity(of.key_values(item), orjson.dumps(item), at, block, entity)
         if of.has_stamps:
             entity = of.stamped(entity, self._now(), fresh=True).made
         key, put = of.bulk_entry(entity)
-        return Entry(key, put[_PREFIX:-2], at, block)
+        return PendingRow(key, put[_PREFIX:-2], at, block)
 
     def entity(self, row: dict[str, Any]) -> Any:
         of = self._of

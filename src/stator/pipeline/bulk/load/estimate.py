@@ -14,8 +14,8 @@ from stator.design.cost.pricing import on_demand, total
 from stator.errors import StatorError
 from stator.model.limits import ITEM_SIZE_BYTES
 from stator.model.values import normalise_item
-from stator.pipeline.bulk.job.entries import Block, DeadLetter
 from stator.pipeline.bulk.job.governor import START_UNITS
+from stator.pipeline.bulk.job.pending_rows import Block, DeadLetter
 from stator.pipeline.bulk.load.load import LoadPlan
 
 _SHOWN_LETTERS = 5

@@ -15,7 +15,7 @@ from stator.errors import RowRefused
 from stator.formats.dynamodb_json import is_attribute_value, unwrap
 from stator.formats.exact_json import loads_exact
 from stator.formats.plain import ENCODERS, comparable, encode_value
-from stator.pipeline.bulk.job.entries import Block, Entry
+from stator.pipeline.bulk.job.pending_rows import Block, PendingRow
 from stator.pipeline.bulk.load.columns import Dead
 from stator.pipeline.bulk.load.readers import RawRows
 
@@ -36,7 +36,7 @@ class LineEncoder:
         self._kinds = dict(kinds)
         self._renamed = dict(renamed)
 
-    def entries(self, rows: RawRows, block: Block, dead: Dead) -> list[Entry]:
+    def entries(self, rows: RawRows, block: Block, dead: Dead) -> list[PendingRow]:
         made = []
         assert rows.lines is not None
         for at, line in zip(rows.places, rows.lines):
@@ -45,7 +45,7 @@ class LineEncoder:
             except _FAULTS as error:
                 dead(block, at, line.decode(errors="replace").rstrip("\r\n"), _reason(error))
                 continue
-            made.append(Entry(key, item, at, block))
+            made.append(PendingRow(key, item, at, block))
         return made
 
     def item(self, line: bytes) -> tuple[Any, bytes]:

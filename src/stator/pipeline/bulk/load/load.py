@@ -17,9 +17,9 @@ from typing import Any, Protocol
 
 from stator.clock import Clock, SystemClock
 from stator.errors import BulkError, ConfigurationError
-from stator.pipeline.bulk.job.entries import Block, Counts, Entry, Position
 from stator.pipeline.bulk.job.governor import Pace
 from stator.pipeline.bulk.job.journal import Journal, JournalState
+from stator.pipeline.bulk.job.pending_rows import Block, Counts, PendingRow, RowPosition
 from stator.pipeline.bulk.job.write_job import WriteJob, WriteSettings
 from stator.pipeline.bulk.load.attribute_types import (
     AttributeType,
@@ -37,11 +37,11 @@ from stator.pipeline.bulk.load.inputs import Input, find_inputs
 from stator.pipeline.bulk.load.lines import DynamoDbLineEncoder, LineEncoder
 from stator.pipeline.bulk.load.readers import RawRows, read
 from stator.pipeline.bulk.load.row_condition import Condition
-from stator.pipeline.bulk.targets import Target, described
+from stator.pipeline.bulk.targets import BulkTarget, described
 
 
 class Encoder(Protocol):
-    def entries(self, rows: RawRows, block: Block, dead: Dead) -> list[Entry]: ...
+    def entries(self, rows: RawRows, block: Block, dead: Dead) -> list[PendingRow]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class LoadReport:
 
 def load(
     files: str | Iterable[str],
-    target: Target,
+    target: BulkTarget,
     options: LoadOptions | None = None,
     *,
     clock: Clock | None = None,
@@ -117,7 +117,7 @@ class LoadPlan:
     def __init__(
         self,
         files: str | Iterable[str],
-        target: Target,
+        target: BulkTarget,
         options: LoadOptions | None = None,
         *,
         clock: Clock | None = None,
@@ -198,13 +198,13 @@ class LoadPlan:
             return True
         return False
 
-    def entries(self, dead: Dead) -> Iterator[tuple[Block, list[Entry], RawRows]]:
+    def entries(self, dead: Dead) -> Iterator[tuple[Block, list[PendingRow], RawRows]]:
         """Everything there is to write, from the beginning: for whoever only wants to look."""
-        yield from self.entries_from(Position(), dead, lambda _: None)
+        yield from self.entries_from(RowPosition(), dead, lambda _: None)
 
     def entries_from(
-        self, start: Position, dead: Dead, opened: Callable[[Block], None]
-    ) -> Iterator[tuple[Block, list[Entry], RawRows]]:
+        self, start: RowPosition, dead: Dead, opened: Callable[[Block], None]
+    ) -> Iterator[tuple[Block, list[PendingRow], RawRows]]:
         for at, source in enumerate(self.inputs):
             if at < start.source:
                 continue
@@ -216,7 +216,7 @@ class LoadPlan:
                 block = Block(
                     source.name,
                     rows.first_row,
-                    Position(at, rows.first_row + rows.count),
+                    RowPosition(at, rows.first_row + rows.count),
                     rows.to_account,
                 )
                 opened(block)
@@ -274,7 +274,7 @@ class _LoadRun:
         state = (
             self._journal.begin(resume=options.resume, restart=options.restart) or JournalState()
         )
-        self._start = Position(**state.place)
+        self._start = RowPosition(**state.place)
         self._job = WriteJob(
             plan.target,
             plan.key.names,

@@ -21,7 +21,7 @@ _WIRE_SHARE = 0.93
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class RowPosition:
     """Everything before row ``row`` of input ``source`` is behind; rows and inputs are counted from nought."""
 
     source: int = 0
@@ -76,7 +76,7 @@ class Block:
     note: Any = None
 
 
-class Entry:
+class PendingRow:
     """One item to put. ``item`` is its JSON; ``key`` compares as the table's key does; ``row`` is its place in its block.
 
     There is one for every row, so it is small and quickly made.
@@ -93,7 +93,7 @@ class Entry:
         self.row = row
         self.block = block
 
-    def swap(self, other: Entry) -> None:
+    def swap(self, other: PendingRow) -> None:
         """Hold what the other holds, which is of the same key, and the other way round."""
         self.item, other.item = other.item, self.item
         self.row, other.row = other.row, self.row
@@ -105,7 +105,7 @@ class Entry:
         return int(len(self.item) * _WIRE_SHARE) // WRITE_UNIT_BYTES + 1
 
 
-class EntityEntry(Entry):
+class PendingEntity(PendingRow):
     """One that the data layer has to write by itself: an entity with unique fields, versions or large values."""
 
     __slots__ = ("entity",)
@@ -114,8 +114,8 @@ class EntityEntry(Entry):
         super().__init__(key, item, row, block)
         self.entity = entity
 
-    def swap(self, other: Entry) -> None:
-        assert isinstance(other, EntityEntry)
+    def swap(self, other: PendingRow) -> None:
+        assert isinstance(other, PendingEntity)
         super().swap(other)
         self.entity, other.entity = other.entity, self.entity
 
@@ -143,7 +143,7 @@ class Watermark:
             self._advance(block.lane)
 
     def written(
-        self, entries: list[Entry], consumed_units: float = 0.0, *, already: bool = False
+        self, entries: list[PendingRow], consumed_units: float = 0.0, *, already: bool = False
     ) -> None:
         with self._lock:
             for entry in entries:
