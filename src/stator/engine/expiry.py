@@ -1,17 +1,22 @@
-"""Time to live: items whose time is over are deleted, in the background, by the service itself.
+"""Time to live: the service deletes expired items in the background.
 
-The idea. Nothing looks through tables for what has expired. A table with time to live has a list of its items' times, in their order:
+The idea. Nothing searches tables for expired items. A table with time to live has an expiry list,
+ordered by time:
 
-    x <table> <seconds> <item>        eight bytes of seconds since the epoch, and the item's storage key from its hash on; no value
+    x <table> <seconds> <item>    seconds since the epoch (8 bytes), then the item's storage key
+                                  from its hash on; the value is empty
 
-An item adds its line in the same batch as itself (``Expiry.observe``). Nobody takes lines away when items change or go: a line says only that
-an item *may* expire then, and when its time comes the item itself is asked. Items that were there before the setting are put on the list
-by a walk through the table, a chunk at a time, whose place is kept with the table's definition.
+An item adds its line to the list in the same batch as itself (``Expiry.observe``). A line is not
+removed when its item changes or goes: it says only that the item *may* expire then. When the time
+comes, the item itself decides. Items older than the setting are listed by a walk through the table,
+a chunk at a time. The walk's position is part of the table's definition.
 
-What counts as a time (AWS's rules): an attribute of type Number, in seconds, in the past, but not more than five years in the past. Anything
-else is left alone. Until they are deleted, items are read, changed and charged like others.
+What counts as a time (AWS's rules): an attribute of type Number, in seconds, in the past, but no
+more than five years in the past. Other values are left alone. Until they are deleted, expired items
+are read, changed and charged like any other.
 
-A sweep deletes what is due, in small batches, so that requests wait for a hundred items at most, and no more than ``ITEMS_PER_SECOND``.
+A sweep deletes due items in small batches: a request waits for a hundred items at most. It deletes
+no more than ``ITEMS_PER_SECOND``.
 """
 
 from __future__ import annotations
@@ -36,7 +41,7 @@ _LARGEST: Final = 2**63 - 1
 
 
 def time_of(item: Item, attribute: str) -> int | None:
-    """When the item expires; None if its attribute says no time at all."""
+    """Return when the item expires; None if its attribute is not a time."""
     text = item.get(attribute, {}).get("N")
     if not isinstance(text, str):
         return None
@@ -59,7 +64,7 @@ class Expiry:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    # -- the list
+    # -- the expiry list
 
     def observe(self, writer: Writer, changes: Changes) -> None:
         for change in writer.item_changes:
@@ -94,7 +99,10 @@ class Expiry:
         ]
 
     def step(self) -> int:
-        """Put some older items on their lists and delete some that are due; how many. Zero means there is nothing to do now."""
+        """List some older items and delete some due ones; return how many.
+
+        Zero: nothing is due now.
+        """
         with self._database.lock:
             return sum(self._fill(table) + self._delete_due(table) for table in self.tables())
 
@@ -136,7 +144,7 @@ class Expiry:
         return len(gone)
 
     def _delete(self, table: Table, line: bytes, now: float, writer: Writer) -> bool:
-        """Delete the line's item if it really is due. Whether the line is done with."""
+        """Delete the line's item if it really is due; return whether the line can go."""
         attribute = table.definition.ttl_attribute
         key = table.prefix + line[len(LINES) + 4 + 8 :]
         if self._database.transaction_locks.holds(key):

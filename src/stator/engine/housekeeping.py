@@ -1,8 +1,7 @@
-"""What the engine does by itself, in the background: expired items, streams that roll and are trimmed, history
-that nobody can ask for any more.
+"""The engine's background work: expired items, stream shards, and history that is too old.
 
-On the system's clock a thread does it, from the moment there is anything to do. Under a virtual clock nothing happens by itself: ``sweep`` does
-it all at once, at a moment the test or simulation chooses.
+On the system's clock a thread does it, from the moment there is anything to do. Under a virtual
+clock nothing happens by itself: ``sweep`` does it all, when the test or simulation calls it.
 """
 
 from __future__ import annotations
@@ -38,7 +37,10 @@ class Housekeeping:
         self._streams_due = 0.0
 
     def wake(self) -> None:
-        """Called when a table gets something to be kept: the thread starts at the first."""
+        """Start the thread, if there is anything to keep house for.
+
+        Call it when a table changes.
+        """
         if self._thread is not None or not isinstance(self._database.clock, SystemClock):
             return
         if self._expiry.tables() or self._streams.any() or self._recovery.any():
@@ -48,7 +50,7 @@ class Housekeeping:
             self._thread.start()
 
     def sweep(self) -> int:
-        """Everything that is due by now; the number of items looked at."""
+        """Do everything that is due by now; return the number of items examined."""
         done = 0
         while count := self._expiry.step():
             done += count
@@ -71,7 +73,7 @@ class Housekeeping:
                     self._settle()
             except (
                 Exception
-            ):  # a full disk, say: what is due stays due, and the next round tries again
+            ):  # for example a full disk: work that is due stays due, and the next round retries
                 if self._stopping.is_set():
                     return
                 log.exception(

@@ -1,23 +1,25 @@
-"""Where things are: the byte order of everything the engine stores.
+"""The key space: the byte order of everything the engine stores.
 
-    m ...                                            the catalogue (see catalog.py)
-    s | table                                        item counts and sizes of a table and its indexes
-    d | table | index | hash | partition key | sort key ...     items (index 0) and index entries
-    l | table | time | count                         the recovery log (see recovery/log.py)
-    b | area | hash | partition key | sort key ...   copies of items: backups, and what restores and exports work on
-    t | stream                                       a stream and its shards (see streams/)
-    r | stream | shard | sequence number             stream records
-    x | table | time | hash | ...                    items by the time they expire (see expiry.py)
+    m ...                                      the catalogue (see tables/catalog.py)
+    s | table                                  item counts and sizes of a table and its indexes
+    d | table | index | hash | partition key | sort key ...    items (index 0), index entries
+    l | table | time | count                   the recovery log (see recovery/log.py)
+    b | area | hash | partition key | sort key ...    copies of items: backups, and work areas of
+                                               restores and exports
+    t | stream                                 a stream and its shards (see streams/)
+    r | stream | shard | sequence number       stream records
+    x | table | time | hash | ...              items by the time they expire (see expiry.py)
 
-``table`` is four bytes and ``index`` two, both numbers that are never used again. ``hash`` is the first eight bytes of
-the MD5 of the partition key: it spreads keys, gives scans DynamoDB's scattered order, and cuts a table into parallel
-segments. The partition key carries its length. Each sort key value is escaped (00 becomes 00 FF) and closed with 00 00,
-so that values of any length keep their order and one value never runs into the next. An index entry ends with the
-table's own key, which makes it unique:
+``table`` is four bytes and ``index`` two; both are numbers that are never reused. ``hash`` is the
+first eight bytes of the MD5 of the partition key. It spreads keys, gives scans DynamoDB's scattered
+order, and cuts a table into parallel segments. The partition key carries its length. Each sort key
+value is escaped (00 becomes 00 FF) and closed with 00 00. So values of any length keep their order,
+and one value never runs into the next. An index entry ends with the table's own key, which makes it
+unique:
 
     table PK=U1 SK=A:   d 00000001 0000 <md5(U1)[:8]> 0002 "U1" "A" 00 00
-    GSI1  GPK=X GSK=7:  d 00000001 0001 <md5(X)[:8]>  0001 "X"  C00101 70 00 00   0002 "U1" "A" 00 00
-    LSI1  LSK=Q:        d 00000001 0002 <md5(U1)[:8]> 0002 "U1" "Q" 00 00          "A" 00 00
+    GSI1  GPK=X GSK=7:  d 00000001 0001 <md5(X)[:8]>  0001 "X"  C00101 70 00 00  0002 "U1" "A" 00 00
+    LSI1  LSK=Q:        d 00000001 0002 <md5(U1)[:8]> 0002 "U1" "Q" 00 00        "A" 00 00
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from typing import Any, Final
 from stator.model.numbers import encode_ordered
 
 try:
-    # CPython's own MD5: a third of the cost of OpenSSL's for the few bytes of a key.
+    # CPython's own MD5 costs a third of OpenSSL's for the few bytes of a key.
     md5: Callable[[bytes], Any] = import_module("_md5").md5
 except ImportError:  # an interpreter built without it
     md5 = hashlib.md5
@@ -44,7 +46,7 @@ AREAS: Final = b"b"
 HASH_BYTES: Final = 8
 PREFIX_BYTES: Final = 7
 PARTITION_BYTES: Final = PREFIX_BYTES + HASH_BYTES
-"""What all keys of one partition begin with."""
+"""The length of the prefix that all keys of one partition share."""
 
 
 def data_prefix(table_number: int, index_number: int) -> bytes:
@@ -83,25 +85,25 @@ RAW: dict[str, Callable[[Any], bytes]] = {
 
 
 def partition(raw: bytes) -> bytes:
-    """Hash, length and bytes of a partition key of one attribute."""
+    """Encode a partition key of one attribute: hash, length, bytes."""
     digest: bytes = md5(raw).digest()
     return digest[:HASH_BYTES] + len(raw).to_bytes(2, "big") + raw
 
 
 def partition_of(raws: list[bytes]) -> bytes:
-    """The same for a partition key of several attributes."""
+    """Encode a partition key of several attributes."""
     joined = b"".join(len(raw).to_bytes(2, "big") + raw for raw in raws)
     digest: bytes = md5(joined).digest()
     return digest[:HASH_BYTES] + joined
 
 
 def after_hash(key: bytes) -> bytes:
-    """The partition and sort key of a table's storage key."""
+    """Return the partition and sort key of a table's storage key."""
     return key[PREFIX_BYTES + HASH_BYTES :]
 
 
 def sort_part(key: bytes) -> bytes:
-    """The sort key of a table's storage key."""
+    """Return the sort key of a table's storage key."""
     length = PREFIX_BYTES + HASH_BYTES
     return key[length + 2 + int.from_bytes(key[length : length + 2], "big") :]
 
@@ -111,12 +113,12 @@ def escape(raw: bytes) -> bytes:
 
 
 def closed(raw: bytes) -> bytes:
-    """A whole sort key value."""
+    """Encode a whole sort key value."""
     return raw.replace(b"\0", b"\0\xff") + b"\0\0"
 
 
 def segment_bounds(prefix: bytes, segment: int, total: int) -> tuple[bytes, bytes]:
-    """The part of a table or index that one of ``total`` parallel scanners reads."""
+    """Return the part of a table or index that one of ``total`` parallel scanners reads."""
     low = _segment_start(segment, total)
     high = _segment_start(segment + 1, total)
     first = prefix + low.to_bytes(HASH_BYTES, "big")

@@ -1,9 +1,10 @@
-"""Tables between two states: CREATING, UPDATING, DELETING, and indexes being filled.
+"""Tables between two states (CREATING, UPDATING, DELETING), and the backfill of new indexes.
 
-A status lasts ``status_delay_seconds`` (none by default) and is settled when somebody next looks at the table, so it
-works the same under a virtual clock. An index added to a table that has items is filled in chunks: a few at once,
-and if more is left, by a background thread that lets other requests in between chunks. Its progress is part of the
-table's definition and is written with each chunk, so a crash resumes it where it was.
+A status lasts ``status_delay_seconds`` (none by default). It ends when a request next looks at the
+table, so it works the same under a virtual clock. An index added to a table with items is
+backfilled in chunks. The first few chunks are done at once; the rest by a background thread that
+lets other requests in between chunks. The progress is part of the table's definition and is written
+with each chunk, so that a crash resumes the backfill where it was.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from stator.storage import Changes
 from stator.storage.protocol import after_prefix
 
 CHUNK_ITEMS = 500
-# Tables up to this size are indexed before UpdateTable answers; larger ones in the background.
+# Tables up to this many chunks are indexed before UpdateTable answers; larger ones afterwards.
 CHUNKS_AT_ONCE = 8
 
 
@@ -41,12 +42,12 @@ class Lifecycle:
         definition.status_until = self._database.clock.now() + self.delay_seconds
 
     def changes_time_to_live(self, definition: TableDefinition) -> bool:
-        """Whether a change of the setting is still on its way."""
+        """Return whether a change of the setting is still in progress."""
         changed = definition.ttl_changed
         return changed is not None and self._database.clock.now() < changed + self.delay_seconds
 
     def settle(self, table: Table) -> None:
-        """Let a status that has lasted long enough end. Called under the engine's lock."""
+        """End a status that has lasted long enough. The caller holds the engine's lock."""
         definition = table.definition
         if not definition.in_transition or self._database.clock.now() < definition.status_until:
             return
@@ -65,7 +66,10 @@ class Lifecycle:
             self._remove_data(keyspace.data_prefix(definition.number, number))
 
     def settle_all(self) -> None:
-        """Settle every table: for what looks at all of them, and so that nothing deleted keeps its space."""
+        """Settle every table, before an operation looks at all of them.
+
+        Frees the space of deleted ones.
+        """
         for table in list(self._database.catalog.all()):
             self.settle(table)
 
@@ -74,7 +78,7 @@ class Lifecycle:
         self._database.catalog.remove(table, changes)
         self._database.storage.write(changes)
         number, recovery = table.definition.number, self._recovery
-        # The items may have become a backup, but the entries of indexes are of no use without their table.
+        # The items may have become a backup. Index entries are useless without their table.
         low = (
             keyspace.data_prefix(number, 1)
             if recovery.keeps_data_of(table.prefix)
@@ -89,7 +93,9 @@ class Lifecycle:
         self._database.storage.delete_range(prefix, after_prefix(prefix))
 
     def resume(self) -> None:
-        """After opening: go on filling indexes, and remove what a crash left of deleted tables and indexes."""
+        """Continue after opening: resume backfills, and remove data that a crash left of deleted
+        tables.
+        """
         self.settle_all()
         self._remove_orphans()
         for table in list(self._database.catalog.all()):
@@ -97,7 +103,9 @@ class Lifecycle:
                 self.fill(table, at_once=False)
 
     def _remove_orphans(self) -> None:
-        """Data that is not in the catalogue: a crash came between the two steps of a deletion."""
+        """Remove data of tables and indexes not in the catalogue: a crash cut their deletion in
+        two.
+        """
         known = {
             prefix
             for table in self._database.catalog.all()
@@ -110,7 +118,7 @@ class Lifecycle:
                 self._remove_data(prefix)
             position = after_prefix(prefix)
 
-    # -- filling indexes
+    # -- backfill
 
     def fill(self, table: Table, *, at_once: bool = True) -> None:
         if at_once:
@@ -131,11 +139,11 @@ class Lifecycle:
             with self._database.lock:
                 if self._stopping.is_set() or self._fill_chunk(number):
                     return
-            # Hand the lock to whoever waits for it.
+            # Let waiting requests take the lock.
             self._stopping.wait(0.0005)
 
     def _fill_chunk(self, number: int) -> bool:
-        """Index the next items of a table; True when nothing is left to fill."""
+        """Index the next chunk of a table's items; return True when nothing is left."""
         table = next(
             (t for t in self._database.catalog.all() if t.definition.number == number), None
         )

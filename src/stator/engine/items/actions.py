@@ -1,7 +1,8 @@
-"""What the single-item writes and transactions have in common: an action on one item.
+"""Item actions: one write of one item, by a single-item operation, a transaction or PartiQL.
 
-An action knows its table's name and its condition, finds its key once the table is known, and turns the item as it
-was into the item as it will be, without touching storage: the write path does that.
+An action knows its table's name and its condition. It finds its key once the table is known, and
+turns the item as it was into the item as it will be. It does not touch storage: the write path
+does.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ PUT_TOO_LARGE = "Item size has exceeded the maximum allowed size"
 
 
 class ItemAction(Protocol):
-    """One write of one item, parsed but not yet looked at with its table."""
+    """One write of one item, parsed but not yet checked against its table."""
 
     table_name: str
     condition: Condition | None
@@ -46,19 +47,22 @@ class ItemAction(Protocol):
 
     @property
     def keyed(self) -> Item:
-        """Attributes among which the item's key is."""
+        """Attributes that include the item's key."""
         ...
 
     def locate(self, table: Table) -> bytes:
-        """Check what concerns the table's schema, and give the item's storage key."""
+        """Check the action against the table's schema, and return the item's storage key."""
         ...
 
     def apply(self, table: Table, old: Item | None) -> tuple[Item | None, int]:
-        """The item after this action and its size; None for no item."""
+        """Return the item after this action and its size; None means no item."""
         ...
 
     def touched(self) -> list[Path]:
-        """The paths this action names, of which an UPDATED_ return tells."""
+        """Return the paths that this action names.
+
+        UPDATED_OLD and UPDATED_NEW return their values.
+        """
         ...
 
 
@@ -162,7 +166,7 @@ class ItemDelete:
 
 
 class ItemCheck(ItemDelete):
-    """A transaction's ConditionCheck: it is located as a delete is, and changes nothing."""
+    """A transaction's ConditionCheck: located like a delete, it changes nothing."""
 
     def apply(self, table: Table, old: Item | None) -> tuple[Item | None, int]:
         raise AssertionError("a condition check changes nothing")
@@ -171,7 +175,7 @@ class ItemCheck(ItemDelete):
 def prepare(
     storage: Storage, locks: TransactionLocks, table: Table, action: ItemAction, *, needs_old: bool
 ) -> tuple[Mutation, Item | None]:
-    """Locate, check the condition and apply one action of a request of its own."""
+    """Locate the item, check the condition and apply an action that is a request of its own."""
     key = action.locate(table)
     if locks.holds(key):
         raise TransactionConflict
@@ -182,7 +186,10 @@ def prepare(
 def mutate(
     table: Table, action: ItemAction, key: bytes, old: bytes | None, *, needs_old: bool
 ) -> tuple[Mutation, Item | None]:
-    """The mutation an action makes of a stored record, and the item before it where somebody needs that."""
+    """Apply an action to a stored record.
+
+    Returns the mutation, and the item before it if it was decoded: always if ``needs_old``.
+    """
     if old is not None and isinstance(action, ItemInsert):
         raise DuplicateItem
     old_item: Item | None = None
@@ -212,7 +219,7 @@ def check_condition(action: ItemAction, old_item: Item | None) -> None:
 def returned_values(
     wanted: str, old: Item | None, new: Item | None, touched: list[Path]
 ) -> Item | None:
-    """The Attributes of a reply, by ReturnValues; None when there are none to return."""
+    """Return the Attributes of an answer, by ReturnValues; None if there are none."""
     match wanted:
         case "ALL_OLD":
             return old

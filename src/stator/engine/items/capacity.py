@@ -1,7 +1,8 @@
-"""Consumed capacity: DynamoDB's arithmetic and the shapes it is reported in.
+"""Consumed capacity: DynamoDB's arithmetic, and the form in which answers report it.
 
-A write unit is 1 KB and a read unit 4 KB; an eventually consistent read costs half, a transaction twice. A write is
-charged for the larger of the item before and after, and again in every index whose entry it changes.
+A write unit is 1 KB and a read unit 4 KB. An eventually consistent read costs half, a transaction
+twice. A write is charged for the larger of the item before and after, and again in every index
+whose entry it changes.
 """
 
 from __future__ import annotations
@@ -18,14 +19,17 @@ def write_units(size_bytes: int) -> int:
 
 
 def read_units(size_bytes: int, consistent: bool) -> float:
-    """Units of reading this much in one go; reading nothing costs as much as reading a little."""
+    """Return the units of reading this much at once.
+
+    Reading nothing costs as much as reading a little.
+    """
     units = max(1, -(-size_bytes // READ_UNIT_BYTES))
     return float(units) if consistent else units / 2
 
 
 @dataclass(slots=True, init=False)
 class Consumed:
-    """What one request used of one table."""
+    """The capacity that one request consumed of one table and its indexes."""
 
     table: float
     indexes: dict[str, float]
@@ -47,7 +51,10 @@ class Consumed:
 def report(
     table: Table, shown_name: str, consumed: Consumed, mode: str, *, kind: str | None = None
 ) -> dict[str, Any]:
-    """One ConsumedCapacity entry. ``kind`` (Read or Write) adds the split that only transactions report."""
+    """Return one ConsumedCapacity entry.
+
+    ``kind`` (Read or Write) adds the split that only transactions report.
+    """
     entry: dict[str, Any] = {"TableName": shown_name, **_units(consumed.total, kind)}
     if mode != "INDEXES":
         return entry

@@ -52,8 +52,8 @@ class ItemUpdate:
     return_item_on_failure: bool
     nested: Sequence[Path]
     is_legacy: bool
-    # Only a standalone ItemUpdate is charged for its clauses against the 400 KB limit, and only one with large values
-    # can come near it.
+    # Only a standalone UpdateItem is charged for its clauses. Only one with large values can come
+    # near the limit.
     charged: bool
     by_statement: bool
 
@@ -133,7 +133,7 @@ class ItemUpdate:
         if old is None and all(
             isinstance(action, (RemoveAction, DeleteAction)) for action in self.update.actions
         ):
-            return None, 0  # nothing to take away, at whatever path, does not make an item
+            return None, 0  # removing from an item that does not exist does not create it
         try:
             updates.apply(self.update, item)
         except ExpressionError as error:
@@ -159,7 +159,10 @@ class ItemUpdate:
                     raise ValidationFailed(TOO_DEEP)
 
     def _growth(self, old: Item, new: Item) -> int:
-        """How much larger the item became: only the attributes the update names can have changed."""
+        """Return how many bytes larger the item became.
+
+        Only attributes the update names can change.
+        """
         assert self.update is not None
         growth = 0
         for name in {str(action.path.parts[0]) for action in self.update.actions}:

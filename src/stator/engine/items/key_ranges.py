@@ -1,4 +1,4 @@
-"""From key conditions to a range of storage keys."""
+"""Ranges of storage keys, from key conditions and starting keys."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ class Range:
 
 
 def query_range(schema: KeySchema, prefix: bytes, tests: dict[str, KeyTest]) -> Range:
-    """The entries of a table or index that the tests select: one partition, and a stretch of its sort keys."""
+    """Return the range of entries that the tests select: one partition, or a stretch of its sort
+    keys.
+    """
     _check_tests(schema, tests)
     keys: Item = {name: tests[name].values[0] for name, _ in schema.partition}
     check_no_empty_key(
@@ -101,7 +103,7 @@ def _check_kind(test: KeyTest, kind: str) -> None:
 
 
 def _check_sort(schema: KeySchema, tests: dict[str, KeyTest]) -> None:
-    """Sort attributes are used from the left, without gaps, and only the last one by a range."""
+    """Check that sort attributes are used from the left, without gaps, only the last with a range."""
     open_ended: list[str] = []
     for name, kind in schema.sort:
         test = tests.get(name)
@@ -116,16 +118,16 @@ def _check_sort(schema: KeySchema, tests: dict[str, KeyTest]) -> None:
             open_ended.append(name)
 
 
-# --- starting keys ----------------------------------------------------------------------------------------
+# -- starting keys
 
 
 def start_names(table: Table, index: Index | None) -> set[str]:
-    """The attributes of an ExclusiveStartKey: the table's key, and the index's."""
+    """Return the attributes of an ExclusiveStartKey: the table's key and the index's."""
     return {*table.schema.names, *(index.schema.names if index is not None else ())}
 
 
 def start_entry(table: Table, index: Index | None, start: Item) -> bytes:
-    """The storage key of the entry a checked starting key names."""
+    """Return the storage key of the entry that a checked starting key names."""
     if index is None:
         return table.encode_key(start)
     entry = index.entry_key(start, table.encode_key(start))

@@ -1,7 +1,8 @@
 """A page of a Query or Scan: up to 1 MB of entries, filtered and projected.
 
-The cost of a page is that of the entries it walks. The limit, the size and the capacity all count entries before the
-filter, as on AWS. Without a filter and a projection no entry is decoded but the last, whose key closes the page.
+A page costs as much as the entries it walks. The limit, the size and the capacity all count entries
+before the filter, as on AWS. Without a filter and a projection only the last entry is decoded,
+whose key ends the page.
 """
 
 from __future__ import annotations
@@ -28,14 +29,15 @@ from stator.storage import Storage
 
 @dataclass(slots=True, init=False)
 class ReadView:
-    """What is read of each entry: from where, which of them, and which part."""
+    """What a Query or Scan reads of each entry: where from, which entries, and which part of them."""
 
     table: Table
     index: Index | None
     filter: Condition | None
     projection: Projection | None
     count_only: bool
-    # Entries of a local index lack attributes that were asked for: each is fetched from the table.
+    # Entries of a local index may lack requested attributes: then each item is fetched from the
+    # table.
     fetch: bool
     consistent: bool
 
@@ -92,7 +94,7 @@ def make_view(
     *,
     is_query: bool,
 ) -> ReadView:
-    """Check what is asked of an index against what it holds."""
+    """Check a read of an index against what the index holds, and return its view."""
     if projection is not None:
         check_key_paths(table.schema, list(projection.paths))
     if filter is not None:
@@ -149,7 +151,7 @@ def read_page(
 def read_records(
     storage: Storage, view: ReadView, entries: Iterable[bytes], limit: int | None
 ) -> EntryPage:
-    """A page of records from wherever they come: PartiQL reads several ranges as one."""
+    """Read a page of records from any source: PartiQL reads several ranges as one."""
     if view.filter is None and view.projection is None and not view.fetch:
         walked = _walk_raw(entries, limit, keep=not view.count_only)
     else:
@@ -201,7 +203,7 @@ class _Walked:
 
 
 def _walk_raw(entries: Iterable[bytes], limit: int | None, *, keep: bool) -> _Walked:
-    """The fast path: whole items, spliced as stored. The hottest loop of the engine; see ``bench/``."""
+    """Walk whole items, spliced as stored: the engine's hottest loop (see ``bench/``)."""
     parts: list[bytes] = []
     append = parts.append
     size = scanned = 0

@@ -3,7 +3,8 @@
     01 | 00 00 04 1f | {"PK":{"S":"USER#1"}, ...}
     ^format  ^item size in bytes as DynamoDB counts it, big-endian
 
-A read without projection copies the JSON into the reply untouched; the size is there without decoding.
+A read without projection copies the JSON into the answer untouched. The size is known without
+decoding.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def unpack(record: bytes) -> Item:
 
 
 def fragment(record: bytes) -> orjson.Fragment:
-    """The item's JSON, to be spliced into a reply as it is."""
+    """Return the item's JSON, to be spliced into an answer unchanged."""
     return orjson.Fragment(record[HEADER_BYTES:])
 
 

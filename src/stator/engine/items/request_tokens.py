@@ -1,6 +1,6 @@
 """Client request tokens: a transaction sent twice within ten minutes happens once.
 
-The token is stored in the same batch as the transaction it names, so a crash cannot separate them.
+A token is stored in the same batch as its transaction, so that a crash cannot separate them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class RequestTokens:
         self._uses = 0
 
     def seen(self, scope: Scope, token: str, fingerprint: str) -> bool:
-        """Whether this very request was carried out under this token within the window."""
+        """Return whether this very request was carried out under this token within the window."""
         stored = self._storage.get(_key(scope, token))
         if stored is None:
             return False
@@ -55,7 +55,7 @@ class RequestTokens:
 
 
 def fingerprint(request: Any) -> str:
-    """What makes two requests the same: everything but how the answer is reported."""
+    """Identify a request: everything that matters except how its answer is reported."""
     return sha256(orjson.dumps(request, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 

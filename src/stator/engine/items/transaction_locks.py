@@ -1,8 +1,9 @@
-"""Items that a transaction holds.
+"""Items that a transaction in flight holds.
 
-On AWS a transaction takes a while, and a request that meets one on the same item is told so (TransactionConflict).
-Here a transaction is one atomic step, so by default none is ever met. With ``transaction_seconds`` set, or while
-``hold`` is in force, a transaction keeps its items for that long, and programs can be tried against conflicts.
+On AWS a transaction takes a while, and a request for one of its items gets TransactionConflict.
+Here a transaction is one atomic step, so by default no request ever meets one. With
+``transaction_seconds`` set, or inside ``hold``, a transaction holds its items that long. Programs
+can then be tested against conflicts.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class TransactionLocks:
 
     @contextmanager
     def hold(self, keys: Iterable[bytes]) -> Iterator[None]:
-        """Hold these items as a transaction under way would, until the block ends."""
+        """Hold these items as a transaction in flight would, until the block ends."""
         held = list(keys)
         self._held.update(dict.fromkeys(held, float("inf")))
         try:

@@ -1,4 +1,4 @@
-"""What reading and writing transactions have in common."""
+"""Rules and reports that reading and writing transactions share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stator.engine.tables.table import Table
 from stator.errors import ValidationFailed
 from stator.model.limits import TRANSACTION_BYTES
 
-# The reason of an action that would have gone through.
+# The cancellation reason of an action that would have succeeded.
 NO_REASON: Final[dict[str, Any]] = {"Code": "None"}
 
 
@@ -29,14 +29,14 @@ def check_total(size_bytes: int) -> None:
 
 
 def check_payload(size_bytes: int) -> None:
-    """What a writing transaction carries is limited, not the items it finds: five megabytes can be deleted at once."""
+    """Check the size of the request, not of the items it meets: one may delete five megabytes."""
     if size_bytes > TRANSACTION_BYTES:
         text = "Transaction payload size cannot exceed 4MB. Payload Size: "
         raise ValidationFailed(f"{text}: {text}{size_bytes}")
 
 
 def read_report(tables: list[Table], found: list[bytes | None], mode: str) -> list[dict[str, Any]]:
-    """The capacity of items read in a transaction: twice that of a strongly consistent read, per table."""
+    """Report the capacity of a reading transaction, per table: twice that of consistent reads."""
     used: dict[str, tuple[Table, Consumed]] = {}
     for table, record in zip(tables, found):
         units = 2 * capacity.read_units(

@@ -1,17 +1,28 @@
 """The one write path.
 
-The idea. Every write, from PutItem to a transaction of a hundred, is a list of ``Mutation``: this item of this table
-was ``old`` and becomes ``new``. ``Writer`` turns mutations into one set of changes: the item's record, the entries it
-leaves and enters in each index, and the table's counts. The set is handed to storage as one atomic batch, so after a
-crash either all of it is there or none, and nothing can disagree with anything else.
+The idea. Every write, from a PutItem to a transaction of a hundred, is a list of ``Mutation``: this
+item of this table was ``old`` and becomes ``new``. ``Writer`` turns mutations into one set of
+changes: the item's record, the index entries it leaves and enters, and the table's counts. Storage
+writes the set as one atomic batch. After a crash either all of it is there or none of it, so no
+part can disagree with another.
 
 Invariants.
-- An index holds an entry for exactly those items that have all its key attributes with the right types. While it is
-  being filled, that is true of the items below ``backfilled_to``, and the index holds nothing of those above.
-- Counts are those of the entries that are there: they change in the same batch.
-- An entry whose key and content stay the same is not written and not charged.
-- Of a table that is followed, every mutation is also noted, record before and record after, for the followers
-  (streams, recovery) to add what they keep of it to the same batch.
+
+- An index holds an entry for exactly those items that have all its key attributes, of the right
+  types. During a backfill this holds for items below ``backfilled_to``; the index has no entries of
+  items above it.
+- Counts match the entries that exist: both change in the same batch.
+- An entry whose key and content stay the same is neither written nor charged.
+- For a table that is observed, every mutation also becomes an ``ItemChange`` with the record before
+  and after. Observers (streams, expiry, recovery) add their own records to the same batch.
+
+Example. Table T (PK) with index GSI1 (GPK); the item {PK: a, GPK: x} becomes {PK: a, GPK: y}:
+
+    d T 0 <a>          the new record          d T 1 <x> <a>      deleted
+    s T                counts, unchanged       d T 1 <y> <a>      the new entry
+
+Failure. If storage refuses the batch, nothing was written and ``undo`` restores the counts in
+memory. There is nothing to recover at start-up.
 """
 
 from __future__ import annotations
@@ -28,7 +39,10 @@ from stator.storage import Changes
 
 @dataclass(slots=True, init=False)
 class Mutation:
-    """One item's change. ``old_item`` may be left out when the table has no index and nobody needs it."""
+    """One item's change.
+
+    ``old_item`` may be None if the table has no index and the answer needs none.
+    """
 
     table: Table
     key: bytes
@@ -56,7 +70,10 @@ class Mutation:
 
 @dataclass(slots=True, init=False)
 class ItemChange:
-    """A change of an item of a followed table: its records (see records.py) before and after, None where there is none."""
+    """A change of an item of an observed table.
+
+    ``old`` and ``new`` are its records (see records.py) before and after, or None.
+    """
 
     table: Table
     key: bytes
@@ -71,14 +88,14 @@ class ItemChange:
         self.key = key
         self.old = old
         self.new = new
-        # The item after or else before the change: its key attributes are the same in both.
+        # The item after the change, or else before it: its key attributes are the same in both.
         self.item = item
 
 
 class Writer:
-    """Gathers the changes of one request. Nothing is visible until they are handed to storage.
+    """Collects the changes of one request. Nothing is visible until storage has them.
 
-    ``by_service`` says that the service itself writes, as it does when an item's time to live is over.
+    ``by_service`` says that the service itself writes, as it does when it deletes expired items.
     """
 
     __slots__ = ("_counts", "_tables", "by_service", "changes", "item_changes")
@@ -91,7 +108,7 @@ class Writer:
         self._tables: dict[bytes, Table] = {}
 
     def add(self, mutation: Mutation, consumed: Consumed | None = None) -> Consumed:
-        """Plan one mutation and return the capacity it uses, added to what was ``consumed`` before."""
+        """Plan one mutation. Return the capacity it uses, added to ``consumed``."""
         table, old, new_item = mutation.table, mutation.old, mutation.new_item
         old_size = 0 if old is None else records.size_of(old)
         record: bytes | None = None
@@ -141,7 +158,7 @@ class Writer:
         before: bytes | None,
         after: bytes | None,
     ) -> int:
-        """Move one index entry from ``before`` to ``after``; the write units that takes."""
+        """Move one index entry from ``before`` to ``after``, and return the write units this takes."""
         old_size = new_size = 0
         old_content: Item | None = None
         if before is not None:
@@ -175,7 +192,7 @@ class Writer:
         return units
 
     def copy(self, table: Table, key: bytes, record: bytes) -> None:
-        """Put an item where none is, with its record as it lies elsewhere: what restores and imports do."""
+        """Write a stored record to where no item exists, as restores and imports do."""
         size = records.size_of(record)
         self.changes[key] = record
         self._counts.append((table.counts, 1, size))
@@ -185,11 +202,14 @@ class Writer:
             self._index(Mutation(table, key, None, None, item, size), record, Consumed(0.0))
 
     def enter(self, index: Index, mutation: Mutation, record: bytes, entry: bytes) -> None:
-        """Add an item that exists already to an index that is being filled."""
+        """Add an existing item to an index during its backfill."""
         self._replace_entry(index, mutation, record, None, entry)
 
     def finish(self) -> Changes:
-        """Take the counts over and add them to the changes. Call once, right before the batch is written."""
+        """Apply the counts and add them to the changes.
+
+        Call it once, right before the batch is written.
+        """
         for counts, items, size in self._counts:
             counts.items += items
             counts.size_bytes += size
@@ -198,7 +218,7 @@ class Writer:
         return self.changes
 
     def undo(self) -> None:
-        """Give the counts back after storage refused the batch."""
+        """Take the counts back after storage refused the batch."""
         for counts, items, size in self._counts:
             counts.items -= items
             counts.size_bytes -= size

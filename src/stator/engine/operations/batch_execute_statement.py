@@ -1,7 +1,8 @@
-"""BatchExecuteStatement: up to 25 PartiQL statements, all reads or all writes, each answered for itself.
+"""BatchExecuteStatement: up to 25 PartiQL statements, all reads or all writes.
 
-What is wrong with one statement becomes its ``Error``; the others run. Only a mixture of reads and writes, or two
-statements about one item, fail the request, and do so before anything has run.
+Each statement is answered by itself: its failure becomes its ``Error``, and the others run. Two
+faults refuse the whole request before anything has run: reads mixed with writes, and two statements
+about one item.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _NAMING_TABLE = ("ConditionalCheckFailed", "DuplicateItem", "TransactionConflict
 
 @dataclass(slots=True)
 class BatchMember:
-    """A statement, or what is wrong with it."""
+    """A statement, or the error it failed with."""
 
     statement: Statement | ServiceError
     consistent: bool
@@ -109,7 +110,8 @@ def _step(context: RequestContext, member: BatchMember) -> BatchStep:
         table = context.table(statement.table_name)
         if isinstance(statement, BoundSelect):
             return _read(statement, table, member.consistent)
-        # ReturnValuesOnConditionCheckFailure has no effect on a member of a batch (AWS, eu-west-2, 2026).
+        # ReturnValuesOnConditionCheckFailure has no effect on a member of a batch (AWS, eu-west-2,
+        # 2026).
         action = statement.action(table, False)
         return StatementWrite(table, action.locate(table), action, statement.returning)
     except ServiceError as error:
@@ -165,7 +167,7 @@ def _write_item(context: RequestContext, change: StatementWrite) -> tuple[Any, C
 
 
 def _failure(error: ServiceError, table: Table | None) -> dict[str, Any]:
-    """The short code of an error; a statement that reached its table names it."""
+    """Return the short code of an error; a statement that reached its table names it."""
     code = _CODES.get(error.code, error.code.removesuffix("Exception"))
     answer: dict[str, Any] = {"Error": {"Code": code, "Message": error.message}}
     if table is not None and code in _NAMING_TABLE:

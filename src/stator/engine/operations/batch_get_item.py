@@ -1,4 +1,4 @@
-"""BatchGetItem."""
+"""BatchGetItem: up to a hundred items of several tables."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _parse_table(name: str, options: dict[str, Any]) -> TableRequest:
     keys: list[Item] = options["Keys"]
     for key in keys:
         normalise_item(key)
-    # Equal keys have equal JSON once their members are in one order.
+    # Equal keys have equal JSON once their members are sorted.
     seen = {orjson.dumps(key, option=orjson.OPT_SORT_KEYS) for key in keys}
     if len(seen) != len(keys):
         raise ValidationFailed("Provided list of item keys contains duplicates")
@@ -115,7 +115,7 @@ def _storage_keys(table: Table, part: TableRequest) -> list[bytes]:
 
 
 def _within(found: list[bytes | None], room: int) -> tuple[int, int]:
-    """How many of the items fit the 16 MB a reply may hold, and what room is left then."""
+    """Return how many items fit the 16 MB of an answer, and the room left."""
     for count, record in enumerate(found):
         if record is not None:
             room -= records.size_of(record)

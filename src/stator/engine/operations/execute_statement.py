@@ -23,7 +23,8 @@ from stator.errors import ValidationFailed
 class ExecuteStatementRequest:
     statement: Statement
     options: dict[str, Any]
-    # Taken before parameters are normalised, so that a caller who sends the same request again gets the same.
+    # Taken before parameters are normalised, so that the same request gets the same fingerprint
+    # again.
     printed: str
 
 

@@ -1,7 +1,7 @@
-"""ExecuteTransaction: up to a hundred PartiQL statements as one transaction, all reads or all writes.
+"""ExecuteTransaction: up to a hundred PartiQL statements as one transaction.
 
-Reads go the way of TransactGetItems and writes that of TransactWriteItems, so that locks, tokens, cancellations and
-capacity are the same for both.
+All are reads or all are writes. Reads use the code of TransactGetItems and writes that of
+TransactWriteItems, so that locks, tokens, cancellations and capacity are the same.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class ExecuteTransactionRequest:
 def parse(request: dict[str, Any]) -> ExecuteTransactionRequest:
     members = request["TransactStatements"]
     token_print = fingerprint(members) if request.get("ClientRequestToken") else ""
-    # Parameters are refused in the name of the request, statements in their own.
+    # An error in a parameter is reported for the request, an error in a statement for that
+    # statement.
     for member in members:
         check_parameters(member.get("Parameters") or [])
     reads: list[BoundSelect] = []
@@ -71,7 +72,7 @@ def _statement(member: dict[str, Any]) -> Statement:
 
 @contextmanager
 def _speaking_of(at: int) -> Iterator[None]:
-    """Errors found here name the statement they are about."""
+    """Name the statement in errors raised inside the block."""
     try:
         yield
     except ValidationFailed as error:

@@ -1,4 +1,7 @@
-"""GetRecords: up to 1,000 records or 1 MB of a shard, and where to read on; nowhere, once a closed shard is read."""
+"""GetRecords: up to 1,000 records or 1 MB of a shard, and the iterator to read on.
+
+A closed shard that is read to its end has no next iterator.
+"""
 
 from __future__ import annotations
 
@@ -41,14 +44,15 @@ def run(context: RequestContext, request: GetRecordsRequest) -> dict[str, Any]:
     stream = context.parts.streams.find(iterator.arn)
     shard = stream.shard_by_number(iterator.shard_number)
     if shard is None:
-        raise TrimmedDataAccess  # the shard itself is a day past its closing
+        raise TrimmedDataAccess  # the whole shard was trimmed, a day after it closed
     start = max(
         iterator.sequence, shard.first, shard.horizon if iterator.sequence == HORIZON else 0
     )
     if start < shard.horizon:
         raise TrimmedDataAccess
     page, place, is_end = _read(context, stream, shard, start, request.limit)
-    # What is read here has effects elsewhere, which nothing takes back: it must be durable first.
+    # Nothing can take back the effects of a record that was read here: its change must be durable
+    # first.
     context.commit_number = context.database.last_commit
     response: dict[str, Any] = {"Records": page}
     if not is_end:
@@ -59,7 +63,7 @@ def run(context: RequestContext, request: GetRecordsRequest) -> dict[str, Any]:
 def _read(
     context: RequestContext, stream: Stream, shard: Shard, start: int, limit: int
 ) -> tuple[list[orjson.Fragment], int, bool]:
-    """Records from ``start`` on, the place after them, and whether nothing can follow."""
+    """Return records from ``start`` on, the position after them, and whether the shard has ended."""
     end = stream.next_sequence if shard.last is None else shard.last + 1
     page: list[orjson.Fragment] = []
     place, size = start, 0

@@ -1,4 +1,4 @@
-"""GetShardIterator: a place in a shard to read from."""
+"""GetShardIterator: a position in a shard to read from."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def run(context: RequestContext, request: GetShardIteratorRequest) -> dict[str, 
 def _place(
     context: RequestContext, stream: Stream, shard: Shard, request: GetShardIteratorRequest
 ) -> int:
-    """The sequence number of the first record to be read."""
+    """Return the sequence number of the first record to read."""
     if request.kind == "TRIM_HORIZON":
         return HORIZON
     end = stream.next_sequence if shard.last is None else shard.last + 1

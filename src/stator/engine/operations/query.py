@@ -84,7 +84,10 @@ def parse(request: dict[str, Any]) -> QueryRequest:
 
 
 def _check_mixing(request: dict[str, Any]) -> None:
-    """KeyConditions alone may stand beside a FilterExpression or ProjectionExpression."""
+    """Refuse mixed parameters.
+
+    Only KeyConditions may stand beside a filter or projection expression.
+    """
     old = ["AttributesToGet", "QueryFilter", "ConditionalOperator"]
     if request.get("KeyConditionExpression") is not None:
         old.append("KeyConditions")

@@ -1,4 +1,4 @@
-"""PutItem, UpdateItem and DeleteItem once their action is parsed: they differ in nothing else."""
+"""PutItem, UpdateItem and DeleteItem, once their action is parsed: the rest is the same for all."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def returns_item_on_failure(request: dict[str, Any]) -> bool:
 
 
 def old_values_wanted(request: dict[str, Any]) -> str:
-    """ReturnValues of an operation that has nothing but the old item to return."""
+    """Return ReturnValues of an operation that can only return the old item."""
     returns: str = request.get("ReturnValues", "NONE")
     if returns not in ("NONE", "ALL_OLD"):
         raise ValidationFailed("ReturnValues can only be ALL_OLD or NONE")
@@ -43,7 +43,7 @@ def old_values_wanted(request: dict[str, Any]) -> str:
 
 
 def read_condition(request: dict[str, Any]) -> tuple[Condition | None, Sequence[Path]]:
-    """The condition, in either form, and the paths in it that go inside an attribute."""
+    """Return the condition, in either form, and the paths in it that go inside an attribute."""
     condition = expected(request)
     text = request.get("ConditionExpression")
     if text is None:

@@ -59,7 +59,7 @@ def run(context: RequestContext, request: TransactGetItemsRequest) -> dict[str, 
 def read_together(
     context: RequestContext, gets: list[Get], tables: list[Table]
 ) -> list[bytes | None]:
-    """The records of all items, or the cancellation that says why not."""
+    """Return the records of all items; raises the cancellation if a transaction holds one."""
     keys, reasons = _locate(gets, tables)
     for at, key in enumerate(keys):
         if key is not None and context.database.transaction_locks.holds(key):

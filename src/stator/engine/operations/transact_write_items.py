@@ -1,9 +1,9 @@
 """TransactWriteItems: all of up to a hundred writes, or none.
 
-The actions are parsed one at a time in the order of the request, and the first fault in one refuses the request. With
-the tables known, each is located, its condition is evaluated on the items as they were, and it is applied; what goes
-wrong there cancels the transaction, with one reason per action. Otherwise everything is written as one batch, with the
-client's token in it.
+Actions are parsed in the order of the request, and the first fault refuses the request. Once the
+tables are known, each action is located, its condition is evaluated on the items as they were, and
+it is applied. A failure there cancels the transaction, with one reason per action. Otherwise
+everything is written as one batch, together with the client's token.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def _parse_action(entry: dict[str, Any]) -> ItemAction:
         size = normalise_item(item)
         condition, nested = _condition(member)
         return ItemPut(name, item, size, condition, on_failure, nested)
-    # AWS checks an action's expressions before its key (captured by the paritysuite conformance suite).
+    # AWS checks an action's expressions before its key (captured by the paritysuite conformance
+    # suite).
     if kind == "Update":
         action = _update(member, on_failure)
         normalise_item(member["Key"])
@@ -101,7 +102,10 @@ def _update(member: dict[str, Any], on_failure: bool) -> ItemUpdate:
 
 
 def _condition(member: dict[str, Any]) -> tuple[Condition | None, Sequence[Path]]:
-    """Unlike elsewhere, names and values are let through where there is no expression to use them."""
+    """Return the condition.
+
+    Unlike elsewhere, unused names and values are allowed without an expression.
+    """
     text = member.get("ConditionExpression")
     placeholders = Placeholders(member)
     condition = placeholders.condition(text)
@@ -117,7 +121,7 @@ def run(context: RequestContext, request: TransactWriteItemsRequest) -> dict[str
 def transact(
     context: RequestContext, actions: list[ItemAction], options: dict[str, Any], token_print: str
 ) -> dict[str, Any]:
-    """Run parsed actions as one transaction; PartiQL's ExecuteTransaction comes here too."""
+    """Run parsed actions as one transaction. ExecuteTransaction uses this, too."""
     token = options.get("ClientRequestToken")
     tables = [context.table(action.table_name) for action in actions]
     if token and context.parts.tokens.seen(context.scope, token, token_print):
@@ -138,7 +142,10 @@ def transact(
 
 
 def _locate(actions: list[ItemAction], tables: list[Table]) -> list[bytes]:
-    """The items' storage keys. Of the actions their tables cannot take, AWS gives a reason only for the first."""
+    """Return the items' storage keys.
+
+    AWS gives a reason only for the first action that its table refuses.
+    """
     keys: list[bytes] = []
     refusal: list[dict[str, Any]] | None = None
     for at, (action, table) in enumerate(zip(actions, tables)):
@@ -159,7 +166,7 @@ def _locate(actions: list[ItemAction], tables: list[Table]) -> list[bytes]:
 def _mutations(
     context: RequestContext, actions: list[ItemAction], tables: list[Table], keys: list[bytes]
 ) -> list[Mutation]:
-    """What each action does to its item; every one that cannot do it is a reason to cancel."""
+    """Return what each action does to its item. Every action that fails is a reason to cancel."""
     mutations: list[Mutation] = []
     reasons = [NO_REASON] * len(actions)
     for at, (action, table, key) in enumerate(zip(actions, tables, keys)):
@@ -204,14 +211,14 @@ def _mutation(context: RequestContext, action: ItemAction, table: Table, key: by
     if isinstance(action, ItemCheck):
         old_item = None if old is None else records.unpack(old)
         check_condition(action, old_item)
-        # Neither changed nor written: the same record before and after.
+        # A check writes nothing: the record is the same before and after.
         return Mutation(table, key, None, None, None, 0 if old is None else records.size_of(old))
     mutation, _ = mutate(table, action, key, old, needs_old=False)
     return mutation
 
 
 def _charge(writer: Writer, mutation: Mutation) -> Consumed:
-    """A transaction pays twice for the items, once to prepare and once to commit, and once for index entries."""
+    """Charge items twice, to prepare and to commit, and index entries once."""
     consumed = writer.add(mutation)
     return Consumed(consumed.table * 2, consumed.indexes)
 
@@ -219,7 +226,7 @@ def _charge(writer: Writer, mutation: Mutation) -> Consumed:
 def _replayed(
     context: RequestContext, actions: list[ItemAction], tables: list[Table], options: dict[str, Any]
 ) -> dict[str, Any]:
-    """The same token again: nothing is written, and the items are read to say so."""
+    """Answer a repeated token: nothing is written, and the items are read to report capacity."""
     mode = options.get("ReturnConsumedCapacity", "NONE")
     response: dict[str, Any] = {}
     if mode != "NONE":

@@ -18,7 +18,7 @@ from stator.expr.legacy import attribute_updates
 from stator.expr.tree import Path
 from stator.model.values import normalise_item
 
-# Clauses cost at most a few dozen bytes per character of a 4 KB expression, beside the values they hold.
+# Clauses cost at most a few dozen bytes per character of a 4 KB expression, besides their values.
 _CHARGED_FROM_BYTES = 200_000
 _EXPRESSIONS = ("UpdateExpression", "ConditionExpression")
 
@@ -32,8 +32,8 @@ def parse(request: dict[str, Any]) -> SingleWrite:
     update = attribute_updates(old_style) if old_style else None
     condition = expected(request)
     nested: Sequence[Path] = ()
-    # Only an expression's clauses are charged for: AttributeUpdates are measured by the finished item alone (captured
-    # from AWS by the paritysuite conformance suite).
+    # Only an expression's clauses are charged for. AttributeUpdates count by the finished item
+    # alone (captured from AWS by the paritysuite conformance suite).
     charged = False
     if (
         request.get("UpdateExpression") is not None

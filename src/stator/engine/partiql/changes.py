@@ -1,7 +1,7 @@
-"""The SET and REMOVE clauses of an UPDATE as an update of the expression tree.
+"""The SET and REMOVE clauses of an UPDATE, bound to an update of the expression tree.
 
-``set_add`` and ``set_delete`` are the ADD and DELETE of update expressions in the clothes of an assignment: their
-first argument must be the very path that is assigned to.
+``set_add`` and ``set_delete`` are the ADD and DELETE of update expressions, written as an
+assignment. Their first argument must be the path that is assigned to.
 """
 
 from __future__ import annotations

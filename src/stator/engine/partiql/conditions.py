@@ -1,4 +1,4 @@
-"""A WHERE clause as a condition of the expression tree, with its literals and parameters in it."""
+"""WHERE clauses, bound to conditions of the expression tree with literals and parameters in place."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _TYPES: Final = {
 
 
 def bind_condition(node: Expression, parameters: list[Value]) -> Condition:
-    """The condition, checked as conditions are everywhere: operand counts, distinct operands, operand types."""
+    """Bind a condition, and check it like any other: operand counts, distinct operands, types."""
     condition = _Binder(parameters).condition(node)
     check_condition(condition)
     return condition
@@ -83,7 +83,10 @@ class _Binder:
         raise ValidationFailed(_NOT_BOOLEAN)
 
     def _comparison(self, operator: str, left: Expression, right: Expression) -> Condition:
-        """Two operands, or a condition and the truth it should have: ``attribute_exists(a) = true``."""
+        """Bind a comparison of two operands, or of a condition and a truth value.
+
+        The second is written ``attribute_exists(a) = true``.
+        """
         for condition, truth in ((left, right), (right, left)):
             if _is_condition(condition) and operator in ("=", "<>"):
                 wanted = self.operand(truth)

@@ -1,4 +1,4 @@
-"""Expressions: a parser by operator precedence, as PartiQL's own, so that the same faults get the same words.
+"""Expressions: a parser by operator precedence, like PartiQL's own, so that errors are the same.
 
 Loosest first: OR, AND, NOT, then = <> IS IN, then < <= > >= BETWEEN LIKE, then + - ||, then * / %.
 """
@@ -30,7 +30,8 @@ _CLOSING: Final = {
     "}": "RIGHT_CURLY",
     ")": "RIGHT_PAREN",
 }
-# DynamoDB stores 32 levels and no condition needs as many parentheses; a bound keeps Python's stack safe.
+# DynamoDB stores 32 levels, and no condition needs as many parentheses. A bound protects Python's
+# stack.
 _DEEPEST: Final = 64
 
 
@@ -179,7 +180,7 @@ class ExpressionParser:
         raise malformed("Invalid path component")
 
     def simple_path(self) -> syntax.Reference:
-        """A path that starts with a name: what is written to, and where from."""
+        """Parse a path that starts with a name: a target of a write or a source."""
         if not self.at_name():
             raise malformed("Expected identifier for simple path")
         token = self.take()
@@ -244,7 +245,7 @@ class ExpressionParser:
         return self.statement_term()
 
     def statement_term(self) -> Expression:
-        """PartiQL lets a whole statement stand as a term."""
+        """Parse a statement: PartiQL allows a whole statement as a term."""
         raise malformed("Unexpected keyword")
 
     def _call(self) -> Expression:
@@ -310,7 +311,7 @@ class ExpressionParser:
 
 
 def _signed(sign: Token, operand: Expression) -> Expression:
-    """A sign before a number belongs to the number."""
+    """Parse a sign and its operand. A sign before a number belongs to the number."""
     if not (isinstance(operand, syntax.Constant) and operand.kind == "number"):
         return syntax.OperatorExpression(sign.text, (operand,), sign.at)
     if sign.text == "+":

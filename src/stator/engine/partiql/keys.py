@@ -1,4 +1,4 @@
-"""What a WHERE clause says about keys: the one item that a write is about, or the ranges that a read covers."""
+"""What a WHERE clause says about keys: the one item of a write, or the ranges of a read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from stator.model.values import INVALID, Item, Value
 
 NO_FULL_KEY: Final = "Where clause does not contain a mandatory equality on all key attributes"
 _FLIPPED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-# Nested alternatives multiply; past this many ranges a branch is read as a whole and filtered.
+# Nested alternatives multiply. Beyond this many ranges a branch is read whole and filtered.
 _MOST_BOXES: Final = 256
 
 
@@ -47,9 +47,9 @@ def all_of(conditions: list[Condition]) -> Condition | None:
 def split_key(
     condition: Condition | None, schema: KeySchema
 ) -> tuple[Item | None, list[Condition]]:
-    """The key that the condition pins down, if it does for all of it, and the terms that say more.
+    """Return the key that the condition fixes completely (or None), and the remaining terms.
 
-    Two values for one key attribute pin down nothing: the second is one of the terms that say more.
+    Of two values for one key attribute, the second is a remaining term.
     """
     key: Item = {}
     rest: list[Condition] = []
@@ -61,7 +61,7 @@ def split_key(
 
 
 def full_key(condition: Condition | None, schema: KeySchema) -> tuple[Item, list[Condition]]:
-    """The key of a statement that writes, which must be one."""
+    """Return the key of a writing statement, which must fix exactly one item."""
     key, rest = split_key(condition, schema)
     for term in rest:
         pinned = _equality(term)
@@ -82,7 +82,7 @@ def _equality(term: Condition) -> tuple[str, Value] | None:
 
 
 def key_test(term: Condition) -> tuple[str, KeyTest] | None:
-    """A term that compares a whole attribute with literals, in a way that a range of keys can serve."""
+    """Return a term that compares a whole attribute with literals, if a key range can serve it."""
     match term:
         case Compare("<>", _, _):
             return None
@@ -97,18 +97,18 @@ def key_test(term: Condition) -> tuple[str, KeyTest] | None:
     return None
 
 
-# --- ranges -----------------------------------------------------------------------------------------------
+# -- ranges
 
 
 @dataclass(frozen=True, slots=True)
 class KeyBox:
-    """A part of the table: one partition, or all of them (None), narrowed by tests of the sort key."""
+    """A part of the table: one partition, or all (None), narrowed by tests of the sort key."""
 
     partition: Value | None = None
     tests: tuple[KeyTest, ...] = ()
 
     def within(self, other: KeyBox) -> KeyBox | None:
-        """What is in both; None when nothing can be."""
+        """Return the intersection; None if it is empty."""
         if (
             self.partition is not None
             and other.partition is not None
@@ -120,7 +120,7 @@ class KeyBox:
 
 
 def boxes(condition: Condition, schema: KeySchema) -> list[KeyBox]:
-    """Parts of the table that together hold every item for which the condition can be true."""
+    """Return parts of the table that together hold every item the condition can be true for."""
     match condition:
         case And(operands):
             found = [KeyBox()]
@@ -153,11 +153,14 @@ def _box(schema: KeySchema, name: str, test: KeyTest) -> KeyBox:
     return KeyBox()
 
 
-# --- operand types ----------------------------------------------------------------------------------------
+# -- operand types
 
 
 def check_compared_kinds(condition: Condition, schema: KeySchema, *, keyed: bool) -> None:
-    """What key attributes are compared with must be of their type; the words depend on whether keys are used."""
+    """Check the types of values that key attributes are compared with.
+
+    The error's words depend on whether the statement uses keys.
+    """
     kinds = dict(schema.attributes)
     for name, values in _compared(condition):
         if name in kinds and any(kinds[name] not in value for value in values):

@@ -1,7 +1,8 @@
-"""Words that PartiQL keeps for itself. As an attribute's name they must be written in double quotes.
+"""PartiQL's reserved words. As attribute names they must be written in double quotes.
 
-The list is what DynamoDB's PartiQL parser refuses as a bare name, found by asking DynamoDB Local for each word of
-SQL-92 and of DynamoDB's own list. It differs from the reserved words of expressions: ``status`` may stand bare here.
+The list is what DynamoDB's PartiQL parser refuses as a bare name. It was found by asking DynamoDB
+Local for each word of SQL-92 and of DynamoDB's own list. It differs from the reserved words of
+expressions: ``status`` needs no quotes here.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ KEYWORDS: Final = frozenset(
     """.split()
 )
 
-# Keywords that are also functions: in front of a parenthesis they are names like any other.
+# Keywords that are also functions: before a parenthesis they are ordinary names.
 FUNCTION_KEYWORDS: Final = frozenset(
     """
     avg bit_length cast char_length character_length coalesce convert count date_add date_diff exists extract lower
@@ -37,7 +38,7 @@ FUNCTION_KEYWORDS: Final = frozenset(
     """.split()
 )
 
-# What may follow IS, and how messages spell it.
+# Types that may follow IS, and how messages spell them.
 TYPE_NAMES: Final = {
     "any": "ANY",
     "bag": "BAG",

@@ -1,4 +1,7 @@
-"""Statement text to tokens, each with its place in the text as AWS prints it: ``line:column:length``, from 1."""
+"""The lexer: statement text to tokens, each with its position as AWS prints it.
+
+A position is ``line:column:length``, counted from 1.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,10 @@ class Position(NamedTuple):
 
 
 class Token(NamedTuple):
-    """``kind`` is keyword, name, quoted, text, number, ion, symbol or end; keywords are in lower case."""
+    """``kind`` is keyword, name, quoted, text, number, ion, symbol or end.
+
+    Keywords are lower case.
+    """
 
     kind: str
     text: str
@@ -77,7 +83,7 @@ def _token(kind: str, raw: str, at: Position) -> Token:
 
 
 def _check_exponent(raw: str) -> None:
-    """AWS reads a literal as Java's BigDecimal, whose exponent and scale are 32-bit integers."""
+    """Check a number as Java's BigDecimal does: its exponent and scale are 32-bit integers."""
     mantissa, _, exponent = raw.lower().partition("e")
     if len(exponent) > len("-2147483648"):
         raise malformed()

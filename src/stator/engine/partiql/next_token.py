@@ -1,7 +1,7 @@
-"""NextToken: where a page ended, bound to the statement and the parameters it was given for.
+"""NextToken: where a page ended, bound to its statement and parameters.
 
-The token is base64 of JSON: the fingerprint of the statement and the key of the last item that was read. A caller
-cannot get at anything with a made-up one: the key only says where in the statement's own ranges to go on.
+A token is base64 of JSON: the fingerprint of the statement, and the key of the last item read. A
+made-up token reveals nothing: the key only says where to continue in the statement's own ranges.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ NO_MATCH: Final = "NextToken does not match request"
 
 
 def statement_print(request: dict[str, Any]) -> str:
-    """What two requests must have in common for one's token to continue the other's reading."""
+    """Identify a statement and its parameters.
+
+    A token continues only requests with the same identity.
+    """
     return fingerprint([request["Statement"], request.get("Parameters")])[:32]
 
 

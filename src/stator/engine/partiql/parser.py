@@ -1,6 +1,8 @@
-"""Statements. The grammar, with what DynamoDB adds to SQL; keywords in any case:
+"""The parser of statements. Keywords may have any case. The grammar, with DynamoDB's additions to
+SQL:
 
-    select := SELECT (* | path, ..) FROM table[.index] [WHERE condition] [ORDER BY key [ASC|DESC], ..]
+    select := SELECT (* | path, ..) FROM table[.index] [WHERE condition]
+              [ORDER BY key [ASC|DESC], ..]
     insert := INSERT INTO table VALUE {..}
     update := UPDATE table changes [WHERE condition] [returning]
             | FROM table [WHERE condition] changes [returning]
@@ -9,8 +11,8 @@
     returning := RETURNING (ALL|MODIFIED) (OLD|NEW) *
     exists := EXISTS ( select )
 
-PartiQL's grammar is larger than DynamoDB's language. What AWS parses and then refuses is parsed here too, and refused
-by the binder with AWS's words.
+PartiQL's grammar is larger than DynamoDB's language. What AWS parses and then refuses is parsed
+here, too. The binder refuses it with AWS's words.
 """
 
 from __future__ import annotations
@@ -162,7 +164,7 @@ class StatementParser(ExpressionParser):
         self.take_word("asc")
         return syntax.OrderTerm(value, False)
 
-    # -- changes
+    # -- writes
 
     def _insert(self, at: Position) -> Expression:
         table = self.simple_path()
@@ -222,7 +224,7 @@ class StatementParser(ExpressionParser):
         return syntax.Assignment(target, self.expression())
 
     def _returning(self) -> tuple[str | None, str | None]:
-        """``ALL OLD`` and the like, and what is wrong with the clause beyond its syntax."""
+        """Return ``ALL OLD`` or the like, and what is wrong with the clause beyond its syntax."""
         if not self.take_word("returning"):
             return None, None
         returning, refusal = self._returning_element()

@@ -1,17 +1,19 @@
-"""How a SELECT is read: which ranges of keys, in which order, and what is left for a filter.
+"""The plan of a SELECT: which ranges of keys it reads, in which order, and what it filters.
 
-The idea. A WHERE clause is reduced to boxes (see ``keys.py``): parts of the table that together hold every item it
-can be true for. When each box names a partition the statement is a Query, or several; otherwise it is a Scan. Ranges
-that touch are joined, so that no item is read twice, and every range lies in one partition.
+The idea. A WHERE clause is reduced to boxes (see ``keys.py``): parts of the table that together
+hold every item it can be true for. If each box names a partition, the statement is a Query, or
+several; otherwise it is a Scan. Ranges that touch are joined, so that no item is read twice. Every
+range lies in one partition.
 
     WHERE pk IN ['b', 'a'] AND sk > 5 AND x = 1     ranges (a, >5), (b, >5), filter x = 1
     WHERE pk = 'a' AND sk = 1 OR pk = 'b'           ranges (a, =1), (b), filter: the whole clause
     WHERE x = 1                                     the whole table, filter x = 1
 
-Order. Ranges are read one after the other, by partition key. ORDER BY turns the partitions, the sort key, or both,
-around; when it starts with the sort key the partitions are merged by it.
+Order. Ranges are read one after the other, by partition key. ORDER BY reverses the partitions, the
+sort key, or both. If it starts with the sort key, the partitions are merged by it.
 
-Where a page ends is the key of its last item: with the same ranges in the same order, that is enough to go on.
+A page ends with the key of its last item. With the same ranges in the same order, this key is
+enough to continue.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ _NO_HASH_KEY: Final = "Must have at least one non-optional hash key condition in
 
 @dataclass(slots=True)
 class Span:
-    """A range of keys in one partition; ``sort_at`` is where the sort key starts in them."""
+    """A range of keys in one partition. ``sort_at`` is the offset of the sort key in them."""
 
     range: Range
     partition: Value | None
@@ -57,7 +59,8 @@ class Span:
 class SelectPlan:
     spans: list[Span]
     filter: Condition | None
-    # Whether the index's key is fixed for all of the clause: only then AWS refuses filters it does not project.
+    # Whether the whole clause fixes the index's key. Only then does AWS refuse filters on
+    # attributes that the index does not project.
     keyed: bool
     backward: bool = False
     merged: bool = False
@@ -114,11 +117,11 @@ def _reverse_within_partitions(spans: list[Span]) -> None:
             start = at
 
 
-# --- ranges -----------------------------------------------------------------------------------------------
+# -- ranges
 
 
 def _spans(schema: KeySchema, prefix: bytes, found: list[KeyBox]) -> list[Span]:
-    """The boxes as ranges of storage keys, those that touch joined into one."""
+    """Return the boxes as ranges of storage keys, and join ranges that touch."""
     spans = sorted((_span(schema, prefix, box) for box in found), key=lambda span: span.range.low)
     joined: list[Span] = []
     for span in spans:
@@ -144,7 +147,7 @@ def _span(schema: KeySchema, prefix: bytes, box: KeyBox) -> Span:
 
 
 def _served(term: Condition, schema: KeySchema) -> bool:
-    """Whether the ranges alone make sure of a term, so that no filter has to."""
+    """Return whether the ranges alone guarantee a term, so that no filter has to."""
     match term:
         case In(Path((name,)), options):
             return name in schema.names and all(isinstance(option, Literal) for option in options)
@@ -156,14 +159,14 @@ def _served(term: Condition, schema: KeySchema) -> bool:
     return tested is not None and bool(schema.sort) and tested[0] == schema.sort[0].name
 
 
-# --- alternatives that overlap ----------------------------------------------------------------------------
+# -- alternatives that overlap
 
 
 def _check_overlap(schema: KeySchema, prefix: bytes, where: Or) -> None:
-    """AWS refuses alternatives of one partition that share sort keys, unless one of them is a negation.
+    """Refuse alternatives of one partition that share sort keys, unless one is a negation.
 
-    Captured from AWS (eu-west-2 and us-east-1, October 2026): ``sk = '2'`` beside ``x = '1'`` of the same partition is
-    refused, beside ``NOT sk = '1'`` or ``sk <> '1'`` it runs.
+    Captured from AWS (eu-west-2 and us-east-1, October 2026): ``sk = '2'`` beside ``x = '1'`` of
+    the same partition is refused. Beside ``NOT sk = '1'`` or ``sk <> '1'`` it runs.
     """
     if not schema.sort:
         return
@@ -175,7 +178,7 @@ def _check_overlap(schema: KeySchema, prefix: bytes, where: Or) -> None:
         for box in boxes(branch, schema)
     ]
     spans = [_span(schema, prefix, box).range for box in kept]
-    # Two different ranges of one partition can only overlap if a sort key narrows at least one of them.
+    # Two different ranges of one partition can only overlap if a sort key narrows at least one.
     ranges = sorted({(span.low, span.high) for span in spans if span.low < span.high})
     if any(low < previous_high for (_, previous_high), (low, _) in pairwise(ranges)):
         raise ValidationFailed(OVERLAPPING)
@@ -192,18 +195,18 @@ def _negates(branch: Condition, sort_name: str) -> bool:
     return False
 
 
-# --- walking ----------------------------------------------------------------------------------------------
+# -- the walk
 
 
 def walk(storage: Storage, plan: SelectPlan, after: bytes | None) -> Iterator[bytes]:
-    """The records of a plan in its order, from the one after the key ``after`` on."""
+    """Yield the records of a plan in its order, starting after the key ``after``."""
     if plan.merged and len(plan.spans) > 1:
         return _merged(storage, plan, after)
     return _in_turn(storage, plan, after)
 
 
 def place_of(plan: SelectPlan, key: bytes) -> int | None:
-    """Which of the plan's ranges a key is in."""
+    """Return the index of the plan's range that holds a key."""
     return next(
         (at for at, span in enumerate(plan.spans) if span.range.low <= key < span.range.high), None
     )
@@ -221,7 +224,7 @@ def _in_turn(storage: Storage, plan: SelectPlan, after: bytes | None) -> Iterato
 
 
 def _merged(storage: Storage, plan: SelectPlan, after: bytes | None) -> Iterator[bytes]:
-    """Partitions side by side by sort key. Those that tie come in the order of the spans."""
+    """Merge partitions by sort key. Ties come in the order of the spans."""
     streams = [
         _by_sort_key(storage, span, _remaining(plan, at, after), plan.backward)
         for at, span in enumerate(plan.spans)
@@ -231,7 +234,7 @@ def _merged(storage: Storage, plan: SelectPlan, after: bytes | None) -> Iterator
 
 
 def _remaining(plan: SelectPlan, at: int, after: bytes | None) -> Range:
-    """What is left of a range once the merged walk has passed ``after``."""
+    """Return what is left of a range once the merged walk has passed ``after``."""
     span = plan.spans[at]
     low, high = span.range.low, span.range.high
     if after is None:

@@ -1,4 +1,4 @@
-"""SELECT run: a page of a plan, or the one item a batch or a transaction asks for."""
+"""SELECT: a page of a plan, or the one item that a batch or a transaction names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SEVERAL_ATTRIBUTES: Final = "PartiQL statements cannot be executed on tables wi
 def run_select(
     context: RequestContext, select: BoundSelect, options: dict[str, Any], printed: str
 ) -> dict[str, Any]:
-    """Answer ExecuteStatement; ``printed`` is the fingerprint that its NextToken is bound to."""
+    """Answer ExecuteStatement. ``printed`` is the fingerprint that its NextToken is bound to."""
     table = context.table(select.table_name)
     consistent = bool(options.get("ConsistentRead"))
     index = _index(table, select.index_name, consistent)
@@ -71,7 +71,7 @@ def _index(table: Table, name: str | None, consistent: bool) -> Index | None:
 
 
 def _start(table: Table, index: Index | None, plan: SelectPlan, key: Item) -> bytes:
-    """The storage key a token stands for, which must be one that this very plan can have read."""
+    """Return the storage key that a token names; it must lie in one of this plan's ranges."""
     try:
         check_scan_start(table, index, key)
     except ValidationFailed:
@@ -82,7 +82,7 @@ def _start(table: Table, index: Index | None, plan: SelectPlan, key: Item) -> by
     return entry
 
 
-# --- projections ------------------------------------------------------------------------------------------
+# -- projections
 
 
 def _projection(select: BoundSelect, table: Table) -> tuple[Path, ...]:
@@ -92,7 +92,7 @@ def _projection(select: BoundSelect, table: Table) -> tuple[Path, ...]:
 
 
 def top_level(paths: tuple[Path, ...]) -> Projection | None:
-    """The attributes to read: whole ones, out of which ``shape`` takes what was selected."""
+    """Return the whole attributes to read; ``shape`` extracts the selected paths from them."""
     if not paths:
         return None
     return Projection(
@@ -101,7 +101,10 @@ def top_level(paths: tuple[Path, ...]) -> Projection | None:
 
 
 def shape(item: Item, paths: tuple[Path, ...]) -> Item:
-    """Unlike a ProjectionExpression, SELECT lifts nested values to the top: ``m.a`` comes back as ``a``."""
+    """Lift selected values to the top:
+
+    ``m.a`` comes back as ``a``, unlike in a ProjectionExpression.
+    """
     found = ((output_name(path), lookup(item, path)) for path in paths)
     return {name: value for name, value in found if value is not None}
 
@@ -112,7 +115,7 @@ def _shaped(items: Any, paths: tuple[Path, ...]) -> Any:
     return [shape(item, paths) for item in items]
 
 
-# --- single items -----------------------------------------------------------------------------------------
+# -- single items
 
 
 def _is_single_item(select: BoundSelect, table: Table) -> bool:
@@ -121,12 +124,12 @@ def _is_single_item(select: BoundSelect, table: Table) -> bool:
 
 
 def check_index(select: BoundSelect, table: Table) -> None:
-    """What AWS says of an index even where no index may be read."""
+    """Check the index as AWS does even where no index may be read."""
     _index(table, select.index_name, consistent=False)
 
 
 def single_key(select: BoundSelect, table: Table, operation: str) -> tuple[Item, tuple[Path, ...]]:
-    """The key and the paths of a SELECT that must be of one item: a whole primary key and nothing else."""
+    """Return key and paths of a SELECT that must name one item by its whole primary key alone."""
     key, rest = split_key(select.where, table.schema)
     if key is None or rest or select.index_name is not None:
         raise ValidationFailed(

@@ -1,7 +1,7 @@
-"""Binding: from the syntax of a statement to a bound SELECT or write.
+"""The binder: from the syntax of a statement to a bound SELECT or write.
 
-A bound statement knows its table by name only. Everything that can be wrong with a statement
-whatever its table is reported here.
+A bound statement knows its table by name only. Errors that do not depend on the table are raised
+here.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ Statement = Union[BoundSelect, BoundWrite]
 
 
 def read_statement(request: dict[str, Any]) -> Statement:
-    """The statement of a request or of a member of one: its syntax is checked first, then its parameters."""
+    """Bind the statement of a request or of a batch member; check its syntax, then its parameters."""
     parse(request["Statement"])
     parameters: list[Value] = request.get("Parameters") or []
     check_parameters(parameters)
@@ -62,7 +62,10 @@ def read_statement(request: dict[str, Any]) -> Statement:
 
 
 def bind(text: str, parameters: list[Value]) -> Statement:
-    """A statement with parameters that are checked already. As on DynamoDB Local, more of them than needed do no harm."""
+    """Bind a statement to checked parameters.
+
+    Extra parameters are ignored, as on DynamoDB Local.
+    """
     parsed = parse(text)
     if len(parameters) < parsed.parameters:
         raise ValidationFailed(MISMATCHED_PARAMETERS)
@@ -173,7 +176,7 @@ def _single_table(source: Expression) -> str:
 
 
 def _source_names(source: Expression) -> list[str]:
-    """``"table"."index"`` as its names."""
+    """Return the names of ``"table"."index"``."""
     if not isinstance(source, syntax.Reference):
         raise ValidationFailed("Unexpected from source")
     names = [source.name]

@@ -1,4 +1,4 @@
-"""What a statement says, as written: the parser's tree. Nothing in it has been looked up or checked yet."""
+"""The syntax tree of a statement, as written. Nothing in it has been looked up or checked yet."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Subscript:
-    """``[expression]``; only a number or a text makes sense, which binding sees to."""
+    """``[expression]``; the binder accepts only a number or a text."""
 
     value: Expression
     at: Position
@@ -37,7 +37,7 @@ Step = Union[Key, Subscript, Star]
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A name and what follows it: ``a``, ``a.b[0]``, ``"table"."index"``."""
+    """A name and its steps: ``a``, ``a.b[0]``, ``"table"."index"``."""
 
     name: str
     steps: tuple[Step, ...]
@@ -76,7 +76,7 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """``name`` is in lower case, ``at`` is the place of the name."""
+    """A function and its arguments. ``name`` is lower case; ``at`` is the position of the name."""
 
     name: str
     arguments: tuple[Expression, ...]
@@ -85,7 +85,7 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class OperatorExpression:
-    """An operator and its operands; ``and`` and ``or`` take any number, ``not`` and a sign take one."""
+    """An operator and its operands: any number for ``and`` and ``or``, one for ``not`` and a sign."""
 
     operator: str
     operands: tuple[Expression, ...]
@@ -107,7 +107,10 @@ class OrderTerm:
 
 @dataclass(frozen=True, slots=True)
 class SelectStatement:
-    """``projection`` is empty for ``*``. ``refusal`` is a clause the grammar has and DynamoDB has not."""
+    """``projection`` is empty for ``*``.
+
+    ``refusal`` is AWS's error for a clause that only PartiQL has.
+    """
 
     projection: tuple[Expression, ...]
     source: Expression
@@ -157,7 +160,7 @@ class DeleteStatement:
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """A statement the grammar has and DynamoDB has not, such as CREATE TABLE."""
+    """A statement that PartiQL has and DynamoDB does not, such as CREATE TABLE."""
 
     operation: str
     at: Position

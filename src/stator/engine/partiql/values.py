@@ -1,4 +1,4 @@
-"""Literals and parameters as attribute values, normalised as everything that enters the engine is."""
+"""Literals and parameters as attribute values, normalised like every value in the engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MIXED_BAG = (
 
 
 def literal_value(node: Expression, place: str = "root") -> Value:
-    """The value a literal stands for; ``place`` is where it is inside the outermost literal."""
+    """Return the value of a literal. ``place`` is its path inside the outermost literal."""
     match node:
         case syntax.Constant("text", text):
             return {"S": text}
@@ -47,7 +47,10 @@ def literal_value(node: Expression, place: str = "root") -> Value:
 
 
 def insert_item(node: syntax.Struct, parameters: list[Value]) -> Item:
-    """The item of an INSERT: its attributes are literals or parameters, and each starts at the root again."""
+    """Return the item of an INSERT.
+
+    Its attributes are literals or parameters, each its own root.
+    """
     item: Item = {}
     for name, value in _members(node, "root"):
         if not name:
@@ -61,7 +64,7 @@ def insert_item(node: syntax.Struct, parameters: list[Value]) -> Item:
 
 
 def _members(node: syntax.Struct, place: str) -> Iterator[tuple[str, Expression]]:
-    """The names and expressions of ``{..}``, which must be different texts."""
+    """Yield the names and expressions of ``{..}``; names must be distinct texts."""
     seen: set[str] = set()
     for key, value in node.members:
         if not (isinstance(key, syntax.Constant) and key.kind == "text"):
@@ -97,7 +100,7 @@ def _set(members: tuple[Expression, ...]) -> Value:
 
 
 def _unsupported(node: Expression, place: str) -> ValidationFailed:
-    # Here AWS writes a place in a list as a member's: root.0, not root[0].
+    # Here AWS writes a place in a list like a member: root.0, not root[0].
     place = place.replace("[", ".").replace("]", "")
     if isinstance(node, syntax.Constant) and node.kind == "ion":
         return ValidationFailed(
@@ -122,7 +125,7 @@ def _shown(node: Expression) -> str:
 
 
 def operation_name(node: Expression) -> str:
-    """What messages call a kind of expression."""
+    """Return what messages call a kind of expression."""
     match node:
         case syntax.Reference(_, steps):
             return "Path" if steps else "VariableReference"
@@ -141,7 +144,7 @@ def operation_name(node: Expression) -> str:
     return "NAry"
 
 
-# --- parameters -------------------------------------------------------------------------------------------
+# -- parameters
 
 
 def check_parameters(parameters: list[Value]) -> None:
@@ -163,9 +166,10 @@ def _checked(value: Value) -> Value:
 
 
 def _number_error(value: Value, error: ValidationFailed) -> ValidationFailed:
-    """AWS reads a parameter as Java's BigDecimal: its exponent is 32 bits wide, and its magnitude wraps there.
+    """Return AWS's error: it reads a parameter as Java's BigDecimal, whose 32-bit exponent wraps.
 
-    Captured from AWS (eu-west-2, October 2026): 1e2147483648 cannot be converted, 1e2147483647 is an underflow.
+    Captured from AWS (eu-west-2, October 2026): 1e2147483648 cannot be converted, and 1e2147483647
+    is an underflow.
     """
     for text in _numbers(value):
         try:
@@ -173,7 +177,8 @@ def _number_error(value: Value, error: ValidationFailed) -> ValidationFailed:
         except ValidationFailed:
             mantissa, _, exponent = text.lower().partition("e")
             power = int(exponent or "0")
-            # The digits after the point less the exponent; -2^31 has no positive counterpart in 32 bits.
+            # The digits after the point minus the exponent; -2^31 has no positive counterpart in 32
+            # bits.
             scale = len(mantissa.partition(".")[2]) - power
             if not (-_INT32 <= power < _INT32 and -_INT32 <= scale < _INT32):
                 return ValidationFailed(f"{numbers.NOT_A_NUMBER}: {text}")

@@ -1,7 +1,8 @@
 """Expression parameters of a request, read in AWS's order of checks.
 
-Every operation that takes expressions reads them through ``Placeholders``: it holds the request's names and values,
-binds each expression, and at the end refuses names and values that none of them used.
+Every operation that takes expressions reads them through ``Placeholders``. It holds the request's
+names and values, binds each expression, and at the end refuses names and values that no expression
+used.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _NO_VALUES: dict[str, Value] = {}
 
 
 def check_mixing(request: dict[str, Any], old: Iterable[str], new: Iterable[str]) -> None:
-    """Expressions and the parameters they replaced do not go together in one request."""
+    """Refuse a request that mixes expressions with the parameters they replaced."""
     olds = [name for name in old if request.get(name) is not None]
     if not olds:
         return
@@ -47,7 +48,7 @@ def check_placeholder_use(
     *,
     current: bool = True,
 ) -> None:
-    """Names and values are only allowed beside an expression that could use them."""
+    """Refuse names and values without an expression that could use them."""
     if request.get("ExpressionAttributeNames") is not None and not _any(request, for_names):
         raise ValidationFailed(
             "ExpressionAttributeNames can only be specified when using expressions"
@@ -68,7 +69,7 @@ _Bind = Callable[[Parsed, dict[str, str] | None], Any]
 
 
 class Placeholders:
-    """The names and values of one request (or of one member of a transaction)."""
+    """The names and values of one request, or of one action of a transaction."""
 
     __slots__ = ("_names", "_used_names", "_used_values", "_values", "nested", "values_bytes")
 
@@ -163,7 +164,7 @@ def _checked_names(names: dict[str, str]) -> dict[str, str]:
 
 
 def _check_values(values: dict[str, Value], wrapped: bool) -> int:
-    """Check and normalise the values; how many bytes they have in all."""
+    """Check and normalise the values; return their size in bytes."""
     if not values:
         raise ValidationFailed("ExpressionAttributeValues must not be empty")
     size = 0
@@ -189,11 +190,11 @@ def _check_values(values: dict[str, Value], wrapped: bool) -> int:
     return size
 
 
-# --- the parameters from before expressions --------------------------------------------------------------
+# -- the parameters from before expressions
 
 
 def attributes_to_get(names: list[str] | None) -> Projection | None:
-    """AttributesToGet as a projection of whole attributes."""
+    """Return AttributesToGet as a projection of whole attributes."""
     if names is None:
         return None
     for index, name in enumerate(names):
@@ -215,7 +216,7 @@ def check_conditional_operator(request: dict[str, Any], conditions: dict[str, An
 
 
 def expected(request: dict[str, Any]) -> Condition | None:
-    """Expected and ConditionalOperator as a condition."""
+    """Return Expected and ConditionalOperator as a condition."""
     conditions = request.get("Expected")
     check_conditional_operator(request, conditions)
     if not conditions:
@@ -224,7 +225,7 @@ def expected(request: dict[str, Any]) -> Condition | None:
 
 
 def legacy_filter(request: dict[str, Any], parameter: str) -> Condition | None:
-    """QueryFilter or ScanFilter as a condition."""
+    """Return QueryFilter or ScanFilter as a condition."""
     conditions = request.get(parameter)
     check_conditional_operator(request, conditions)
     if not conditions:

@@ -1,6 +1,7 @@
-"""Whether a request needs no closer look: the closures that only say yes.
+"""The fast check of requests: closures that recognise a valid request.
 
-Most requests are right. For those this is all that is checked; doubt is a no, and ``shapes`` finds out what to coerce or to answer.
+Most requests are valid, and this is all that is checked of them. A closure that is in doubt says
+no. Then ``shapes`` finds what to coerce or what to answer.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ Fast = Callable[[Any], bool]
 
 @lru_cache(maxsize=128)
 def plainly_right(operation: str) -> Fast:
-    """The check of an operation's whole request."""
+    """Return the check of an operation's whole request."""
     model = model_of(operation)
     return _FastCompiler(model.shapes).structure(model.input_shape(operation))
 
 
 class _FastCompiler:
-    """Builds closures that say whether a request needs no coercion and violates nothing."""
+    """Builds closures that tell whether a request needs no coercion and violates nothing."""
 
     def __init__(self, shapes: dict[str, Any]) -> None:
         self.shapes = shapes

@@ -1,4 +1,7 @@
-"""Values as AWS's Java objects print themselves in messages: ``[KeySchemaElement(attributeName=pk, keyType=HASH)]``."""
+"""Values as AWS's Java objects print themselves in messages.
+
+For example ``[KeySchemaElement(attributeName=pk, keyType=HASH)]``.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ def camel(name: str) -> str:
 
 
 def rendered(shapes: dict[str, Any], name: str, value: Any) -> str:
-    """A value of the shape ``name`` as it stands in a message."""
+    """Return a value of the shape ``name`` as messages show it."""
     shape = shapes[name]
     if value is None:
         return "null"

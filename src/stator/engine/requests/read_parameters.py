@@ -1,4 +1,4 @@
-"""What Query and Scan have in common before the table is known: Select, filters, projections, the starting key."""
+"""Parameters that Query and Scan share: Select, filters, projections, the starting key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from stator.model.values import Item, normalise_item
 
 
 def check_select(request: dict[str, Any]) -> None:
-    """Which Select goes with which way of naming attributes. AWS envelopes these in both operations since 2026."""
+    """Check that Select fits the way attributes are named.
+
+    AWS envelopes these errors since 2026.
+    """
     select = request.get("Select")
     named = next(
         (p for p in ("ProjectionExpression", "AttributesToGet") if request.get(p) is not None), None
@@ -41,7 +44,10 @@ def read_projection(request: dict[str, Any], placeholders: Placeholders) -> Proj
 
 
 def read_start(request: dict[str, Any], *, named: bool) -> Item | None:
-    """The starting key. Scan's answer to a bad value in it is ``named`` for it, Query's is not."""
+    """Read the starting key.
+
+    Scan's error about a bad value in it names the member, Query's does not.
+    """
     start: Item | None = request.get("ExclusiveStartKey")
     if start is None:
         return None

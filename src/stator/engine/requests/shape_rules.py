@@ -1,10 +1,11 @@
-"""What the service model does not say about requests: the orders, names and words that AWS answers malformed ones with."""
+"""Rules beyond the service model: the order, names and words of AWS's answers to bad requests."""
 
 from __future__ import annotations
 
 import re
 
-# AWS lists violations in an order of its own; members not named here follow in the model's order.
+# AWS lists violations in an order of its own; members not named here come after, in the model's
+# order.
 ORDER = {
     "CreateTable": (
         "AttributeDefinitions",
@@ -67,7 +68,8 @@ ORDER = {
     ),
 }
 
-# UpdateItem in its older form (see ``_older_form``) lists them so; captured from AWS by the paritysuite conformance suite.
+# The order of UpdateItem in its older form (see ``_older_form``); captured from AWS by the
+# paritysuite conformance suite.
 OLDER_ORDER = {
     "UpdateItem": (
         "ReturnConsumedCapacity",
@@ -81,13 +83,13 @@ OLDER_ORDER = {
     ),
 }
 
-# The same inside structures.
+# The order inside structures.
 INNER_ORDER = {"ProvisionedThroughput": ("WriteCapacityUnits", "ReadCapacityUnits")}
 
-# Shapes whose constraints AWS checks later, with words of their own: the operations do.
+# Shapes whose constraints AWS checks later, in other words: the operations do.
 LATER = frozenset({"AttributeName", "Tag", "TagKeyString", "TagValueString", "TableClass"})
 
-# Operations on tables as a whole answer a missing name before anything else.
+# Operations on whole tables report a missing name before anything else.
 ON_TABLES = frozenset({"CreateTable", "UpdateTable", "DeleteTable", "DescribeTable"})
 
 # Operations whose length and range violations read "Value at 'Limit' failed ..." since 2026.
@@ -104,7 +106,7 @@ REWORDED = frozenset(
         "TransactGetItems",
     }
 )
-# Past so many levels of nesting the services behind these answer in their older form.
+# Requests nested deeper than this are answered in the older form.
 OLDER_FORM_LEVELS = 63
 LEVELLED = frozenset({"PutItem", "UpdateItem", "DeleteItem"})
 # Operations that have an enum's new text, too.
@@ -133,5 +135,5 @@ NAME = re.compile(NAME_PATTERN)
 
 
 def is_table_key(key: str) -> bool:
-    """Whether a key of a batch may name a table."""
+    """Return whether a key of a batch request may name a table."""
     return key.startswith("arn:") or (3 <= len(key) <= 255 and NAME.fullmatch(key) is not None)

@@ -1,16 +1,16 @@
 """Requests checked against DynamoDB's service model, with AWS's words.
 
-For each operation the model's input shape is compiled once into a tree of closures. A check walks the request and
+The model's input shape of each operation is compiled once into a tree of closures. A check walks
+the request. It raises SerializationFailed where JSON has the wrong type, as AWS's deserialiser does
+first. It collects constraint violations (null, length, value, pattern, enum) and raises them
+together, ten at most, as ``N validation errors detected: ...``.
 
-- raises SerializationFailed where JSON has the wrong type (AWS's deserialiser, which comes first);
-- collects constraint violations (null, length, value, pattern, enum) and raises them together, ten at most, as
-  ``N validation errors detected: ...``.
+Most requests are valid. For those a second, faster set of closures (``fast_shapes``) only says yes.
+When one says no, or is in doubt, the walk finds what to coerce or what to answer.
 
-Most requests are right, and for those a second, faster set of closures (``shape_fast``) only says yes. When one says no,
-or is in doubt, the walk above finds out what to coerce or what to answer.
-
-What the model cannot say lives here too, as data: the order in which AWS lists members, and the members whose words
-changed in 2026 (``Value at 'Limit' ...`` with no value shown and the member's own spelling).
+``shape_rules`` holds, as data, what the model cannot say: the order in which AWS lists members, and
+the members whose words changed in 2026 (``Value at 'Limit' ...``, without the value and in the
+member's own spelling).
 
 Unknown members are ignored and null members are absent, as on AWS.
 """
@@ -57,12 +57,12 @@ _PACKAGE = "com.amazonaws.dynamodb.v20120810"
 _MOST_ERRORS = 10
 
 Errors = list[str]
-# (value, path as AWS prints it, path in the member's own spelling, errors) -> the value, coerced
+# (value, path as AWS prints it, path in the member's own spelling, errors) -> the coerced value
 Check = Callable[[Any, str, str, Errors], Any]
 
 
 def check_request(operation: str, request: Any) -> dict[str, Any]:
-    """The request, coerced to the model's types; raises what AWS answers for a malformed one."""
+    """Return the request, coerced to the model's types; raises what AWS answers if it is malformed."""
     if plainly_right(operation)(request):
         return request  # type: ignore[no-any-return]
     if type(request) is not dict:
@@ -80,17 +80,20 @@ def check_request(operation: str, request: Any) -> dict[str, Any]:
 
 
 def _reported(operation: str, older: bool, errors: Errors) -> Errors:
-    """Which of the violations AWS lists, as captured by the paritysuite conformance suite."""
+    """Return the violations that AWS lists, as captured by the paritysuite conformance suite."""
     if operation == "UpdateItem" and not older:
         return errors[:1]
     if operation == "BatchWriteItem":
-        # A bad table name gives way to every other violation.
+        # A bad table name is reported only if nothing else is wrong.
         return [error for error in errors if not error.endswith(TABLE_KEYS)] or errors
     return errors
 
 
 def _older_form(operation: str, request: dict[str, Any]) -> bool:
-    """Whether AWS answers in the words of before 2026: an update without a key, a value nested 63 levels or more."""
+    """Return whether AWS answers as before 2026.
+
+    It does for an update without a key, and for a value nested 63 levels or more.
+    """
     if operation == "UpdateItem" and request.get("Key") is None:
         return True
     return is_deep(operation, request)
@@ -122,7 +125,10 @@ def _shown(value: Any) -> str:
 
 
 class _Compiler:
-    """Builds the checks of one operation; recursion in the model (AttributeValue) is cut by a hand-written check."""
+    """Builds the checks of one operation.
+
+    The model's recursion (AttributeValue) ends in a check of its own.
+    """
 
     def __init__(self, operation: str, older: bool) -> None:
         self.operation = operation
@@ -207,12 +213,15 @@ class _Compiler:
         return self.check(shape, element=False)
 
     def table_name(self, value: Any, path: str, own: str, errors: Errors) -> Any:
-        """A table's name or ARN; the model only says "1 to 1024 characters", AWS says more."""
+        """Check a table's name or ARN.
+
+        The model only says "1 to 1024 characters"; AWS says more.
+        """
         if type(value) is not str:
             check_string(value)
         if not value:
             if self.reworded and path == "tableName":
-                # The one violation AWS reports alone.
+                # AWS reports this violation alone.
                 raise violations(
                     [_reworded(own, "Member must have length greater than or equal to 1")]
                 )
@@ -282,7 +291,7 @@ class _Compiler:
         return check
 
     def _length(self, word: str) -> Callable[..., None]:
-        # Of BatchWriteItem only this text is new.
+        # BatchWriteItem has only this one of the new texts.
         reworded = self.reworded or self.operation == "BatchWriteItem"
 
         def report(
@@ -444,9 +453,10 @@ _RETURN_VALUES = frozenset({"NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATE
 
 
 def _enum(allowed: frozenset[str], listed: str, *, bare: bool = False) -> Check:
-    """Since 2026 AWS names neither member nor value of these, and its lists hold words it does not accept.
+    """Check an enum whose error, since 2026, names neither member nor value.
 
-    A ``bare`` one is reported without the count of errors and without the others.
+    AWS's list of allowed values contains words that it does not accept. A ``bare`` error is
+    reported alone and without the count of errors.
     """
 
     def check(value: Any, path: str, own: str, errors: Errors) -> Any:
@@ -462,7 +472,7 @@ def _enum(allowed: frozenset[str], listed: str, *, bare: bool = False) -> Check:
 
 
 def _alone(inner: Check) -> Check:
-    """A check whose violations AWS reports without those of other members."""
+    """Return a check whose violations AWS reports without those of other members."""
 
     def check(value: Any, path: str, own: str, errors: Errors) -> Any:
         found: Errors = []

@@ -1,26 +1,42 @@
 """A table's stream: every change of its items, in order, for a day.
 
-The idea. A change leaves its record in the same atomic batch as the item (``Streams.follow`` is a follower of the write path), so after a
-crash a record is there exactly if its change is. Records lie in *shards*. A shard takes the changes of a range of the partition keys' hashes,
-as the partition of a table does, and is open for about four hours; then it is closed and a child takes its range over. A split closes a shard
-and gives it two children with half of its range each. All changes of one item are therefore in one line of shards, and whoever reads parents
-before their children reads them in order.
+The idea. A change adds its record to the same atomic batch as the item (``Streams`` is an observer
+of the write path). So after a crash a record exists exactly if its change does. Records lie in
+*shards*. Like a partition of a table, a shard takes the changes of a range of partition key hashes.
+It is open for about four hours; then it is closed and a child takes over its range. A split closes
+a shard and gives each of its two children half of its range. All changes of one item are therefore
+in one line of shards: a reader that reads parents before children reads them in order.
 
-    t <stream>                        the stream: its table, view type, status, and the list of its shards, as JSON
-    r <stream> <shard> <sequence>     a record: the time in milliseconds (8 bytes), SizeBytes (4), and the record's JSON as GetRecords gives it
+    t <stream>                      the stream: its table, view type, status and shards, as JSON
+    r <stream> <shard> <sequence>   a record: the time in milliseconds (8 bytes), SizeBytes (4), and
+                                    the record's JSON as GetRecords returns it
 
-``stream`` and ``shard`` are four bytes, ``sequence`` eight: one counter per stream, shown as 21 digits by adding 10^20.
+``stream`` and ``shard`` are four bytes, ``sequence`` eight: one counter per stream, shown as 21
+digits by adding 10^20.
+
+Example. Shard 1 covers all hashes, and an item changes twice. Shard 1 splits into 2 (lower half)
+and 3 (upper half), and the item changes again:
+
+    r S 1 5    INSERT        r S 1 6    MODIFY        r S 3 10   MODIFY (if its hash is high)
 
 Invariants.
-- Sequence numbers rise with the order of commits, over all shards of a stream. A shard's range begins with a number taken when it opens and
-  ends with one taken when it closes, so ranges of parent and child never overlap.
-- The open shards' hash ranges cover all hashes, once.
+
+- Sequence numbers rise in the order of commits, over all shards of a stream. A shard's range begins
+  with a number taken when it opens and ends with one taken when it closes. Ranges of parent and
+  child never overlap.
+- Together the open shards cover every hash exactly once.
 - Time in a stream never goes back, even if the clock does: trimming finds its place by bisection.
 
-Trimming. A record is gone 24 hours after its change, a shard 24 hours after it closed, a stream 24 hours after it was switched off or its
-table deleted. Shards roll when somebody writes or looks, for the time that has passed since, so the same happens under a virtual clock.
+Trimming. A record goes 24 hours after its change, a shard 24 hours after it closed, a stream 24
+hours after it was disabled or its table deleted. Shards roll when a request writes or reads, for
+all the time that has passed, so the same happens under a virtual clock.
 
-Iterators say where to read on: they are stateless, expire 15 minutes after they were given, and end, null, with a closed shard.
+Shard iterators say where to read on. They are stateless, expire 15 minutes after they were issued,
+and end (null) with a closed shard.
 
-Not kept: the limit of two readers per shard, and of 5 and 10 calls a second to ListStreams and DescribeStream.
+Failure and recovery. The stream's own record may lag behind its sequence counter. On opening, the
+counter continues after the newest record found in the shards.
+
+Not enforced: the limit of two readers per shard, and of 5 and 10 calls a second to ListStreams and
+DescribeStream. The operations on streams are in ``engine.operations``.
 """

@@ -1,4 +1,4 @@
-"""A stream record, rendered once, when its change is written: GetRecords copies it into its reply."""
+"""Stream records. Each is rendered once, with its change; GetRecords copies it into its answer."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from stator.engine.streams.stream import Stream, sequence_text
 from stator.model.values import Item, item_size
 
 HEADER_BYTES: Final = 12
-# The identity of the service itself, on records of items whose time to live was over. Its members on the wire are spelt so;
-# an event of AWS Lambda spells them in lower case.
+# The identity of the service itself, on records of expired items. On the wire its members are spelt
+# so; an event of AWS Lambda spells them in lower case.
 _BY_SERVICE: Final = b',"userIdentity":{"PrincipalId":"dynamodb.amazonaws.com","Type":"Service"}'
 _OLD: Final = frozenset({"OLD_IMAGE", "NEW_AND_OLD_IMAGES"})
 _NEW: Final = frozenset({"NEW_IMAGE", "NEW_AND_OLD_IMAGES"})
 
 
 def changes_nothing(old: bytes | None, new: bytes | None) -> bool:
-    """Whether the item is the same before and after: such a write leaves no record."""
+    """Return whether the item is the same before and after: such a write leaves no record."""
     if old is None or new is None:
         return old is new
     if records.size_of(old) != records.size_of(new):
@@ -38,7 +38,10 @@ def event_name(change: ItemChange) -> str:
 def render(
     stream: Stream, sequence: int, change: ItemChange, now: float, *, by_service: bool
 ) -> bytes:
-    """The record at rest. SizeBytes is the size of the key and of the images it carries, as items are counted."""
+    """Render the record at rest.
+
+    SizeBytes is the size of the key and of its images, counted as items are.
+    """
     keys = _keys(change)
     size = item_size(keys)
     images = b""

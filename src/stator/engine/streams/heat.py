@@ -1,8 +1,8 @@
-"""How hot shards are: a partition takes 1,000 write units a second, and one that is asked for more, for minutes, is split.
+"""The heat of shards: a partition takes 1,000 write units a second, and a hotter one is split.
 
-The units of each shard are counted by the minute. A shard that took more than a partition can in two minutes one after the other is hot.
-A single hot key is in one half after the split as before, and so its shards split on; AWS leaves it alone at some point, and so
-does this: a shard born of a split waits ten minutes.
+Each shard's units are counted by the minute. A shard is hot if it took more than a partition can in
+two consecutive minutes. A single hot key stays in one half after a split, so its shards would split
+on and on. AWS stops at some point, and so does this: a shard born of a split waits ten minutes.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Heat:
         return now >= self._minute_ends
 
     def hot_shards(self, now: float) -> list[int]:
-        """End the minute, if it is over, and say which shards are to be split."""
+        """End the minute if it is over, and return the shards to split."""
         if now < self._minute_ends:
             return []
         late = (
             now >= self._minute_ends + _MINUTE_SECONDS
-        )  # nobody wrote for a minute: nothing was hot in a row
+        )  # no writes for a minute: no shard was hot twice in a row
         self._minute_ends = now + _MINUTE_SECONDS
         before = {} if late else self._hot_minutes
         self._hot_minutes = {

@@ -1,9 +1,10 @@
-"""Shard iterators: a place in a shard, and when it was given, packed and checked.
+"""Shard iterators: a position in a shard and the time of issue, packed and checked.
 
     arn:aws:dynamodb:…:table/orders/stream/2026-11-16T06:58:17.069|1|<base64>
 
-The packed part is the shard's number, the sequence number to read from (0: the oldest that is left), the time in milliseconds, and a
-checksum over all of it and the ARN, which tells an iterator that was cut or put together by hand.
+The packed part holds the shard's number, the sequence number to read from (0: the oldest left), the
+time in milliseconds, and a checksum over all of it and the ARN. The checksum exposes an iterator
+that was truncated or made up.
 """
 
 from __future__ import annotations

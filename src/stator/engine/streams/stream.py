@@ -14,7 +14,8 @@ from stator.model.scope import Scope
 SEQUENCE_BASE: Final = 10**20
 RETENTION_SECONDS: Final = 24 * 3600.0
 ROLL_SECONDS: Final = 4 * 3600.0
-# The highest hash: what storage takes as a number. Shards are found by their lower bounds, so the last one has it, too.
+# The highest hash, as a number. Shards are found by their lower bounds, so the last one includes
+# it.
 HASHES: Final = 2**64 - 1
 STREAMS: Final = b"t"
 RECORDS: Final = b"r"
@@ -26,7 +27,11 @@ def sequence_text(sequence: int) -> str:
 
 @dataclass(slots=True)
 class Shard:
-    """``low`` and ``high`` bound the hashes it takes, ``first`` and ``last`` its sequence numbers; times are seconds."""
+    """One shard: ``low`` and ``high`` bound its hashes, ``first`` and ``last`` its sequence
+    numbers.
+
+    Times are in seconds.
+    """
 
     number: int
     id: str
@@ -46,7 +51,9 @@ class Shard:
 
     @property
     def rolls_at(self) -> float:
-        """About four hours after it opened; not all shards at one moment."""
+        """When the shard closes: about four hours after it opened, not at the same moment for all
+        shards.
+        """
         spread = crc32(self.id.encode()) / 2**32 - 0.5
         return self.opened + ROLL_SECONDS * (1 + spread / 10)
 
@@ -64,7 +71,8 @@ class Stream:
     created: float
     shards: list[Shard] = field(default_factory=list)
     next_shard: int = 1
-    # At rest it is behind by the records written since; they are written with it before any of them is trimmed.
+    # The stored counter lags behind by the records written since. It is stored before any of them
+    # is trimmed.
     next_sequence: int = 1
     disabled: float | None = None
 
@@ -78,7 +86,7 @@ class Stream:
 
     @property
     def prefix(self) -> bytes:
-        """What the keys of all its records begin with."""
+        """The prefix of the keys of all its records."""
         return RECORDS + self.number.to_bytes(4, "big")
 
     def shard(self, shard_id: str) -> Shard | None:
@@ -101,7 +109,7 @@ class Stream:
         return sequence
 
     def copy(self) -> Stream:
-        """To be changed, written, and only then taken over."""
+        """Return a copy, to be changed and written before it replaces this stream."""
         return replace(self, shards=[replace(shard) for shard in self.shards])
 
     def open_shard(self, low: int, high: int, at: float, parent: str | None = None) -> Shard:
@@ -117,7 +125,9 @@ class Stream:
         shard.closed = at
 
     def roll(self, now: float) -> bool:
-        """Close the shards that have been open for long enough, and open their children, for all the time that has passed."""
+        """Close shards that have been open long enough and open their children, for all time
+        passed.
+        """
         rolled = False
         while due := [shard for shard in self.shards if shard.is_open and shard.rolls_at <= now]:
             for shard in due:
@@ -152,7 +162,7 @@ class Stream:
 
 
 class OpenShards:
-    """Finds the open shard of a hash."""
+    """Finds the open shard that takes a hash."""
 
     __slots__ = ("_lows", "_shards", "rolls_at")
 
@@ -172,6 +182,9 @@ _ARN = re.compile(r"arn:aws[a-z-]*:dynamodb:[^:/]+:\d{12}:table/[a-zA-Z0-9_.-]+/
 
 
 def check_stream_arn(text: str) -> None:
-    """AWS refuses what has not the form, where DynamoDB Local says that there is no such stream (Alternator's tests on AWS)."""
+    """Refuse a malformed ARN, as AWS does (Alternator's tests on AWS).
+
+    DynamoDB Local answers that there is no such stream.
+    """
     if _ARN.fullmatch(text) is None:
         raise ValidationFailed("Invalid StreamArn")

@@ -1,4 +1,4 @@
-"""All streams of an engine: the follower of the write path that fills them, and what operations ask of them."""
+"""All streams of an engine: the write observer that fills them, and what operations ask of them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from stator.model.scope import Scope
 from stator.storage import Changes
 from stator.storage.protocol import after_prefix
 
-# A new on-demand table takes 4,000 writes a second, which is four partitions' worth; a provisioned one what it is given.
+# A new on-demand table takes 4,000 writes a second: four partitions' worth. A provisioned table
+# takes its units.
 _ON_DEMAND_PARTITIONS: Final = 4
 _PARTITION_READ_UNITS: Final = 3000
 _PARTITION_WRITE_UNITS: Final = 1000
@@ -43,7 +44,7 @@ class Streams:
             self._take_over(self._continued(Stream.from_json(orjson.loads(value))))
 
     def _continued(self, stream: Stream) -> Stream:
-        """With the sequence counter past every record that is there."""
+        """Move the sequence counter past every stored record."""
         for shard in stream.shards:
             prefix = stream.shard_prefix(shard)
             for key, _ in self._storage.scan(prefix, after_prefix(prefix), reverse=True):
@@ -88,7 +89,10 @@ class Streams:
             live.heat.add(shard.number, change)
 
     def _reshaped(self, live: _Live, now: float) -> _Live:
-        """The stream with the shards that are due rolled, and hot ones split; written before anything is put into them."""
+        """Roll due shards and split hot ones.
+
+        The stream is written before any record goes into them.
+        """
         stream = live.stream.copy()
         changed = stream.roll(now)
         for number in live.heat.hot_shards(now):
@@ -104,7 +108,8 @@ class Streams:
         self._database.storage.write({stream.key: _stored(stream)})
         self._take_over(stream)
 
-    # -- switching on and off: each adds what storage must hold to ``changes``, and takes effect in memory at once
+    # -- switching on and off: each adds what storage must hold to ``changes``, and applies in
+    # memory at once
 
     def follow_definition(self, definition: TableDefinition, changes: Changes) -> None:
         """Start or end the stream of a table whose definition is about to be written."""
@@ -146,7 +151,7 @@ class Streams:
         changes[stream.key] = _stored(stream)
         self._take_over(stream)
 
-    # -- reading, under the engine's lock
+    # -- reading; the caller holds the engine's lock
 
     def of_scope(self, scope: Scope) -> list[Stream]:
         self.settle_all()
@@ -156,7 +161,7 @@ class Streams:
         return sorted(found, key=lambda stream: (stream.created, stream.number))
 
     def find(self, arn: str) -> Stream:
-        """The stream, with its shards as they are at this moment."""
+        """Return the stream, with its shards rolled and trimmed up to now."""
         stream = self._streams.get(arn)
         if stream is not None:
             self.settle(stream)
@@ -166,7 +171,7 @@ class Streams:
         raise ResourceNotFound(f"Requested resource not found: Stream: {arn} not found")
 
     def split(self, arn: str, shard_id: str) -> list[Shard]:
-        """Split an open shard in two, as heat would: for tests and simulations."""
+        """Split an open shard in two, as heat would. For tests and simulations."""
         with self._database.lock:
             stream = self.find(arn).copy()
             shard = stream.shard(shard_id)
@@ -179,7 +184,7 @@ class Streams:
             return children
 
     def roll(self, arn: str) -> list[Shard]:
-        """Close every open shard now and open its child, without waiting four hours: for tests and simulations."""
+        """Close every open shard now and open its child, without waiting four hours. For tests."""
         with self._database.lock:
             stream = self.find(arn).copy()
             now = self._database.clock.now()
@@ -197,7 +202,7 @@ class Streams:
             self.settle(stream)
 
     def settle(self, stream: Stream) -> None:
-        """Roll what is due and trim what is a day old."""
+        """Roll due shards, and trim what is a day old."""
         now = self._database.clock.now()
         live = self._live.get(stream.table_number)
         if live is not None and live.stream is stream and now >= live.shards.rolls_at:
@@ -233,16 +238,22 @@ class Streams:
             self._storage.delete_range(prefix, end)
 
     def _horizon(self, stream: Stream, shard: Shard, oldest: float) -> int:
-        """The sequence number of the first record younger than ``oldest``."""
+        """Return the sequence number of the first record younger than ``oldest``."""
         found = self._bisect(stream, shard, lambda created: created > oldest)
         return found if found > shard.first else shard.horizon
 
     def first_at(self, stream: Stream, shard: Shard, timestamp: float) -> int:
-        """The sequence number of the first record created at a time, to the second as records tell it, or later."""
+        """Return the number of the first record created at ``timestamp`` or later.
+
+        Records show their time in whole seconds.
+        """
         return self._bisect(stream, shard, lambda created: int(created) >= timestamp)
 
     def _bisect(self, stream: Stream, shard: Shard, is_late_enough: Callable[[float], bool]) -> int:
-        """The number of the first record whose time is late enough, or the end: times rise with the numbers."""
+        """Return the number of the first record whose time is late enough, or the end.
+
+        Times rise with the numbers.
+        """
         low = max(shard.horizon, shard.first)
         high = stream.next_sequence if shard.last is None else shard.last
         while low < high:
@@ -265,7 +276,7 @@ class Streams:
 
 
 class _Live:
-    """The stream a table writes to, with what is looked up at every write."""
+    """The stream a table writes to, with what every write looks up."""
 
     __slots__ = ("heat", "last_time", "shards", "stream")
 

@@ -1,4 +1,4 @@
-"""Quotas that look past one request: tables per region, units per table and index, units per account."""
+"""Quotas beyond one request: tables per region, units per table and index, units per account."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _check_holder(
 
 
 def check_account_quota(catalog: Catalog, definition: TableDefinition) -> None:
-    """All provisioned units of an account in a region, with this table as it would be."""
+    """Check all provisioned units of an account in a region, with this table as it would become."""
     reserved = [0, 0]
     before = [0, 0]
     for table in catalog.all():

@@ -1,8 +1,8 @@
-"""The catalogue: which tables there are, kept in memory and in storage.
+"""The catalogue: all tables, in memory and in storage.
 
-m n              the number the next table gets
-m t <number>     a table's definition, as JSON
-m k <scope> <token>   a transaction's client token (see tokens.py)
+m n                     the number of the next table
+m t <number>            a table's definition, as JSON
+m k <scope> <token>     a transaction's client token (see items/request_tokens.py)
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Catalog:
         return None if tables is None else tables.get(name)
 
     def get(self, scope: Scope, name: str) -> Table:
-        """The table, for operations on it as a whole."""
+        """Return the table, for operations on it as a whole."""
         table = self.find(scope, name)
         if table is None:
             raise ResourceNotFound(f"Requested resource not found: Table: {name} not found")
@@ -50,7 +50,7 @@ class Catalog:
         for tables in self._tables.values():
             yield from tables.values()
 
-    # -- changes: each adds what storage must hold to ``changes``, and takes effect in memory at once
+    # -- changes: each adds what storage must hold to ``changes``, and applies in memory at once
 
     def take_number(self, changes: Changes) -> int:
         number = self._next_number

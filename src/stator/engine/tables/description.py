@@ -1,9 +1,10 @@
-"""What DescribeTable says about a table: exactly the members that AWS shows, from counts that are kept, not counted.
+"""What DescribeTable says about a table: exactly the members that AWS shows.
 
-Left out as on AWS: BillingModeSummary until a table has been on demand; LastIncreaseDateTime and
-LastDecreaseDateTime until they happen; WarmThroughput while a table is CREATING, unless it was asked for;
-OnDemandThroughput, SSEDescription, TableClassSummary and stream members unless set; nearly everything once a table
-is DELETING.
+Counts are kept with each write, never recounted. These are left out, as on AWS: BillingModeSummary
+until a table has been on demand; LastIncreaseDateTime and LastDecreaseDateTime until they happen;
+WarmThroughput while a table is CREATING, unless the request set it; OnDemandThroughput,
+SSEDescription, TableClassSummary and stream members unless set; nearly everything once a table is
+DELETING.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def describe(table: Table, now: float) -> Description:
         **_stream(table),
         **_settings(definition),
     }
-    # A new table that is given some shows it as on its way (seen on AWS by ScyllaDB's test suite).
+    # A new table with warm throughput shows it as UPDATING (seen on AWS by ScyllaDB's test suite).
     status = "UPDATING" if definition.status == "CREATING" else definition.status or "ACTIVE"
     warm = _warm(definition, definition, status)
     if warm is not None:
@@ -134,7 +135,7 @@ def _global(table: Table, index: Index, now: float) -> Description:
         "ProvisionedThroughput": _provisioned(declared, now),
     }
     if status == "CREATING" and definition.status != "CREATING":
-        # While the table is UPDATING the index gets its resources; filling shows from then on.
+        # While the table is UPDATING the index gets its resources; its backfill shows from then on.
         shown["Backfilling"] = definition.status is None and declared.backfilled_to is not None
     if declared.on_demand is not None:
         shown["OnDemandThroughput"] = declared.on_demand
@@ -156,7 +157,7 @@ def index_status(definition: TableDefinition, index: IndexDefinition) -> str:
 
 
 def _stream(table: Table) -> Description:
-    """A stream that was switched off stays named as the latest."""
+    """Describe the stream. One that was switched off is still named as the latest."""
     definition = table.definition
     shown: Description = {}
     if definition.stream is not None:

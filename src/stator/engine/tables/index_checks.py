@@ -1,4 +1,4 @@
-"""Secondary indexes as CreateTable and UpdateTable declare them: pure checks with AWS's texts, in AWS's order."""
+"""Secondary indexes as CreateTable and UpdateTable declare them: AWS's checks, texts and order."""
 
 from __future__ import annotations
 
@@ -76,7 +76,10 @@ def check_projection(projection: Spec) -> None:
 
 
 def check_projected_total(counts: list[int]) -> None:
-    """Attributes named in all INCLUDE projections together. The number is AWS's quota; the text is ours."""
+    """Check the attributes named in all INCLUDE projections.
+
+    The number is AWS's; the text is ours.
+    """
     if sum(counts) > PROJECTED_ATTRIBUTES:
         raise ValidationFailed(
             f"{INVALID}Number of NonKeyAttributes across all indexes exceeds per-table limit of {PROJECTED_ATTRIBUTES}"
@@ -109,7 +112,7 @@ def _check_throughput(spec: Spec, billing_mode: str) -> None:
 
 
 def read_index(spec: Spec, number: int, *, is_global: bool) -> IndexDefinition:
-    """The definition of an index that passed the checks."""
+    """Return the definition of an index that passed the checks."""
     projection = spec["Projection"]
     provisioned = spec.get("ProvisionedThroughput")
     read, write = (0, 0) if provisioned is None else throughput.units(provisioned)

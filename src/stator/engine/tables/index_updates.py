@@ -1,8 +1,8 @@
-"""GlobalSecondaryIndexUpdates of UpdateTable: indexes created, changed and deleted on a table that is in use.
+"""GlobalSecondaryIndexUpdates of UpdateTable: create, change and delete indexes of a live table.
 
-``read_updates`` is pure. ``apply_updates`` changes a copy of the table's definition; the entries themselves are
-written by ``Lifecycle.fill`` and removed when a DELETING index is settled. One index can be created or deleted at a
-time; any number can change their throughput.
+``read_updates`` is pure. ``apply_updates`` changes a copy of the table's definition.
+``Lifecycle.fill`` writes the entries, and settling a DELETING index removes them. A request can
+create or delete one index, and change the throughput of any number.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class IndexUpdate:
 
 @dataclass(frozen=True, slots=True)
 class IndexChange:
-    """What the rest of an UpdateTable request means for the indexes."""
+    """The rest of an UpdateTable request, as far as it concerns indexes."""
 
     attributes: dict[str, str] | None
     switches_to: str | None
@@ -72,7 +72,7 @@ def _read_update(entry: Spec) -> IndexUpdate:
 
 
 def _check_alone(update: IndexUpdate) -> None:
-    """What can be said of an update without its table."""
+    """Check an update as far as possible without its table."""
     spec, subject = update.spec, throughput.Subject(update.name)
     throughput.check_bounds(spec.get("ProvisionedThroughput"), subject)
     throughput.check_maxima(
@@ -86,7 +86,7 @@ def _check_alone(update: IndexUpdate) -> None:
 def apply_updates(
     definition: TableDefinition, updates: list[IndexUpdate], change: IndexChange
 ) -> IndexDefinition | None:
-    """IndexChange the definition; the index to be filled, if one was created."""
+    """Change the definition; return the index to backfill, if one was created."""
     if sum(update.action != "Update" for update in updates) > 1:
         raise LimitExceeded(_ONE_AT_A_TIME)
     for update in updates:
@@ -129,7 +129,7 @@ def _create(
     definition: TableDefinition, update: IndexUpdate, change: IndexChange
 ) -> IndexDefinition:
     name, spec = update.name, update.spec
-    # AWS looks at the name before it looks at the index's schema.
+    # AWS checks the name before the index's schema.
     if definition.index(name) is not None:
         raise ValidationFailed("Attempting to create an index which already exists")
     _check_nothing_moves(definition)
@@ -156,10 +156,11 @@ def _create(
 def _merged_attributes(
     definition: TableDefinition, update: IndexUpdate, change: IndexChange
 ) -> dict[str, str]:
-    """The request's definitions under the table's own: for an attribute that is a key already, its type stays.
+    """Merge the request's attribute definitions into the table's. A key attribute keeps its type.
 
-    Yet the request has to define all of the index's key, also what the table knows (captured from AWS by the
-    paritysuite conformance suite), and by its own type (by ScyllaDB's).
+    Yet the request must define the index's whole key, even attributes that the table defines
+    (captured from AWS by the paritysuite conformance suite), and its own type counts (by
+    ScyllaDB's).
     """
     if change.attributes is None:
         raise ValidationFailed(
@@ -289,7 +290,7 @@ def _nothing_asked(definition: TableDefinition, index: IndexDefinition) -> Valid
 def _check_all_provisioned(
     definition: TableDefinition, updates: list[IndexUpdate], change: IndexChange
 ) -> None:
-    """A table that becomes PROVISIONED needs units for each of its global indexes."""
+    """Check that a table that becomes PROVISIONED has units for each of its global indexes."""
     if change.switches_to != "PROVISIONED":
         return
     given = {update.name for update in updates}

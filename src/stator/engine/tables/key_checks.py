@@ -1,7 +1,7 @@
 """Key schemas and attribute definitions as CreateTable and UpdateTable declare them.
 
-Pure checks with AWS's texts; their order is AWS's too. A table or local index has one HASH and at most one RANGE
-attribute; a global index has up to four of each.
+Pure checks with AWS's texts, in AWS's order. A table or local index has one HASH and at most one
+RANGE attribute; a global index has up to four of each.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def names(schema: Schema) -> list[str]:
 
 
 def plain(schema: list[dict[str, Any]]) -> Schema:
-    """A key schema without members that are not its own."""
+    """Return a key schema without unknown members."""
     return [
         {"AttributeName": element["AttributeName"], "KeyType": element["KeyType"]}
         for element in schema
@@ -38,7 +38,7 @@ def plain(schema: list[dict[str, Any]]) -> Schema:
 
 
 def read_definitions(definitions: list[dict[str, str]]) -> dict[str, str]:
-    """Attribute names to types; a name may stand only once, even with the same type."""
+    """Read attribute names and types. A name may occur only once, even with the same type."""
     attributes: dict[str, str] = {}
     for definition in definitions:
         name = definition["AttributeName"]
@@ -76,7 +76,7 @@ def check_defined(schema: Schema, attributes: dict[str, str]) -> None:
 
 
 def check_all_used(schemas: list[Schema], attributes: dict[str, str]) -> None:
-    """Every definition belongs to a key. The first schema is the table's own; the others are its indexes'."""
+    """Check that every definition belongs to a key. The first schema is the table's own."""
     used = {name for schema in schemas for name in names(schema)}
     if used == attributes.keys():
         return
@@ -130,5 +130,5 @@ def _check_hash_then_range(schema: Schema) -> None:
 
 
 def _listed(attribute_names: Any) -> str:
-    """AWS lists names in the order of a hash map; ours is alphabetical, so that it is the same each time."""
+    """List names alphabetically. AWS uses the order of a hash map; ours is the same each time."""
     return f"[{', '.join(sorted(attribute_names))}]"

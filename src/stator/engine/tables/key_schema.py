@@ -13,13 +13,13 @@ from stator.model.limits import PARTITION_KEY_BYTES, SORT_KEY_BYTES
 from stator.model.values import INVALID, Item, Value, kind_of
 
 MISMATCH = "The provided key element does not match the schema"
-SHORT_KEY = 256  # characters: no limit is near
+SHORT_KEY = 256  # characters; no size limit is near
 _EMPTY = "One or more parameter values are not valid. "
 _KIND_WORDS = {"S": "string", "B": "binary"}
 
 
 class ItemRefused(ValidationFailed):
-    """A fault of one item for which AWS refuses the whole request, also where it is one of a transaction."""
+    """A fault of one item for which AWS refuses the whole request, even a transaction of many."""
 
 
 class KeyAttribute(NamedTuple):
@@ -29,7 +29,9 @@ class KeyAttribute(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KeySchema:
-    """One partition attribute and at most one sort attribute for a table; up to four of each for a GSI."""
+    """A key: one partition and at most one sort attribute for a table, up to four of each for a
+    GSI.
+    """
 
     partition: tuple[KeyAttribute, ...]
     sort: tuple[KeyAttribute, ...]
@@ -41,7 +43,10 @@ class KeySchema:
         object.__setattr__(self, "names", tuple(attribute.name for attribute in self.attributes))
 
     def covers(self, item: Item) -> bool:
-        """Whether the item has every key attribute, of the right type: otherwise a sparse index leaves it out."""
+        """Return whether the item has every key attribute, of the right type.
+
+        A sparse index leaves out other items.
+        """
         for name, kind in self.attributes:
             value = item.get(name)
             if value is None or kind not in value:
@@ -49,7 +54,10 @@ class KeySchema:
         return True
 
     def plainly_keyed(self, item: Item) -> bool:
-        """Whether the item's key needs no closer look: there, of the right types, not empty and short. Doubt is a no."""
+        """Return whether the key is present, of the right types, not empty and short.
+
+        False only means that the key needs the full check.
+        """
         for name, kind in self.attributes:
             value = item.get(name)
             content = None if value is None else value.get(kind)
@@ -72,7 +80,7 @@ class KeySchema:
 
 
 def key_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes]:
-    """The storage key of a checked item or key of a table. Hot: one closure per table, no loops."""
+    """Return the encoder of a table's storage keys. Hot: one closure per table, no loops."""
     [(hash_name, hash_kind)] = schema.partition
     hash_raw, partition = keyspace.RAW[hash_kind], keyspace.partition
     if not schema.sort:
@@ -87,12 +95,15 @@ def key_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes]:
 
 
 def _wide_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes]:
-    """For the keys of several attributes that only a global index can have."""
+    """Return an encoder for keys of several attributes, which only a global index can have."""
     return lambda item: prefix + schema.partition_bytes(item) + schema.sort_bytes(item)
 
 
 def entry_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes | None]:
-    """The same for an index, without the table's key that closes an entry; None for an item the index leaves out."""
+    """Return the encoder of an index's entry keys, without the table's key that ends an entry.
+
+    It returns None for an item that the index leaves out.
+    """
     simple = len(schema.partition) == 1 and len(schema.sort) <= 1
     encode = key_encoder(schema, prefix) if simple else _wide_encoder(schema, prefix)
 
@@ -109,7 +120,7 @@ def entry_encoder(schema: KeySchema, prefix: bytes) -> Callable[[Item], bytes | 
 
 
 def check_key(schema: KeySchema, key: Item) -> None:
-    """A Key parameter against its table's schema: exactly these attributes, of these types, and not empty."""
+    """Check a Key parameter: exactly the schema's attributes, of their types, and not empty."""
     if len(key) != len(schema.attributes):
         raise ValidationFailed(MISMATCH)
     for name, kind in schema.attributes:
@@ -120,7 +131,7 @@ def check_key(schema: KeySchema, key: Item) -> None:
 
 
 def check_item_key(schema: KeySchema, item: Item) -> None:
-    """The key attributes of an item to be put."""
+    """Check the key attributes of an item to put."""
     for name, kind in schema.attributes:
         value = item.get(name)
         if value is None:
@@ -169,7 +180,7 @@ def check_no_empty_key(schema: KeySchema, item: Item) -> None:
 
 
 def _check_lengths(schema: KeySchema, item: Item) -> None:
-    """Empty and oversized key values. Most keys are short, which one cheap test tells."""
+    """Check for empty and oversized key values. Most keys are short and pass one cheap test."""
     for name, kind in schema.attributes:
         content = item[name][kind]
         if kind != "N" and not 0 < len(content) <= SHORT_KEY:
@@ -199,7 +210,7 @@ def _raw_size(value: Value, kind: str) -> int:
 
 
 def check_index_keys(indexes: list[Any], item: Item) -> None:
-    """Attributes of an item that are keys of an index must have the index's type and a value it can hold."""
+    """Check attributes of an item that are keys of an index: their type, and that the value fits."""
     for index in indexes:
         for name, kind in index.schema.attributes:
             value = item.get(name)

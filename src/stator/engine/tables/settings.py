@@ -1,4 +1,4 @@
-"""Settings of a table that CreateTable and UpdateTable share: streams, encryption, and what is not offered yet."""
+"""Settings that CreateTable and UpdateTable share: streams, encryption, and unsupported members."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CLASSES = ("STANDARD", "STANDARD_INFREQUENT_ACCESS")
 
 
 def without_nulls(value: Any) -> Any:
-    """A request without its null members, which AWS treats as absent."""
+    """Return a request without its null members, which AWS treats as absent."""
     if isinstance(value, dict):
         return {
             member: without_nulls(content)
@@ -28,7 +28,7 @@ def without_nulls(value: Any) -> Any:
 
 
 def refuse_unoffered(request: dict[str, Any], members: tuple[str, ...]) -> None:
-    """Say plainly what this engine does not do, rather than leave it out in silence."""
+    """Refuse members that this engine does not support, rather than ignore them."""
     for member in members:
         if member in request:
             raise ValidationFailed(
@@ -51,7 +51,7 @@ def check_table_class(table_class: str | None) -> None:
 def start_stream(definition: TableDefinition, view_type: str, now: float) -> None:
     definition.stream = {"StreamEnabled": True, "StreamViewType": view_type}
     label = _stream_label(now)
-    # A stream's label is its identity: two within one millisecond must differ.
+    # A stream's label is its identity: two streams of one millisecond must differ.
     definition.stream_label = (
         label if label != definition.stream_label else _stream_label(now + 0.001)
     )
@@ -82,7 +82,10 @@ def check_encryption(specification: dict[str, Any] | None) -> None:
 
 
 def read_encryption(specification: dict[str, Any] | None, scope: Scope) -> dict[str, Any] | None:
-    """What DescribeTable shows of a key. Nothing is encrypted with it: the key is only recorded."""
+    """Return what DescribeTable shows of a key.
+
+    It is only recorded; nothing is encrypted with it.
+    """
     if specification is None or not specification.get("Enabled"):
         return None
     return {
@@ -92,7 +95,7 @@ def read_encryption(specification: dict[str, Any] | None, scope: Scope) -> dict[
 
 
 def _key_arn(key: str | None, scope: Scope) -> str:
-    """A key may be named by its ARN, its id or an alias; without one it is the account's own key for DynamoDB."""
+    """Return the ARN of a key given by ARN, id or alias; by default the account's own DynamoDB key."""
     prefix = f"arn:aws:kms:{scope.region}:{scope.account}:"
     named = "alias/aws/dynamodb" if key is None else key
     if named.startswith("arn:") and ":alias/" not in named:

@@ -1,7 +1,7 @@
-"""Tables and indexes as the engine holds them: what was declared, and what is derived from it.
+"""Tables and indexes as the engine holds them: what was declared, and what follows from it.
 
-``TableDefinition`` is plain data, written to the catalogue as JSON. ``Table`` adds what requests need at once: key
-encoders, indexes, live counts. It is rebuilt from the definition whenever that changes.
+``TableDefinition`` is plain data, stored in the catalogue as JSON. ``Table`` adds what requests
+need: key encoders, indexes, live counts. It is rebuilt whenever the definition changes.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ class IndexDefinition:
     write_units: int = 0
     on_demand: dict[str, int] | None = None
     warm: dict[str, int] | None = None
-    # While an index is filled from existing items: the storage key up to which it is complete, as hex. Items
-    # beyond it are not in the index yet, and writes to them leave it alone. None once the index is complete.
+    # During a backfill: the storage key up to which the index is complete, as hex. Items beyond it
+    # are not in the index yet, and writes to them leave it alone. None once the index is complete.
     backfilled_to: str | None = None
     last_increase: float | None = None
     last_decrease: float | None = None
     decreases_today: int = 0
-    # CREATING, UPDATING or DELETING until the table's ``status_until``. None is ACTIVE, once it is filled.
+    # CREATING, UPDATING or DELETING until the table's ``status_until``. None is ACTIVE, once the
+    # backfill is done.
     status: str | None = None
 
 
@@ -78,17 +79,17 @@ class TableDefinition:
     # The attribute before the last change, and when that was: on AWS a change takes up to an hour.
     ttl_before: str | None = None
     ttl_changed: float | None = None
-    # While items from before the setting are put on the list of expiry.py: the storage key up to which they are, as hex.
+    # While older items are added to the expiry list: the storage key reached so far, as hex.
     ttl_filled_to: str | None = None
     tags: dict[str, str] = field(default_factory=dict)
     resource_policy: str | None = None
-    # Continuous backups: since when (seconds) and for how many days changes are kept. None is off.
+    # Continuous backups: since when (seconds), and for how many days changes are kept. None is off.
     recovery: dict[str, Any] | None = None
-    # How many backups, restores and exports are copying the items at the moment.
+    # How many backups, restores and exports are copying the items now.
     captures: int = 0
     # What a restored table came from, as RestoreSummary shows it.
     restored: dict[str, Any] | None = None
-    # A status that lasts until a moment: CREATING, UPDATING or DELETING. None is ACTIVE.
+    # CREATING, UPDATING or DELETING, until ``status_until``. None is ACTIVE.
     status: str | None = None
     status_until: float = 0.0
 
@@ -104,7 +105,7 @@ class TableDefinition:
         return next((index for index in self.indexes if index.name == name), None)
 
     def drop_indexes(self, numbers: set[int]) -> None:
-        """Take indexes out, and the definitions of attributes that only they used."""
+        """Remove indexes, and the definitions of attributes that only they used."""
         self.indexes = [index for index in self.indexes if index.number not in numbers]
         schemas = [self.key_schema, *(index.key_schema for index in self.indexes)]
         used = {element["AttributeName"] for schema in schemas for element in schema}
@@ -121,14 +122,14 @@ class TableDefinition:
 
 @dataclass(slots=True)
 class Counts:
-    """How many items (or entries) there are and how many bytes they take, as DescribeTable tells."""
+    """How many items or entries exist and how many bytes they take, as DescribeTable reports."""
 
     items: int = 0
     size_bytes: int = 0
 
 
 class Index:
-    """A secondary index ready to be written and read."""
+    """A secondary index, ready for reads and writes."""
 
     __slots__ = (
         "_encode",
@@ -161,10 +162,11 @@ class Index:
         self.backfilled_to = None if cursor is None else bytes.fromhex(cursor)
 
     def entry_key(self, item: Item, table_key: bytes) -> bytes | None:
-        """Where the item stands in this index; None when it lacks a key attribute (a sparse index).
+        """Return the key of the item's entry; None if the index leaves the item out.
 
-        An item from before the index was made may also have a value that no key can have; it is left out, too. The
-        table's key closes the entry: all of it in a global index, its sort key in a local one.
+        An index leaves out items that lack a key attribute, and items older than the index whose
+        value no key can have. The table's key ends the entry: all of it in a global index, its sort
+        key in a local one.
         """
         own = self._encode(item)
         if own is None or not _fits_keys(self.schema, item):
@@ -183,7 +185,7 @@ class Index:
 
 
 def _fits_keys(schema: KeySchema, item: Item) -> bool:
-    """Whether the key values are neither empty nor too long. Most are short, which one cheap test tells."""
+    """Return whether the key values are neither empty nor too long. Most pass one cheap test."""
     for name, kind in schema.attributes:
         if kind != "N" and not 0 < len(item[name][kind]) <= SHORT_KEY:
             most = PARTITION_KEY_BYTES if (name, kind) in schema.partition else SORT_KEY_BYTES
@@ -193,7 +195,7 @@ def _fits_keys(schema: KeySchema, item: Item) -> bool:
 
 
 class Table:
-    """A table ready to be written and read."""
+    """A table, ready for reads and writes."""
 
     __slots__ = (
         "_pack_stats",
@@ -220,8 +222,8 @@ class Table:
         self.prefix = keyspace.data_prefix(definition.number, 0)
         self.stats_key = keyspace.stats_key(definition.number)
         self.encode_key: Callable[[Item], bytes] = key_encoder(self.schema, self.prefix)
-        # Whether somebody keeps a trace of every change: the table's stream, the list of what expires, the recovery log, a
-        # backup under way.
+        # Whether write observers record every change: a stream, an expiry list, the recovery log or
+        # a backup in progress.
         self.is_observed = (
             definition.stream is not None
             or definition.ttl_attribute is not None
@@ -291,7 +293,7 @@ def in_use(reason: str) -> ResourceInUse:
 
 
 def check_stands(definition: TableDefinition) -> None:
-    """Refuse a change to a table that is on its way in or out."""
+    """Refuse a change to a table that is being created or deleted."""
     word = _COMING_AND_GOING.get(definition.status or "")
     if word is not None:
         raise in_use(f"Table is being {word}: {definition.name}")

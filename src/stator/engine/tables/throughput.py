@@ -1,7 +1,8 @@
-"""Throughput settings of tables and global indexes: provisioned units, on-demand maxima, warm throughput.
+"""Throughput settings of tables and global indexes: provisioned, on demand, warm.
 
-``Subject`` is what a setting is about; AWS names it differently in each family of messages. Nothing here limits
-traffic: these are the rules for changing the settings, and their bookkeeping.
+A ``Subject`` is the table or index that a setting belongs to; each family of AWS's messages names
+it differently. Nothing here limits traffic: these are the rules for changing the settings, and
+their bookkeeping.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def check_bounds(throughput: dict[str, int] | None, subject: Subject) -> None:
 
 
 def check_quota(holder: Provisioned, subject: Subject, region: str) -> None:
-    """The default quota of an account: 40,000 units for a table or an index."""
+    """Check the default quota of an account: 40,000 units for a table or an index."""
     kind = subject.named("table", "index ").split()[0]
     asked = (holder.read_units, holder.write_units)
     for member, value, most in zip(_CAPACITY, asked, _TABLE_MAXIMA, strict=True):
@@ -136,7 +137,7 @@ def _in_words(moment: datetime) -> str:
 
 
 def check_maxima(on_demand: dict[str, int] | None, subject: Subject, *, clearable: bool) -> None:
-    """At least one; UpdateTable also takes -1, which removes a maximum."""
+    """Check that maxima are at least one. UpdateTable also takes -1, which removes a maximum."""
     for member in _MAXIMA:
         value = None if on_demand is None else on_demand.get(member)
         if value is not None and value < 1 and not (clearable and value == -1):
@@ -157,7 +158,7 @@ def check_maxima_quota(on_demand: dict[str, int] | None, subject: Subject, regio
 
 
 def first_maximum(on_demand: dict[str, int] | None) -> str | None:
-    """The member that AWS names when maxima do not go with the billing mode."""
+    """Return the member that AWS names when maxima do not go with the billing mode."""
     return next(
         (member for member in _MAXIMA if on_demand is not None and member in on_demand), None
     )
@@ -172,7 +173,7 @@ def merge_maxima(current: dict[str, int] | None, asked: dict[str, int]) -> dict[
 
 
 def warm_units(warm: dict[str, int] | None, base: tuple[int, int]) -> tuple[int, int]:
-    """What the table can take at once: never less than what it must take anyway."""
+    """Return the units that the table can serve at once: never less than it must serve anyway."""
     stored = warm or {}
     return max(stored.get(_WARM[0], 0), base[0]), max(stored.get(_WARM[1], 0), base[1])
 
@@ -191,7 +192,7 @@ def check_first_warm(
     billing_mode: str,
     subject: Subject,
 ) -> None:
-    """For a table or an index being created."""
+    """Check the warm throughput of a table or an index being created."""
     on_demand = billing_mode == "PAY_PER_REQUEST"
     base = ON_DEMAND_WARM if on_demand or throughput is None else units(throughput)
     for member, capacity, least in zip(_WARM, _CAPACITY, base, strict=True):
@@ -231,7 +232,7 @@ def _requested(member: str, subject: Subject) -> str:
 
 
 def plain_members(settings: dict[str, Any] | None) -> dict[str, int] | None:
-    """On-demand or warm settings without members that are not theirs; None when nothing is left."""
+    """Return on-demand or warm settings without unknown members; None if nothing is left."""
     kept = {
         member: int(value)
         for member, value in (settings or {}).items()

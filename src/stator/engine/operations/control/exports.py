@@ -1,4 +1,7 @@
-"""ExportTableToPointInTime: a table as it was at a moment, or what changed in a window, as files in a bucket."""
+"""ExportTableToPointInTime, DescribeExport and ListExports.
+
+An export writes a table as it was at a moment, or the changes of a window, as files in a bucket.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +100,7 @@ def export_table(context: RequestContext, options: dict[str, Any]) -> dict[str, 
 
 
 def _sent_before(context: RequestContext, token: str, options: dict[str, Any]) -> Export | None:
-    """The export that this token stands for, within eight hours of its end."""
+    """Return the export that this token was used for, until eight hours after its end."""
     now = context.database.clock.now()
     for export in context.parts.recovery.exports.registry.of(context.scope):
         if export.token == token and now - (export.ended or now) < TASK_TOKEN_SECONDS:

@@ -1,4 +1,7 @@
-"""ImportTable: a new table from files in a bucket."""
+"""ImportTable, DescribeImport and ListImports.
+
+An import fills a new table from files in a bucket.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ class ImportTableRequest:
 def parse_import(request: dict[str, Any]) -> ImportTableRequest:
     options: dict[str, Any] = without_nulls(request)
     if "ClientToken" not in options:
-        # The reference calls it optional, and AWS refuses a request without it; SDKs make one up.
+        # The reference calls it optional, but AWS refuses a request without it. SDKs make one up.
         raise ValidationFailed(
             "1 validation error detected: Value null at 'clientToken' failed to satisfy constraint: Member must not be null"
         )
@@ -79,7 +82,7 @@ def import_table(context: RequestContext, request: ImportTableRequest) -> dict[s
 
 
 def _sent_before(context: RequestContext, token: str) -> Import | None:
-    """The import that this token stands for, within eight hours of its end."""
+    """Return the import that this token was used for, until eight hours after its end."""
     now = context.database.clock.now()
     for running in context.parts.recovery.imports.registry.of(context.scope):
         if running.token == token and now - (running.ended or now) < TASK_TOKEN_SECONDS:
@@ -88,10 +91,10 @@ def _sent_before(context: RequestContext, token: str) -> Import | None:
 
 
 def _is_filling(context: RequestContext, running: Import, options: dict[str, Any]) -> bool:
-    """Whether the table that a request asks for is the one this import is making.
+    """Return whether this import is filling the table that the request names.
 
-    Measured on AWS by ScyllaDB's test suite: a token is looked at only after the table's name is found free, and nothing but that name
-    makes another request of it.
+    Measured on AWS by ScyllaDB's test suite: a token counts only once the table's name is free, and
+    only another name makes it a different request.
     """
     name = table_name(options["TableCreationParameters"]["TableName"])
     return running.status == "IN_PROGRESS" and running.table_arn == context.scope.table_arn(name)

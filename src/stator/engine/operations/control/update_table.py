@@ -1,8 +1,8 @@
 """UpdateTable.
 
-Most settings change alone: ``_check_combination`` has AWS's rules on what may stand in one request. The change is
-made on a copy of the definition and takes effect with one write, so a refused request leaves nothing behind. The
-answer shows the throughput from before, as on AWS.
+Most settings change alone: ``_check_combination`` has AWS's rules on what one request may combine.
+The change is made on a copy of the definition and applies with one write, so a refused request
+changes nothing. The answer shows the throughput from before, as on AWS.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ _NOTHING = (
     "SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, ReplicaTransitRoleArn, MultiRegionConsistency, "
     "DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass is required"
 )
-# In the order in which AWS complains about them.
+# In the order in which AWS reports them.
 _ALONE = {
     "SSESpecification": "Server-Side Encryption modification",
     "TableClass": "TableClass modification",
     "DeletionProtectionEnabled": "DeletionProtection modification",
 }
-# Changes after which AWS shows the table as UPDATING. The others are done when it answers.
+# Changes after which AWS shows the table as UPDATING. Others are done when it answers.
 _SLOW = (
     "ProvisionedThroughput",
     "BillingMode",
@@ -99,7 +99,10 @@ def parse(request: dict[str, Any]) -> UpdateTableRequest:
 
 
 def _asks(options: dict[str, Any], member: str) -> bool:
-    """Empty settings ask for nothing, except for encryption, where AWS takes them as the default."""
+    """Return whether a member asks for a change.
+
+    Empty ones do not, except empty encryption settings: AWS takes them as the default.
+    """
     return member in options and (member == "SSESpecification" or options[member] not in ({}, []))
 
 
@@ -205,7 +208,7 @@ def _check_admission(definition: TableDefinition, request: UpdateTableRequest) -
 
 
 def _change_billing(definition: TableDefinition, options: dict[str, Any], now: float) -> str | None:
-    """IndexChange mode and units; the mode that the table switches to, if it does."""
+    """Change mode and units; return the mode that the table switches to, or None."""
     mode, provisioned = (
         options.get("BillingMode", definition.billing_mode),
         options.get("ProvisionedThroughput"),
@@ -228,7 +231,7 @@ def _change_billing(definition: TableDefinition, options: dict[str, Any], now: f
 def _switch(
     definition: TableDefinition, mode: str, provisioned: dict[str, int] | None, now: float
 ) -> None:
-    """Between the billing modes. Maxima of on-demand throughput do not survive it."""
+    """Switch the billing mode. Maxima of on-demand throughput do not survive it."""
     definition.billing_mode = mode
     definition.read_units, definition.write_units = (
         (0, 0) if provisioned is None else throughput.units(provisioned)
@@ -296,7 +299,10 @@ def _change_encryption(definition: TableDefinition, specification: dict[str, Any
 def _begin(
     context: RequestContext, definition: TableDefinition, request: UpdateTableRequest
 ) -> None:
-    """The table is UPDATING during slow changes; an index that only changes its throughput is so alone."""
+    """Set UPDATING for slow changes.
+
+    An index that only changes its throughput is UPDATING alone.
+    """
     context.parts.lifecycle.begin(definition, "UPDATING")
     if not request.moves_index and not any(member in request.options for member in _SLOW):
         definition.status = None
@@ -305,9 +311,11 @@ def _begin(
 def _as_answered(
     description: dict[str, Any], before: dict[str, Any], options: dict[str, Any]
 ) -> dict[str, Any]:
-    """AWS answers with the provisioned units from before, and repeats maxima as they were sent (-1 included).
+    """Return the description as AWS answers: provisioned units from before, maxima as sent (even
+    -1).
 
-    A key that is given up is still shown, as UPDATING (recorded from AWS in LocalStack's snapshots).
+    A key that is no longer used is still shown, as UPDATING (recorded from AWS in LocalStack's
+    snapshots).
     """
     description["ProvisionedThroughput"] = before["ProvisionedThroughput"]
     former = {index["IndexName"]: index for index in before.get("GlobalSecondaryIndexes", ())}
