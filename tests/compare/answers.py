@@ -19,7 +19,9 @@ _HEADERS = {
 
 
 class Remote:
-    """A DynamoDB endpoint spoken to in plain JSON: no client in between that would check or change anything."""
+    """A DynamoDB endpoint spoken to in plain JSON: no client in between that would check or change
+    anything.
+    """
 
     def __init__(self, address: str) -> None:
         host, _, port = address.removeprefix("http://").partition(":")
@@ -50,7 +52,7 @@ class Local:
 
 
 def comparable(operation: str, answer: Answer) -> Answer:
-    """What must be equal: the outcome, and the data in it, whatever order sets and scans come in."""
+    """What must be equal in two answers: outcome and data, in any order of sets and scans."""
     kind, body = answer
     if kind == "TransactionCanceledException":
         return kind, [

@@ -19,7 +19,10 @@ def known(operation: str, request: dict[str, Any], ours: Answer, theirs: Answer)
     """Why the two may differ here; None when they may not."""
     if operation == "TransactWriteItems":
         if "cannot include multiple operations on one item" in _message(ours):
-            return "AWS refuses a transaction with an item twice before it evaluates conditions; Local evaluates first"
+            return (
+                "AWS refuses a transaction with an item twice before it evaluates "
+                "conditions; Local evaluates first"
+            )
         if theirs[0] == "ValidationException" and ours[0] == "TransactionCanceledException":
             faults = [str(reason.get("Message")) for reason in ours[1]["CancellationReasons"]]
             if any(
@@ -27,31 +30,43 @@ def known(operation: str, request: dict[str, Any], ours: Answer, theirs: Answer)
                 for fault in (*faults, _message(theirs))
                 for known_fault in _RUN_TIME_FAULTS
             ):
-                # API reference, TransactWriteItems, "Cancellation reason codes ... ValidationError".
-                return "AWS cancels the transaction for an update that fails on the item; Local refuses the request"
+                # API reference, TransactWriteItems, "Cancellation reason codes ...
+                # ValidationError".
+                return (
+                    "AWS cancels the transaction for an update that fails on the item; Local "
+                    "refuses the request"
+                )
     if "secondary index key to unsupported type" in _message(ours) and theirs[0] == "ok":
-        return "AWS refuses an index key of a wrong type also where a function or path gives it; Local stores it"
+        return (
+            "AWS refuses an index key of a wrong type also where a function or path gives "
+            "it; Local stores it"
+        )
     if (
         "Type mismatch for Index Key" in _message(ours)
         and theirs[0] == "ConditionalCheckFailedException"
     ):
-        # dynalite's tests, which run on AWS: the types of an update's literals are checked before the condition.
-        return "AWS checks what an update would write to an index key before the condition; Local after"
+        # dynalite's tests, which run on AWS: the types of an update's literals are checked before
+        # the condition.
+        return (
+            "AWS checks what an update would write to an index key before the condition; "
+            "Local after"
+        )
     if (
         operation == "UpdateItem"
         and str(request.get("ReturnValues")).startswith("UPDATED")
         and "REMOVE" in request["UpdateExpression"]
         and ours[0] == theirs[0] == "ok"
     ):
-        # Scylla's tests, which run on AWS, test_returnvalues.py: the part at the path is returned. They say so of SET;
-        # REMOVE is taken to be the same.
+        # Scylla's tests, which run on AWS, test_returnvalues.py: the part at the path is returned.
+        # They say so of SET; REMOVE is taken to be the same.
         return "Local returns the whole attribute where a part of it was removed"
     if (
         operation == "Scan"
         and {"IndexName", "FilterExpression"} <= request.keys()
         and ours[0] == theirs[0] == "ok"
     ):
-        # The public paritysuite captures: a filter on what the index does not hold is accepted and matches nothing.
+        # The public paritysuite captures: a filter on what the index does not hold is accepted and
+        # matches nothing.
         return "Local filters the scan of an index by attributes that the index does not hold"
     if (
         operation == "Query"
@@ -79,7 +94,9 @@ def parted(local: Local, operation: str, request: dict[str, Any], ours: Answer) 
 
 
 def _reordered(request: dict[str, Any], ours: Answer, theirs: Answer) -> bool:
-    """Whether two pages hold the same entries in another order, or are cut from such an order by a Limit."""
+    """Whether two pages hold the same entries in another order, or are cut from such an order by a
+    Limit.
+    """
     if ours[1]["ScannedCount"] != theirs[1]["ScannedCount"]:
         return False
     if "Limit" in request:

@@ -1,4 +1,6 @@
-"""Random DynamoDB programs: sequences of requests over a few keys, so that they meet the same items again and again."""
+"""Random DynamoDB programs: sequences of requests over a few keys, so that they meet the same items
+again and again.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,9 @@ def remote() -> Iterator[Remote]:
 
 
 def play(remote: Remote, program: Program) -> None:
-    """Run a program on both; a request they may answer differently is left out of the comparison and ends it."""
+    """Run a program on both; a request they may answer differently is left out of the comparison
+    and ends it.
+    """
     remote.ask("DeleteTable", {"TableName": TABLE})
     assert remote.ask("CreateTable", CREATE)[0] == "ok"
     with Engine.open() as engine:

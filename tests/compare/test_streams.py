@@ -1,6 +1,7 @@
 """The same writes on this engine and on DynamoDB Local leave the same stream records.
 
-DynamoDB Local rounds the time to the minute and has one shard for ever, so times, numbers and shards are not compared.
+DynamoDB Local rounds the time to the minute and has one shard for ever, so times, numbers and
+shards are not compared.
 """
 
 from __future__ import annotations

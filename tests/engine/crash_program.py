@@ -1,4 +1,6 @@
-"""A long-running writer that can be killed anywhere, and the model that says what must be left of it."""
+"""A long-running writer that can be killed anywhere, and the model that says what must be left of
+it.
+"""
 
 from __future__ import annotations
 

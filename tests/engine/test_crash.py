@@ -42,7 +42,9 @@ def run_and_kill(path: str, seed: int, chance: random.Random) -> int:
 
 
 def check(path: str, before: Model, seed: int, done: int) -> Model:
-    """The folder holds exactly the acknowledged steps, and at most the one that was under way beside them."""
+    """The folder holds exactly the acknowledged steps, and at most the one that was under way
+    beside them.
+    """
     expected: Model = {key: dict(item) for key, item in before.items()}
     for number in range(done):
         apply(expected, step(seed, number))
@@ -62,7 +64,9 @@ def check(path: str, before: Model, seed: int, done: int) -> Model:
 
 
 def check_stream(engine: Engine, items: Model) -> None:
-    """A record is there exactly if its change is: replayed, the stream gives the items, each from what it was before."""
+    """A record is there exactly if its change is: replayed, the stream gives the items, each from
+    what it was before.
+    """
     arn = engine.call("DescribeTable", {"TableName": TABLE})["Table"]["LatestStreamArn"]
     replayed: Model = {}
     for record in read_all(engine, arn):

@@ -339,7 +339,8 @@ def test_a_client_token_makes_a_transaction_happen_once(engine: Engine) -> None:
             "ClientRequestToken": "once",
             "ReturnConsumedCapacity": "TOTAL",
         }
-        return engine.call("TransactWriteItems", request)["ConsumedCapacity"][0]  # type: ignore[no-any-return]
+        answer = engine.call("TransactWriteItems", request)
+        return answer["ConsumedCapacity"][0]  # type: ignore[no-any-return]
 
     def value() -> str:
         return str(

@@ -1,10 +1,11 @@
 """What every part of an engine shares: storage, clock, lock, catalogue, and the commit.
 
-``Engine`` builds one ``Database`` and hands it to streams, recovery, expiry, the table lifecycle and
-housekeeping. None of them knows the engine itself. Requests reach it through ``RequestContext``.
+``Engine`` builds one ``Database`` and hands it to streams, recovery, expiry, the table lifecycle
+and housekeeping. None of them knows the engine itself. Requests reach it through
+``RequestContext``.
 
-Hold ``lock`` while reading more than one key or writing anything: each operation then sees and leaves
-a consistent state.
+Hold ``lock`` while reading more than one key or writing anything: each operation then sees and
+leaves a consistent state.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An operation (a pure ``parse`` and a ``run`` that touches tables), and the request it runs for."""
+"""An operation (a pure ``parse``, and a ``run`` that touches tables) and a request's context."""
 
 from __future__ import annotations
 

@@ -10,7 +10,9 @@ from stator.errors import ServiceError
 
 
 class Answers:
-    """An engine asked the way the conformance suite asks AWS: each request is answered, or refused with a text."""
+    """An engine asked the way the conformance suite asks AWS: each request is answered, or refused
+    with a text.
+    """
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -29,7 +31,9 @@ class Answers:
     def create(
         self, name: str, *keys: str, index: tuple[str, list[str], int] | None = None
     ) -> None:
-        """A table of string keys; ``index`` is a global one: its name, its attributes, how many of them are HASH."""
+        """A table of string keys; ``index`` is a global one: its name, its attributes, how many of
+        them are HASH.
+        """
 
         def schema(names: list[str], hashes: int) -> list[dict[str, str]]:
             return [

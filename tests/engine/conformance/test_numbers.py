@@ -1,4 +1,6 @@
-"""Numbers written with exponents (captured from AWS, eu-west-2, by the paritysuite conformance suite)."""
+"""Numbers written with exponents (captured from AWS, eu-west-2, by the paritysuite conformance
+suite).
+"""
 
 from __future__ import annotations
 

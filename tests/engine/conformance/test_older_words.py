@@ -1,4 +1,6 @@
-"""Requests that AWS still answers in the words of before 2026 (captured by the paritysuite conformance suite)."""
+"""Requests that AWS still answers in the words of before 2026 (captured by the paritysuite
+conformance suite).
+"""
 
 from __future__ import annotations
 
@@ -9,12 +11,19 @@ import pytest
 from .conftest import Answers
 
 NO_KEY = "Value null at 'key' failed to satisfy constraint: Member must not be null"
-NO_NAME = "Value '' at 'tableName' failed to satisfy constraint: Member must have length greater than or equal to 1"
+NO_NAME = (
+    "Value '' at 'tableName' failed to satisfy constraint: Member must have length "
+    "greater than or equal to 1"
+)
 OLD_RETURN_VALUES = (
-    "Value '{}' at 'returnValues' failed to satisfy constraint: Member must satisfy enum value set: "
+    "Value '{}' at 'returnValues' failed to satisfy constraint: Member must satisfy enum "
+    "value set: "
     "[ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]"
 )
-OLD_XOR = "Value 'XOR' at 'conditionalOperator' failed to satisfy constraint: Member must satisfy enum value set: [OR, AND]"
+OLD_XOR = (
+    "Value 'XOR' at 'conditionalOperator' failed to satisfy constraint: Member must "
+    "satisfy enum value set: [OR, AND]"
+)
 NEW_XOR = "Failed to satisfy constraint: Member must satisfy enum value set: [ALL, OR]"
 
 

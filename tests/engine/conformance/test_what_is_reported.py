@@ -1,4 +1,6 @@
-"""Which of several faults of a request is reported (captured from AWS by the paritysuite conformance suite)."""
+"""Which of several faults of a request is reported (captured from AWS by the paritysuite
+conformance suite).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,10 @@ CAPACITY = (
     "Value 'BOGUS' at 'returnConsumedCapacity' failed to satisfy constraint: "
     "Member must satisfy enum value set: [INDEXES, TOTAL, NONE]"
 )
-TOO_DEEP = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
+TOO_DEEP = (
+    "Nesting Levels have exceeded supported limits: Attributes in the item have nested "
+    "levels beyond supported limit"
+)
 
 
 def nested(levels: int) -> dict[str, Any]:

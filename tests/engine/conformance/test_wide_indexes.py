@@ -1,4 +1,6 @@
-"""Queries of an index with four RANGE attributes (captured from AWS by the paritysuite conformance suite)."""
+"""Queries of an index with four RANGE attributes (captured from AWS by the paritysuite conformance
+suite).
+"""
 
 from __future__ import annotations
 
@@ -86,6 +88,7 @@ def test_no_attribute_may_be_left_out(
     wide: Answers, condition: str, without: str, present: str
 ) -> None:
     assert (
-        f"RANGE key attributes {without} must have equality conditions specified in the query because a condition is "
+        f"RANGE key attributes {without} must have equality conditions specified in the "
+        "query because a condition is "
         f"present on key attribute {present}"
     ) in wide.refusal("Query", asked(condition))

@@ -63,7 +63,7 @@ def test_binary_is_ordered_by_unsigned_bytes(
     )
 
 
-# --- in the style from before expressions ---------------------------------------------------------------
+# -- in the style from before expressions
 
 
 def passes(subject: Subject, **conditions: dict[str, object]) -> bool:

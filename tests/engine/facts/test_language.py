@@ -1,6 +1,7 @@
 """What AWS takes for an expression, and the words in which it refuses the rest.
 
-Sources: the tests that Scylla's Alternator runs on AWS, and DynamoDB Local, whose expression code is AWS's own.
+Sources: the tests that Scylla's Alternator runs on AWS, and DynamoDB Local, whose expression code
+is AWS's own.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ def refused_projection(subject: Subject, expression: str) -> str:
     )
 
 
-# --- names, values, indexes -----------------------------------------------------------------------------
+# -- names, values, indexes
 
 
 def test_a_name_begins_with_a_letter(subject: Subject) -> None:
@@ -70,7 +71,7 @@ def test_a_path_has_at_most_32_parts(subject: Subject) -> None:
     assert subject.refused_update(f"SET a = {deep}") == too_deep
 
 
-# --- functions ------------------------------------------------------------------------------------------
+# -- functions
 
 
 @pytest.mark.parametrize("expression", ["if_not_exists(a, b) = :v", "size(list_append(a, b)) > :v"])
@@ -118,7 +119,7 @@ def test_the_leftmost_problem_is_the_one_reported(subject: Subject) -> None:
     assert subject.refused_condition("dog(a) AND ((a = b))") == REDUNDANT
 
 
-# --- parentheses and operators --------------------------------------------------------------------------
+# -- parentheses and operators
 
 
 @pytest.mark.parametrize(
@@ -237,7 +238,7 @@ def test_the_size_of_a_long_update_is_not_told(subject: Subject) -> None:
     )
 
 
-# --- operands -------------------------------------------------------------------------------------------
+# -- operands
 
 
 def test_in_takes_a_hundred_options(subject: Subject) -> None:
@@ -253,7 +254,8 @@ def test_in_takes_a_hundred_options(subject: Subject) -> None:
 
 def test_if_not_exists_takes_two_different_operands(subject: Subject) -> None:
     assert subject.refused_update("SET a = if_not_exists(b, b)") == (
-        "The first operand must be distinct from the remaining operands for this operator or function; "
+        "The first operand must be distinct from the remaining operands for this "
+        "operator or function; "
         "operator: if_not_exists, first operand: [b]"
     )
 
@@ -264,14 +266,18 @@ def test_attribute_type_looks_at_values_too(subject: Subject) -> None:
     assert subject.holds("attribute_type(size(s), :n)", {":n": "N"})
     assert not subject.holds("attribute_type(:v, :n)", {":v": "1", ":n": "N"})
     assert subject.refused_condition("attribute_type(:v, :v)", {":v": 1}) == (
-        "Incorrect operand type for operator or function; operator or function: attribute_type, operand type: N"
+        "Incorrect operand type for operator or function; operator or function: "
+        "attribute_type, operand type: N"
     )
 
 
 def test_size_looks_at_values_too_but_not_at_numbers(subject: Subject) -> None:
     subject.put(s="text")
     assert subject.holds("size(:v) < size(s)", {":v": "abc"})
-    answer = "Incorrect operand type for operator or function; operator or function: size, operand type: N"
+    answer = (
+        "Incorrect operand type for operator or function; operator or function: size, "
+        "operand type: N"
+    )
     assert subject.refused_condition("size(:v) > :v", {":v": 1}) == answer
     assert subject.refused_condition("size(size(s)) > :v", {":v": 1}) == answer
     assert subject.refused_condition("a < " + "size(" * 140 + "s" + ")" * 140) == answer

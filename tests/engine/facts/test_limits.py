@@ -17,7 +17,9 @@ LONGEST = "x" * 65_535
 
 
 def create(engine: Engine, name: str, keys: list[str], *indexes: list[str]) -> None:
-    """A table of string keys, the partition key first, with a global index on each list of attributes."""
+    """A table of string keys, the partition key first, with a global index on each list of
+    attributes.
+    """
 
     def schema(names: list[str]) -> list[dict[str, str]]:
         return [{"AttributeName": n, "KeyType": t} for n, t in zip(names, ("HASH", "RANGE"))]
@@ -43,7 +45,7 @@ def create(engine: Engine, name: str, keys: list[str], *indexes: list[str]) -> N
     engine.call("CreateTable", request)
 
 
-# --- names ----------------------------------------------------------------------------------------------
+# -- names
 
 
 def test_a_name_of_65535_bytes_is_fine_everywhere(subject: Subject) -> None:
@@ -81,7 +83,7 @@ def test_a_longer_name_is_refused_wherever_it_is_named(subject: Subject) -> None
     assert refusal(engine, "DeleteItem", old_condition) == ENVELOPE + NAME_TOO_LARGE
 
 
-# --- keys -----------------------------------------------------------------------------------------------
+# -- keys
 
 
 def test_keys_have_their_lengths_in_reads_as_in_writes(engine: Engine) -> None:
@@ -129,7 +131,7 @@ def test_an_index_added_later_leaves_out_what_could_not_be_its_key(engine: Engin
     assert {item["p"]["S"] for item in found} == {"short", "long"}
 
 
-# --- depth ----------------------------------------------------------------------------------------------
+# -- depth
 
 
 @pytest.mark.parametrize(("opening", "closing"), [(b'{"L":[', b"]}"), (b'{"M":{"m":', b"}}")])
@@ -144,7 +146,7 @@ def test_a_deep_value_is_refused_however_deep(
     assert b"Nesting Levels have exceeded supported limits" in reply.body
 
 
-# --- transactions ---------------------------------------------------------------------------------------
+# -- transactions
 
 
 def reasons(engine: Engine, *actions: dict[str, Any]) -> list[str]:

@@ -93,7 +93,7 @@ def test_a_list_index_is_looked_up_anew_in_the_updated_list(subject: Subject) ->
     assert subject.update("REMOVE a[1]", ReturnValues="UPDATED_NEW") == attributes(a=[3])
 
 
-# --- in the style from before expressions ---------------------------------------------------------------
+# -- in the style from before expressions
 
 
 def legacy(subject: Subject, action: str, given: Any) -> dict[str, Any]:

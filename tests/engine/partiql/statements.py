@@ -1,4 +1,4 @@
-"""Short ways to run statements and to look at what became of them, and the tables they are run on."""
+"""Helpers that run statements and inspect the results, and the tables they run on."""
 
 from __future__ import annotations
 

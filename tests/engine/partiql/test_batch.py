@@ -9,7 +9,10 @@ import pytest
 from stator.errors import ValidationFailed
 from tests.engine.partiql.statements import NWF, Statements, n, s
 
-KEY_ONLY = "Select statements within BatchExecuteStatement must specify the primary key in the where clause."
+KEY_ONLY = (
+    "Select statements within BatchExecuteStatement must specify the primary key in the "
+    "where clause."
+)
 READ = "SELECT * FROM things WHERE pk = 'a'"
 
 

@@ -1,4 +1,4 @@
-"""What a statement may look like, and the words for what it may not (AWS captures of October 2026)."""
+"""The grammar of statements, and AWS's words for syntax errors (captured in October 2026)."""
 
 from __future__ import annotations
 

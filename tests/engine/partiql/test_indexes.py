@@ -9,7 +9,10 @@ import pytest
 from stator.engine import Engine
 from tests.engine.partiql.statements import NWF, POVI, Statements, s
 
-SEVERAL = "PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE keys."
+SEVERAL = (
+    "PartiQL statements cannot be executed on tables with multi-attribute HASH keys or "
+    "multi-attribute RANGE keys."
+)
 UNPROJECTED = [
     "nonproj = 'np1'",
     "nonproj IS MISSING",
@@ -114,7 +117,10 @@ def test_without_a_key_the_filter_just_finds_nothing(orders: Statements) -> None
         assert orders.items(f"""SELECT pk FROM "orders"."{index}" WHERE nonproj = 'np1'""") == []
     negated = orders.items("""SELECT pk, sk FROM "orders"."gsi-keys" WHERE NOT nonproj = 'np1'""")
     assert sort_keys(negated) == ["s1", "s2", "s4", "s5"]
-    either = """SELECT sk FROM "orders"."gsi-inc" WHERE (gsiPk2 = 'y' AND nonproj = 'np1') OR (gsiPk2 = 'y2')"""
+    either = (
+        """SELECT sk FROM "orders"."gsi-inc" """
+        """WHERE (gsiPk2 = 'y' AND nonproj = 'np1') OR (gsiPk2 = 'y2')"""
+    )
     assert sort_keys(orders.items(either)) == ["s5"]
     scanned = """SELECT sk FROM "orders"."gsi-all" WHERE pk = 'p'"""
     assert sort_keys(orders.items(scanned)) == ["s1", "s2", "s4"]
@@ -162,7 +168,7 @@ def test_nothing_is_written_through_an_index(orders: Statements, index: str) -> 
         )
 
 
-# --- index keys of several attributes -----------------------------------------------------------------------
+# -- index keys of several attributes
 
 
 @pytest.fixture

@@ -9,7 +9,10 @@ import pytest
 from stator.errors import ValidationFailed
 from tests.engine.partiql.statements import POVI, Statements, n, s
 
-NEST = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
+NEST = (
+    "Nesting Levels have exceeded supported limits: Attributes in the item have nested "
+    "levels beyond supported limit"
+)
 UNCONVERTIBLE = "The parameter cannot be converted to a numeric value"
 UNDERFLOW = (
     "Number underflow. Attempting to store a number with magnitude smaller than supported range"

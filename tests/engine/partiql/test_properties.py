@@ -1,4 +1,6 @@
-"""What holds for every value and every text: literals mean what they say, and nothing but ServiceError comes out."""
+"""What holds for every value and every text: literals mean what they say, and nothing but
+ServiceError comes out.
+"""
 
 from __future__ import annotations
 

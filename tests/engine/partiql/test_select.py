@@ -145,7 +145,8 @@ def test_only_texts_numbers_and_bytes_have_an_order(db: Statements, value: dict[
     [kind] = value
     for operator in ("<", "<=", ">", ">="):
         assert db.refused(f"SELECT pk FROM never WHERE val {operator} ?", value) == (
-            f"Incorrect operand type for operator or function; operator or function: {operator}, operand type: {kind}"
+            "Incorrect operand type for operator or function; operator or function: "
+            f"{operator}, operand type: {kind}"
         )
     assert "operator or function: BETWEEN" in db.refused(
         "SELECT pk FROM never WHERE v BETWEEN ? AND ?", value, value
@@ -163,14 +164,16 @@ def test_only_texts_numbers_and_bytes_have_an_order(db: Statements, value: dict[
         (
             "attribute_exists()",
             (
-                "Incorrect number of operands for operator or function; operator or function: attribute_exists, "
+                "Incorrect number of operands for operator or function; operator or "
+                "function: attribute_exists, "
                 "number of operands: 0"
             ),
         ),
         (
             "attribute_exists(ss, ns)",
             (
-                "Incorrect number of operands for operator or function; operator or function: attribute_exists, "
+                "Incorrect number of operands for operator or function; operator or "
+                "function: attribute_exists, "
                 "number of operands: 2"
             ),
         ),
@@ -184,27 +187,33 @@ def test_only_texts_numbers_and_bytes_have_an_order(db: Statements, value: dict[
         (
             "a = a",
             (
-                "The first operand must be distinct from the remaining operands for this operator or function; "
+                "The first operand must be distinct from the remaining operands for this "
+                "operator or function; "
                 "operator: =, first operand: [a]"
             ),
         ),
         (
             "a IS INT",
             (
-                "Unsupported data type for IS operator: INTEGER. Supported data types are [MISSING, NULL, BOOLEAN, BLOB, "
+                "Unsupported data type for IS operator: INTEGER. Supported data types "
+                "are [MISSING, NULL, BOOLEAN, BLOB, "
                 "STRING, NUMERIC, STRUCT, TUPLE, LIST] at 1:43:2"
             ),
         ),
         (
             "a IN []",
             (
-                "IN operator must have a left hand argument of type Variable Reference and right hand argument of type "
+                "IN operator must have a left hand argument of type Variable Reference "
+                "and right hand argument of type "
                 "Seq with at least one member"
             ),
         ),
         (
             "pk = 'b' AND begins_with(a, 5)",
-            "Incorrect operand type for operator or function; operator or function: begins_with, operand type: N",
+            (
+                "Incorrect operand type for operator or function; operator or function: "
+                "begins_with, operand type: N"
+            ),
         ),
     ],
 )
@@ -218,7 +227,7 @@ def test_a_function_takes_no_parameter_for_a_path(db: Statements) -> None:
     )
 
 
-# --- projections --------------------------------------------------------------------------------------------
+# -- projections
 
 
 @pytest.mark.parametrize(
@@ -249,7 +258,7 @@ def test_a_select_that_finds_nothing_is_an_empty_list(db: Statements) -> None:
     assert db.run("SELECT * FROM things WHERE pk = 'none'") == {"Items": []}
 
 
-# --- plans --------------------------------------------------------------------------------------------------
+# -- plans
 
 PLANS = [
     ("pk = 'p'", ["p1", "p2", "p3", "p4"], 1),
@@ -335,12 +344,13 @@ def test_a_key_is_compared_with_its_own_type_only(orders: Statements) -> None:
         "does not match schema type"
     )
     assert orders.refused("SELECT * FROM orders WHERE pk = ''") == (
-        "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty "
+        "One or more parameter values are not valid. The AttributeValue for a key "
+        "attribute cannot contain an empty "
         "string value. Key: pk"
     )
 
 
-# --- order --------------------------------------------------------------------------------------------------
+# -- order
 
 
 @pytest.mark.parametrize(
@@ -369,7 +379,10 @@ def test_order_by(orders: Statements, clauses: str, expected: list[str]) -> None
         ("", "Must have WHERE clause in the statement when using ORDER BY clause."),
         (
             "WHERE v = 1",
-            "Must have at least one non-optional hash key condition in WHERE clause when using ORDER BY clause.",
+            (
+                "Must have at least one non-optional hash key condition in WHERE clause when "
+                "using ORDER BY clause."
+            ),
         ),
     ],
 )
@@ -386,7 +399,7 @@ def test_order_by_takes_keys_only(orders: Statements) -> None:
     )
 
 
-# --- pages and tokens ---------------------------------------------------------------------------------------
+# -- pages and tokens
 
 
 def test_a_page_ends_with_a_token_and_its_last_key(orders: Statements) -> None:

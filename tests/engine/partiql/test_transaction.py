@@ -143,11 +143,17 @@ def test_exists_checks_an_item_without_changing_it(things: Statements) -> None:
         ),
         (
             "SELECT * FROM orders WHERE pk = 'p'",
-            "Select statements within ExecuteTransaction must specify the primary key in the where clause.",
+            (
+                "Select statements within ExecuteTransaction must specify the primary key in "
+                "the where clause."
+            ),
         ),
         (
             f"{READ} AND attribute_exists(v)",
-            "Select statements within ExecuteTransaction must specify the primary key in the where clause.",
+            (
+                "Select statements within ExecuteTransaction must specify the primary key in "
+                "the where clause."
+            ),
         ),
         (
             "EXISTS(SELECT * FROM things WHERE pk = 'b')",
@@ -163,7 +169,10 @@ def test_exists_checks_an_item_without_changing_it(things: Statements) -> None:
         ),
         (
             "UPDATE things SET v = v + 'a' WHERE pk = 'a'",
-            "Incorrect operand type for operator or function; operator or function: +, operand type: S",
+            (
+                "Incorrect operand type for operator or function; operator or function: +, "
+                "operand type: S"
+            ),
         ),
         (
             "UPDATE things SET v = 1 WHERE v = 1",

@@ -34,12 +34,13 @@ def updated(db: Statements, changes: str, *parameters: dict[str, Any]) -> dict[s
     return item
 
 
-# --- INSERT -------------------------------------------------------------------------------------------------
+# -- INSERT
 
 
 def test_insert_takes_every_kind_of_literal(db: Statements) -> None:
     answer = db.run(
-        "INSERT INTO things VALUE {'pk': 'x', 'n': -1.50, 't': true, 'f': false, 'z': null, 'l': [1, 'a', [], {}], "
+        "INSERT INTO things VALUE {'pk': 'x', 'n': -1.50, 't': true, 'f': false, 'z': "
+        "null, 'l': [1, 'a', [], {}], "
         "'m': {'k': {'': 'v'}}, 'ss': <<'b', 'a'>>, 'ns': <<2, 1>>, 'e': ''}"
     )
     assert answer == {"Items": []}
@@ -94,11 +95,17 @@ def test_insert_never_replaces(db: Statements) -> None:
         ("{'pk': 'x', '': 2}", "Path component cannot be an empty string"),
         (
             "{pk: 'x'}",
-            "Tuple keys must be of type String. Actual type: VariableReference under root at 1:27:2",
+            (
+                "Tuple keys must be of type String. Actual type: VariableReference under "
+                "root at 1:27:2"
+            ),
         ),
         (
             "{'pk': 'x', 's': <<'a', 1>>}",
-            "Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags at 1:50:1",
+            (
+                "Unsupported data type in Bag. DynamoDB only supports either numbers or "
+                "strings in bags at 1:50:1"
+            ),
         ),
         ("{'pk': 'x', 's': <<>>}", "Empty bags are not supported"),
         ("{'pk': 'x', 's': <<'x', 'x'>>}", f"{POVI}Input collection [x, x] contains duplicates."),
@@ -109,7 +116,8 @@ def test_insert_never_replaces(db: Statements) -> None:
         (
             "[1]",
             (
-                "Unsupported format in item expression. Please use struct format {...} to express item values for insert "
+                "Unsupported format in item expression. Please use struct format {...} "
+                "to express item values for insert "
                 "statement. at 1:26:1"
             ),
         ),
@@ -117,7 +125,8 @@ def test_insert_never_replaces(db: Statements) -> None:
         (
             f"{{'pk': 'x', 'd': {'[' * 32}1{']' * 32}}}",
             (
-                "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond "
+                "Nesting Levels have exceeded supported limits: Attributes in the item "
+                "have nested levels beyond "
                 "supported limit"
             ),
         ),
@@ -134,7 +143,8 @@ def test_an_item_has_at_most_400_kilobytes(db: Statements) -> None:
         "Item size has exceeded the maximum allowed size"
     )
     db.put("things", pk=s("a"))
-    # Unlike UpdateItem, PartiQL is not charged for its clauses: an item of exactly the limit goes in.
+    # Unlike UpdateItem, PartiQL is not charged for its clauses: an item of exactly the limit goes
+    # in.
     db.run("UPDATE things SET a = ? WHERE pk = 'a'", s("x" * (409_600 - 4)))
     assert db.refused("UPDATE things SET a = ? WHERE pk = 'a'", big) == (
         "Item size to update has exceeded the maximum allowed size"
@@ -151,7 +161,7 @@ def test_an_absent_table(db: Statements) -> None:
             db.run(statement)
 
 
-# --- UPDATE -------------------------------------------------------------------------------------------------
+# -- UPDATE
 
 
 @pytest.mark.parametrize(
@@ -268,7 +278,10 @@ def test_a_parameter_can_carry_a_set(thing: Statements) -> None:
         ("SET v = b + 1", WRONG_TYPE),
         (
             "SET v = 's' + 1",
-            "Incorrect operand type for operator or function; operator or function: +, operand type: S",
+            (
+                "Incorrect operand type for operator or function; operator or function: +, "
+                "operand type: S"
+            ),
         ),
         ("SET v = 1 * 2", "Unsupported operator in Update Expression. Operator: *"),
         ("SET v = size(m)", "The function is not allowed in an update expression; function: size"),
@@ -277,14 +290,18 @@ def test_a_parameter_can_carry_a_set(thing: Statements) -> None:
         (
             "SET v = 1, v = 2",
             (
-                "Two document paths overlap with each other; must remove or rewrite one of these paths; "
+                "Two document paths overlap with each other; must remove or rewrite one "
+                "of these paths; "
                 "path one: [v], path two: [v]"
             ),
         ),
         ("SET pk = 'z'", f"{POVI}Cannot update attribute pk. This attribute is part of the key"),
         (
             "SET v = pk.x",
-            "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: pk",
+            (
+                "Key attributes must be scalars; list random access '[]' and map lookup '.' "
+                "are not allowed: Key: pk"
+            ),
         ),
     ],
 )
@@ -414,7 +431,7 @@ def test_an_update_may_start_with_from(thing: Statements) -> None:
     assert "b" not in item
 
 
-# --- DELETE -------------------------------------------------------------------------------------------------
+# -- DELETE
 
 
 def test_a_delete_returns_the_item_it_took(thing: Statements) -> None:
@@ -434,11 +451,12 @@ def test_deleting_what_is_not_there_changes_nothing(db: Statements) -> None:
 @pytest.mark.parametrize("clause", ["ALL NEW", "MODIFIED OLD", "MODIFIED NEW"])
 def test_a_delete_returns_only_all_old(thing: Statements, clause: str) -> None:
     assert thing.refused(f"DELETE FROM things WHERE pk = 'a' RETURNING {clause} *") == (
-        f"Invalid returning clause: RETURNING {clause} *. Only RETURNING ALL OLD * is allowed in DELETE statements."
+        f"Invalid returning clause: RETURNING {clause} *. Only RETURNING ALL OLD * is "
+        "allowed in DELETE statements."
     )
 
 
-# --- indexes and capacity -----------------------------------------------------------------------------------
+# -- indexes and capacity
 
 
 def test_writes_keep_indexes_and_are_charged_for_them(db: Statements) -> None:

@@ -1,4 +1,6 @@
-"""Items whose time to live is over: when they go, what is left alone, and what the stream says of it."""
+"""Items whose time to live is over: when they go, what is left alone, and what the stream says of
+it.
+"""
 
 from __future__ import annotations
 

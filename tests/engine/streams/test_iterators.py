@@ -195,8 +195,8 @@ def test_describing_and_listing_in_pages(engine: Engine) -> None:
     assert "LastEvaluatedShardId" not in rest["StreamDescription"]
     text = refused(engine, "DescribeStream", {"StreamArn": arns[0], "Limit": 101})
     assert (
-        text
-        == "One or more parameter values were invalid: Limit cannot be greater than the maximum: 100"
+        text == "One or more parameter values were invalid: Limit cannot be greater than the "
+        "maximum: 100"
     )
     both = {
         "StreamArn": arns[0],

@@ -1,4 +1,6 @@
-"""Whatever is written, and however shards roll and split meanwhile: the stream replayed is the table."""
+"""Whatever is written, and however shards roll and split meanwhile: the stream replayed is the
+table.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,10 @@ from stator.errors import ServiceError, ValidationFailed
 
 POVI = "One or more parameter values were invalid: "
 ARN = "arn:aws:dynamodb:us-east-1:123456789012:table/"
-REFER = "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
+REFER = (
+    "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request "
+    "higher limits."
+)
 
 
 def keys(*names: str, ranges: tuple[str, ...] = ()) -> list[dict[str, str]]:
@@ -29,7 +32,7 @@ def units(read: int, write: int) -> dict[str, int]:
 
 
 def on_demand(name: str = "orders", **changes: Any) -> dict[str, Any]:
-    """CreateTable of a table with ``pk``, billed on demand; a change to None leaves a member out."""
+    """CreateTable of a table with ``pk``, billed on demand; None leaves a member out."""
     request: dict[str, Any] = {
         "TableName": name,
         "KeySchema": keys("pk"),

@@ -1,4 +1,6 @@
-"""Filling an index of a table that is in use: exact at the end, whatever was written meanwhile, also after a crash."""
+"""Filling an index of a table that is in use: exact at the end, whatever was written meanwhile,
+also after a crash.
+"""
 
 from __future__ import annotations
 
@@ -124,7 +126,10 @@ def test_a_table_with_a_long_backfill_shows_it_and_refuses_what_aws_refuses(
         text = refusal(engine, "Query", query, ValidationFailed)
         assert text == "Cannot read from backfilling global secondary index: by-customer"
         other = {"TableName": "orders", **create_index("by-other", "other")}
-        text = "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table"
+        text = (
+            "Subscriber limit exceeded: Only 1 online index can be created or deleted "
+            "simultaneously per table"
+        )
         assert refusal(engine, "UpdateTable", other, LimitExceeded) == text
         text = "Cannot delete table while indexes are being created, updated, or deleted."
         assert refusal(engine, "DeleteTable", {"TableName": "orders"}, ResourceInUse).endswith(text)
@@ -181,7 +186,9 @@ def test_items_whose_values_no_key_can_have_are_left_out(engine: Engine) -> None
 
 
 def half_filled_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A folder as a crash would leave it in the middle of a backfill, with writes on both sides of its progress."""
+    """A folder as a crash would leave it in the middle of a backfill, with writes on both sides of
+    its progress.
+    """
     monkeypatch.setattr(lifecycle, "CHUNK_ITEMS", 50)
     copy = str(tmp_path / "crashed")
     with Engine.open(str(tmp_path / "data"), durability="process") as engine:

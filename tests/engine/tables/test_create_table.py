@@ -1,4 +1,7 @@
-"""CreateTable: what it refuses and with which words. Facts: conformance.md sections 5, 11d and 12."""
+"""CreateTable: what it refuses and with which words.
+
+Facts: conformance.md sections 5, 11d and 12.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,10 @@ def of_many(hashes: int, ranges: int) -> dict[str, Any]:
 KEY_RULES = {
     "no key schema": (
         on_demand(KeySchema=None),
-        "1 validation error detected: Value null at 'keySchema' failed to satisfy constraint: Member must not be null",
+        (
+            "1 validation error detected: Value null at 'keySchema' failed to satisfy "
+            "constraint: Member must not be null"
+        ),
     ),
     "empty key schema": (
         on_demand(KeySchema=[]),
@@ -53,7 +59,8 @@ KEY_RULES = {
     "no definitions": (
         on_demand(AttributeDefinitions=None),
         (
-            "1 validation error detected: Value null at 'attributeDefinitions' failed to satisfy constraint: "
+            "1 validation error detected: Value null at 'attributeDefinitions' failed to "
+            "satisfy constraint: "
             "Member must not be null"
         ),
     ),
@@ -74,9 +81,12 @@ KEY_RULES = {
     "three key attributes": (
         on_demand(KeySchema=keys("pk", ranges=("sk", "extra"))),
         (
-            "1 validation error detected: Value '[KeySchemaElement(attributeName=pk, keyType=HASH), "
-            "KeySchemaElement(attributeName=sk, keyType=RANGE), KeySchemaElement(attributeName=extra, keyType=RANGE)]' "
-            "at 'keySchema' failed to satisfy constraint: Member must have length less than or equal to 2"
+            "1 validation error detected: Value '[KeySchemaElement(attributeName=pk, "
+            "keyType=HASH), "
+            "KeySchemaElement(attributeName=sk, keyType=RANGE), "
+            "KeySchemaElement(attributeName=extra, keyType=RANGE)]' "
+            "at 'keySchema' failed to satisfy constraint: Member must have length less "
+            "than or equal to 2"
         ),
     ),
     "range before hash": (
@@ -105,7 +115,8 @@ KEY_RULES = {
     "unused definition": (
         on_demand(AttributeDefinitions=attributes(pk="S", x="S")),
         (
-            f"{POVI}Number of attributes in KeySchema does not exactly match number of attributes defined in "
+            f"{POVI}Number of attributes in KeySchema does not exactly match number of "
+            "attributes defined in "
             "AttributeDefinitions"
         ),
     ),
@@ -113,7 +124,10 @@ KEY_RULES = {
         with_global(
             index("g-a", keys("a")), AttributeDefinitions=attributes(pk="S", sk="S", a="S", b="S")
         ),
-        f"{POVI}Some AttributeDefinitions are not used. AttributeDefinitions: [a, b, pk, sk], keys used: [a, pk, sk]",
+        (
+            f"{POVI}Some AttributeDefinitions are not used. AttributeDefinitions: [a, b, pk, "
+            "sk], keys used: [a, pk, sk]"
+        ),
     ),
     "undefined index key": (
         with_global(index("g-a", keys("q")), AttributeDefinitions=attributes(pk="S", sk="S")),
@@ -125,14 +139,16 @@ KEY_RULES = {
     "bad key type": (
         on_demand(KeySchema=[{"AttributeName": "pk", "KeyType": "INVALID"}]),
         (
-            "1 validation error detected: Value 'INVALID' at 'keySchema.1.member.keyType' failed to satisfy "
+            "1 validation error detected: Value 'INVALID' at "
+            "'keySchema.1.member.keyType' failed to satisfy "
             "constraint: Member must satisfy enum value set: [HASH, RANGE]"
         ),
     ),
     "bad attribute type": (
         on_demand(AttributeDefinitions=attributes(pk="INVALID")),
         (
-            "1 validation error detected: Value 'INVALID' at 'attributeDefinitions.1.member.attributeType' failed to "
+            "1 validation error detected: Value 'INVALID' at "
+            "'attributeDefinitions.1.member.attributeType' failed to "
             "satisfy constraint: Member must satisfy enum value set: [B, N, S]"
         ),
     ),
@@ -148,7 +164,10 @@ KEY_RULES = {
 INDEX_RULES = {
     "local index without a range key in the table": (
         on_demand(LocalSecondaryIndexes=[index("l-a", keys("pk"))]),
-        f"{POVI}Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex",
+        (
+            f"{POVI}Table KeySchema does not have a range key, which is required when "
+            "specifying a LocalSecondaryIndex"
+        ),
     ),
     "local index without a range key": (
         with_local(index("l-a", keys("pk")), AttributeDefinitions=TWO_KEYS["AttributeDefinitions"]),
@@ -157,7 +176,8 @@ INDEX_RULES = {
     "local index with another hash key": (
         with_local(index("l-a", keys("a", ranges=("sk",)))),
         (
-            f"{POVI}Index KeySchema does not have the same leading hash key as table KeySchema for index: l-a. "
+            f"{POVI}Index KeySchema does not have the same leading hash key as table "
+            "KeySchema for index: l-a. "
             "index hash key: a, table hash key: pk"
         ),
     ),
@@ -249,7 +269,10 @@ INDEX_RULES = {
     ),
     "units for an index on demand": (
         with_global(index("g-a", keys("a"), ProvisionedThroughput=units(1, 1))),
-        f"{POVI}ProvisionedThroughput should not be specified for index: g-a when BillingMode is PAY_PER_REQUEST",
+        (
+            f"{POVI}ProvisionedThroughput should not be specified for index: g-a when "
+            "BillingMode is PAY_PER_REQUEST"
+        ),
     ),
     "an index without units": (
         provisioned(**{**WITH_A, "GlobalSecondaryIndexes": [index("g-a", keys("a"))]}),
@@ -270,28 +293,41 @@ INDEX_RULES = {
             }
         ),
         (
-            f"{POVI}MaxReadRequestUnits for OnDemandThroughput for index: g-a cannot be specified when table "
+            f"{POVI}MaxReadRequestUnits for OnDemandThroughput for index: g-a cannot be "
+            "specified when table "
             "BillingMode is PROVISIONED."
         ),
     ),
     "no maximum for an index": (
         with_global(index("g-a", keys("a"), OnDemandThroughput={"MaxReadRequestUnits": 0})),
-        f"{POVI}Requested MaxReadRequestUnits for OnDemandThroughput for index : g-a is outside of valid range",
+        (
+            f"{POVI}Requested MaxReadRequestUnits for OnDemandThroughput for index : g-a is "
+            "outside of valid range"
+        ),
     ),
 }
 
 SETTING_RULES = {
     "no units": (
         on_demand(BillingMode=None),
-        f"{POVI}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED",
+        (
+            f"{POVI}ReadCapacityUnits and WriteCapacityUnits must both be specified when "
+            "BillingMode is PROVISIONED"
+        ),
     ),
     "no units beats three key attributes": (
         on_demand(BillingMode=None, KeySchema=keys("pk", ranges=("sk", "extra"))),
-        f"{POVI}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED",
+        (
+            f"{POVI}ReadCapacityUnits and WriteCapacityUnits must both be specified when "
+            "BillingMode is PROVISIONED"
+        ),
     ),
     "units on demand": (
         on_demand(ProvisionedThroughput=units(1, 1)),
-        f"{POVI}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST",
+        (
+            f"{POVI}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when "
+            "BillingMode is PAY_PER_REQUEST"
+        ),
     ),
     "units beyond counting": (
         provisioned(read=1_000_000_000_001),
@@ -299,20 +335,30 @@ SETTING_RULES = {
     ),
     "maxima of a provisioned table": (
         provisioned(OnDemandThroughput={"MaxReadRequestUnits": 10}),
-        f"{POVI}MaxReadRequestUnits for OnDemandThroughput cannot be specified when table BillingMode is PROVISIONED.",
+        (
+            f"{POVI}MaxReadRequestUnits for OnDemandThroughput cannot be specified when "
+            "table BillingMode is PROVISIONED."
+        ),
     ),
     "second maximum of a provisioned table": (
         provisioned(OnDemandThroughput={"MaxWriteRequestUnits": 10}),
-        f"{POVI}MaxWriteRequestUnits for OnDemandThroughput cannot be specified when table BillingMode is PROVISIONED.",
+        (
+            f"{POVI}MaxWriteRequestUnits for OnDemandThroughput cannot be specified when "
+            "table BillingMode is PROVISIONED."
+        ),
     ),
     "a maximum of -1": (
         on_demand(OnDemandThroughput={"MaxReadRequestUnits": -1}),
-        f"{POVI}Requested MaxReadRequestUnits for OnDemandThroughput for table is outside of valid range",
+        (
+            f"{POVI}Requested MaxReadRequestUnits for OnDemandThroughput for table is "
+            "outside of valid range"
+        ),
     ),
     "too little warm throughput on demand": (
         on_demand(WarmThroughput={"ReadUnitsPerSecond": 11_999}),
         (
-            f"{POVI}Requested ReadUnitsPerSecond for WarmThroughput for table is lower than initial throughput for "
+            f"{POVI}Requested ReadUnitsPerSecond for WarmThroughput for table is lower "
+            "than initial throughput for "
             "OnDemand. See: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/"
             "on-demand-capacity-mode.html#on-demand-capacity-mode-initial"
         ),
@@ -320,7 +366,8 @@ SETTING_RULES = {
     "less warm throughput than units": (
         provisioned(read=5, WarmThroughput={"ReadUnitsPerSecond": 4}),
         (
-            f"{POVI}Requested ReadUnitsPerSecond for WarmThroughput for table is lower than ReadCapacityUnits of "
+            f"{POVI}Requested ReadUnitsPerSecond for WarmThroughput for table is lower "
+            "than ReadCapacityUnits of "
             "ProvisionedThroughput"
         ),
     ),
@@ -330,7 +377,10 @@ SETTING_RULES = {
     ),
     "no stream with a view type": (
         on_demand(StreamSpecification={"StreamEnabled": False, "StreamViewType": "NEW_IMAGE"}),
-        f"{POVI}Table is being created with a stream disabled, UpdateViewType should not be specified",
+        (
+            f"{POVI}Table is being created with a stream disabled, UpdateViewType should not "
+            "be specified"
+        ),
     ),
     "encryption type without encryption": (
         on_demand(SSESpecification={"Enabled": False, "SSEType": "KMS"}),
@@ -459,8 +509,10 @@ QUOTAS = {
     "table": (
         provisioned(read=40_001),
         (
-            "The requested ReadCapacityUnits, 40001, is above the per table maximum for the account in us-east-1. "
-            "Per table maximum: 40000. Refer to the Amazon DynamoDB Developer Guide for current limits and how to "
+            "The requested ReadCapacityUnits, 40001, is above the per table maximum for "
+            "the account in us-east-1. "
+            "Per table maximum: 40000. Refer to the Amazon DynamoDB Developer Guide for "
+            "current limits and how to "
             "request higher limits."
         ),
     ),
@@ -472,15 +524,18 @@ QUOTAS = {
             ],
         ),
         (
-            "The requested WriteCapacityUnits for index g-a, 40001, is above the per index maximum for the account in "
-            "us-east-1. Per index maximum: 40000. Refer to the Amazon DynamoDB Developer Guide for current limits and "
+            "The requested WriteCapacityUnits for index g-a, 40001, is above the per "
+            "index maximum for the account in "
+            "us-east-1. Per index maximum: 40000. Refer to the Amazon DynamoDB Developer "
+            "Guide for current limits and "
             "how to request higher limits."
         ),
     ),
     "maximum": (
         on_demand(OnDemandThroughput={"MaxReadRequestUnits": 40_001}),
         (
-            "Subscriber limit exceeded: Requested MaxReadRequestUnits for OnDemandThroughput for table exceeds "
+            "Subscriber limit exceeded: Requested MaxReadRequestUnits for "
+            "OnDemandThroughput for table exceeds "
             "TableMaxReadCapacityUnits of the account in region us-east-1"
         ),
     ),
@@ -498,7 +553,8 @@ def test_an_account_has_eighty_thousand_units_per_region() -> None:
     engine.call("CreateTable", provisioned("second", read=39_999))
     text = refusal(engine, "CreateTable", provisioned("third", read=2), LimitExceeded)
     assert text.startswith(
-        "This request would have caused the ReadCapacityUnits limit to be exceeded for the account in us-east-1. "
+        "This request would have caused the ReadCapacityUnits limit to be exceeded for "
+        "the account in us-east-1. "
         "Current ReadCapacityUnits reserved by the account: 79999. Limit: 80000. Requested: 2."
     )
     engine.call("CreateTable", provisioned("third", read=1))

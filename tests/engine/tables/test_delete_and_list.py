@@ -49,7 +49,10 @@ def test_a_deleted_table_is_gone_with_its_data(engine: Engine) -> None:
 def test_deletion_protection_holds_until_it_is_lifted(engine: Engine) -> None:
     engine.call("CreateTable", on_demand(DeletionProtectionEnabled=True))
     describe(engine)
-    text = "Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first."
+    text = (
+        "Resource cannot be deleted as it is currently protected against deletion. Disable "
+        "deletion protection first."
+    )
     assert refusal(engine, "DeleteTable", {"TableName": "orders"}) == text
     engine.call("UpdateTable", {"TableName": "orders", "DeletionProtectionEnabled": False})
     engine.call("DeleteTable", {"TableName": "orders"})
@@ -145,16 +148,23 @@ def test_a_table_being_deleted_is_listed_until_it_is_gone(
     [
         (
             {"Limit": 0},
-            "Value '0' at 'limit' failed to satisfy constraint: Member must have value greater than or equal to 1",
+            (
+                "Value '0' at 'limit' failed to satisfy constraint: Member must have value "
+                "greater than or equal to 1"
+            ),
         ),
         (
             {"Limit": 101},
-            "Value '101' at 'limit' failed to satisfy constraint: Member must have value less than or equal to 100",
+            (
+                "Value '101' at 'limit' failed to satisfy constraint: Member must have value "
+                "less than or equal to 100"
+            ),
         ),
         (
             {"ExclusiveStartTableName": f"{ARN}orders"},
             (
-                f"Value '{ARN}orders' at 'exclusiveStartTableName' failed to satisfy constraint: Member must satisfy "
+                f"Value '{ARN}orders' at 'exclusiveStartTableName' failed to satisfy "
+                "constraint: Member must satisfy "
                 "regular expression pattern: [a-zA-Z0-9_.-]+"
             ),
         ),

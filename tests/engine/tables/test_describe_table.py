@@ -1,4 +1,7 @@
-"""DescribeTable: exactly the members AWS shows, and live counts. Facts: conformance.md section 12."""
+"""DescribeTable: exactly the members AWS shows, and live counts.
+
+Facts: conformance.md section 12.
+"""
 
 from __future__ import annotations
 

@@ -67,13 +67,19 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         updates(
             {**change("by-a", ProvisionedThroughput=units(1, 1)), "Delete": {"IndexName": "by-a"}}
         ),
-        f"{POVI}Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object",
+        (
+            f"{POVI}Only one global secondary index action is allowed per "
+            "GlobalSecondaryIndexUpdate object"
+        ),
     ),
     "one index twice": (
         updates(
             change("by-a", ProvisionedThroughput=units(1, 1)), {"Delete": {"IndexName": "by-a"}}
         ),
-        f"{POVI}Only one global secondary index update per index is allowed simultaneously. Index: by-a",
+        (
+            f"{POVI}Only one global secondary index update per index is allowed "
+            "simultaneously. Index: by-a"
+        ),
     ),
     "no definitions": (
         updates({"Create": index("by-b", keys("b"), ProvisionedThroughput=units(1, 1))}),
@@ -108,15 +114,18 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "the same units": (
         updates(change("by-a", ProvisionedThroughput=units(2, 2))),
-        "The provisioned throughput for the index by-a will not change. The requested value equals the current "
-        "value. Current ReadCapacityUnits provisioned for index by-a: 2. Requested ReadCapacityUnits: 2. Current "
+        "The provisioned throughput for the index by-a will not change. The requested "
+        "value equals the current "
+        "value. Current ReadCapacityUnits provisioned for index by-a: 2. Requested "
+        "ReadCapacityUnits: 2. Current "
         "WriteCapacityUnits provisioned for index by-a: 2. Requested WriteCapacityUnits: 2. "
         + REFER,
     ),
     "maxima": (
         updates(change("by-a", OnDemandThroughput={"MaxReadRequestUnits": 4})),
         (
-            f"{POVI}MaxReadRequestUnits for OnDemandThroughput for index : by-a cannot be specified when the table "
+            f"{POVI}MaxReadRequestUnits for OnDemandThroughput for index : by-a cannot "
+            "be specified when the table "
             "BillingMode is PROVISIONED"
         ),
     ),
@@ -162,7 +171,8 @@ def test_on_demand_an_index_takes_no_units() -> None:
     assert refusal(
         engine, "UpdateTable", updates(change("by-a", ProvisionedThroughput=units(1, 1)))
     ) == (
-        f"{POVI}The only Updates for index: by-a when TableThroughputMode is PAY_PER_REQUEST can be to "
+        f"{POVI}The only Updates for index: by-a when TableThroughputMode is "
+        "PAY_PER_REQUEST can be to "
         "OnDemandThroughput, WarmThroughput"
     )
     request = {
@@ -170,12 +180,14 @@ def test_on_demand_an_index_takes_no_units() -> None:
         **create_index("by-b", "b", ProvisionedThroughput=units(1, 1)),
     }
     assert refusal(engine, "UpdateTable", request) == (
-        f"{POVI}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index: by-b when BillingMode is "
+        f"{POVI}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for "
+        "index: by-b when BillingMode is "
         "PAY_PER_REQUEST"
     )
     less = updates(change("by-a", WarmThroughput={"WriteUnitsPerSecond": 3_999}))
     assert refusal(engine, "UpdateTable", less) == (
-        f"{POVI}Requested WriteUnitsPerSecond for WarmThroughput for index by-a is lower than current WarmThroughput, "
+        f"{POVI}Requested WriteUnitsPerSecond for WarmThroughput for index by-a is lower "
+        "than current WarmThroughput, "
         "decreasing WarmThroughput is not supported"
     )
     engine.call(
@@ -186,7 +198,10 @@ def test_on_demand_an_index_takes_no_units() -> None:
 
 
 def test_one_index_is_created_or_deleted_at_a_time(engine: Engine) -> None:
-    text = "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table"
+    text = (
+        "Subscriber limit exceeded: Only 1 online index can be created or deleted "
+        "simultaneously per table"
+    )
     engine.call(
         "CreateTable",
         with_index(
@@ -216,7 +231,10 @@ def test_the_twenty_first_index_is_past_the_limit() -> None:
             GlobalSecondaryIndexes=[index(name, keys(name)) for name in names],
         )
     )
-    text = "Subscriber limit exceeded: Number of global secondary indexes exceeds per-table limit of 20"
+    text = (
+        "Subscriber limit exceeded: Number of global secondary indexes exceeds per-table "
+        "limit of 20"
+    )
     assert (
         refusal(
             engine,
@@ -258,7 +276,8 @@ def test_the_key_of_a_new_index_keeps_the_types_that_are_there(engine: Engine) -
     engine.call("UpdateTable", {"TableName": "orders", **create_index("by-a", "a")})
     request = updates({"Create": index("again", keys("a"))}, AttributeDefinitions=attributes(a="N"))
     assert refusal(engine, "UpdateTable", request) == (
-        f"{POVI}Attributes cannot be redefined. Please check that your attribute has the same type as previously "
+        f"{POVI}Attributes cannot be redefined. Please check that your attribute has the "
+        "same type as previously "
         "defined. Existing schema: Schema:[SchemaElement: key{a:S:HASH}] "
         "New schema: Schema:[SchemaElement: key{a:N:HASH}]"
     )
@@ -301,7 +320,10 @@ def test_an_index_that_changes_units_is_updating_while_the_table_is_not(
     shown = answer["GlobalSecondaryIndexes"][0]
     assert shown["IndexStatus"] == "UPDATING"
     assert shown["ProvisionedThroughput"] == {"NumberOfDecreasesToday": 0, **units(2, 2)}
-    text = "Attempt to change a resource which is still in use: Index is being updated. Table: orders Index: by-a"
+    text = (
+        "Attempt to change a resource which is still in use: Index is being updated. Table: "
+        "orders Index: by-a"
+    )
     assert refusal(timed, "UpdateTable", request, ResourceInUse) == text
     changed = clock.now()
     clock.advance(10)

@@ -1,4 +1,7 @@
-"""Members of table requests whose constraints AWS words or orders in its own way. Facts: conformance.md 5, 11d, 12."""
+"""Members of table requests whose constraints AWS words or orders in its own way.
+
+Facts: conformance.md 5, 11d, 12.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,8 @@ MEMBERS: dict[str, tuple[dict[str, Any], str]] = {
     "no write units": (
         on_demand(ProvisionedThroughput={"ReadCapacityUnits": 1}),
         (
-            "1 validation error detected: Value null at 'provisionedThroughput.writeCapacityUnits' failed to satisfy "
+            "1 validation error detected: Value null at "
+            "'provisionedThroughput.writeCapacityUnits' failed to satisfy "
             "constraint: Member must not be null"
         ),
     ),

@@ -1,4 +1,7 @@
-"""TagResource, UntagResource and ListTagsOfResource. Facts: conformance.md section 12, "More control-plane texts"."""
+"""TagResource, UntagResource and ListTagsOfResource.
+
+Facts: conformance.md section 12, "More control-plane texts".
+"""
 
 from __future__ import annotations
 
@@ -105,8 +108,11 @@ OPERATIONS: dict[str, dict[str, Any]] = {
 }
 ARNS = {
     "not-an-arn": f"{POVI}ARNs must start with 'arn:': not-an-arn",
-    "arn:aws:s3:::bucket": f"{POVI}Provided Arn is not a DynamoDB resource arn: arn:aws:s3:::bucket",
-    f"{TABLE}/index/by-a": f"{POVI}Invalid resource arn provided, only table or stream is accepted. "
+    "arn:aws:s3:::bucket": (
+        f"{POVI}Provided Arn is not a DynamoDB resource arn: arn:aws:s3:::bucket"
+    ),
+    f"{TABLE}/index/by-a": f"{POVI}Invalid resource arn provided, only table or stream is "
+    "accepted. "
     f"Provided resource arn: {TABLE}/index/by-a",
     TABLE.replace(
         "us-east-1", "eu-west-2"

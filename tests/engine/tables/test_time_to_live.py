@@ -50,7 +50,8 @@ def test_what_changes_nothing_is_refused(engine: Engine) -> None:
 
 def test_an_incomplete_setting_is_refused_before_the_table_is_looked_for(engine: Engine) -> None:
     text = (
-        "1 validation error detected: Value '' at 'timeToLiveSpecification.attributeName' failed to satisfy "
+        "1 validation error detected: Value '' at "
+        "'timeToLiveSpecification.attributeName' failed to satisfy "
         "constraint: Member must have length greater than or equal to 1"
     )
     assert refusal(engine, "UpdateTimeToLive", setting(True, "", "ghost")) == text
@@ -64,11 +65,13 @@ def test_a_table_that_is_not_there_or_on_its_way(timed: Engine, clock: VirtualCl
     timed.call("CreateTable", on_demand())
     assert refusal(timed, "UpdateTimeToLive", setting(True), ResourceNotFound) == text
     assert refusal(timed, "DescribeTimeToLive", {"TableName": "orders"}) == (
-        "Cannot describe time to live while table is in CREATING state: Current table state is CREATING"
+        "Cannot describe time to live while table is in CREATING state: Current table "
+        "state is CREATING"
     )
     clock.advance(10)
     timed.call("DeleteTable", {"TableName": "orders"})
     assert refusal(timed, "UpdateTimeToLive", setting(True), ResourceInUse)
     assert refusal(timed, "DescribeTimeToLive", {"TableName": "orders"}) == (
-        "Cannot describe time to live while table is in DELETING state: Current table state is DELETING"
+        "Cannot describe time to live while table is in DELETING state: Current table "
+        "state is DELETING"
     )

@@ -26,8 +26,10 @@ from .declare import (
 )
 
 NOTHING = (
-    "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates, "
-    "SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, ReplicaTransitRoleArn, MultiRegionConsistency, "
+    "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
+    "GlobalSecondaryIndexUpdates, "
+    "SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, ReplicaTransitRoleArn, "
+    "MultiRegionConsistency, "
     "DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass is required"
 )
 STREAM = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
@@ -119,7 +121,10 @@ BEFORE_THE_TABLE: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a maximum of zero": (
         {"OnDemandThroughput": {"MaxWriteRequestUnits": 0}},
-        f"{POVI}Requested MaxWriteRequestUnits for OnDemandThroughput for table is outside of valid range",
+        (
+            f"{POVI}Requested MaxWriteRequestUnits for OnDemandThroughput for table is "
+            "outside of valid range"
+        ),
     ),
     "replicas": (
         {"ReplicaUpdates": [{"Create": {"RegionName": "eu-west-2"}}]},
@@ -148,12 +153,16 @@ def test_a_table_that_is_not_there(engine: Engine) -> None:
 ON_DEMAND: dict[str, tuple[dict[str, Any], str]] = {
     "units": (
         {"ProvisionedThroughput": units(1, 1)},
-        f"{POVI}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST",
+        (
+            f"{POVI}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when "
+            "BillingMode is PAY_PER_REQUEST"
+        ),
     ),
     "less warm throughput": (
         {"WarmThroughput": {"ReadUnitsPerSecond": 11_000}},
         (
-            f"{POVI}Requested ReadUnitsPerSecond for WarmThroughput for table is lower than current WarmThroughput, "
+            f"{POVI}Requested ReadUnitsPerSecond for WarmThroughput for table is lower "
+            "than current WarmThroughput, "
             "decreasing WarmThroughput is not supported"
         ),
     ),
@@ -169,7 +178,8 @@ ON_DEMAND: dict[str, tuple[dict[str, Any], str]] = {
 PROVISIONED: dict[str, tuple[dict[str, Any], str]] = {
     "same units": (
         {"ProvisionedThroughput": units(5, 5)},
-        "The provisioned throughput for the table will not change. The requested value equals the current value. "
+        "The provisioned throughput for the table will not change. The requested value "
+        "equals the current value. "
         "Current ReadCapacityUnits provisioned for the table: 5. Requested ReadCapacityUnits: 5. "
         "Current WriteCapacityUnits provisioned for the table: 5. Requested WriteCapacityUnits: 5. "
         + REFER,
@@ -177,7 +187,8 @@ PROVISIONED: dict[str, tuple[dict[str, Any], str]] = {
     "maxima": (
         {"OnDemandThroughput": {"MaxReadRequestUnits": 5}},
         (
-            f"{POVI}MaxReadRequestUnits for OnDemandThroughput cannot be specified when the table BillingMode is "
+            f"{POVI}MaxReadRequestUnits for OnDemandThroughput cannot be specified when "
+            "the table BillingMode is "
             "PROVISIONED"
         ),
     ),
@@ -222,10 +233,14 @@ def test_four_decreases_a_day_then_one_an_hour(clock: VirtualClock) -> None:
     assert shown["LastDecreaseDateTime"] == clock.now()
     request = {"TableName": "orders", "ProvisionedThroughput": units(95, 5)}
     assert refusal(engine, "UpdateTable", request, LimitExceeded) == (
-        "Subscriber limit exceeded: Provisioned throughput decreases are limited within a given UTC day. After the "
-        "first 4 decreases, each subsequent decrease in the same UTC day can be performed at most once every 3600 "
-        "seconds. Number of decreases today: 4. Last decrease at Thursday, October 8, 2026 at 8:04:00 PM "
-        "Coordinated Universal Time. Next decrease can be made at Thursday, October 8, 2026 at 9:04:00 PM "
+        "Subscriber limit exceeded: Provisioned throughput decreases are limited within "
+        "a given UTC day. After the "
+        "first 4 decreases, each subsequent decrease in the same UTC day can be "
+        "performed at most once every 3600 "
+        "seconds. Number of decreases today: 4. Last decrease at Thursday, October 8, "
+        "2026 at 8:04:00 PM "
+        "Coordinated Universal Time. Next decrease can be made at Thursday, October 8, "
+        "2026 at 9:04:00 PM "
         "Coordinated Universal Time."
     )
     # An increase is always possible, and an hour later so is a decrease.
@@ -244,7 +259,8 @@ def test_the_next_day_decreases_start_again(clock: VirtualClock) -> None:
     request = {"TableName": "orders", "ProvisionedThroughput": units(95, 5)}
     text = refusal(engine, "UpdateTable", request, LimitExceeded)
     assert text.endswith(
-        "Next decrease can be made at Friday, October 9, 2026 at 12:00:00 AM Coordinated Universal Time."
+        "Next decrease can be made at Friday, October 9, 2026 at 12:00:00 AM Coordinated "
+        "Universal Time."
     )
     clock.advance(60)
     assert describe(engine)["ProvisionedThroughput"]["NumberOfDecreasesToday"] == 0
@@ -340,7 +356,8 @@ def test_encryption_keys_change(engine: Engine) -> None:
     }
     again = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": key}
     assert refusal(engine, "UpdateTable", {"TableName": "orders", "SSESpecification": again}) == (
-        f"{POVI}Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId parameter if you want to "
+        f"{POVI}Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId "
+        "parameter if you want to "
         "change Master Key"
     )
     answer = update(engine, SSESpecification={"Enabled": False})

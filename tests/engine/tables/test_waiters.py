@@ -1,4 +1,6 @@
-"""boto3's own waiters and parsers on the engine's answers: the client's requests are handed to it in process."""
+"""boto3's own waiters and parsers on the engine's answers: the client's requests are handed to it
+in process.
+"""
 
 from __future__ import annotations
 

@@ -115,7 +115,8 @@ class ItemUpdate:
             return
         if len(action.path.parts) > 1:
             raise ValidationFailed(
-                "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
+                "Key attributes must be scalars; list random access '[]' and map lookup "
+                "'.' are not allowed: "
                 f"IndexKey: {name}"
             )
         if isinstance(action, (SetAction, AddAction)) and isinstance(action.value, Literal):
@@ -179,13 +180,16 @@ class ItemUpdate:
                     continue
                 if kind not in value:
                     raise ValidationFailed(
-                        "The update expression attempted to update the secondary index key to unsupported type"
+                        "The update expression attempted to update the secondary index "
+                        "key to unsupported type"
                     )
                 if kind != "N" and value[kind] == "":
                     word = "string" if kind == "S" else "binary"
                     raise ItemRefused(
-                        "One or more parameter values are not valid. The update expression attempted to update a "
-                        "secondary index key to a value that is not supported. The AttributeValue for a key "
+                        "One or more parameter values are not valid. The update "
+                        "expression attempted to update a "
+                        "secondary index key to a value that is not supported. The "
+                        "AttributeValue for a key "
                         f"attribute cannot contain an empty {word} value."
                     )
         check_index_keys(table.indexes, item)

@@ -103,7 +103,7 @@ def _check_kind(test: KeyTest, kind: str) -> None:
 
 
 def _check_sort(schema: KeySchema, tests: dict[str, KeyTest]) -> None:
-    """Check that sort attributes are used from the left, without gaps, only the last with a range."""
+    """Check that sort attributes are used from the left, without gaps, a range only last."""
     open_ended: list[str] = []
     for name, kind in schema.sort:
         test = tests.get(name)
@@ -111,7 +111,8 @@ def _check_sort(schema: KeySchema, tests: dict[str, KeyTest]) -> None:
             _check_kind(test, kind)
             if open_ended:
                 raise ValidationFailed(
-                    f"RANGE key attributes {', '.join(open_ended)} must have equality conditions specified in "
+                    f"RANGE key attributes {', '.join(open_ended)} must have equality "
+                    "conditions specified in "
                     f"the query because a condition is present on key attribute {name}"
                 )
         if test is None or test.operator != "=":

@@ -29,7 +29,7 @@ from stator.storage import Storage
 
 @dataclass(slots=True, init=False)
 class ReadView:
-    """What a Query or Scan reads of each entry: where from, which entries, and which part of them."""
+    """What a Query or Scan reads: the table or index, which entries, and which part of them."""
 
     table: Table
     index: Index | None
@@ -110,7 +110,8 @@ def make_view(
         filtered = [] if filter is None else sorted(attribute_names(filter) - index.projected)
         if is_query and filtered:
             raise ValidationFailed(
-                f"{INVALID}Secondary index {index.name} does not project one or more filter attributes: "
+                f"{INVALID}Secondary index {index.name} does not project one or more "
+                "filter attributes: "
                 f"[{', '.join(filtered)}]"
             )
         fetch = not index.is_global and (bool(beyond) or select == "ALL_ATTRIBUTES")
@@ -128,7 +129,8 @@ def _ordered(projection: Projection | None) -> list[str]:
 def _refuse_beyond(index: Index, beyond: list[str], select: str | None) -> None:
     if select == "ALL_ATTRIBUTES":
         raise ValidationFailed(
-            f"{INVALID}Select type ALL_ATTRIBUTES is not supported for global secondary index {index.name} "
+            f"{INVALID}Select type ALL_ATTRIBUTES is not supported for global secondary "
+            f"index {index.name} "
             "because its projection type is not ALL"
         )
     if beyond:

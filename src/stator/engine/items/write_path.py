@@ -158,7 +158,7 @@ class Writer:
         before: bytes | None,
         after: bytes | None,
     ) -> int:
-        """Move one index entry from ``before`` to ``after``, and return the write units this takes."""
+        """Move one index entry from ``before`` to ``after``; return the write units this takes."""
         old_size = new_size = 0
         old_content: Item | None = None
         if before is not None:

@@ -55,7 +55,8 @@ def parse(request: dict[str, Any]) -> ExecuteTransactionRequest:
             writes.append(statement)
     if reads and writes:
         raise ValidationFailed(
-            "ExecuteTransaction API does not support both read and write operations in the same request."
+            "ExecuteTransaction API does not support both read and write operations in "
+            "the same request."
         )
     return ExecuteTransactionRequest(reads, writes, request, token_print)
 

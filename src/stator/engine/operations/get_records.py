@@ -63,7 +63,7 @@ def run(context: RequestContext, request: GetRecordsRequest) -> dict[str, Any]:
 def _read(
     context: RequestContext, stream: Stream, shard: Shard, start: int, limit: int
 ) -> tuple[list[orjson.Fragment], int, bool]:
-    """Return records from ``start`` on, the position after them, and whether the shard has ended."""
+    """Return records from ``start`` on, the position after them, and whether the shard ends."""
     end = stream.next_sequence if shard.last is None else shard.last + 1
     page: list[orjson.Fragment] = []
     place, size = start, 0

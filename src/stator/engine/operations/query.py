@@ -66,7 +66,8 @@ def parse(request: dict[str, Any]) -> QueryRequest:
     key_text, old_keys = request.get("KeyConditionExpression"), request.get("KeyConditions")
     if key_text is None and old_keys is None:
         raise ValidationFailed(
-            "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
+            "Either the KeyConditions or KeyConditionExpression parameter must be "
+            "specified in the request."
         )
     placeholders = Placeholders(request)
     condition = placeholders.condition(key_text, "KeyConditionExpression")
@@ -136,7 +137,8 @@ def _check_filter(request: QueryRequest, key_names: tuple[str, ...]) -> None:
     for name in key_names:
         if name in attribute_names(request.filter):
             raise ValidationFailed(
-                f"{request.filter_parameter} can only contain non-primary key attributes: Primary key attribute: {name}"
+                f"{request.filter_parameter} can only contain non-primary key "
+                f"attributes: Primary key attribute: {name}"
             )
 
 

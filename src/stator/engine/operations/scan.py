@@ -50,12 +50,14 @@ def parse(request: dict[str, Any]) -> ScanRequest:
 def _check_segments(segment: int | None, total: int | None) -> None:
     if segment is not None and total is None:
         raise ValidationFailed(
-            "The TotalSegments parameter is required but was not present in the request when Segment parameter "
+            "The TotalSegments parameter is required but was not present in the request "
+            "when Segment parameter "
             "is present"
         )
     if total is not None and segment is None:
         raise ValidationFailed(
-            "The Segment parameter is required but was not present in the request when parameter TotalSegments "
+            "The Segment parameter is required but was not present in the request when "
+            "parameter TotalSegments "
             "is present"
         )
     if segment is not None and total is not None and segment >= total:
@@ -96,7 +98,8 @@ def _after_start(table: Table, index: Index | None, start: Item, segment: int, t
     entry = start_entry(table, index, start)
     if keyspace.segment_of(entry, total) != segment:
         raise ValidationFailed(
-            f"{BAD_START}: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. "
+            f"{BAD_START}: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with "
+            "correct Segment. "
             f"TotalSegments: {total} Segment: {segment}"
         )
     return entry + b"\0"

@@ -62,7 +62,8 @@ def _parse_action(entry: dict[str, Any]) -> ItemAction:
     kinds = [kind for kind in _KINDS if entry.get(kind) is not None]
     if not kinds:
         raise ValidationFailed(
-            "1 validation error detected: Value '' at 'transactItems' failed to satisfy constraint: "
+            "1 validation error detected: Value '' at 'transactItems' failed to satisfy "
+            "constraint: "
             "TransactWriteRequest should contain Delete or Put or Update or ConditionCheck"
         )
     if len(kinds) > 1:

@@ -125,7 +125,8 @@ class _Binder:
             )
         if call.name in _SET_FUNCTIONS:
             raise ValidationFailed(
-                f"The first argument to {call.name.upper()} must equal the assignment value at {call.at}"
+                f"The first argument to {call.name.upper()} must equal the assignment "
+                f"value at {call.at}"
             )
         if call.name not in UPDATE_FUNCTIONS:
             raise unrecognized(call)

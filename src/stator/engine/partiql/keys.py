@@ -67,7 +67,8 @@ def full_key(condition: Condition | None, schema: KeySchema) -> tuple[Item, list
         pinned = _equality(term)
         if pinned is not None and pinned[0] in schema.names:
             raise ValidationFailed(
-                f"Multiple conditions on same key {pinned[0]}. Only single item Update/Insert/Delete are supported"
+                f"Multiple conditions on same key {pinned[0]}. Only single item "
+                "Update/Insert/Delete are supported"
             )
     if key is None:
         raise ValidationFailed(NO_FULL_KEY)

@@ -99,7 +99,8 @@ class StatementParser(ExpressionParser):
             self.take()
             if self.at_symbol(","):
                 raise malformed(
-                    "Other expressions may not be present in the select list when '*' is used without dot notation."
+                    "Other expressions may not be present in the select list when '*' is "
+                    "used without dot notation."
                 )
             return (), False
         paths = [self.expression()]

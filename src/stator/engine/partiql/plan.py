@@ -43,7 +43,10 @@ from stator.model.values import Value
 from stator.storage import Storage
 
 OVERLAPPING: Final = "Overlapping conditions with range keys are not supported in where clause"
-_NO_HASH_KEY: Final = "Must have at least one non-optional hash key condition in WHERE clause when using ORDER BY clause."
+_NO_HASH_KEY: Final = (
+    "Must have at least one non-optional hash key condition in WHERE clause when using "
+    "ORDER BY clause."
+)
 
 
 @dataclass(slots=True)

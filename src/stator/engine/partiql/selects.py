@@ -20,7 +20,10 @@ from stator.expr.paths import lookup
 from stator.expr.tree import Path, Projection
 from stator.model.values import Item
 
-_SEVERAL_ATTRIBUTES: Final = "PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE keys."
+_SEVERAL_ATTRIBUTES: Final = (
+    "PartiQL statements cannot be executed on tables with multi-attribute HASH keys or "
+    "multi-attribute RANGE keys."
+)
 
 
 def run_select(
@@ -133,7 +136,8 @@ def single_key(select: BoundSelect, table: Table, operation: str) -> tuple[Item,
     key, rest = split_key(select.where, table.schema)
     if key is None or rest or select.index_name is not None:
         raise ValidationFailed(
-            f"Select statements within {operation} must specify the primary key in the where clause."
+            f"Select statements within {operation} must specify the primary key in the "
+            "where clause."
         )
     check_statement_key(table.schema, key)
     return key, _projection(select, table)

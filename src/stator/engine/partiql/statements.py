@@ -54,7 +54,7 @@ Statement = Union[BoundSelect, BoundWrite]
 
 
 def read_statement(request: dict[str, Any]) -> Statement:
-    """Bind the statement of a request or of a batch member; check its syntax, then its parameters."""
+    """Bind the statement of a request or batch member; check its syntax, then its parameters."""
     parse(request["Statement"])
     parameters: list[Value] = request.get("Parameters") or []
     check_parameters(parameters)
@@ -131,7 +131,8 @@ def _insert(node: syntax.InsertStatement, parameters: list[Value]) -> BoundWrite
         raise ValidationFailed("RETURNING is not supported in INSERT")
     if not isinstance(node.value, syntax.Struct):
         raise ValidationFailed(
-            "Unsupported format in item expression. Please use struct format {...} to express item values for "
+            "Unsupported format in item expression. Please use struct format {...} to "
+            "express item values for "
             f"insert statement. at {node.value.at}"
         )
     item = insert_item(node.value, parameters)

@@ -85,7 +85,7 @@ class FunctionCall:
 
 @dataclass(frozen=True, slots=True)
 class OperatorExpression:
-    """An operator and its operands: any number for ``and`` and ``or``, one for ``not`` and a sign."""
+    """An operator and its operands: one for ``not`` and signs, any number for ``and``, ``or``."""
 
     operator: str
     operands: tuple[Expression, ...]

@@ -69,7 +69,8 @@ def _members(node: syntax.Struct, place: str) -> Iterator[tuple[str, Expression]
     for key, value in node.members:
         if not (isinstance(key, syntax.Constant) and key.kind == "text"):
             raise ValidationFailed(
-                f"Tuple keys must be of type String. Actual type: {operation_name(key)} under {place} at {key.at}"
+                f"Tuple keys must be of type String. Actual type: {operation_name(key)} "
+                f"under {place} at {key.at}"
             )
         if key.text in seen:
             raise ValidationFailed(

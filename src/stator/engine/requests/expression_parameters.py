@@ -37,7 +37,8 @@ def check_mixing(request: dict[str, Any], old: Iterable[str], new: Iterable[str]
     if news:
         raise ValidationFailed(
             "Can not use both expression and non-expression parameters in the same request: "
-            f"Non-expression parameters: {{{', '.join(olds)}}} Expression parameters: {{{', '.join(news)}}}"
+            f"Non-expression parameters: {{{', '.join(olds)}}} Expression parameters: "
+            f"{{{', '.join(news)}}}"
         )
 
 
@@ -91,17 +92,21 @@ class Placeholders:
     ) -> Condition | None:
         if text is None:
             return None
-        return self._bound(parameter, text, parse_condition, self._bind_condition)  # type: ignore[no-any-return]
+        bound: Condition = self._bound(parameter, text, parse_condition, self._bind_condition)
+        return bound
 
     def update(self, text: str | None) -> Update | None:
         if text is None:
             return None
-        return self._bound("UpdateExpression", text, parse_update, self._bind_update)  # type: ignore[no-any-return]
+        bound: Update = self._bound("UpdateExpression", text, parse_update, self._bind_update)
+        return bound
 
     def projection(self, text: str | None) -> Projection | None:
         if text is None:
             return None
-        return self._bound("ProjectionExpression", text, parse_projection, bind_projection)  # type: ignore[no-any-return]
+        parameter = "ProjectionExpression"
+        bound: Projection = self._bound(parameter, text, parse_projection, bind_projection)
+        return bound
 
     def _bind_condition(self, parsed: Parsed, names: dict[str, str] | None) -> Condition:
         return bind_condition(parsed, names, self._values)
@@ -134,7 +139,8 @@ class Placeholders:
             if len(given) != len(used):
                 unused = ", ".join(name for name in given if name not in used)
                 raise ValidationFailed(
-                    f"Value provided in ExpressionAttribute{kind} unused in expressions: keys: {{{unused}}}"
+                    f"Value provided in ExpressionAttribute{kind} unused in expressions: "
+                    f"keys: {{{unused}}}"
                 )
 
 
@@ -145,7 +151,8 @@ def _checked_names(names: dict[str, str]) -> dict[str, str]:
         size = len(key.encode())
         if size > _REFERENCE_BYTES:
             raise ValidationFailed(
-                "ExpressionAttributeNames contains invalid key: The expression attribute map contains a key "
+                "ExpressionAttributeNames contains invalid key: The expression attribute "
+                "map contains a key "
                 f"that is too long; size of key: {size}"
             )
         if key[:1] != "#" or not _REFERENCE.fullmatch(key, 1):
@@ -154,7 +161,8 @@ def _checked_names(names: dict[str, str]) -> dict[str, str]:
             )
         if not name:
             raise ValidationFailed(
-                f"ExpressionAttributeNames contains invalid value: Empty attribute name for key {key}"
+                "ExpressionAttributeNames contains invalid value: Empty attribute name "
+                f"for key {key}"
             )
         if len(name.encode()) > ATTRIBUTE_NAME_BYTES:
             raise ValidationFailed(

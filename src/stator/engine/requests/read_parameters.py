@@ -26,7 +26,8 @@ def check_select(request: dict[str, Any]) -> None:
         raise _enveloped(f"Cannot specify the {named} when choosing to get {shown}")
     if named is None and select == "SPECIFIC_ATTRIBUTES":
         raise _enveloped(
-            "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
+            "Must specify the AttributesToGet or ProjectionExpression when choosing to "
+            "get SPECIFIC_ATTRIBUTES"
         )
     if select == "ALL_PROJECTED_ATTRIBUTES" and request.get("IndexName") is None:
         raise _enveloped(

@@ -118,7 +118,9 @@ ENUM_ORDER = {
     "ReturnValuesOnConditionCheckFailure": "ALL_OLD, NONE",
     "Select": "SPECIFIC_ATTRIBUTES, COUNT, ALL_ATTRIBUTES, ALL_PROJECTED_ATTRIBUTES",
     "ConditionalOperator": "OR, AND",
-    "ComparisonOperator": "IN, NULL, BETWEEN, LT, NOT_CONTAINS, EQ, GT, NOT_NULL, NE, LE, BEGINS_WITH, GE, CONTAINS",
+    "ComparisonOperator": "IN, NULL, BETWEEN, LT, NOT_CONTAINS, EQ, GT, NOT_NULL, NE, LE, "
+    "BEGINS_WITH, GE, "
+    "CONTAINS",
     "KeyType": "HASH, RANGE",
     "ScalarAttributeType": "B, N, S",
     "ProjectionType": "ALL, INCLUDE, KEYS_ONLY",

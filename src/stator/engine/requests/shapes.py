@@ -62,7 +62,7 @@ Check = Callable[[Any, str, str, Errors], Any]
 
 
 def check_request(operation: str, request: Any) -> dict[str, Any]:
-    """Return the request, coerced to the model's types; raises what AWS answers if it is malformed."""
+    """Return the request, coerced to the model's types; raises AWS's error if malformed."""
     if plainly_right(operation)(request):
         return request  # type: ignore[no-any-return]
     if type(request) is not dict:
@@ -377,7 +377,8 @@ class _Compiler:
 
         least, most = inner_shape.get("min", 0), inner_shape.get("max", 0)
         _list_bounds = (
-            f"Map value must satisfy constraint: [Member must have length less than or equal to {most}, "
+            "Map value must satisfy constraint: [Member must have length less than or "
+            f"equal to {most}, "
             f"Member must have length greater than or equal to {least}]"
         )
 
@@ -388,8 +389,10 @@ class _Compiler:
 
 
 _PARAMETERIZED = (
-    "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast to class java.lang.Class "
-    "(sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and java.lang.Class are in module java.base "
+    "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast "
+    "to class java.lang.Class "
+    "(sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and java.lang.Class "
+    "are in module java.base "
     "of loader 'bootstrap')"
 )
 
@@ -433,7 +436,8 @@ def _attribute_map(value: Any, path: str, own: str, errors: Errors) -> Any:
     if type(value) is not dict:
         if isinstance(value, list):
             raise SerializationFailed(
-                f"Unrecognized collection type java.util.Map<java.lang.String, {_PACKAGE}.AttributeValue>"
+                "Unrecognized collection type java.util.Map<java.lang.String, "
+                f"{_PACKAGE}.AttributeValue>"
             )
         raise SerializationFailed("Unexpected field type")
     for inner in value.values():

@@ -51,12 +51,18 @@ def render(
     if change.old is not None and stream.view_type in _OLD:
         images += b',"OldImage":' + change.old[records.HEADER_BYTES :]
         size += records.size_of(change.old)
-    event_id = md5(f"{stream.arn}/{sequence}".encode()).hexdigest()  # noqa: S324 - a name, not a secret
+    name = f"{stream.arn}/{sequence}".encode()
+    event_id = md5(name).hexdigest()  # noqa: S324 - not a secret
     text = (
-        f'{{"eventID":"{event_id}","eventName":"{event_name(change)}","eventVersion":"1.1","eventSource":"aws:dynamodb",'
-        f'"awsRegion":"{stream.region}","dynamodb":{{"ApproximateCreationDateTime":{int(now)},"Keys":'
+        f'{{"eventID":"{event_id}","eventName":"{event_name(change)}","eventVersion":"1.1",'
+        f'"eventSource":"aws:dynamodb",'
+        f'"awsRegion":"{stream.region}","dynamodb":{{'
+        f'"ApproximateCreationDateTime":{int(now)},"Keys":'
     ).encode()
-    tail = f',"SequenceNumber":"{sequence_text(sequence)}","SizeBytes":{size},"StreamViewType":"{stream.view_type}"}}'
+    tail = (
+        f',"SequenceNumber":"{sequence_text(sequence)}","SizeBytes":{size},'
+        f'"StreamViewType":"{stream.view_type}"}}'
+    )
     header = round(now * 1000).to_bytes(8, "big") + size.to_bytes(4, "big")
     identity = _BY_SERVICE if by_service else b""
     return header + text + orjson.dumps(keys) + images + tail.encode() + identity + b"}"

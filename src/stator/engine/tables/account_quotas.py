@@ -13,7 +13,8 @@ from stator.model.scope import Scope
 def check_table_count(catalog: Catalog, scope: Scope) -> None:
     if len(catalog.names(scope)) >= TABLES_PER_REGION:
         raise LimitExceeded(
-            f"Subscriber limit exceeded: There is a limit of {TABLES_PER_REGION} tables per subscriber"
+            f"Subscriber limit exceeded: There is a limit of {TABLES_PER_REGION} tables "
+            "per subscriber"
         )
 
 
@@ -48,8 +49,10 @@ def check_account_quota(catalog: Catalog, definition: TableDefinition) -> None:
         if asked > before[at] and reserved[at] + asked > limit:
             member = ("ReadCapacityUnits", "WriteCapacityUnits")[at]
             raise LimitExceeded(
-                f"This request would have caused the {member} limit to be exceeded for the account in "
-                f"{definition.region}. Current {member} reserved by the account: {reserved[at] + before[at]}. Limit: "
+                f"This request would have caused the {member} limit to be exceeded for "
+                "the account in "
+                f"{definition.region}. Current {member} reserved by the account: "
+                f"{reserved[at] + before[at]}. Limit: "
                 f"{limit}. Requested: {asked}. {throughput.REFER}"
             )
 

@@ -12,7 +12,10 @@ from stator.model.values import INVALID
 
 Spec = dict[str, Any]
 
-_NO_RANGE_KEY = f"{INVALID}Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex"
+_NO_RANGE_KEY = (
+    f"{INVALID}Table KeySchema does not have a range key, which is required when "
+    "specifying a LocalSecondaryIndex"
+)
 
 
 def check_local_indexes(specs: list[Spec] | None, table_schema: key_checks.Schema) -> None:
@@ -82,7 +85,8 @@ def check_projected_total(counts: list[int]) -> None:
     """
     if sum(counts) > PROJECTED_ATTRIBUTES:
         raise ValidationFailed(
-            f"{INVALID}Number of NonKeyAttributes across all indexes exceeds per-table limit of {PROJECTED_ATTRIBUTES}"
+            f"{INVALID}Number of NonKeyAttributes across all indexes exceeds per-table "
+            f"limit of {PROJECTED_ATTRIBUTES}"
         )
 
 
@@ -96,14 +100,16 @@ def _check_throughput(spec: Spec, billing_mode: str) -> None:
     if billing_mode == "PAY_PER_REQUEST":
         if provisioned is not None:
             raise ValidationFailed(
-                f"{INVALID}ProvisionedThroughput should not be specified for index: {name} when BillingMode is "
+                f"{INVALID}ProvisionedThroughput should not be specified for index: "
+                f"{name} when BillingMode is "
                 "PAY_PER_REQUEST"
             )
     elif provisioned is None:
         raise ValidationFailed(f"{INVALID}ProvisionedThroughput is not specified for index: {name}")
     elif (member := throughput.first_maximum(on_demand)) is not None:
         raise ValidationFailed(
-            f"{INVALID}{member} for OnDemandThroughput for index: {name} cannot be specified when table BillingMode "
+            f"{INVALID}{member} for OnDemandThroughput for index: {name} cannot be "
+            "specified when table BillingMode "
             "is PROVISIONED."
         )
     throughput.check_bounds(provisioned, subject)

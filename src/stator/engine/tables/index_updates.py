@@ -20,7 +20,10 @@ from stator.model.values import INVALID
 Spec = dict[str, Any]
 
 _ACTIONS = ("Update", "Create", "Delete")
-_ONE_AT_A_TIME = "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table"
+_ONE_AT_A_TIME = (
+    "Subscriber limit exceeded: Only 1 online index can be created or deleted "
+    "simultaneously per table"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,8 @@ def read_updates(entries: list[Spec]) -> list[IndexUpdate]:
     for update in updates:
         if update.name in seen:
             raise ValidationFailed(
-                f"{INVALID}Only one global secondary index update per index is allowed simultaneously. "
+                f"{INVALID}Only one global secondary index update per index is allowed "
+                "simultaneously. "
                 f"Index: {update.name}"
             )
         seen.add(update.name)
@@ -60,12 +64,14 @@ def _read_update(entry: Spec) -> IndexUpdate:
     actions = [action for action in _ACTIONS if action in entry]
     if not actions:
         raise ValidationFailed(
-            f"{INVALID}One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, "
+            f"{INVALID}One of GlobalSecondaryIndexUpdate.Update, "
+            "GlobalSecondaryIndexUpdate.Create, "
             "GlobalSecondaryIndexUpdate.Delete must not be null"
         )
     if len(actions) > 1:
         raise ValidationFailed(
-            f"{INVALID}Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object"
+            f"{INVALID}Only one global secondary index action is allowed per "
+            "GlobalSecondaryIndexUpdate object"
         )
     spec = entry[actions[0]]
     return IndexUpdate(actions[0], spec["IndexName"], spec)
@@ -139,7 +145,8 @@ def _create(
     _check_new_throughput(definition, update)
     if sum(index.is_global for index in definition.indexes) >= GLOBAL_INDEXES:
         raise LimitExceeded(
-            f"Subscriber limit exceeded: Number of global secondary indexes exceeds per-table limit of {GLOBAL_INDEXES}"
+            "Subscriber limit exceeded: Number of global secondary indexes exceeds "
+            f"per-table limit of {GLOBAL_INDEXES}"
         )
     index = index_checks.read_index(spec, definition.next_index, is_global=True)
     index.status = "CREATING"
@@ -182,7 +189,8 @@ def _check_not_redefined(
             schemas = [definition.key_schema, *(index.key_schema for index in definition.indexes)]
             existing = next(schema for schema in schemas if name in key_checks.names(schema))
             raise ValidationFailed(
-                f"{INVALID}Attributes cannot be redefined. Please check that your attribute has the same type as "
+                f"{INVALID}Attributes cannot be redefined. Please check that your "
+                "attribute has the same type as "
                 f"previously defined. Existing schema: {_shown_schema(existing, known)} "
                 f"New schema: {_shown_schema(key_schema, attributes)}"
             )
@@ -190,7 +198,9 @@ def _check_not_redefined(
 
 def _shown_schema(key_schema: list[Spec], attributes: dict[str, str]) -> str:
     elements = [
-        f"SchemaElement: key{{{element['AttributeName']}:{attributes[element['AttributeName']]}:{element['KeyType']}}}"
+        "SchemaElement: "
+        f"key{{{element['AttributeName']}:{attributes[element['AttributeName']]}:"
+        f"{element['KeyType']}}}"
         for element in key_schema
     ]
     return f"Schema:[{', '.join(elements)}]"
@@ -201,12 +211,14 @@ def _check_new_throughput(definition: TableDefinition, update: IndexUpdate) -> N
     if definition.billing_mode == "PAY_PER_REQUEST":
         if provisioned is not None:
             raise ValidationFailed(
-                f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index: {name} when "
+                f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be "
+                f"specified for index: {name} when "
                 "BillingMode is PAY_PER_REQUEST"
             )
     elif provisioned is None:
         raise ValidationFailed(
-            f"{INVALID}Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: {name}"
+            f"{INVALID}Both ReadCapacityUnits and WriteCapacityUnits must be specified "
+            f"for index: {name}"
         )
     _check_maxima_fit(definition, update)
     throughput.check_maxima(
@@ -224,7 +236,8 @@ def _check_maxima_fit(definition: TableDefinition, update: IndexUpdate) -> None:
     member = throughput.first_maximum(update.spec.get("OnDemandThroughput"))
     if member is not None and definition.billing_mode == "PROVISIONED":
         raise ValidationFailed(
-            f"{INVALID}{member} for OnDemandThroughput for index : {update.name} cannot be specified when the table "
+            f"{INVALID}{member} for OnDemandThroughput for index : {update.name} cannot "
+            "be specified when the table "
             "BillingMode is PROVISIONED"
         )
 
@@ -279,11 +292,13 @@ def _change_units(
 def _nothing_asked(definition: TableDefinition, index: IndexDefinition) -> ValidationFailed:
     if definition.billing_mode == "PAY_PER_REQUEST":
         return ValidationFailed(
-            f"{INVALID}The only Updates for index: {index.name} when TableThroughputMode is PAY_PER_REQUEST can be to "
+            f"{INVALID}The only Updates for index: {index.name} when TableThroughputMode "
+            "is PAY_PER_REQUEST can be to "
             "OnDemandThroughput, WarmThroughput"
         )
     return ValidationFailed(
-        f"{INVALID}Both ReadCapacityUnits and WriteCapacityUnits must be specified for index: {index.name}"
+        f"{INVALID}Both ReadCapacityUnits and WriteCapacityUnits must be specified for "
+        f"index: {index.name}"
     )
 
 

@@ -20,7 +20,8 @@ _FIRST_NOT_HASH = "Invalid KeySchema: The first KeySchemaElement is not a HASH k
 _SECOND_NOT_RANGE = "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type"
 _SAME_NAME = "Both the Hash Key and the Range Key element in the KeySchema have the same name"
 _NOT_EXACT = (
-    f"{INVALID}Number of attributes in KeySchema does not exactly match number of attributes defined in "
+    f"{INVALID}Number of attributes in KeySchema does not exactly match number of "
+    "attributes defined in "
     "AttributeDefinitions"
 )
 
@@ -59,7 +60,8 @@ def check_table_keys(schema: Schema, attributes: dict[str, str]) -> None:
 def check_two_at_most(schema: Schema, path: str) -> None:
     if len(schema) > 2:
         shown = ", ".join(
-            f"KeySchemaElement(attributeName={element['AttributeName']}, keyType={element['KeyType']})"
+            f"KeySchemaElement(attributeName={element['AttributeName']}, "
+            f"keyType={element['KeyType']})"
             for element in schema
         )
         raise violations(
@@ -98,7 +100,8 @@ def check_local_index_keys(name: str, schema: Schema, table_schema: Schema, path
     own, table = names(schema)[0], names(table_schema)[0]
     if own != table:
         raise ValidationFailed(
-            f"{INVALID}Index KeySchema does not have the same leading hash key as table KeySchema for index: "
+            f"{INVALID}Index KeySchema does not have the same leading hash key as table "
+            "KeySchema for index: "
             f"{name}. index hash key: {own}, table hash key: {table}"
         )
 
@@ -110,7 +113,8 @@ def check_global_index_keys(schema: Schema) -> None:
     for kind in ("HASH", "RANGE"):
         if kinds.count(kind) > INDEX_KEY_ATTRIBUTES:
             raise ValidationFailed(
-                f"{INVALID}The KeySchema exceeds the maximum allowed number of {kind} key attributes"
+                f"{INVALID}The KeySchema exceeds the maximum allowed number of {kind} "
+                "key attributes"
             )
     if kinds != sorted(kinds):
         raise ValidationFailed(

@@ -144,7 +144,7 @@ def check_item_key(schema: KeySchema, item: Item) -> None:
 
 
 def check_statement_key(schema: KeySchema, key: Item) -> None:
-    """Check the key attributes that a PartiQL statement names; AWS words these errors differently."""
+    """Check the key attributes that a PartiQL statement names, with PartiQL's errors."""
     for name, kind in schema.attributes:
         value = key.get(name)
         if value is None:
@@ -194,12 +194,14 @@ def _check_size(schema: KeySchema) -> Callable[[Item], None]:
         for name, kind in schema.partition:
             if _raw_size(item[name], kind) > PARTITION_KEY_BYTES:
                 raise ValidationFailed(
-                    f"{INVALID}Size of hashkey has exceeded the maximum size limit of{PARTITION_KEY_BYTES} bytes"
+                    f"{INVALID}Size of hashkey has exceeded the maximum size limit "
+                    f"of{PARTITION_KEY_BYTES} bytes"
                 )
         for name, kind in schema.sort:
             if _raw_size(item[name], kind) > SORT_KEY_BYTES:
                 raise ValidationFailed(
-                    f"{INVALID}Aggregated size of all range keys has exceeded the size limit of {SORT_KEY_BYTES} bytes"
+                    f"{INVALID}Aggregated size of all range keys has exceeded the size "
+                    f"limit of {SORT_KEY_BYTES} bytes"
                 )
 
     return check
@@ -210,7 +212,7 @@ def _raw_size(value: Value, kind: str) -> int:
 
 
 def check_index_keys(indexes: list[Any], item: Item) -> None:
-    """Check attributes of an item that are keys of an index: their type, and that the value fits."""
+    """Check attributes of an item that are keys of an index: their types and sizes."""
     for index in indexes:
         for name, kind in index.schema.attributes:
             value = item.get(name)
@@ -229,7 +231,8 @@ def check_index_keys(indexes: list[Any], item: Item) -> None:
 def _check_index_value(index: Any, name: str, kind: str, value: Value) -> None:
     if not value[kind]:
         raise ItemRefused(
-            f"{_EMPTY}A value specified for a secondary index key is not supported. The AttributeValue "
+            f"{_EMPTY}A value specified for a secondary index key is not supported. The "
+            "AttributeValue "
             f"for a key attribute cannot contain an empty {_KIND_WORDS[kind]} value. "
             f"IndexName: {index.name}, IndexKey: {name}"
         )

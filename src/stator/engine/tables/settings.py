@@ -40,7 +40,8 @@ def refuse_unoffered(request: dict[str, Any], members: tuple[str, ...]) -> None:
 def check_table_class(table_class: str | None) -> None:
     if table_class not in (None, *_CLASSES):
         raise ValidationFailed(
-            "Invalid table-class parameter provided. Please try again with a valid table-class value: "
+            "Invalid table-class parameter provided. Please try again with a valid "
+            "table-class value: "
             f"[{', '.join(_CLASSES)}]."
         )
 
@@ -95,7 +96,7 @@ def read_encryption(specification: dict[str, Any] | None, scope: Scope) -> dict[
 
 
 def _key_arn(key: str | None, scope: Scope) -> str:
-    """Return the ARN of a key given by ARN, id or alias; by default the account's own DynamoDB key."""
+    """Return the ARN of a key given by ARN, id or alias; by default the account's DynamoDB key."""
     prefix = f"arn:aws:kms:{scope.region}:{scope.account}:"
     named = "alias/aws/dynamodb" if key is None else key
     if named.startswith("arn:") and ":alias/" not in named:

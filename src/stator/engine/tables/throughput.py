@@ -16,7 +16,10 @@ from stator.model.limits import TABLE_READ_UNITS, TABLE_WRITE_UNITS, THROUGHPUT_
 from stator.model.values import INVALID
 
 ON_DEMAND_WARM = (12_000, 4_000)
-REFER = "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits."
+REFER = (
+    "Refer to the Amazon DynamoDB Developer Guide for current limits and how to request "
+    "higher limits."
+)
 _ON_DEMAND_START = (
     "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html"
     "#on-demand-capacity-mode-initial"
@@ -72,7 +75,8 @@ def check_quota(holder: Provisioned, subject: Subject, region: str) -> None:
     for member, value, most in zip(_CAPACITY, asked, _TABLE_MAXIMA, strict=True):
         if value > most:
             raise LimitExceeded(
-                f"The requested {member}{subject.named('', ' for index ')}, {value}, is above the per {kind} maximum "
+                f"The requested {member}{subject.named('', ' for index ')}, {value}, is "
+                f"above the per {kind} maximum "
                 f"for the account in {region}. Per {kind} maximum: {most}. {REFER}"
             )
 
@@ -83,8 +87,10 @@ def check_changes(holder: Provisioned, throughput: dict[str, int], subject: Subj
         return
     whom = subject.named("the table", "index ")
     raise ValidationFailed(
-        f"The provisioned throughput for {subject.named('the table', 'the index ')} will not change. The requested "
-        f"value equals the current value. Current ReadCapacityUnits provisioned for {whom}: {holder.read_units}. "
+        f"The provisioned throughput for {subject.named('the table', 'the index ')} will "
+        "not change. The requested "
+        "value equals the current value. Current ReadCapacityUnits provisioned for "
+        f"{whom}: {holder.read_units}. "
         f"Requested ReadCapacityUnits: {read}. Current WriteCapacityUnits provisioned for {whom}: "
         f"{holder.write_units}. Requested WriteCapacityUnits: {write}. {REFER}"
     )
@@ -116,9 +122,12 @@ def _too_many_decreases(count: int, last: datetime) -> LimitExceeded:
     midnight = datetime(last.year, last.month, last.day, tzinfo=UTC) + timedelta(days=1)
     after = min(last + timedelta(seconds=_DECREASE_SECONDS), midnight)
     return LimitExceeded(
-        "Subscriber limit exceeded: Provisioned throughput decreases are limited within a given UTC day. After the "
-        f"first {_DECREASES_AT_WILL} decreases, each subsequent decrease in the same UTC day can be performed at most "
-        f"once every {_DECREASE_SECONDS} seconds. Number of decreases today: {count}. Last decrease at "
+        "Subscriber limit exceeded: Provisioned throughput decreases are limited within "
+        "a given UTC day. After the "
+        f"first {_DECREASES_AT_WILL} decreases, each subsequent decrease in the same UTC "
+        "day can be performed at most "
+        f"once every {_DECREASE_SECONDS} seconds. Number of decreases today: {count}. "
+        "Last decrease at "
         f"{_in_words(last)}. Next decrease can be made at {_in_words(after)}."
     )
 
@@ -142,7 +151,8 @@ def check_maxima(on_demand: dict[str, int] | None, subject: Subject, *, clearabl
         value = None if on_demand is None else on_demand.get(member)
         if value is not None and value < 1 and not (clearable and value == -1):
             raise ValidationFailed(
-                f"{INVALID}Requested {member} for OnDemandThroughput for {subject.named('table', 'index : ')} "
+                f"{INVALID}Requested {member} for OnDemandThroughput for "
+                f"{subject.named('table', 'index : ')} "
                 "is outside of valid range"
             )
 
@@ -152,7 +162,8 @@ def check_maxima_quota(on_demand: dict[str, int] | None, subject: Subject, regio
         if on_demand is not None and on_demand.get(member, 0) > most:
             raise LimitExceeded(
                 f"Subscriber limit exceeded: Requested {member} for OnDemandThroughput for "
-                f"{subject.named('table', 'index : ')} exceeds TableMax{kind}CapacityUnits of the account in "
+                f"{subject.named('table', 'index : ')} exceeds "
+                f"TableMax{kind}CapacityUnits of the account in "
                 f"region {region}"
             )
 
@@ -218,7 +229,8 @@ def check_warm_quota(warm: dict[str, int] | None, subject: Subject, region: str)
     for member, most, kind in zip(_WARM, _TABLE_MAXIMA, ("Read", "Write"), strict=True):
         if warm is not None and warm.get(member, 0) > most:
             raise LimitExceeded(
-                f"Subscriber limit exceeded: {_requested(member, subject)} exceeds TableMax{kind}CapacityUnits of "
+                f"Subscriber limit exceeded: {_requested(member, subject)} exceeds "
+                f"TableMax{kind}CapacityUnits of "
                 f"the account in region {region}"
             )
 

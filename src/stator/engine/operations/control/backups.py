@@ -76,7 +76,7 @@ def parse_list(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def list_backups(context: RequestContext, request: dict[str, Any]) -> dict[str, Any]:
-    """List backups in the order of their ARNs; only users' own unless the request asks for others."""
+    """List backups in the order of their ARNs; by default only those that users created."""
     backups, now = context.parts.recovery.backups, context.database.clock.now()
     backups.expire()
     after = request.get("ExclusiveStartBackupArn") or ""
@@ -95,7 +95,10 @@ def list_backups(context: RequestContext, request: dict[str, Any]) -> dict[str, 
 
 
 def _matches(backup: Backup, request: dict[str, Any]) -> bool:
-    """Return whether a request lists this backup. Its lower bound is inclusive, its upper is not."""
+    """Return whether a request lists this backup.
+
+    Its lower bound is inclusive, its upper is not.
+    """
     kind, name = request.get("BackupType") or "USER", request.get("TableName")
     lower, upper = request.get("TimeRangeLowerBound"), request.get("TimeRangeUpperBound")
     return (

@@ -53,7 +53,8 @@ def parse_export(request: dict[str, Any]) -> dict[str, Any]:
         )
     if incremental != ("IncrementalExportSpecification" in options):
         raise ValidationFailed(
-            "IncrementalExportSpecification must be specified if, and only if, ExportType is INCREMENTAL_EXPORT"
+            "IncrementalExportSpecification must be specified if, and only if, "
+            "ExportType is INCREMENTAL_EXPORT"
         )
     if incremental and "ExportTime" in options:
         raise ValidationFailed(
@@ -145,11 +146,13 @@ def _window(specification: dict[str, Any], earliest: float, now: float) -> tuple
         raise InvalidExportTime(f"The export period must be between {iso(earliest)} and {iso(now)}")
     if end - start < _SHORTEST_SECONDS:
         raise InvalidExportTime(
-            "Difference between export period from time and export period to time is less than 15 minutes"
+            "Difference between export period from time and export period to time is "
+            "less than 15 minutes"
         )
     if end - start > _LONGEST_SECONDS:
         raise InvalidExportTime(
-            "Difference between export period from time and export period to time is greater than 24 hours"
+            "Difference between export period from time and export period to time is "
+            "greater than 24 hours"
         )
     return start, end
 

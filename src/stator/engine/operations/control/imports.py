@@ -32,7 +32,8 @@ def parse_import(request: dict[str, Any]) -> ImportTableRequest:
     if "ClientToken" not in options:
         # The reference calls it optional, but AWS refuses a request without it. SDKs make one up.
         raise ValidationFailed(
-            "1 validation error detected: Value null at 'clientToken' failed to satisfy constraint: Member must not be null"
+            "1 validation error detected: Value null at 'clientToken' failed to satisfy "
+            "constraint: Member must not be null"
         )
     if "Csv" in options.get("InputFormatOptions", {}) and options["InputFormat"] != "CSV":
         raise ValidationFailed(

@@ -31,11 +31,13 @@ def parse_describe(request: dict[str, Any]) -> DescribeStreamRequest:
     shard_filter, after = request.get("ShardFilter"), request.get("ExclusiveStartShardId")
     if shard_filter is not None and after is not None:
         raise ValidationFailed(
-            f"{INVALID}ShardFilter and ExclusiveStartShardId both should not be specified in the request."
+            f"{INVALID}ShardFilter and ExclusiveStartShardId both should not be "
+            "specified in the request."
         )
     if shard_filter is not None and shard_filter.get("Type") is None:
         raise ValidationFailed(
-            "1 validation error detected: Value 'null' at 'shardFilter.type' failed to satisfy constraint: "
+            "1 validation error detected: Value 'null' at 'shardFilter.type' failed to "
+            "satisfy constraint: "
             "Member must be CHILD_SHARDS"
         )
     parent = None if shard_filter is None else shard_filter.get("ShardId")

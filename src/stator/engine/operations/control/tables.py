@@ -76,16 +76,19 @@ def _check_billing(options: dict[str, Any], billing_mode: str) -> None:
     if billing_mode == "PAY_PER_REQUEST":
         if provisioned is not None:
             raise ValidationFailed(
-                f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is "
+                f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be "
+                "specified when BillingMode is "
                 "PAY_PER_REQUEST"
             )
     elif provisioned is None:
         raise ValidationFailed(
-            f"{INVALID}ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
+            f"{INVALID}ReadCapacityUnits and WriteCapacityUnits must both be specified "
+            "when BillingMode is PROVISIONED"
         )
     elif (member := throughput.first_maximum(on_demand)) is not None:
         raise ValidationFailed(
-            f"{INVALID}{member} for OnDemandThroughput cannot be specified when table BillingMode is PROVISIONED."
+            f"{INVALID}{member} for OnDemandThroughput cannot be specified when table "
+            "BillingMode is PROVISIONED."
         )
     throughput.check_bounds(provisioned, throughput.TABLE)
     throughput.check_maxima(on_demand, throughput.TABLE, clearable=False)
@@ -121,7 +124,8 @@ def _check_stream(specification: dict[str, Any] | None) -> None:
             )
     elif "StreamViewType" in specification:
         raise ValidationFailed(
-            f"{INVALID}Table is being created with a stream disabled, UpdateViewType should not be specified"
+            f"{INVALID}Table is being created with a stream disabled, UpdateViewType "
+            "should not be specified"
         )
 
 
@@ -164,7 +168,8 @@ def _own_name(name: str, scope: Scope) -> str:
     prefix = scope.table_arn("")
     if not name.startswith(prefix):
         raise AccessDenied(
-            f"User: arn:aws:iam::{scope.account}:root is not authorized to perform: dynamodb:CreateTable on resource: "
+            f"User: arn:aws:iam::{scope.account}:root is not authorized to perform: "
+            "dynamodb:CreateTable on resource: "
             f"{name}"
         )
     return name.removeprefix(prefix)

@@ -83,7 +83,10 @@ def parse_list(request: dict[str, Any]) -> ResourceArn:
 
 
 def list_tags(context: RequestContext, arn: ResourceArn) -> dict[str, Any]:
-    """List all tags: fifty, the most there can be, fit one page. NextToken is ignored, as on AWS."""
+    """List all tags: fifty, the most there can be, fit one page.
+
+    NextToken is ignored, as on AWS.
+    """
     table = find_table(context, arn, "ListTagsOfResource")
     return {"Tags": [{"Key": key, "Value": value} for key, value in table.definition.tags.items()]}
 

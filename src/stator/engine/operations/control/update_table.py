@@ -42,8 +42,10 @@ _OPERATIONS = (
     "TableClass",
 )
 _NOTHING = (
-    "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates, "
-    "SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, ReplicaTransitRoleArn, MultiRegionConsistency, "
+    "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
+    "GlobalSecondaryIndexUpdates, "
+    "SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, ReplicaTransitRoleArn, "
+    "MultiRegionConsistency, "
     "DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass is required"
 )
 # In the order in which AWS reports them.
@@ -114,7 +116,8 @@ def _check_combination(asked: list[str], request: UpdateTableRequest) -> None:
         _check_warm_combination(asked, request)
     if "OnDemandThroughput" in asked and set(asked) - {"OnDemandThroughput", "BillingMode"}:
         raise ValidationFailed(
-            f"{INVALID}OnDemandThroughput can only be combined with BillingMode in an UpdateTable request"
+            f"{INVALID}OnDemandThroughput can only be combined with BillingMode in an "
+            "UpdateTable request"
         )
     units_alone = "ProvisionedThroughput" in asked and "BillingMode" not in asked
     if request.moves_index and units_alone:
@@ -135,7 +138,8 @@ def _check_combination(asked: list[str], request: UpdateTableRequest) -> None:
 def _check_warm_combination(asked: list[str], request: UpdateTableRequest) -> None:
     if any(update.action == "Create" for update in request.updates):
         raise ValidationFailed(
-            f"{INVALID}Create global secondary index cannot be specified when updating WarmThroughput"
+            f"{INVALID}Create global secondary index cannot be specified when updating "
+            "WarmThroughput"
         )
     if set(asked) - {"WarmThroughput", "GlobalSecondaryIndexUpdates"}:
         raise ValidationFailed(f"{INVALID}WarmThroughput must be the only operation in the request")
@@ -149,7 +153,8 @@ def _check_billing(options: dict[str, Any]) -> None:
         )
     if mode == "PAY_PER_REQUEST" and has_units:
         raise ValidationFailed(
-            f"{INVALID}ProvisionedThroughput cannot be specified when BillingMode is PAY_PER_REQUEST"
+            f"{INVALID}ProvisionedThroughput cannot be specified when BillingMode is "
+            "PAY_PER_REQUEST"
         )
 
 
@@ -220,7 +225,8 @@ def _change_billing(definition: TableDefinition, options: dict[str, Any], now: f
         return None
     if mode == "PAY_PER_REQUEST":
         raise ValidationFailed(
-            f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is "
+            f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
+            "when BillingMode is "
             "PAY_PER_REQUEST"
         )
     throughput.check_changes(definition, provisioned, throughput.TABLE)
@@ -266,7 +272,8 @@ def _change_maxima(definition: TableDefinition, asked: dict[str, int]) -> None:
     member = throughput.first_maximum(asked)
     if member is not None and definition.billing_mode == "PROVISIONED":
         raise ValidationFailed(
-            f"{INVALID}{member} for OnDemandThroughput cannot be specified when the table BillingMode is PROVISIONED"
+            f"{INVALID}{member} for OnDemandThroughput cannot be specified when the "
+            "table BillingMode is PROVISIONED"
         )
     definition.on_demand = throughput.merge_maxima(definition.on_demand, asked)
 
@@ -290,7 +297,8 @@ def _change_encryption(definition: TableDefinition, specification: dict[str, Any
         raise ValidationFailed(f"{INVALID}Table is already encrypted by default")
     if encryption == definition.sse:
         raise ValidationFailed(
-            f"{INVALID}Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId parameter if you want "
+            f"{INVALID}Table is already encrypted with given KMSMasterKeyId. Use "
+            "KMSMasterKeyId parameter if you want "
             "to change Master Key"
         )
     definition.sse = encryption
