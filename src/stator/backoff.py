@@ -2,8 +2,8 @@
 
 The wait doubles with each attempt up to a cap, and part of it is random, so that callers that
 failed together do not come back together. AWS compares the kinds of jitter in "Exponential Backoff
-And Jitter", https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/; *full jitter*
-(anything between nothing and the ceiling) is the default here.
+And Jitter", https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/; *full
+jitter* (anything between nothing and the ceiling) is the default here.
 
     Backoff(0.05, 1.0)              full jitter:  0..50 ms, 0..100 ms, ... 0..1 s
     Backoff(1.0, 300.0, jitter=0.5) equal jitter: half the ceiling is certain, half random
@@ -27,7 +27,7 @@ _SHORTEST_SECONDS = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """``jitter`` is the random share of a wait, between 0 and 1; ``floor_seconds`` is added to it."""
+    """``jitter`` is the random share of a wait, 0 to 1; ``floor_seconds`` is added to it."""
 
     base_seconds: float = 0.025
     cap_seconds: float = 2.0
@@ -35,7 +35,7 @@ class Backoff:
     floor_seconds: float = 0.0
 
     def ceiling(self, attempt: int) -> float:
-        """The longest wait after ``attempt`` earlier failures, counted from 0, without the floor."""
+        """The longest wait after ``attempt`` earlier failures, without the floor."""
         return min(self.cap_seconds, self.base_seconds * 2.0 ** min(attempt, _LAST_DOUBLING))
 
     def delay(self, attempt: int, chance: float) -> float:

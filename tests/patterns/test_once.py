@@ -158,7 +158,7 @@ def test_a_result_that_cannot_be_kept_says_so() -> None:
 
     with pytest.raises(Unstorable, match="cannot be stored"):
         once.run("k", work)
-    with pytest.raises(Unstorable, match="carried out before"):
+    with pytest.raises(Unstorable, match="ran before"):
         once.run("k", work)
     assert done == [1]  # not done again for want of a result
 

@@ -76,6 +76,7 @@ hold the classes by subject; import them from ``stator.errors``.
     |   +-- DestructiveChange             the change of a table would lose data
     +-- BlobMissing                       an item refers to a blob that the store does not have
     +-- BlobDamaged                       a blob's content does not match its hash
+    +-- ItemFormatUnsupported             a newer Stator wrote the items of a pattern or pipeline
     +-- PatternError                      a pattern object cannot do what was asked
     |   +-- LockBusy                      another owner holds the lock
     |   +-- LeaseLost                     the lease expired before it was renewed or released
@@ -124,6 +125,7 @@ from stator.errors.data import (
     BlobMissing,
     CursorRefused,
     DestructiveChange,
+    ItemFormatUnsupported,
     LeaseLost,
     LockBusy,
     PatternError,
@@ -256,6 +258,7 @@ __all__ = [
     "InvalidSignature",
     "ItemCollectionTooLarge",
     "ItemExists",
+    "ItemFormatUnsupported",
     "ItemMismatch",
     "ItemNotFound",
     "JournalDiffers",

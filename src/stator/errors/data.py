@@ -57,6 +57,18 @@ class BlobDamaged(StatorError):
         self.key = key
 
 
+class ItemFormatUnsupported(StatorError):
+    """A newer Stator wrote the items of a pattern or a pipeline. ``found`` is their version."""
+
+    def __init__(self, shown: str, found: int, supported: int) -> None:
+        super().__init__(
+            f"the items of {shown} have format {found}; this Stator reads up to {supported}",
+            hint="run it with the newer Stator that wrote them",
+        )
+        self.found = found
+        self.supported = supported
+
+
 class PatternError(StatorError):
     """A pattern object, such as a lock or a series, cannot do what was asked."""
 

@@ -1,14 +1,17 @@
 """Locks that expire: a lease on a name, with a fencing token.
 
-    PK  LOCK#nightly-report    SK  LEASE    owner  3f2a...    fence  17    until  1763251200.25
+    PK  LOCK#nightly-report   SK  LEASE   owner  3f2a...   fence  17   until  1763251200.25
 
-Taking the lease is one conditional update: it succeeds when nobody has it or the last holder's time is over, and counts ``fence`` up. The fence
-is what makes a lease safe: a holder that was stopped for longer than its lease wakes up and still believes it has the lock, so whatever the lock
-protects should be told the fence and refuse one that is lower than the highest it has seen. The holder renews the lease while it works;
-``lease.check()`` raises when that failed, or when the lease's time is over. Each acquisition has an owner's token of its own: the threads of a
+Acquiring the lock is one conditional update: it succeeds if the lease is free or over, and counts
+``fence`` up (``coordination.lease`` has the argument). A holder that was stopped for longer than
+its lease wakes up and still believes it has the lock. So pass ``lease.fence`` to whatever the lock
+protects, and let that refuse a fence lower than the highest it has seen.
+
+The holder renews the lease while it works. ``lease.check()`` raises LeaseLost once a renewal was
+refused or the time is over. Every acquisition has an owner token of its own, so threads of one
 process exclude each other as processes do.
 
-Times are the callers' own. A lease is taken over only when the time it was given, plus ``drift_seconds`` for clocks that differ, has passed.
+Times come from the callers' clocks. A lease is taken over only ``drift_seconds`` after its end.
 """
 
 from __future__ import annotations
@@ -23,22 +26,29 @@ from typing import Any
 
 from stator.backoff import Backoff
 from stator.clock import Clock, SystemClock
-from stator.errors import ConditionFailed, LeaseLost, LockBusy
+from stator.coordination.lease import LeaseHold, LeaseItem, both
+from stator.coordination.stored_format import StoredFormat
+from stator.errors import LeaseLost, LockBusy
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.tables.db import AsyncDb, Db
 from stator.tables.operation import D, OnDb, operation
 from stator.tables.work import Call, Pause, Work
-from stator.tables.writes.expressions import Expressions
-
-_BACKOFF = Backoff(base_seconds=0.05, cap_seconds=1.0, floor_seconds=0.01)
 
 log = logging.getLogger("stator.patterns")
 
+_FORMAT = StoredFormat("lock")
+_BACKOFF = Backoff(base_seconds=0.05, cap_seconds=1.0, floor_seconds=0.01)
+_HINT = "stop working: another process may hold the lock now"
+
 
 @dataclass(slots=True)
-class Lease:
-    """``fence`` is higher than that of every lease before it. ``is_lost`` is set when renewing it failed."""
+class LockLease:
+    """A lock while it is held.
+
+    ``fence`` is higher than that of every earlier lease on the name; ``until`` is its end in
+    seconds since the epoch. ``is_lost`` is set once a renewal was refused.
+    """
 
     name: str
     owner: str
@@ -48,11 +58,13 @@ class Lease:
     clock: Clock = field(default_factory=SystemClock, repr=False, compare=False)
 
     def check(self) -> None:
-        """Raise LeaseLost if it is, or if its time is over."""
+        """Raise LeaseLost if a renewal was refused, or if the time is over."""
         if self.is_lost or self.clock.now() >= self.until:
-            raise LeaseLost(
-                f"the lease on {self.name} was lost", hint="stop: another may be at the same work"
-            )
+            raise LeaseLost(f"the lease on lock {self.name} was lost", hint=_HINT)
+
+    @property
+    def hold(self) -> LeaseHold:
+        return LeaseHold(self.owner, self.fence, self.until)
 
 
 class Lock(OnDb[D]):
@@ -73,139 +85,87 @@ class Lock(OnDb[D]):
         self.drift_seconds = drift_seconds
         self.owner = owner
         self._place = self.context.schema.place
-        self._key = self._place.key(f"LOCK#{name}", "LEASE")
+        key = self._place.key(f"LOCK#{name}", "LEASE")
+        self._item = LeaseItem(self._place.table, key, f"lock {name}")
 
     @operation
-    def acquire(self, *, wait_seconds: float = 0.0) -> Work[Lease]:
-        """Take the lease; LockBusy if another has it and goes on having it for ``wait_seconds``."""
+    def acquire(self, *, wait_seconds: float = 0.0) -> Work[LockLease]:
+        """Take the lock. LockBusy if another still holds it after ``wait_seconds``."""
         timer = self.context.timer(_BACKOFF, wait_seconds)
         token = self.context.token()
         owner = f"{self.owner} {token}" if self.owner else token
         while True:
-            try:
-                return (yield from self._take(owner))
-            except ConditionFailed as busy:
-                if busy.after_unknown and busy.item and busy.item.get("owner") == {"S": owner}:
-                    return self._lease(busy.item)
-                if timer.is_over:
-                    raise self._busy(busy.item) from None
+            now = self.context.now()
+            free = both(self._item.attributes.free(now - self.drift_seconds), _FORMAT.readable)
+            until = now + self.lease_seconds
+            taken = yield from self._item.take(owner, until, free, sets=_FORMAT.attributes())
+            _FORMAT.check(taken.item, self.name)
+            if taken.is_mine:
+                return self._lease(taken.item)
+            if timer.is_over:
+                raise self._busy(taken.item)
             yield Pause(timer.next_delay())
 
-    def _take(self, me: str) -> Work[Lease]:
-        now = self.context.now()
-        until = now + self.lease_seconds
-        written = Expressions()
-        owner, ends, fence = (written.name(name) for name in ("owner", "until", "fence"))
-        zero, one = written.value({"N": "0"}), written.value({"N": "1"})
-        request = {
-            "TableName": self._place.table,
-            "Key": self._key,
-            "UpdateExpression": f"SET {owner} = {written.value({'S': me})}, {ends} = {written.value(_seconds(until))}, "
-            f"{fence} = if_not_exists({fence}, {zero}) + {one}",
-            "ConditionExpression": f"attribute_not_exists({owner}) OR {ends} < {written.value(_seconds(now - self.drift_seconds))}",
-            "ReturnValues": "ALL_NEW",
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
-        reply = yield Call("UpdateItem", written.into(request), f"lock {self.name}")
-        return self._lease(reply["Attributes"])
+    def _lease(self, item: Item) -> LockLease:
+        hold = self._item.attributes.read(item)
+        clock = self.context.clock
+        return LockLease(self.name, hold.owner or "", hold.fence, hold.until, clock=clock)
 
-    def _lease(self, item: Item) -> Lease:
-        return Lease(
-            self.name,
-            item["owner"]["S"],
-            int(item["fence"]["N"]),
-            float(item["until"]["N"]),
-            clock=self.context.clock,
-        )
-
-    def _busy(self, item: Item | None) -> LockBusy:
-        if not item or "owner" not in item:
-            return LockBusy(self.name, "somebody", self.context.now())
-        return LockBusy(self.name, item["owner"]["S"], float(item["until"]["N"]))
+    def _busy(self, item: Item) -> LockBusy:
+        hold = self._item.attributes.read(item)
+        if hold.owner is None:
+            return LockBusy(self.name, "another process", self.context.now())
+        return LockBusy(self.name, hold.owner, hold.until)
 
     @operation
-    def renew(self, lease: Lease) -> Work[None]:
-        """Put the end of a lease off. LeaseLost if it is another's by now."""
+    def renew(self, lease: LockLease) -> Work[None]:
+        """Extend a lease by ``lease_seconds`` from now. LeaseLost if another has taken it."""
         until = self.context.now() + self.lease_seconds
-        written = Expressions()
-        request = {
-            "TableName": self._place.table,
-            "Key": self._key,
-            "UpdateExpression": f"SET {written.name('until')} = {written.value(_seconds(until))}",
-            "ConditionExpression": self._still(lease, written),
-        }
-        try:
-            yield Call("UpdateItem", written.into(request), f"renew {self.name}")
-        except ConditionFailed:
+        if (yield from self._item.renew(lease.hold, until)) is None:
             lease.is_lost = True
-            raise LeaseLost(
-                f"the lease on {self.name} is another's",
-                hint="stop: another may be at the same work",
-            ) from None
+            raise LeaseLost(f"another process has taken lock {self.name}", hint=_HINT)
         lease.until = until
 
     @operation
-    def release(self, lease: Lease) -> Work[bool]:
-        """Give it back; the fence stays, so that it never goes down. False if it was another's already."""
-        written = Expressions()
-        request = {
-            "TableName": self._place.table,
-            "Key": self._key,
-            "UpdateExpression": f"REMOVE {written.name('owner')}, {written.name('until')}",
-            "ConditionExpression": self._still(lease, written),
-        }
-        try:
-            yield Call("UpdateItem", written.into(request), f"release {self.name}")
-        except ConditionFailed as failed:
-            return failed.after_unknown
-        return True
+    def release(self, lease: LockLease) -> Work[bool]:
+        """Give the lock back. The fence stays, so that it never goes down.
+
+        False if another had taken the lock already.
+        """
+        return (yield from self._item.release(lease.hold))
 
     @operation
-    def holder(self) -> Work[Lease | None]:
-        """Who has it now, if anybody."""
-        request = {"TableName": self._place.table, "Key": self._key, "ConsistentRead": True}
-        item = (yield Call("GetItem", request, f"lock {self.name}")).get("Item", {})
-        if "owner" not in item or float(item["until"]["N"]) < self.context.now():
+    def holder(self) -> Work[LockLease | None]:
+        """The lease that is held now; None if there is none."""
+        request = {"TableName": self._place.table, "Key": self._item.key, "ConsistentRead": True}
+        item: Item = (yield Call("GetItem", request, self._item.label)).get("Item", {})
+        _FORMAT.check(item, self.name)
+        hold = self._item.attributes.read(item)
+        if hold.owner is None or hold.until < self.context.now():
             return None
         return self._lease(item)
 
-    def _still(self, lease: Lease, written: Expressions) -> str:
-        owner, fence = written.value({"S": lease.owner}), written.value({"N": str(lease.fence)})
-        return f"{written.name('owner')} = {owner} AND {written.name('fence')} = {fence}"
-
-    def held(self, *, wait_seconds: float = 0.0) -> Holding[D]:
-        """Acquire, renew in the background every third of the lease, and release at the end."""
-        return Holding(self, wait_seconds)
+    def held(self, *, wait_seconds: float = 0.0) -> HeldLock[D]:
+        """For a block: acquire, renew in the background every third of the lease, release."""
+        return HeldLock(self, wait_seconds)
 
     def explain(self) -> PatternExplanation:
+        place, attributes = self._place, "owner, until, fence"
+        renewals = f"every {self.lease_seconds / 3:g} seconds while held"
         return PatternExplanation(
-            f"lock {self.name} in {self._place.table}",
-            (
-                f"{self._place.partition} LOCK#{self.name}  {self._place.sort} LEASE  owner, until, fence",
-            ),
+            f"lock {self.name} in {place.table}",
+            (f"{place.partition} LOCK#{self.name}  {place.sort} LEASE  {attributes}",),
             (
                 OperationCost("acquire", "UpdateItem for each attempt", 0, 1),
-                OperationCost(
-                    "renew",
-                    "UpdateItem",
-                    0,
-                    1,
-                    f"every {self.lease_seconds / 3:g} seconds while held",
-                ),
+                OperationCost("renew", "UpdateItem", 0, 1, renewals),
                 OperationCost("release", "UpdateItem", 0, 1),
             ),
-            (
-                "whatever it protects should check the fence: a holder that was stopped may wake up after its lease",
-            ),
+            ("check the fence in what the lock protects: a stopped holder may wake up too late",),
         )
 
 
-def _seconds(moment: float) -> dict[str, str]:
-    return {"N": repr(moment)}
-
-
-class Holding(OnDb[D]):
-    """A lease for the length of a block."""
+class HeldLock(OnDb[D]):
+    """A context manager that holds a lock for the length of a block."""
 
     def __init__(self, lock: Lock[D], wait_seconds: float) -> None:
         super().__init__(lock.db)
@@ -213,7 +173,7 @@ class Holding(OnDb[D]):
         self._wait = wait_seconds
         self._exits: list[Any] = []
 
-    def __enter__(self: Holding[Db]) -> Lease:
+    def __enter__(self: HeldLock[Db]) -> LockLease:
         manager = _held(self._lock, self._wait)
         self._exits.append(manager)
         return manager.__enter__()
@@ -221,7 +181,7 @@ class Holding(OnDb[D]):
     def __exit__(self, *error: Any) -> None:
         self._exits.pop().__exit__(*error)
 
-    async def __aenter__(self: Holding[AsyncDb]) -> Lease:
+    async def __aenter__(self: HeldLock[AsyncDb]) -> LockLease:
         manager = _held_async(self._lock, self._wait)
         self._exits.append(manager)
         return await manager.__aenter__()
@@ -231,7 +191,7 @@ class Holding(OnDb[D]):
 
 
 @contextmanager
-def _held(lock: Lock[Db], wait_seconds: float) -> Iterator[Lease]:
+def _held(lock: Lock[Db], wait_seconds: float) -> Iterator[LockLease]:
     lease = lock.acquire(wait_seconds=wait_seconds)
     done = threading.Event()
 
@@ -241,21 +201,21 @@ def _held(lock: Lock[Db], wait_seconds: float) -> Iterator[Lease]:
                 lock.renew(lease)
             except LeaseLost:
                 return
-            except Exception:  # whatever it is, such as credentials that cannot be refreshed: the lease's end decides
-                log.exception("the lease on %s could not be renewed", lock.name)
+            except Exception:  # such as expired credentials: the end of the lease decides
+                log.exception("the lease on lock %s was not renewed; retrying", lock.name)
 
-    keeper = threading.Thread(target=renew, name=f"lease on {lock.name}", daemon=True)
-    keeper.start()
+    renewer = threading.Thread(target=renew, name=f"lease on {lock.name}", daemon=True)
+    renewer.start()
     try:
         yield lease
     finally:
         done.set()
-        keeper.join()
+        renewer.join()
         lock.release(lease)
 
 
 @asynccontextmanager
-async def _held_async(lock: Lock[AsyncDb], wait_seconds: float) -> AsyncIterator[Lease]:
+async def _held_async(lock: Lock[AsyncDb], wait_seconds: float) -> AsyncIterator[LockLease]:
     lease = await lock.acquire(wait_seconds=wait_seconds)
 
     async def renew() -> None:
@@ -265,13 +225,13 @@ async def _held_async(lock: Lock[AsyncDb], wait_seconds: float) -> AsyncIterator
                 await lock.renew(lease)
             except LeaseLost:
                 return
-            except Exception:  # whatever it is, such as credentials that cannot be refreshed: the lease's end decides
-                log.exception("the lease on %s could not be renewed", lock.name)
+            except Exception:  # such as expired credentials: the end of the lease decides
+                log.exception("the lease on lock %s was not renewed; retrying", lock.name)
 
-    keeper = asyncio.create_task(renew())
+    renewer = asyncio.create_task(renew())
     try:
         yield lease
     finally:
-        keeper.cancel()
-        await asyncio.gather(keeper, return_exceptions=True)
+        renewer.cancel()
+        await asyncio.gather(renewer, return_exceptions=True)
         await lock.release(lease)

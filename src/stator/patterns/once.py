@@ -1,16 +1,24 @@
-"""Idempotency: the same request, however often it comes, is carried out once, and answered the same each time.
+"""Idempotency: however often a request comes, it runs once and gets the same answer each time.
 
-    PK  ONCE#payments#7f3c...   SK  RECORD   state  running | done   until  ...   sum  <checksum>   result  <JSON>   <ttl>  ...
+    PK  ONCE#payments#7f3c...   SK  RECORD
+        state  running | done   owner  5be1...   until  ...   sum  <checksum>   result  <JSON>
+        <ttl>  ...   _format  1
 
-The first to come writes the record in state *running*, with a time until which it is given to finish, and works. When it has finished it stores the
-result and the state becomes *done*; whoever comes later gets the stored result. One who comes while it is running gets AlreadyRunning, or waits. If the
-first fails with an exception, the record is taken away, so that it can be tried again; if it dies without a word, the record can be taken over once
-its time is over, with a new owner, so that a late first cannot store its result over the second's.
+The record is a lease (``coordination.lease``) whose owner token is new for every attempt. The first
+attempt writes the record in state *running*, with a time until which it has to finish, and works.
+When it finishes, it stores the result, and the state becomes *done*: later attempts get the stored
+result. An attempt that comes while another runs gets AlreadyRunning, or waits.
 
-A request that has the same key and another payload is a mistake of the caller's and refused: the checksum says so. Records expire: after
-``remember_seconds`` (a day) the same key is new again, even before DynamoDB has deleted the record.
+If the work raises, the record is deleted, so that it can be tried again. If the process dies,
+another attempt takes the record over once its time has passed. The late first one can then no
+longer store its result, because the owner has changed.
 
-``seen`` is the short form for messages: False the first time within the window, True for duplicates.
+A request with the same key and another payload is a mistake of the caller and is refused; the
+checksum tells. Records expire: after ``remember_seconds`` (a day) the same key is new again, even
+before DynamoDB has deleted the record.
+
+``seen`` is the short form for messages: False the first time within the window, True for
+duplicates.
 """
 
 from __future__ import annotations
@@ -27,9 +35,10 @@ from typing import Any, TypeVar, cast
 import orjson
 
 from stator.backoff import Backoff
+from stator.coordination.lease import Condition, LeaseAttributes, LeaseHold, LeaseItem, both
+from stator.coordination.stored_format import StoredFormat
 from stator.errors import (
     AlreadyRunning,
-    ConditionFailed,
     PayloadDiffers,
     TookTooLong,
     Unstorable,
@@ -39,9 +48,11 @@ from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.tables.db import AsyncDb, Db
 from stator.tables.operation import D, OnDb, operation
-from stator.tables.work import Call, Pause, Work
+from stator.tables.work import Pause, Work
 from stator.tables.writes.expressions import Expressions
 
+_FORMAT = StoredFormat("once")
+_ATTRIBUTES = LeaseAttributes(fence=None)
 _BACKOFF = Backoff(base_seconds=0.05, cap_seconds=1.0, floor_seconds=0.01)
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -49,7 +60,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass(slots=True)
 class Attempt:
-    """The right to carry something out. ``result`` is there already when it has been."""
+    """The right to run the work of a key. If ``is_done``, an earlier one left ``result``."""
 
     key: str
     owner: str
@@ -58,7 +69,11 @@ class Attempt:
 
 
 class Once(OnDb[D]):
-    """``Once(db, "payments")`` keeps records of a name: ``run``, ``decorate``, ``seen``, or ``begin`` with ``finish`` and ``fail``."""
+    """Remembers which keys have run: ``Once(db, "payments")``.
+
+    Use ``run``, ``decorate`` or ``attempt``; or ``begin`` with ``finish`` and ``fail``; or
+    ``seen``.
+    """
 
     def __init__(
         self,
@@ -80,112 +95,87 @@ class Once(OnDb[D]):
 
     @operation
     def begin(self, key: str, payload: Any = None) -> Work[Attempt]:
-        """Take it on. ``is_done`` and ``result`` are set when it was carried out before."""
+        """Start an attempt. If an earlier one finished, ``is_done`` and ``result`` are set.
+
+        AlreadyRunning if another attempt is still running after ``wait_seconds``.
+        """
         timer = self.context.timer(_BACKOFF, self.wait_seconds)
+        item = self._record(key)
         while True:
             owner = self.context.token()
-            try:
-                yield Call("PutItem", self._taking(key, payload, owner), f"once {self.name}")
+            taken = yield from item.replace(self._running(payload, owner), self._is_free())
+            _FORMAT.check(taken.item, self.name)
+            if taken.is_mine:
                 return Attempt(key, owner)
-            except ConditionFailed as failed:
-                record: Item = failed.item or {}
-                if failed.after_unknown and record.get("owner", {}).get("S") == owner:
-                    return Attempt(key, owner)
-            found = self._judged(key, payload, record)
-            if found is not None:
-                return found
-            until = float(record["until"]["N"]) if "until" in record else 0.0
+            finished = _finished(key, payload, taken.item)
+            if finished is not None:
+                return finished
             if timer.is_over:
-                raise AlreadyRunning(key, until)
+                raise AlreadyRunning(key, item.attributes.read(taken.item).until)
             yield Pause(timer.next_delay())
 
-    def _taking(self, key: str, payload: Any, owner: str) -> dict[str, Any]:
+    def _running(self, payload: Any, owner: str) -> Item:
         now = self.context.now()
-        item: Item = self._key(key) | {
+        expires_at = now + max(self.remember_seconds, self.running_seconds)
+        return {
             "state": {"S": "running"},
             "owner": {"S": owner},
             "until": {"N": f"{now + self.running_seconds:.6f}"},
             "sum": {"S": _checksum(payload)},
-            self._place.ttl: {
-                "N": str(int(now + max(self.remember_seconds, self.running_seconds)) + 1)
-            },
+            self._place.ttl: {"N": str(int(expires_at) + 1)},
+            **_FORMAT.attributes(),
         }
-        written = Expressions()
-        state, until, expires = (written.name(name) for name in ("state", "until", self._place.ttl))
-        late = written.value({"N": f"{now:.6f}"})
-        request = {
-            "TableName": self._place.table,
-            "Item": item,
-            "ConditionExpression": f"attribute_not_exists({state}) OR {expires} <= {late} OR "
-            f"({state} = {written.value({'S': 'running'})} AND {until} < {late})",
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
-        return written.into(request)
 
-    def _judged(self, key: str, payload: Any, record: Item) -> Attempt | None:
-        """What a record that is in the way means: the result, or None while it is running."""
-        if record.get("sum", {}).get("S") not in (None, _checksum(payload)):
-            raise PayloadDiffers(key)
-        if record.get("state") != {"S": "done"}:
-            return None
-        if "unstorable" in record:
-            raise Unstorable(
-                f"{key} was carried out before, but its result could not be kept: {record['unstorable']['S']}"
+    def _is_free(self) -> Condition:
+        """There is no record, it has expired, or its attempt is over its time."""
+        now = {"N": f"{self.context.now():.6f}"}
+
+        def write(written: Expressions) -> str:
+            names = ("state", "until", self._place.ttl)
+            state, until, expires = (written.name(name) for name in names)
+            late, running = written.value(now), written.value({"S": "running"})
+            return (
+                f"(attribute_not_exists({state}) OR {expires} <= {late} OR "
+                f"({state} = {running} AND {until} < {late}))"
             )
-        return Attempt(
-            key, record["owner"]["S"], is_done=True, result=orjson.loads(record["result"]["S"])
-        )
+
+        return both(write, _FORMAT.readable)
 
     @operation
     def finish(self, attempt: Attempt, result: Any = None) -> Work[None]:
-        """Store the result, which must be JSON. TookTooLong if another has taken over meanwhile."""
+        """Store the result, which must be JSON. TookTooLong if another attempt has taken over."""
         try:
             yield from self._finish(attempt, {"result": {"S": _json(result)}})
         except (Unstorable, ValidationFailed) as error:
-            # The work is done, and must not be done again because its result cannot be kept.
+            # The work is done, and must not be repeated because its result cannot be stored.
             yield from self._finish(attempt, {"unstorable": {"S": str(error)[:1000]}})
             raise
         attempt.is_done, attempt.result = True, result
 
     def _finish(self, attempt: Attempt, outcome: Item) -> Work[None]:
-        now = self.context.now()
-        [(name, value)] = outcome.items()
-        written = Expressions()
-        state, kept, expires = (written.name(each) for each in ("state", name, self._place.ttl))
-        request = {
-            "TableName": self._place.table,
-            "Key": self._key(attempt.key),
-            "UpdateExpression": f"SET {state} = {written.value({'S': 'done'})}, {kept} = {written.value(value)}, "
-            f"{expires} = {written.value({'N': str(int(now + self.remember_seconds) + 1)})}",
-            "ConditionExpression": f"{written.name('owner')} = {written.value({'S': attempt.owner})}",
+        expires_at = int(self.context.now() + self.remember_seconds) + 1
+        done: Item = {
+            "state": {"S": "done"},
+            **outcome,
+            self._place.ttl: {"N": str(expires_at)},
         }
-        try:
-            yield Call("UpdateItem", written.into(request), f"once {self.name}")
-        except ConditionFailed:
+        record = self._record(attempt.key)
+        if (yield from record.change(LeaseHold(attempt.owner), done)) is None:
             raise TookTooLong(
-                f"{attempt.key} took longer than {self.running_seconds:g} seconds and was taken over",
-                hint="give running_seconds more than the work takes",
-            ) from None
+                f"{attempt.key} took longer than {self.running_seconds:g} seconds, "
+                "and another attempt has taken over",
+                hint="set running_seconds to more than the work takes",
+            )
 
     @operation
     def fail(self, attempt: Attempt) -> Work[None]:
-        """Forget it, so that it can be tried again."""
-        written = Expressions()
-        condition = f"{written.name('owner')} = {written.value({'S': attempt.owner})}"
-        request = {
-            "TableName": self._place.table,
-            "Key": self._key(attempt.key),
-            "ConditionExpression": condition,
-        }
-        try:
-            yield Call("DeleteItem", written.into(request), f"once {self.name}")
-        except ConditionFailed:
-            return  # another has taken over: it is theirs now
+        """Forget an attempt, so that the next one may run. Nothing happens if it was taken over."""
+        yield from self._record(attempt.key).delete(LeaseHold(attempt.owner))
 
     # -- in one
 
     def run(self, key: str, work: Callable[[], Any], payload: Any = None) -> Any:
-        """Carry ``work`` out, or give the result it had before. With an AsyncDb both are awaited."""
+        """Run ``work``, or return its earlier result. With an AsyncDb both are awaited."""
         return (
             self._run_async(key, work, payload)
             if isinstance(self.db, AsyncDb)
@@ -221,12 +211,15 @@ class Once(OnDb[D]):
         return result
 
     def attempt(self, key: str, payload: Any = None) -> Attempting[D]:
-        """``with once.attempt(key) as attempt:``, or ``async with``. If ``attempt.is_done``, its result is there; otherwise do the work and
-        set ``attempt.result``. It is stored when the block ends, and forgotten if it raises."""
+        """For a block: ``with once.attempt(key) as attempt:``, or ``async with``.
+
+        If ``attempt.is_done``, use ``attempt.result``. Otherwise do the work and set it: it is
+        stored when the block ends. If the block raises, the attempt is forgotten.
+        """
         return Attempting(self, key, payload)
 
     def decorate(self, key: Callable[..., str]) -> Callable[[F], F]:
-        """``@once.decorate(key=lambda order: order.order_id)``: the function runs once for each key."""
+        """``@once.decorate(key=lambda order: order.order_id)``: runs once for each key."""
 
         def wrap(function: F) -> F:
             @functools.wraps(function)
@@ -240,37 +233,31 @@ class Once(OnDb[D]):
 
     @operation
     def seen(self, message_id: str) -> Work[bool]:
-        """Whether a message came before, within the time that is remembered; from now on it has."""
+        """Whether a message came before within ``remember_seconds``; records that it has now."""
         now = self.context.now()
-        written = Expressions()
-        partition, expires = written.name(self._place.partition), written.name(self._place.ttl)
-        owner = self.context.token()
-        request = {
-            "TableName": self._place.table,
-            "Item": self._key(message_id)
-            | {
-                "state": {"S": "seen"},
-                "owner": {"S": owner},
-                self._place.ttl: {"N": str(int(now + self.remember_seconds) + 1)},
-            },
-            "ConditionExpression": f"attribute_not_exists({partition}) OR {expires} <= {written.value({'N': str(int(now))})}",
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        record: Item = {
+            "state": {"S": "seen"},
+            "owner": {"S": self.context.token()},
+            self._place.ttl: {"N": str(int(now + self.remember_seconds) + 1)},
+            **_FORMAT.attributes(),
         }
-        try:
-            yield Call("PutItem", written.into(request), f"once {self.name}")
-        except ConditionFailed as failed:
-            return bool((failed.item or {}).get("owner", {}).get("S") != owner)
-        return False
 
-    def _key(self, key: str) -> Item:
-        return self._place.key(f"ONCE#{self.name}#{key}", "RECORD")
+        def is_new(written: Expressions) -> str:
+            partition, expires = written.name(self._place.partition), written.name(self._place.ttl)
+            late = written.value({"N": str(int(now))})
+            return f"(attribute_not_exists({partition}) OR {expires} <= {late})"
+
+        return not (yield from self._record(message_id).replace(record, is_new)).is_mine
+
+    def _record(self, key: str) -> LeaseItem:
+        stored_key = self._place.key(f"ONCE#{self.name}#{key}", "RECORD")
+        return LeaseItem(self._place.table, stored_key, f"once {self.name}", _ATTRIBUTES)
 
     def explain(self) -> PatternExplanation:
+        key = f"{self._place.partition} ONCE#{self.name}#<key>  {self._place.sort} RECORD"
         return PatternExplanation(
             f"once {self.name} in {self._place.table}",
-            (
-                f"{self._place.partition} ONCE#{self.name}#<key>  {self._place.sort} RECORD  state, owner, until, sum, result",
-            ),
+            (f"{key}  state, owner, until, sum, result",),
             (
                 OperationCost("run, the first time", "PutItem and UpdateItem", 0, 2),
                 OperationCost("run, a repetition", "PutItem, refused", 0, 1),
@@ -281,7 +268,7 @@ class Once(OnDb[D]):
 
 
 class Attempting(OnDb[D]):
-    """One attempt for the length of a block."""
+    """A context manager: one attempt for the length of a block."""
 
     def __init__(self, once: Once[D], key: str, payload: Any) -> None:
         super().__init__(once.db)
@@ -321,7 +308,7 @@ class Attempting(OnDb[D]):
         return attempt
 
     def _end(self, kind: type[BaseException] | None) -> Work[None] | None:
-        """What is left to do: nothing, where it was done before."""
+        """The write that ends the attempt; None if an earlier attempt had finished."""
         attempt = self._attempt
         if attempt is None or self._was_done:
             return None
@@ -333,13 +320,27 @@ class Attempting(OnDb[D]):
         return work
 
 
+def _finished(key: str, payload: Any, record: Item) -> Attempt | None:
+    """The earlier attempt, if it finished; None while it is running."""
+    if record.get("sum", {}).get("S") not in (None, _checksum(payload)):
+        raise PayloadDiffers(key)
+    if record.get("state") != {"S": "done"}:
+        return None
+    if "unstorable" in record:
+        reason = record["unstorable"]["S"]
+        raise Unstorable(f"{key} ran before, but its result could not be stored: {reason}")
+    return Attempt(
+        key, record["owner"]["S"], is_done=True, result=orjson.loads(record["result"]["S"])
+    )
+
+
 def _json(result: Any) -> str:
     try:
         return orjson.dumps(result).decode()
     except TypeError as error:
         raise Unstorable(
             f"the result cannot be stored: {error}",
-            hint="return JSON, such as an id or a dictionary",
+            hint="return something that JSON can hold, such as an id or a dictionary",
         ) from None
 
 
@@ -350,7 +351,7 @@ def _checksum(payload: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Something that is the same each time for equal values, which the usual repr, with its address, is not."""
+    """A form that is equal for equal values; the default repr, with its address, is not."""
     if isinstance(value, (set, frozenset)):
         return sorted(map(repr, value))
     if isinstance(value, (bytes, bytearray, Decimal)):

@@ -53,7 +53,7 @@ from stator.model.values import Item
 from stator.patterns.consistent_read import read_snapshot
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.item_pages import ItemPages, query_count
-from stator.patterns.lock import Lease, Lock
+from stator.patterns.lock import Lock, LockLease
 from stator.patterns.outbox.delivery import RelayResult, Send, delivered, delivered_async
 from stator.patterns.outbox.items import PARKED, SENT, Draft, Head, Message, OutboxItems, json_text
 from stator.tables.db import AsyncDb, Db
@@ -71,7 +71,7 @@ class _Claim:
     """A shard that is ours for a while: what was read of it, and the keys that have to wait."""
 
     lock: Lock[Any]
-    lease: Lease
+    lease: LockLease
     pages: ItemPages[Message]
     read: deque[Message] = field(default_factory=deque)
     passed: set[str] = field(default_factory=set)

@@ -28,6 +28,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Final
 
+from stator.coordination.position import ShardPositions, applied_marker, unapplied
 from stator.errors import ConditionFailed, RequestRefused, TransactionConflict, TransactionFailed
 from stator.model.limits import TRANSACTION_ITEMS
 from stator.model.periods import following, period_start
@@ -35,7 +36,6 @@ from stator.model.values import Item
 from stator.model.wide_numbers import EXACT, wide_attributes, wide_number
 from stator.patterns.rollups.reads import RollupReader
 from stator.patterns.rollups.rollup import RollupKey, RollupRule, RollupTally, number
-from stator.patterns.series.layout import seconds
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.sender import send_all
@@ -46,7 +46,6 @@ log = logging.getLogger("stator.series")
 Images = tuple[Item | None, Item | None]
 _ATTEMPTS: Final = 25
 _APPLIED_SECONDS: Final = 7 * 86_400.0
-_MARK_SECONDS: Final = 48 * 3600.0
 _REMEMBERED: Final = 20_000
 _NEVER: Final = float("inf")
 
@@ -97,7 +96,7 @@ class StoredRollup:
     sum: Decimal = Decimal(0)
     tally: RollupTally | None = None
     version: str | None = None
-    marks: dict[str, str] = field(default_factory=dict)
+    positions: ShardPositions = field(default_factory=ShardPositions)
     is_stale: bool = False
     is_recounted: bool = False
     rebuilt: float = 0.0
@@ -112,7 +111,7 @@ class StoredRollup:
             wide_number(item, "_sum"),
             tally,
             item["_version"]["N"],
-            {shard: mark["S"] for shard, mark in item.get("_applied", {"M": {}})["M"].items()},
+            ShardPositions.read(item, "_applied"),
             "_stale" in item,
             "_recount" in item,
             float(item.get("_rebuilt", {"N": "0"})["N"]),
@@ -122,9 +121,6 @@ class StoredRollup:
     def is_due(self) -> bool:
         """Whether something has to be read anew from the readings."""
         return self.is_stale or self.is_recounted
-
-    def applied(self, shard: str) -> str:
-        return self.marks.get(shard, "").partition("@")[0]
 
     def plus(self, difference: RollupDifference) -> StoredRollup:
         count = self.count + difference.count
@@ -142,21 +138,11 @@ class StoredRollup:
             is_stale=is_stale,
         )
 
-    def marked(self, shard: str, sequence: str, now: float) -> StoredRollup:
-        oldest = now - _MARK_SECONDS
-        kept = {
-            name: mark
-            for name, mark in self.marks.items()
-            if float(mark.partition("@")[2]) > oldest
-        }
-        return replace(self, marks={**kept, shard: f"{sequence}@{int(now)}"})
-
     def item(self) -> Item:
         item: Item = {"_count": number(self.count), **wide_attributes("_sum", self.sum)}
         if self.tally is not None:
             item |= self.tally.extremes()
-        if self.marks:
-            item["_applied"] = {"M": {shard: {"S": mark} for shard, mark in self.marks.items()}}
+        item |= self.positions.attributes("_applied")
         for name, is_set in (("_stale", self.is_stale), ("_recount", self.is_recounted)):
             if is_set:
                 item[name] = {"BOOL": True}
@@ -226,11 +212,12 @@ class RollupChanges:
         attempt = 0
         while True:
             stored = yield from self._stored(key)
-            left = [each for each in changes if each.sequence > stored.applied(shard)]
+            left = unapplied(changes, stored.positions.of(shard))
             if not left:
                 break
             difference = sum((each.difference for each in left), RollupDifference())
-            wanted = stored.plus(difference).marked(shard, left[-1].sequence, self._context.now())
+            positions = stored.positions.moved(shard, left[-1].sequence, self._context.now())
+            wanted = replace(stored.plus(difference), positions=positions)
             if (yield from self._write(key, stored, wanted)):
                 break
             attempt += 1
@@ -253,7 +240,7 @@ class RollupChanges:
     def _apply_part(self, updates: RollupUpdates, keys: list[RollupKey], name: str) -> Work[None]:
         for attempt in range(_ATTEMPTS):
             wanted: list[StoredRollup] = []
-            statements = [self._applied(name)]
+            statements = [self._marker(name)]
             for key in keys:
                 stored = yield from self._stored(key)
                 wanted.append(self._next(stored.plus(updates[key]), stored))
@@ -284,18 +271,11 @@ class RollupChanges:
                 return
         raise TransactionConflict(f"{self._label} are changed by others all the time")
 
-    def _applied(self, name: str) -> Statement:
-        place = self._layout.place
-        written = Expressions()
-        expires = {place.ttl: seconds(self._context.now() + _APPLIED_SECONDS)}
-        request = {
-            "TableName": place.table,
-            "Item": place.key(f"APPLIED#{self._layout.tables_partition}#{name}", "APPLIED")
-            | expires,
-            "ConditionExpression": f"attribute_not_exists({written.name(place.partition)})",
-        }
-        return Statement(
-            "Put", written.into(request), f"apply {name}", lambda item: ConditionFailed(item=item)
+    def _marker(self, name: str) -> Statement:
+        return applied_marker(
+            self._layout.place,
+            f"{self._layout.tables_partition}#{name}",
+            self._context.now() + _APPLIED_SECONDS,
         )
 
     # -- what has to be read anew

@@ -7,6 +7,7 @@ from decimal import DecimalException
 from functools import partial
 from typing import Any, Final
 
+from stator.coordination.position import sequence_text
 from stator.coordination.retry import retry
 from stator.errors import ConfigurationError, ImageNotShown, StatorError
 from stator.patterns.rollups.rollup import RollupKey
@@ -20,7 +21,6 @@ from stator.tables.work import Gather, Work, gathered
 
 AnySeries = Series[Any, Any]
 _SIDE_BY_SIDE: Final = 16
-_SEQUENCE_DIGITS: Final = 40
 
 
 class RollupUpdater:
@@ -74,7 +74,7 @@ class RollupUpdater:
                 name = f"{record.shard}#{record.sequence}"
                 yield from retry(scope.context, scope.check, partial(changes.apply, updates, name))
                 continue
-            sequence = record.sequence.rjust(_SEQUENCE_DIGITS, "0")
+            sequence = sequence_text(record.sequence)
             for key, difference in updates.items():
                 found.setdefault(key, []).append(NumberedDifference(sequence, difference))
         parts = [

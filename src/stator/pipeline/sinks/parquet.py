@@ -37,6 +37,7 @@ from typing import Any, Unpack
 
 import orjson
 
+from stator.coordination.position import sequence_text
 from stator.errors import BlobMissing, ConfigurationError, SinkRefused, StatorError
 from stator.formats.extras import pyarrow
 from stator.formats.plain import plain_item
@@ -178,7 +179,7 @@ def staged_name(messages: Sequence[Message]) -> str:
     digest = hashlib.sha256("".join(message.event_id for message in messages).encode()).hexdigest()[
         :16
     ]
-    span = f"{first.sequence or '0':0>40}-{last.sequence or '0':0>40}"
+    span = f"{sequence_text(first.sequence)}-{sequence_text(last.sequence)}"
     size = sum(len(message.body) for message in messages)
     return f"{STAGED}/{first.shard or 'none'}/{span}-{digest}-{size}{EXTENSION}"
 

@@ -26,6 +26,7 @@ import orjson
 
 from stator.addresses import Address, TransportOptions, open_transport
 from stator.clock import SystemClock
+from stator.coordination.position import sequence_text
 from stator.errors import (
     AccessDenied,
     ConditionFailed,
@@ -173,7 +174,7 @@ class TableSink(ChangeSink):
             item[DELETED] = {"BOOL": True}
             if target.ttl is not None:
                 item[target.ttl] = {"N": str(int(now) + TOMBSTONE_SECONDS)}
-        sequence = {"S": f"{record.sequence or '0':0>40}"}
+        sequence = {"S": sequence_text(record.sequence)}
         item[SEQUENCE] = sequence
         written = Expressions()
         own = written.name(SEQUENCE)

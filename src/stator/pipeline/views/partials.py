@@ -8,6 +8,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any, Final
 
+from stator.coordination.position import AppliedPosition, sequence_text, unapplied
 from stator.coordination.retry import retry, retry_call
 from stator.errors import ConditionFailed, ValidationFailed
 from stator.model.values import Item
@@ -23,6 +24,7 @@ from stator.tables.writes.expressions import Expressions
 # An expression may have 4 KB and 300 operators (AWS, "Expressions in DynamoDB", limits); each number takes about 14 bytes.
 _MAX_NUMBERS: Final = 120
 _REMEMBERED: Final = 200_000
+APPLIED: Final = AppliedPosition("applied")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +44,6 @@ class Entry:
     sequence: str
     sums: Parts
     sign: int
-
-
-def padded(sequence: str) -> str:
-    """A sequence number, of up to 40 digits, as text that sorts as it does: a Number of DynamoDB has 38."""
-    return sequence.rjust(40, "0")
 
 
 class Partials:
@@ -101,7 +98,7 @@ class Partials:
         key = (generation, group, shard)
         while True:
             applied = self._applied.get(key, "")
-            left = [entry for entry in entries if entry.sequence > applied]
+            left = unapplied(entries, applied)
             if not left:
                 return
             part, sums = _first_part(left)
@@ -114,7 +111,7 @@ class Partials:
                         generation, group, shard, (part, sums), refusal, check
                     )
             except ConditionFailed as refused:
-                self._remember(key, refused.item["applied"]["S"])
+                self._remember(key, APPLIED.read(refused.item))
             else:
                 self._remember(key, part[-1].sequence)
                 if not reply.get("Attributes"):
@@ -170,9 +167,8 @@ class Partials:
         rewritten: _Rewritten | None = None,
     ) -> dict[str, Any]:
         written = Expressions()
-        applied = written.name("applied")
         # Where changes cancel each other out, that they are applied is written all the same: one of them may come again without the other.
-        changes = f"SET {applied} = {written.value({'S': entries[-1].sequence})}"
+        changes = f"SET {APPLIED.assignment(written, entries[-1].sequence)}"
         end = self._source.end(group.bucket)
         if end is not None:
             changes += (
@@ -187,9 +183,9 @@ class Partials:
         ]
         if added:
             changes += f" ADD {', '.join(added)}"
-        condition = f"attribute_not_exists({applied}) OR {applied} < {written.value({'S': entries[0].sequence})}"
+        condition = APPLIED.below(written, entries[0].sequence)
         if rewritten is not None:
-            condition = f"({condition}) AND {rewritten.condition(written, applied)}"
+            condition += f" AND {APPLIED.unchanged(written, rewritten.stored)}"
         return written.into(
             {
                 "TableName": self._layout.place.table,
@@ -222,11 +218,6 @@ class _Rewritten:
         )
         return text + (f" REMOVE {', '.join(map(written.name, gone))}" if gone else "")
 
-    def condition(self, written: Expressions, applied: str) -> str:
-        if "applied" not in self.stored:
-            return f"attribute_not_exists({applied})"
-        return f"{applied} = {written.value(self.stored['applied'])}"
-
 
 def _by_group(measured: Iterable[Measured]) -> dict[Group, list[Entry]]:
     """What each group gains and loses, in the stream's order. A change that makes no difference is left out: so it is each time it comes."""
@@ -235,7 +226,7 @@ def _by_group(measured: Iterable[Measured]) -> dict[Group, list[Entry]]:
         old, new = each.old, each.new
         if old is not None and new is not None and old.group == new.group and old.sums == new.sums:
             continue
-        sequence = padded(each.record.sequence)
+        sequence = sequence_text(each.record.sequence)
         if old is not None:
             found.setdefault(old.group, []).append(Entry(sequence, old.sums, -1))
         if new is not None:

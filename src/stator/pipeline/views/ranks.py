@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from stator.coordination.position import sequence_text
 from stator.coordination.retry import retry, retry_call
 from stator.errors import ServiceError, TransactionCanceled, ValidationFailed
 from stator.model.values import Item
 from stator.pipeline.views.layout import LABEL, Group, Layout
-from stator.pipeline.views.partials import Measured, padded
+from stator.pipeline.views.partials import Measured
 from stator.pipeline.views.sources import Counted
 from stator.pipeline.workers.handlers.change import Record
 from stator.tables.context import Context
@@ -221,7 +222,7 @@ def _last(measured: Iterable[Measured], stream: str) -> list[Wanted]:
         if _rows_of(each.old) == _rows_of(each.new) and each.mark not in found:
             continue
         found[each.mark] = Wanted(
-            each.mark, f"{stream}#{padded(each.record.sequence)}", each.new, each.record
+            each.mark, f"{stream}#{sequence_text(each.record.sequence)}", each.new, each.record
         )
     return list(found.values())
 

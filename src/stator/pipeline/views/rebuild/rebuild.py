@@ -28,6 +28,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from stator.coordination.position import sequence_text
 from stator.coordination.retry import retry, retry_call
 from stator.errors import ConditionFailed, LeaseLost, StreamError
 from stator.model.values import Item
@@ -36,7 +37,6 @@ from stator.pipeline.views.batches import write_all
 from stator.pipeline.views.keeper import Kept
 from stator.pipeline.views.layout import LABEL, Group
 from stator.pipeline.views.metrics import Number
-from stator.pipeline.views.partials import padded
 from stator.pipeline.views.ranks import Wanted
 from stator.pipeline.views.rebuild.retirement import retire
 from stator.pipeline.views.rebuild.stream_tail import Tail, uncovered
@@ -320,7 +320,7 @@ class Rebuild:
         for name, amount in sums.items():
             if amount:
                 item |= wide_attributes(name, amount)
-        item["applied"] = {"S": padded("0")}
+        item["applied"] = {"S": sequence_text("0")}
         end = self._kept.source.end(group.bucket)
         if end is not None:
             item[self._kept.layout.place.ttl] = {"N": str(int(end))}

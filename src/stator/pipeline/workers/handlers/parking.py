@@ -20,6 +20,7 @@ from typing import Any, Final
 
 import orjson
 
+from stator.coordination.position import sequence_text
 from stator.errors import ConditionFailed, LeaseLost, TransactionCanceled
 from stator.model.values import Item
 from stator.patterns.item_pages import prefix_query, query_all
@@ -118,7 +119,8 @@ class Parking:
         for number, piece in enumerate(pieces):
             item: Item = {
                 **self._place.key(
-                    f"{self._partition}#{mark}", f"{parked.record.sequence:0>40}#{number:03d}"
+                    f"{self._partition}#{mark}",
+                    f"{sequence_text(parked.record.sequence)}#{number:03d}",
                 ),
                 "record": {"B": b64encode(piece).decode()},
                 "shard": {"S": parked.record.shard},
@@ -244,7 +246,7 @@ class Parking:
             return
 
     def _forget(self, mark: str, sequence: str) -> Work[None]:
-        prefix = f"{sequence:0>40}#"
+        prefix = f"{sequence_text(sequence)}#"
         items = yield from query_all(
             prefix_query(self._place, f"{self._partition}#{mark}", prefix), _LABEL
         )
