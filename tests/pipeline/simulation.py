@@ -17,7 +17,7 @@ from stator.clock import VirtualClock
 from stator.errors import ConditionFailed, OutcomeUnknown, StatorError, Throttled
 from stator.pipeline.workers.app import StreamApp
 from stator.pipeline.workers.handlers.change import Record
-from stator.pipeline.workers.handlers.subscribers import Failure, Scope, lanes
+from stator.pipeline.workers.handlers.subscribers import HandlerFailure, HandlerScope, lanes
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.worker import Worker
 from stator.tables.connection import make_context
@@ -116,7 +116,7 @@ class Simulation:
         app.add(Applying(self))
         return app
 
-    def apply(self, record: Record, scope: Scope) -> None:
+    def apply(self, record: Record, scope: HandlerScope) -> None:
         key = self.key_of(record.keys)
         scope.check()
         self._may_crash()
@@ -338,14 +338,14 @@ class Applying:
     def wants(self, record: Record, context: Context) -> bool:
         return True
 
-    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
+    def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
         failures = []
         for lane in lanes(records):
             for record in lane:
                 try:
                     yield BlockingCall(partial(self._world.apply, record, scope))
                 except Poisoned as error:
-                    failures.append(Failure(record, error))
+                    failures.append(HandlerFailure(record, error))
                     break
         return failures
 

@@ -13,7 +13,7 @@ from stator import Db, Design, Engine, Entity, TableSettings, connect, ident
 from stator.errors import DesignError, StreamError, StreamMissing, TryLater
 from stator.pipeline.workers.app import StreamApp
 from stator.pipeline.workers.handlers.change import Change, Insert, Modify, Remove
-from stator.pipeline.workers.handlers.parked_retry import Retrying
+from stator.pipeline.workers.handlers.parked_retry import ParkedRetry
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.shards.leases import LeaseTable
 
@@ -157,7 +157,7 @@ def test_a_batch_is_halved_down_to_the_item_at_fault(app: StreamApp, db: Db) -> 
     work(app, db)
     assert max(sizes) > 5
     assert seen == {f"o{number}": [1, 2, 3] for number in range(20)}
-    [parked] = db.run(Retrying(db.context, app).parking.keys())
+    [parked] = db.run(ParkedRetry(db.context, app).parking.keys())
     assert "bad" in parked.key and parked.handler == "batch"
 
 
@@ -195,7 +195,7 @@ def test_a_change_that_fails_is_tried_again(app: StreamApp, db: Db) -> None:
     work(app, db)
     assert attempts.count("o1") == 3
     assert attempts.count("o2") == 1
-    assert db.run(Retrying(db.context, app).parking.keys()) == []
+    assert db.run(ParkedRetry(db.context, app).parking.keys()) == []
 
 
 def test_what_needs_something_that_is_away_is_never_parked(app: StreamApp, db: Db) -> None:
@@ -210,7 +210,7 @@ def test_what_needs_something_that_is_away_is_never_parked(app: StreamApp, db: D
     db.put(Order(order_id="o1"))
     work(app, db)
     assert len(attempts) == 12
-    assert db.run(Retrying(db.context, app).parking.keys()) == []
+    assert db.run(ParkedRetry(db.context, app).parking.keys()) == []
 
 
 def test_a_poisoned_item_is_parked_with_its_later_changes_and_the_rest_goes_on(
@@ -241,7 +241,7 @@ def test_a_poisoned_item_is_parked_with_its_later_changes_and_the_rest_goes_on(
     work(app, db)
     assert [total for key, total in told if key == "good"] == [1, 2, 3, 4]
     assert [total for key, total in told if key == "bad"] == [1]
-    retrying = Retrying(db.context, app)
+    retrying = ParkedRetry(db.context, app)
     [parked] = db.run(retrying.parking.keys())
     assert parked.count == 3 and "ValueError: cannot" in parked.error and parked.handler == "second"
 
@@ -272,7 +272,7 @@ def test_parked_changes_can_be_dropped(app: StreamApp, db: Db) -> None:
 
     db.put(Order(order_id="bad", total=1))
     work(app, db)
-    retrying = Retrying(db.context, app)
+    retrying = ParkedRetry(db.context, app)
     [parked] = db.run(retrying.parking.keys())
     dropped = db.run(retrying.drop(parked.mark))
     assert dropped is not None and dropped.handled == 1
@@ -298,7 +298,7 @@ def test_a_parked_change_may_be_larger_than_an_item(app: StreamApp, db: Db) -> N
             )
         )
     work(app, db)
-    retrying = Retrying(db.context, app)
+    retrying = ParkedRetry(db.context, app)
     [parked] = db.run(retrying.parking.keys())
     records = db.run(retrying.parking.records(parked.mark))
     stored = db.get(Order, order_id="large")
@@ -509,7 +509,7 @@ def test_waiting_is_no_attempt_also_beside_one_that_fails(app: StreamApp, db: Db
         db.put(Order(order_id=name))
     work(app, db)
     assert tries == {**dict.fromkeys(bad, QUICK.max_attempts), **dict.fromkeys(waiting, 8)}
-    parked = db.run(Retrying(db.context, app).parking.keys())
+    parked = db.run(ParkedRetry(db.context, app).parking.keys())
     assert len(parked) == len(bad) and all("bad" in each.key for each in parked)
 
 
@@ -527,4 +527,4 @@ def test_each_change_of_an_item_has_attempts_of_its_own(app: StreamApp, db: Db) 
         db.put(Order(order_id="o1", total=total))
     work(app, db)
     assert tries == dict.fromkeys(range(3), QUICK.max_attempts)
-    assert not db.run(Retrying(db.context, app).parking.keys())
+    assert not db.run(ParkedRetry(db.context, app).parking.keys())

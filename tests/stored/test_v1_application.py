@@ -15,7 +15,7 @@ from stator.clock import VirtualClock
 from stator.errors import IdempotentParameterMismatch, PayloadDiffers, UniqueTaken
 from stator.pipeline.sinks.audit_chain import Seal
 from stator.pipeline.sinks.parquet import read_changes
-from stator.pipeline.workers.handlers.parked_retry import Retrying
+from stator.pipeline.workers.handlers.parked_retry import ParkedRetry
 
 from .academy import (
     EIGHT,
@@ -332,7 +332,7 @@ def test_a_stopped_worker_goes_on_from_its_checkpoint(db: Db) -> None:
     with app.start(db, QUICK) as running:
         running.catch_up()
     assert sorted(told) == [("INSERT", "s5"), ("INSERT", "s6")]
-    retrying = Retrying(db.context, app)
+    retrying = ParkedRetry(db.context, app)
     [parked] = db.run(retrying.parking.keys())
     assert "s4" in parked.key
     assert (parked.count, parked.handler, parked.error) == (2, "handled", "ValueError: not s4")

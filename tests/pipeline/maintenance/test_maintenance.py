@@ -32,8 +32,8 @@ from stator.errors import (
     UniqueTaken,
 )
 from stator.model.values import Item
-from stator.pipeline.workers.group_state import Watching
-from stator.pipeline.workers.handlers.parked_retry import Retrying
+from stator.pipeline.workers.group_state import GroupWatch
+from stator.pipeline.workers.handlers.parked_retry import ParkedRetry
 
 from ..test_workers import eventually
 from .greenhouse import START, Bed, Plant, Reading, greenhouse, orders, plantings, readings
@@ -173,7 +173,7 @@ def test_a_reading_that_does_not_decode_is_parked_and_counted_once_when_it_does(
         series.add(reading(minutes, value))
     work(app, db)
     assert hours(db) == [(2, 7, 3, 4, 4)]
-    retrying = Retrying(db.context, app)
+    retrying = ParkedRetry(db.context, app)
     [parked] = db.run(retrying.parking.keys())
     assert parked.handler == "series Picky" and "no fives" in parked.error
     [each] = db.run(retrying.parking.records(parked.mark))
@@ -370,10 +370,10 @@ def test_leases_do_not_keep_workers_busy_with_themselves(app: StreamApp, db: Db)
     readings(db).add(reading(0, 1))
     with app.start(db, QUICK) as running:
         running.catch_up()
-        before = db.run(Watching(db.context, app.name)._leases.load())
+        before = db.run(GroupWatch(db.context, app.name)._leases.load())
         batches = running.progress().batches
         time.sleep(0.5)
-        after = db.run(Watching(db.context, app.name)._leases.load())
+        after = db.run(GroupWatch(db.context, app.name)._leases.load())
         running.catch_up()
         assert running.progress().batches == batches
     moved = [
@@ -382,7 +382,7 @@ def test_leases_do_not_keep_workers_busy_with_themselves(app: StreamApp, db: Db)
         if lease.position != before.leases[name].position
     ]
     assert len(moved) <= 1  # that of the shard the leases are in, now and then
-    state = db.run(Watching(db.context, app.name).look())
+    state = db.run(GroupWatch(db.context, app.name).look())
     assert {shard.table for shard in state.shards} == {
         db.context.schema.place.table
     } and state.lag_seconds == 0.0

@@ -8,7 +8,7 @@ import pytest
 
 from stator import Db, Links, Outbox, StreamApp, connect
 from stator.pipeline.workers.handlers.change import Record
-from stator.pipeline.workers.handlers.subscribers import Scope
+from stator.pipeline.workers.handlers.subscribers import HandlerScope
 
 from ..simulation import Faults, Simulation
 from .greenhouse import Bed, Plant, greenhouse
@@ -44,7 +44,7 @@ class PatternSimulation(Simulation):
         app.refresh(links)
         return app
 
-    def apply(self, record: Record, scope: Scope) -> None:
+    def apply(self, record: Record, scope: HandlerScope) -> None:
         raise AssertionError("there is no such subscriber")
 
     def hear(self, message: Any) -> None:

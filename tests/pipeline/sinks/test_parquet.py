@@ -15,7 +15,7 @@ from stator import Change, Db, StreamApp, WorkerOptions
 from stator.clock import VirtualClock
 from stator.errors import ConfigurationError, LeaseLost
 from stator.pipeline.sinks.parquet import ParquetSink, read_changes
-from stator.pipeline.workers.handlers.subscribers import Failure, Scope
+from stator.pipeline.workers.handlers.subscribers import HandlerFailure, HandlerScope
 from stator.tables.blobs.stores import FolderStore, S3Store
 from stator.tables.work import Work
 
@@ -150,7 +150,7 @@ def test_what_is_no_row_is_parked(app: StreamApp, db: Db, tmp_path: Path) -> Non
 class MergedThenCrashed(Crashing):
     """What was staged is merged before its worker dies."""
 
-    def handle(self, records: Any, scope: Scope) -> Work[list[Failure]]:
+    def handle(self, records: Any, scope: HandlerScope) -> Work[list[HandlerFailure]]:
         try:
             return (yield from super().handle(records, scope))
         except LeaseLost:

@@ -17,7 +17,7 @@ from stator.pipeline.sinks.change_sink import ChangeSink
 from stator.pipeline.sinks.kafka import KafkaSink
 from stator.pipeline.sinks.waves import WaveSink
 from stator.pipeline.workers.handlers.change import Record
-from stator.pipeline.workers.handlers.subscribers import Scope
+from stator.pipeline.workers.handlers.subscribers import HandlerScope
 
 from ..shop import Order, shop
 
@@ -38,8 +38,8 @@ def record(db: Db, name: str, sequence: int) -> Record:
     )
 
 
-def scope(db: Db) -> Scope:
-    return Scope(db.context, "group", "s", 1, lambda: None)
+def scope(db: Db) -> HandlerScope:
+    return HandlerScope(db.context, "group", "s", 1, lambda: None)
 
 
 class Receiver:
@@ -146,7 +146,9 @@ def test_a_lost_lease_ends_the_delivery(opened: Db) -> None:
 
     records = [record(opened, name, number) for number, name in enumerate("abcd", 1)]
     with pytest.raises(LeaseLost):
-        opened.run(Counting("sink").handle(records, Scope(opened.context, "group", "s", 1, check)))
+        opened.run(
+            Counting("sink").handle(records, HandlerScope(opened.context, "group", "s", 1, check))
+        )
     assert sent == [1, 1]
 
 

@@ -14,7 +14,7 @@ from stator.addresses import EngineTransport, TransportOptions
 from stator.errors import ConfigurationError, StatorError, ThroughputExceeded, Unreachable
 from stator.pipeline.sinks.table import TableSink
 from stator.pipeline.workers.handlers.change import Record
-from stator.pipeline.workers.handlers.subscribers import Scope
+from stator.pipeline.workers.handlers.subscribers import HandlerScope
 
 from ...dynamodb_local import dynamodb_local
 from ..shop import Customer, Order, shop
@@ -71,7 +71,7 @@ def test_a_tombstone_keeps_a_late_change_out_and_expires(app: StreamApp, db: Db,
     kept: list[Any] = []
 
     class Keeping(Crashing):
-        def handle(self, records: Any, scope: Scope) -> Any:
+        def handle(self, records: Any, scope: HandlerScope) -> Any:
             kept.append((list(records), scope))
             return super().handle(records, scope)
 
@@ -83,7 +83,7 @@ def test_a_tombstone_keeps_a_late_change_out_and_expires(app: StreamApp, db: Db,
     assert tombstone["_deleted"] == {"BOOL": True} and "total" not in tombstone
     assert int(tombstone["expires"]["N"]) == pytest.approx(db.context.now() + 48 * 3600, abs=60)
     records: list[Record] = [record for batch, _ in kept for record in batch]
-    late = Scope(db.context, "going-out", "shard", 1, lambda: None)
+    late = HandlerScope(db.context, "going-out", "shard", 1, lambda: None)
     assert db.run(sink.handle(records[:1], late)) == []
     assert items(other) == {}
     db.put(Order(order_id="o1", total=2))
@@ -110,7 +110,7 @@ def test_any_replay_in_any_order_ends_the_same(data: st.DataObject) -> None:
         sink = TableSink("copy", other)
 
         class Keeping(Crashing):
-            def handle(self, given: Any, scope: Scope) -> Any:
+            def handle(self, given: Any, scope: HandlerScope) -> Any:
                 records.extend(given)
                 return super().handle(given, scope)
 
@@ -123,7 +123,7 @@ def test_any_replay_in_any_order_ends_the_same(data: st.DataObject) -> None:
             else:
                 db.put(Order(order_id=name, total=total))
         work(app, db)
-        scope = Scope(db.context, "going-out", "shard", 1, lambda: None)
+        scope = HandlerScope(db.context, "going-out", "shard", 1, lambda: None)
         if records:
             for record in data.draw(st.lists(st.sampled_from(records), max_size=12)):
                 assert db.run(sink.handle([record], scope)) == []

@@ -9,9 +9,9 @@ from typing import Any
 from stator import Db, StreamApp, WorkerOptions
 from stator.errors import LeaseLost
 from stator.pipeline.sinks.change_sink import ChangeSink
-from stator.pipeline.workers.handlers.parked_retry import Retrying
+from stator.pipeline.workers.handlers.parked_retry import ParkedRetry
 from stator.pipeline.workers.handlers.parking import ParkedKey
-from stator.pipeline.workers.handlers.subscribers import Failure, Scope
+from stator.pipeline.workers.handlers.subscribers import HandlerFailure, HandlerScope
 from stator.tables.work import Work
 
 from ..shop import Order
@@ -63,7 +63,7 @@ def first_of_each(events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]
 
 
 def parked(app: StreamApp, db: Db) -> list[ParkedKey]:
-    return db.run(Retrying(db.context, app).parking.keys())
+    return db.run(ParkedRetry(db.context, app).parking.keys())
 
 
 class Crashing:
@@ -76,7 +76,7 @@ class Crashing:
         self.wants = sink.wants
         self.close = sink.close
 
-    def handle(self, records: Any, scope: Scope) -> Work[list[Failure]]:
+    def handle(self, records: Any, scope: HandlerScope) -> Work[list[HandlerFailure]]:
         failures = yield from self.sink.handle(records, scope)
         if self.crashes:
             self.crashes -= 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stator.pipeline.views.layout import BASE, Group
+from stator.pipeline.views.layout import BASE, ViewGroup
 from stator.tables.work import Work
 
 from ..simulation import is_complete
@@ -51,16 +51,16 @@ def test_a_generation_in_the_making_is_left_alone() -> None:
     """Its builder may send what he wrote once more: in a partial that was merged meanwhile it would count twice."""
     world = ViewSimulation(2)
     compacting = make_view().kept(world.context).compacting
-    merged: list[tuple[int, Group]] = []
+    merged: list[tuple[int, ViewGroup]] = []
 
-    def merge(generation: int, group: Group, over: object) -> Work[int]:
+    def merge(generation: int, group: ViewGroup, over: object) -> Work[int]:
         merged.append((generation, group))
         return 1
         yield  # a generator that waits for nothing
 
     compacting.merge = merge  # type: ignore[method-assign]
     fresh = {
-        (generation, Group("north", str(number))): None
+        (generation, ViewGroup("north", str(number))): None
         for generation in (1, 2, 3)
         for number in range(30)
     }

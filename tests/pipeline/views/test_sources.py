@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from stator import Engine, View, avg, connect, count, percentiles, sum_of
 from stator.errors import DesignError
 from stator.model.periods import PERIODS, Period, period_text
-from stator.pipeline.views.rebuild.tally import Tally, digests
-from stator.pipeline.views.sources import Counted, Source
+from stator.pipeline.views.rebuild.tally import BaseTally, digests
+from stator.pipeline.views.sources import ItemShare, ViewSource
 
 from .fleet import Test, fleet
 
 
-def source_of(view: View) -> Source:
+def source_of(view: View) -> ViewSource:
     with Engine.open() as engine, connect(fleet, engine) as db:
         return view.kept(db.context).source
 
@@ -49,13 +49,13 @@ def item(at: Any, *, isp: Any = None, latency: Any = None) -> dict[str, Any]:
     }
 
 
-def counted(source: Source, item: dict[str, Any]) -> Counted:
+def counted(source: ViewSource, item: dict[str, Any]) -> ItemShare:
     found = source.counted(of_the_entity(source, item), "", 0.0)
     assert found is not None
     return found
 
 
-def of_the_entity(source: Source, item: dict[str, Any]) -> dict[str, Any]:
+def of_the_entity(source: ViewSource, item: dict[str, Any]) -> dict[str, Any]:
     discriminator = source.of.plan.discriminator
     return item if discriminator is None else item | {discriminator: {"S": "Test"}}
 
@@ -130,7 +130,7 @@ def test_what_is_known_of_a_text_is_not_believed_of_another_type() -> None:
 def test_a_tally_counts_what_was_there_at_the_start() -> None:
     """Whatever the scan saw of a key that changes, before it is counted or after."""
     source = source_of(View("x", of=Test, by=[Test.isp], size=sum_of(Test.size)))
-    tally = Tally("x", source)
+    tally = BaseTally("x", source)
 
     def sized(name: str, size: int) -> dict[str, Any]:
         made = item({"S": "2026-11-16T10:00:00Z"}) | {

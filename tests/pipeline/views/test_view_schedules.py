@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from stator.errors import StatorError
-from stator.pipeline.views.rebuild.rebuild import Rebuilt
+from stator.pipeline.views.rebuild.rebuild import RebuildReport
 
 from .simulated import finish, run_schedule
 
@@ -37,14 +37,14 @@ def build_in_a_schedule(seed: int) -> list[Any]:
     world.clock.advance(200.0)
     world.rebuild()
     finish(world)
-    assert isinstance(world.rebuilt[-1], Rebuilt)
+    assert isinstance(world.rebuilt[-1], RebuildReport)
     world.close()
     return world.rebuilt
 
 
 def test_builders_do_end_among_faults() -> None:
     results = [each for seed in range(6000, 6004) for each in build_in_a_schedule(seed)[:-1]]
-    assert any(isinstance(each, Rebuilt) for each in results)
+    assert any(isinstance(each, RebuildReport) for each in results)
     assert any(isinstance(each, StatorError) for each in results)
 
 

@@ -30,7 +30,7 @@ from stator import (
 )
 from stator.errors import ConfigurationError, DesignError, StreamMissing, ValidationFailed
 from stator.pipeline.views.rebuild.rebuild import Rebuild, RebuildOptions, rebuild_together
-from stator.pipeline.workers.handlers.parked_retry import Retrying
+from stator.pipeline.workers.handlers.parked_retry import ParkedRetry
 from stator.pipeline.workers.options import WorkerOptions
 
 from .fleet import START, Router, Test, a_test, at, fleet, make_hours
@@ -241,14 +241,14 @@ def test_a_source_that_does_not_decode_is_parked_and_counts_once_when_it_is_retr
     keep(db, view)
     row = view.on(db).get()
     assert row is not None and (row.tests, row.size) == (2, 4)
-    retrying = Retrying(db.context, app)
+    retrying = ParkedRetry(db.context, app)
     [parked] = db.run(retrying.parking.keys())
     assert parked.handler == "sizes" and "size" in parked.error
     # The image in the stream stays broken; a view that does not look at it can count it.
     plain = View("sizes", of=Test, tests=count())
     fixed = StreamApp(fleet, "summaries")
     fixed.add(plain)
-    assert db.run(Retrying(db.context, fixed).retry(parked.mark)) is not None
+    assert db.run(ParkedRetry(db.context, fixed).retry(parked.mark)) is not None
     assert db.run(retrying.parking.keys()) == []
     row = plain.on(db).get()
     assert row is not None and row.tests == 3
@@ -274,14 +274,14 @@ def test_a_source_too_large_for_a_row_is_parked_and_counts_when_it_fits(db: Db) 
     keep(db, view)
     row = view.on(db).get()
     assert row is not None and (row.tests, row.largest[0].size) == (2, 3)
-    [parked] = db.run(Retrying(db.context, app).parking.keys())
+    [parked] = db.run(ParkedRetry(db.context, app).parking.keys())
     assert parked.handler == "largest" and '"t2"' not in parked.error
     db.put(a_test(2, size=4))
     keep(db, view)
-    assert db.run(Retrying(db.context, app).retry(parked.mark)) is not None
+    assert db.run(ParkedRetry(db.context, app).retry(parked.mark)) is not None
     row = view.on(db).get()
     assert row is not None and (row.tests, row.largest[0].size) == (3, 4)
-    assert db.run(Retrying(db.context, app).parking.keys()) == []
+    assert db.run(ParkedRetry(db.context, app).parking.keys()) == []
 
 
 def test_a_key_parked_by_another_handler_is_counted_once(db: Db) -> None:
@@ -302,7 +302,7 @@ def test_a_key_parked_by_another_handler_is_counted_once(db: Db) -> None:
             running.catch_up(20)
     row = view.on(db).get()
     assert row is not None and (row.tests, row.size) == (2, 6)
-    retrying = Retrying(db.context, app)
+    retrying = ParkedRetry(db.context, app)
     [parked] = db.run(retrying.parking.keys())
     sick[0] = False
     retried = db.run(retrying.retry(parked.mark))

@@ -16,7 +16,7 @@ from rich.table import Table
 from stator.cli.app_file import load_app
 from stator.errors import ConfigurationError
 from stator.model.wording import plural
-from stator.pipeline.workers.handlers.parked_retry import Retried, Retrying
+from stator.pipeline.workers.handlers.parked_retry import ParkedRetry, RetryOutcome
 from stator.pipeline.workers.handlers.parking import ParkedKey
 from stator.tables.connection import connect
 from stator.tables.db import Db
@@ -79,7 +79,7 @@ def command(
         )
     app = load_app(target)
     with connect(app.design, at, prefix=prefix) as db:
-        retrying = Retrying(db.context, app)
+        retrying = ParkedRetry(db.context, app)
         parked = db.run(retrying.parking.keys())
         if action is ParkedAction.list:
             _show(parked, as_json=json_output)
@@ -113,7 +113,9 @@ def _chosen(parked: list[ParkedKey], marks: list[str], *, everything: bool) -> l
     return found
 
 
-def _apply(db: Db, retrying: Retrying, action: ParkedAction, parked: ParkedKey) -> Retried | None:
+def _apply(
+    db: Db, retrying: ParkedRetry, action: ParkedAction, parked: ParkedKey
+) -> RetryOutcome | None:
     work = (
         retrying.retry(parked.mark) if action is ParkedAction.retry else retrying.drop(parked.mark)
     )
@@ -143,7 +145,7 @@ def _show(parked: list[ParkedKey], *, as_json: bool) -> None:
     Console(highlight=False).print(table)
 
 
-def _report(results: list[Retried], action: ParkedAction, *, as_json: bool) -> None:
+def _report(results: list[RetryOutcome], action: ParkedAction, *, as_json: bool) -> None:
     left = [each for each in results if each.error is not None]
     if as_json:
         typer.echo(

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from stator.cli.app_file import load_app
 from stator.model.wording import plural
-from stator.pipeline.workers.group_state import GroupState, Watching
+from stator.pipeline.workers.group_state import GroupState, GroupWatch
 from stator.tables.connection import connect
 
 
@@ -61,7 +61,7 @@ def command(
     app = load_app(target)
     console = Console(highlight=False)
     with connect(app.design, at, prefix=prefix) as db:
-        watching = Watching(db.context, app.name)
+        watching = GroupWatch(db.context, app.name)
         state = db.run(watching.look())
         if json_output:
             typer.echo(json.dumps(_facts(app.name, state), indent=2))

@@ -17,9 +17,14 @@ from rich.table import Table
 from stator.cli.app_file import load_app
 from stator.errors import ConfigurationError
 from stator.model.wording import plural
-from stator.pipeline.views.keeper import Keeper
 from stator.pipeline.views.projection import Projection
-from stator.pipeline.views.rebuild.rebuild import Rebuild, RebuildOptions, Rebuilt, rebuild_together
+from stator.pipeline.views.rebuild.rebuild import (
+    Rebuild,
+    RebuildOptions,
+    RebuildReport,
+    rebuild_together,
+)
+from stator.pipeline.views.updater import ViewUpdater
 from stator.pipeline.views.view import View
 from stator.pipeline.workers.app import StreamApp
 from stator.tables.connection import connect
@@ -133,7 +138,7 @@ def _chosen(views: list[Any], names: list[str], *, everything: bool, app: Stream
 
 def _rebuilt(
     db: Db, views: list[Any], options: RebuildOptions, *, as_json: bool
-) -> dict[str, Rebuilt]:
+) -> dict[str, RebuildReport]:
     """Rebuild views together: a table that several views share is read once."""
     shown = {view.name: _RebuildDisplay(view.name, quiet=as_json) for view in views}
     builds = [Rebuild(view.kept(db.context), options, shown[view.name].show) for view in views]
@@ -152,12 +157,12 @@ class _RebuildDisplay:
         self._is_terminal = sys.stderr.isatty() and not quiet
         self._next = time.monotonic() + 1.0
 
-    def show(self, rebuilt: Rebuilt) -> None:
+    def show(self, rebuilt: RebuildReport) -> None:
         if self._is_terminal and time.monotonic() >= self._next:
             self._next = time.monotonic() + 0.2
             typer.echo(f"\r{self._name}: {rebuilt.scanned:,} items read", nl=False, err=True)
 
-    def done(self, rebuilt: Rebuilt) -> None:
+    def done(self, rebuilt: RebuildReport) -> None:
         if self._quiet:
             return
         line = (
@@ -171,7 +176,7 @@ class _RebuildDisplay:
         typer.echo(("\r" if self._is_terminal else "") + line, err=True)
 
 
-def _facts(db: Db, view: Keeper) -> dict[str, Any]:
+def _facts(db: Db, view: ViewUpdater) -> dict[str, Any]:
     kept = view.kept(db.context)
     head = db.run(kept.heads.load())
     declared = kept.source.declared

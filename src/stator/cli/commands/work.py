@@ -17,8 +17,8 @@ from stator.cli.worker_processes import WorkerProcesses
 from stator.errors import ConfigurationError
 from stator.model.wording import plural
 from stator.pipeline.workers.options import WorkerOptions
-from stator.pipeline.workers.shards.lease_holder import Progress
-from stator.pipeline.workers.worker_threads import Running
+from stator.pipeline.workers.shards.lease_holder import ShardProgress
+from stator.pipeline.workers.worker_threads import RunningWorker
 from stator.tables.connection import connect
 from stator.tables.lifecycle import TableSettings
 
@@ -137,7 +137,7 @@ def command(
         _run(running, app.name, catch_up=catch_up, every=every, as_json=json_output)
 
 
-def _run(running: Running, name: str, *, catch_up: bool, every: float, as_json: bool) -> None:
+def _run(running: RunningWorker, name: str, *, catch_up: bool, every: float, as_json: bool) -> None:
     """Show progress until a signal arrives or, with ``catch_up``, until nothing is left."""
     stop_signal = StopSignal()
     display = _ProgressDisplay(running, name, as_json=as_json)
@@ -155,7 +155,7 @@ def _run(running: Running, name: str, *, catch_up: bool, every: float, as_json: 
         display.show(is_last=True)
 
 
-def _stop_on_signal(running: Running, stop_signal: StopSignal) -> None:
+def _stop_on_signal(running: RunningWorker, stop_signal: StopSignal) -> None:
     stop_signal.wait()
     running.tell_to_stop()
 
@@ -163,7 +163,7 @@ def _stop_on_signal(running: Running, stop_signal: StopSignal) -> None:
 class _ProgressDisplay:
     """Progress lines on stderr, or JSON lines on stdout."""
 
-    def __init__(self, running: Running, name: str, *, as_json: bool) -> None:
+    def __init__(self, running: RunningWorker, name: str, *, as_json: bool) -> None:
         self._running = running
         self._name = name
         self._as_json = as_json
@@ -191,7 +191,7 @@ class _ProgressDisplay:
 
 
 def _facts(
-    name: str, worker: str, shards: int, rate: float, progress: Progress
+    name: str, worker: str, shards: int, rate: float, progress: ShardProgress
 ) -> dict[str, object]:
     return {
         "app": name,
@@ -207,7 +207,7 @@ def _facts(
     }
 
 
-def _serve_metrics(running: Running, port: int, group: str) -> None:
+def _serve_metrics(running: RunningWorker, port: int, group: str) -> None:
     from stator.pipeline.workers.metrics import serve_metrics
 
     typer.echo(

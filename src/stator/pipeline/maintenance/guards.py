@@ -19,7 +19,7 @@ from stator.errors import (
 )
 from stator.model.values import Item
 from stator.pipeline.workers.handlers.change import Record
-from stator.pipeline.workers.handlers.subscribers import Failure, Scope
+from stator.pipeline.workers.handlers.subscribers import HandlerFailure, HandlerScope
 from stator.tables.context import Context
 from stator.tables.schema import EntityMap
 from stator.tables.work import Call, Work
@@ -43,8 +43,8 @@ class GuardReleaser:
         of = context.schema.of_item(record.image, record.table)
         return of is not None and of.cls in self._entities
 
-    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
-        failures: list[Failure] = []
+    def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
+        failures: list[HandlerFailure] = []
         for record in records:
             scope.check()
             try:
@@ -52,7 +52,7 @@ class GuardReleaser:
             except LeaseLost:
                 raise
             except StatorError as error:
-                failures.append(Failure(record, error))
+                failures.append(HandlerFailure(record, error))
         return failures
 
 

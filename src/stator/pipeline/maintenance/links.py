@@ -9,7 +9,12 @@ from stator.errors import LeaseLost, StatorError
 from stator.patterns.links import Links
 from stator.pipeline.maintenance.pattern_factory import PatternFactory
 from stator.pipeline.workers.handlers.change import Change, Record
-from stator.pipeline.workers.handlers.subscribers import Failure, Scope, lanes, typed_all
+from stator.pipeline.workers.handlers.subscribers import (
+    HandlerFailure,
+    HandlerScope,
+    lanes,
+    typed_all,
+)
 from stator.tables.context import Context
 from stator.tables.work import Work
 
@@ -29,10 +34,10 @@ class LinkRefresher:
         of = context.schema.of_item(record.image, record.table)
         return of is not None and self._links.of(context).is_end(of.cls)
 
-    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
+    def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
         links = self._links.of(scope.context)
         changes = yield from typed_all(records, scope.context)
-        failures: list[Failure] = []
+        failures: list[HandlerFailure] = []
         for lane in lanes(records):
             scope.check()
             for record in lane:
@@ -44,7 +49,7 @@ class LinkRefresher:
                 except LeaseLost:
                     raise
                 except StatorError as error:
-                    failures.append(Failure(record, error))
+                    failures.append(HandlerFailure(record, error))
                 break  # the later changes of the item are in what is stored, or were when this one was
         return failures
 

@@ -23,7 +23,7 @@ from stator.pipeline.sinks.change_sink import Message as SinkMessage
 from stator.pipeline.sinks.events import time_text
 from stator.pipeline.sinks.sink import Sink
 from stator.pipeline.workers.handlers.change import Change, Record
-from stator.pipeline.workers.handlers.subscribers import Failure, Scope, finished
+from stator.pipeline.workers.handlers.subscribers import HandlerFailure, HandlerScope, finished
 from stator.tables.context import Context
 from stator.tables.work import Work
 
@@ -57,7 +57,7 @@ class OutboxRelay:
             and self._outbox.of(context).shard_of_item(record.keys) is not None
         )
 
-    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
+    def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
         outbox = self._outbox.of(scope.context)
         found = {outbox.shard_of_item(record.keys) for record in records}
         yield from self._relayed(
@@ -65,7 +65,7 @@ class OutboxRelay:
         )
         return []
 
-    def attend(self, scope: Scope, position: str) -> Work[None]:
+    def attend(self, scope: HandlerScope, position: str) -> Work[None]:
         now = scope.context.now()
         with self._lock:
             is_due, self._look_at = now >= self._look_at, max(self._look_at, now)
@@ -74,7 +74,9 @@ class OutboxRelay:
         if is_due:
             yield from self._relayed(self._outbox.of(scope.context), scope, None)
 
-    def _relayed(self, outbox: AnyOutbox, scope: Scope, shards: list[int] | None) -> Work[None]:
+    def _relayed(
+        self, outbox: AnyOutbox, scope: HandlerScope, shards: list[int] | None
+    ) -> Work[None]:
         scope.check()
         try:
             result = yield from outbox.relaying(partial(self._send, outbox.name), shards=shards)

@@ -15,7 +15,7 @@ from stator.patterns.rollups.stream_changes import NumberedDifference, RollupCha
 from stator.patterns.series.series import Series
 from stator.pipeline.maintenance.pattern_factory import PatternFactory
 from stator.pipeline.workers.handlers.change import Record
-from stator.pipeline.workers.handlers.subscribers import Failure, Scope
+from stator.pipeline.workers.handlers.subscribers import HandlerFailure, HandlerScope
 from stator.tables.context import Context
 from stator.tables.work import Gather, Work, gathered
 
@@ -52,14 +52,14 @@ class RollupUpdater:
     def wants(self, record: Record, context: Context) -> bool:
         return self._series.of(context).changes.is_reading(record.image)
 
-    def attend(self, scope: Scope, position: str) -> Work[None]:
+    def attend(self, scope: HandlerScope, position: str) -> Work[None]:
         """There is nothing to do without a change."""
         yield from ()
 
-    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
+    def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
         changes = self._series.of(scope.context).changes
         found: dict[RollupKey, list[NumberedDifference]] = {}
-        failures: list[Failure] = []
+        failures: list[HandlerFailure] = []
         for record in records:
             try:
                 updates = _updates(changes, record)
@@ -67,7 +67,7 @@ class RollupUpdater:
                 StatorError,
                 DecimalException,
             ) as error:  # it does not decode, or its field is no number
-                failures.append(Failure(record, error))
+                failures.append(HandlerFailure(record, error))
                 continue
             if scope.is_retry:
                 # Others of its shard have been counted since, so its number says nothing: it is counted by its name.

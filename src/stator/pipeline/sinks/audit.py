@@ -47,7 +47,7 @@ from stator.pipeline.sinks.audit_chain import (
 from stator.pipeline.sinks.change_sink import ChangeSink, Message, SinkOptions
 from stator.pipeline.sinks.events import event_id, time_text
 from stator.pipeline.workers.handlers.change import Change, changed_attributes, key_mark, key_text
-from stator.pipeline.workers.handlers.subscribers import Failure, Scope
+from stator.pipeline.workers.handlers.subscribers import HandlerFailure, HandlerScope
 from stator.tables.context import Context
 from stator.tables.db import Db
 from stator.tables.schema import Place
@@ -111,7 +111,9 @@ class AuditLog(ChangeSink):
         value = (change.record.new or {}).get(self._who or "")
         return None if value is None else str(next(iter(value.values())))
 
-    def deliver(self, messages: Sequence[Message], scope: Scope) -> Work[list[Failure]]:
+    def deliver(
+        self, messages: Sequence[Message], scope: HandlerScope
+    ) -> Work[list[HandlerFailure]]:
         chains: dict[str, list[Message]] = {}
         for message in messages:
             chains.setdefault(key_mark(message.record.table, message.key), []).append(message)
@@ -120,33 +122,35 @@ class AuditLog(ChangeSink):
             self._append(scope.context.schema.place, scope.context, *each)
             for each in chains.items()
         ]
-        failures: list[Failure] = []
+        failures: list[HandlerFailure] = []
         for part, result in zip(chains.values(), (yield Gather(parts))):
             if isinstance(result, LeaseLost):
                 raise result
             if isinstance(result, StatorError):
-                failures.append(Failure(part[0].record, result))
+                failures.append(HandlerFailure(part[0].record, result))
             elif result is not None:
                 failures.append(result)
         return failures
 
     def _append(
         self, place: Place, context: Context, mark: str, messages: list[Message]
-    ) -> Work[Failure | None]:
+    ) -> Work[HandlerFailure | None]:
         """The changes of one item. If somebody else wrote to its chain meanwhile, from where that stands."""
         for _ in range(_ATTEMPTS):
             head = yield from self._head(place, mark)
             left = [message for message in messages if self._is_new(message, head)]
             is_conflict = False
             for group in _transactions(left):
-                if isinstance(group, Failure):
+                if isinstance(group, HandlerFailure):
                     return group
                 head, is_conflict = yield from self._written(place, context, mark, head, group)
                 if is_conflict:
                     break
             if not is_conflict:
                 return None
-        return Failure(messages[0].record, TryLater("others write to the same chain all the time"))
+        return HandlerFailure(
+            messages[0].record, TryLater("others write to the same chain all the time")
+        )
 
     def _is_new(self, message: Message, head: ChainHead) -> bool:
         """An item of a snapshot is of interest where nothing is known of it."""
@@ -354,7 +358,7 @@ def _entries(place: Place, items: Sequence[Item]) -> Iterator[tuple[int, str, st
         yield int(number), text, pieces[0].get("hash", {}).get("S", "")
 
 
-def _transactions(messages: Sequence[Message]) -> Iterator[Sequence[Message] | Failure]:
+def _transactions(messages: Sequence[Message]) -> Iterator[Sequence[Message] | HandlerFailure]:
     """As many changes at once as a transaction takes; a failure in place of one that is too large for any."""
     group: list[Message] = []
     actions = size = 0
@@ -363,7 +367,9 @@ def _transactions(messages: Sequence[Message]) -> Iterator[Sequence[Message] | F
         if length > _MAX_TRANSACTION:
             if group:
                 yield group
-            yield Failure(message.record, SinkRefused(f"the entry would have {length:,} bytes"))
+            yield HandlerFailure(
+                message.record, SinkRefused(f"the entry would have {length:,} bytes")
+            )
             return
         pieces = -(-length // _PIECE)
         if group and (actions + pieces > _MAX_ACTIONS or size + length > _MAX_TRANSACTION):

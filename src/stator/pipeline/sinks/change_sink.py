@@ -13,7 +13,13 @@ from typing import Any, TypedDict
 from stator.errors import ConfigurationError, ConnectionTrouble, SlowDown, TryLater
 from stator.pipeline.sinks.events import Images, encoded, event_id, event_of, json_encoded
 from stator.pipeline.workers.handlers.change import Change, Record
-from stator.pipeline.workers.handlers.subscribers import Failure, Filter, Scope, lanes, typed_all
+from stator.pipeline.workers.handlers.subscribers import (
+    ChangeFilter,
+    HandlerFailure,
+    HandlerScope,
+    lanes,
+    typed_all,
+)
 from stator.tables.context import Context
 from stator.tables.work import Work
 
@@ -87,7 +93,9 @@ class ChangeSink(ABC):
         return self._filter.accepts(record, context)
 
     @abstractmethod
-    def deliver(self, messages: Sequence[Message], scope: Scope) -> Work[list[Failure]]:
+    def deliver(
+        self, messages: Sequence[Message], scope: HandlerScope
+    ) -> Work[list[HandlerFailure]]:
         """Deliver them, which are in the stream's order; one failure for each item that was not, with its first change at fault."""
 
     def close(self) -> None:  # noqa: B027 - most sinks have nothing to close
@@ -95,10 +103,10 @@ class ChangeSink(ABC):
 
     # -- from changes to messages
 
-    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
+    def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
         changes = yield from typed_all(records, scope.context)
         messages: list[Message] = []
-        failures: list[Failure] = []
+        failures: list[HandlerFailure] = []
         for lane in lanes(records):
             failure = self._add(lane, changes, scope.context, messages)
             if failure is not None:
@@ -115,13 +123,13 @@ class ChangeSink(ABC):
         changes: dict[int, Change[Any]],
         context: Context,
         messages: list[Message],
-    ) -> Failure | None:
+    ) -> HandlerFailure | None:
         """The messages of one item, up to the first change that none can be made of."""
         for record in lane:
             try:
                 body = self._body(changes[id(record)], context)
             except Exception as error:  # the transform is the user's, and whatever it raises is this change's fault
-                return Failure(record, error)
+                return HandlerFailure(record, error)
             if body is not None:
                 messages.append(Message(changes[id(record)], record.key, event_id(record), body))
         return None
@@ -139,8 +147,8 @@ def lane_of(record: Record) -> Lane:
     return record.table, record.key
 
 
-def _first_of_each(failures: list[Failure]) -> list[Failure]:
-    first: dict[Lane, Failure] = {}
+def _first_of_each(failures: list[HandlerFailure]) -> list[HandlerFailure]:
+    first: dict[Lane, HandlerFailure] = {}
     for failure in failures:
         known = first.get(lane_of(failure.record))
         if known is None or int(failure.record.sequence or 0) < int(known.record.sequence or 0):
@@ -148,10 +156,10 @@ def _first_of_each(failures: list[Failure]) -> list[Failure]:
     return list(first.values())
 
 
-def _filter(given: dict[str, Any]) -> Filter:
+def _filter(given: dict[str, Any]) -> ChangeFilter:
     only = given.get("only", ())
     entities = (only,) if isinstance(only, type) else tuple(only)
     kinds = frozenset(given.get("kinds", ()))
     if not kinds <= {"INSERT", "MODIFY", "REMOVE"}:
         raise ConfigurationError(f"kinds={sorted(kinds)}", hint="some of INSERT, MODIFY and REMOVE")
-    return Filter(kinds, entities, expired=given.get("expired"))
+    return ChangeFilter(kinds, entities, expired=given.get("expired"))

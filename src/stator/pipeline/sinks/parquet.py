@@ -56,7 +56,7 @@ from stator.pipeline.sinks.parquet_merge import (
 )
 from stator.pipeline.sinks.sink import Refusal, Sink
 from stator.pipeline.workers.handlers.change import Change
-from stator.pipeline.workers.handlers.subscribers import Failure, Scope
+from stator.pipeline.workers.handlers.subscribers import HandlerFailure, HandlerScope
 from stator.tables.blobs.stores import BlobStore, open_store
 from stator.tables.context import Context
 from stator.tables.work import Work
@@ -90,7 +90,9 @@ class ParquetSink(Sink):
         self._staged_bytes = 0
         self._staged_since: float | None = None
 
-    def deliver(self, messages: Sequence[Message], scope: Scope) -> Work[list[Failure]]:
+    def deliver(
+        self, messages: Sequence[Message], scope: HandlerScope
+    ) -> Work[list[HandlerFailure]]:
         failures = yield from super().deliver(messages, scope)
         try:
             yield from self.attend(scope)
@@ -100,7 +102,7 @@ class ParquetSink(Sink):
             log.warning("%s could not merge what is staged: %s", self.name, error)
         return failures
 
-    def attend(self, scope: Scope, position: str = "") -> Work[None]:
+    def attend(self, scope: HandlerScope, position: str = "") -> Work[None]:
         """Merge when it is time to, also what a worker left that is gone."""
         if self._is_due(scope.context.now()):
             yield from self.merge(scope.context, scope.group)

@@ -23,7 +23,7 @@ from typing import Any, Generic, TypeVar
 from stator.errors import LeaseLost, SinkRefused
 from stator.pipeline.sinks.change_sink import OUTAGES, ChangeSink, Lane, Message, lane_of
 from stator.pipeline.workers.handlers.change import Record
-from stator.pipeline.workers.handlers.subscribers import Failure, Scope, halved, lanes
+from stator.pipeline.workers.handlers.subscribers import HandlerFailure, HandlerScope, halved, lanes
 from stator.tables.work import BlockingCall, Work
 
 T = TypeVar("T")
@@ -47,9 +47,11 @@ class Sink(ChangeSink):
     def send(self, messages: Sequence[Message]) -> Sequence[Refusal] | None:
         """Deliver them; see the module's header."""
 
-    def deliver(self, messages: Sequence[Message], scope: Scope) -> Work[list[Failure]]:
+    def deliver(
+        self, messages: Sequence[Message], scope: HandlerScope
+    ) -> Work[list[HandlerFailure]]:
         """In batches through ``send``."""
-        failures: list[Failure] = yield BlockingCall(
+        failures: list[HandlerFailure] = yield BlockingCall(
             partial(_Delivery(self, scope.check).run, messages)
         )
         return failures
@@ -61,10 +63,10 @@ class _Delivery:
     def __init__(self, sink: Sink, check: Callable[[], Any]) -> None:
         self._sink = sink
         self._check = check
-        self._failed: dict[Lane, Failure] = {}
+        self._failed: dict[Lane, HandlerFailure] = {}
         self._outage: Exception | None = None
 
-    def run(self, messages: Sequence[Message]) -> list[Failure]:
+    def run(self, messages: Sequence[Message]) -> list[HandlerFailure]:
         fitting = [message for message in messages if self._fits(message)]
         for batch in batches(fitting, self._sink.max_messages, self._sink.max_bytes):
             left = {
@@ -85,7 +87,7 @@ class _Delivery:
         if size > self._sink.max_bytes:
             limit = self._sink.max_bytes
             self._fail(
-                Failure(
+                HandlerFailure(
                     message.record,
                     SinkRefused(
                         f"the message has {size:,} bytes; {self._sink.name} takes {limit:,}"
@@ -117,10 +119,10 @@ class _Delivery:
         for refusal in refusals or ():
             if len(records) == 1:  # one by one: the next of this item must not follow
                 return refusal.error
-            self._fail(Failure(refusal.message.record, refusal.error))
+            self._fail(HandlerFailure(refusal.message.record, refusal.error))
         return None
 
-    def _fail(self, failure: Failure) -> None:
+    def _fail(self, failure: HandlerFailure) -> None:
         """The first of an item is what counts."""
         known = self._failed.get(lane_of(failure.record))
         if known is None or int(failure.record.sequence or 0) < int(known.record.sequence or 0):

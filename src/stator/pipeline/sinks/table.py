@@ -47,7 +47,7 @@ from stator.patterns.plain_values import encode_plain
 from stator.pipeline.sinks.change_sink import OUTAGES, ChangeSink, Lane, Message, SinkOptions
 from stator.pipeline.sinks.sink import LazyResource
 from stator.pipeline.workers.handlers.change import Change
-from stator.pipeline.workers.handlers.subscribers import Failure, Scope
+from stator.pipeline.workers.handlers.subscribers import HandlerFailure, HandlerScope
 from stator.tables.context import Context
 from stator.tables.db import Db
 from stator.tables.runner import Runner
@@ -141,24 +141,26 @@ class TableSink(ChangeSink):
             )
         return orjson.dumps({str(name): encode_plain(value) for name, value in made.items()})
 
-    def deliver(self, messages: Sequence[Message], scope: Scope) -> Work[list[Failure]]:
+    def deliver(
+        self, messages: Sequence[Message], scope: HandlerScope
+    ) -> Work[list[HandlerFailure]]:
         last: dict[Lane, Message] = {message.lane: message for message in messages}
         scope.check()
-        failures: list[Failure] = yield BlockingCall(
+        failures: list[HandlerFailure] = yield BlockingCall(
             partial(self._written, list(last.values()), scope.context.now())
         )
         return failures
 
-    def _written(self, messages: Sequence[Message], now: float) -> list[Failure]:
+    def _written(self, messages: Sequence[Message], now: float) -> list[HandlerFailure]:
         try:
             runner = self._runner.get()
             calls = [self._put(message, self._target(message, runner), now) for message in messages]
             results = runner.run(_all(calls))
         except StatorError as error:  # of opening the target and looking at it: no item's fault
             away = TryLater(f"the target cannot be reached: {error}", hint=error.hint)
-            return [Failure(message.record, away) for message in messages]
+            return [HandlerFailure(message.record, away) for message in messages]
         return [
-            Failure(message.record, _reason(result))
+            HandlerFailure(message.record, _reason(result))
             for message, result in zip(messages, results)
             if isinstance(result, StatorError) and not isinstance(result, ConditionFailed)
         ]

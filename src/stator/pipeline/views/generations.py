@@ -14,8 +14,8 @@ from typing import Any
 from stator.errors import ConditionFailed, ConfigurationError, LeaseLost, TransactionCanceled
 from stator.model.values import Item
 from stator.patterns.item_pages import prefix_query, query_all
-from stator.pipeline.views.layout import LABEL, Layout
-from stator.pipeline.workers.handlers.subscribers import Scope
+from stator.pipeline.views.layout import LABEL, ViewLayout
+from stator.pipeline.workers.handlers.subscribers import HandlerScope
 from stator.pipeline.workers.shards.leases import OLDEST
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions
@@ -24,7 +24,7 @@ log = logging.getLogger("stator.views")
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class GenerationHead:
     app: str
     generation: int
     building: int | None = None
@@ -35,11 +35,11 @@ class Head:
         return (self.generation,) if self.building is None else (self.generation, self.building)
 
 
-class Heads:
-    def __init__(self, layout: Layout) -> None:
+class GenerationHeads:
+    def __init__(self, layout: ViewLayout) -> None:
         self._layout = layout
 
-    def load(self) -> Work[Head | None]:
+    def load(self) -> Work[GenerationHead | None]:
         request = {
             "TableName": self._layout.place.table,
             "Key": self._layout.head(),
@@ -48,14 +48,14 @@ class Heads:
         reply = yield Call("GetItem", request, LABEL)
         return read_head(reply["Item"]) if "Item" in reply else None
 
-    def attend(self, scope: Scope, position: str) -> Work[Head]:
+    def attend(self, scope: HandlerScope, position: str) -> Work[GenerationHead]:
         """The head, with this shard's start written down where a generation is being built."""
         head = yield from self.begun(scope.group, position)
         if head.building is not None:
             yield from self._start(scope, head.building, position)
         return head
 
-    def begun(self, app: str, position: str = OLDEST) -> Work[Head]:
+    def begun(self, app: str, position: str = OLDEST) -> Work[GenerationHead]:
         """The head, made where there is none."""
         head = yield from self.load()
         if head is None:
@@ -72,7 +72,7 @@ class Heads:
             )
         return head
 
-    def _create(self, app: str) -> Work[Head]:
+    def _create(self, app: str) -> Work[GenerationHead]:
         written = Expressions()
         item: Item = {**self._layout.head(), "app": {"S": app}, "generation": {"N": "1"}}
         request = {
@@ -86,10 +86,10 @@ class Heads:
         except ConditionFailed as refused:
             if refused.item:
                 return read_head(refused.item)
-            return (yield from self.load()) or Head(app, 1)
+            return (yield from self.load()) or GenerationHead(app, 1)
         return read_head(item)
 
-    def _start(self, scope: Scope, generation: int, position: str) -> Work[None]:
+    def _start(self, scope: HandlerScope, generation: int, position: str) -> Work[None]:
         assert scope.guard is not None
         written = Expressions()
         put: dict[str, Any] = {
@@ -120,6 +120,6 @@ class Heads:
         return {item[sort]["S"].removeprefix(prefix): item["position"]["S"] for item in items}
 
 
-def read_head(item: Item) -> Head:
+def read_head(item: Item) -> GenerationHead:
     building = int(item["building"]["N"]) if "building" in item else None
-    return Head(item["app"]["S"], int(item["generation"]["N"]), building)
+    return GenerationHead(item["app"]["S"], int(item["generation"]["N"]), building)

@@ -13,14 +13,14 @@ BASE: Final = "BASE"
 LABEL: Final = "view"
 
 
-class Group(NamedTuple):
+class ViewGroup(NamedTuple):
     """A group and bucket as texts of keys."""
 
     by: str
     bucket: str = NO_BUCKET
 
 
-class Layout:
+class ViewLayout:
     def __init__(self, place: Place, name: str) -> None:
         self.place = place
         self.name = name
@@ -53,15 +53,15 @@ class Layout:
     def partials(self, generation: int, by: str) -> str:
         return f"{self.prefix(generation)}P#{by}"
 
-    def partial(self, generation: int, group: Group, shard: str) -> Item:
+    def partial(self, generation: int, group: ViewGroup, shard: str) -> Item:
         return self.place.key(
             self.partials(generation, group.by), f"{group.bucket}{SEPARATOR}{shard}"
         )
 
-    def rows(self, generation: int, group: Group) -> str:
+    def rows(self, generation: int, group: ViewGroup) -> str:
         return f"{self.prefix(generation)}R#{group.by}{SEPARATOR}{group.bucket}"
 
-    def row(self, generation: int, group: Group, sort: str) -> Item:
+    def row(self, generation: int, group: ViewGroup, sort: str) -> Item:
         return self.place.key(self.rows(generation, group), sort)
 
     def state(self, generation: int, mark: str) -> Item:

@@ -13,9 +13,9 @@ from stator.coordination.retry import retry, retry_call
 from stator.errors import ConditionFailed, ValidationFailed
 from stator.model.values import Item
 from stator.model.wide_numbers import EXACT, is_wide, whole_name, wide_attributes, wide_number
-from stator.pipeline.views.layout import LABEL, Group, Layout
+from stator.pipeline.views.layout import LABEL, ViewGroup, ViewLayout
 from stator.pipeline.views.metrics import Number, Parts, add
-from stator.pipeline.views.sources import Counted, Source
+from stator.pipeline.views.sources import ItemShare, ViewSource
 from stator.pipeline.workers.handlers.change import Record
 from stator.tables.context import Context
 from stator.tables.work import Call, Gather, Work, gathered
@@ -28,17 +28,17 @@ APPLIED: Final = AppliedPosition("applied")
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredChange:
     """A change, and what its item counted for before and after."""
 
     record: Record
     mark: str
-    old: Counted | None
-    new: Counted | None
+    old: ItemShare | None
+    new: ItemShare | None
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PartialEntry:
     """What one change adds to one group."""
 
     sequence: str
@@ -49,16 +49,20 @@ class Entry:
 class Partials:
     """``fresh`` are the groups that got a partial they did not have: those that may have some to merge."""
 
-    def __init__(self, context: Context, layout: Layout, source: Source) -> None:
+    def __init__(self, context: Context, layout: ViewLayout, source: ViewSource) -> None:
         self._context = context
         self._layout = layout
         self._source = source
-        self._applied: dict[tuple[int, Group, str], str] = {}
+        self._applied: dict[tuple[int, ViewGroup, str], str] = {}
         self._listed: set[tuple[int, str]] = set()
-        self.fresh: dict[tuple[int, Group], None] = {}
+        self.fresh: dict[tuple[int, ViewGroup], None] = {}
 
     def apply(
-        self, generation: int, shard: str, measured: Iterable[Measured], check: Callable[[], Any]
+        self,
+        generation: int,
+        shard: str,
+        measured: Iterable[MeasuredChange],
+        check: Callable[[], Any],
     ) -> Work[None]:
         groups = _by_group(measured)
         if not groups:
@@ -90,9 +94,9 @@ class Partials:
     def _add(
         self,
         generation: int,
-        group: Group,
+        group: ViewGroup,
         shard: str,
-        entries: Sequence[Entry],
+        entries: Sequence[PartialEntry],
         check: Callable[[], Any],
     ) -> Work[None]:
         key = (generation, group, shard)
@@ -120,9 +124,9 @@ class Partials:
     def _add_wide(
         self,
         generation: int,
-        group: Group,
+        group: ViewGroup,
         shard: str,
-        change: tuple[Sequence[Entry], dict[str, Number]],
+        change: tuple[Sequence[PartialEntry], dict[str, Number]],
         refusal: ValidationFailed,
         check: Callable[[], Any],
     ) -> Work[dict[str, Any]]:
@@ -152,7 +156,7 @@ class Partials:
         )
         return (yield from retry_call(self._context, check, Call("UpdateItem", request, LABEL)))
 
-    def _remember(self, key: tuple[int, Group, str], sequence: str) -> None:
+    def _remember(self, key: tuple[int, ViewGroup, str], sequence: str) -> None:
         if len(self._applied) > _REMEMBERED:
             self._applied.clear()  # it is a shortcut: what is not remembered is told by a refusal
         self._applied[key] = sequence
@@ -160,9 +164,9 @@ class Partials:
     def _request(
         self,
         generation: int,
-        group: Group,
+        group: ViewGroup,
         shard: str,
-        entries: Sequence[Entry],
+        entries: Sequence[PartialEntry],
         sums: dict[str, Number],
         rewritten: _Rewritten | None = None,
     ) -> dict[str, Any]:
@@ -219,24 +223,24 @@ class _Rewritten:
         return text + (f" REMOVE {', '.join(map(written.name, gone))}" if gone else "")
 
 
-def _by_group(measured: Iterable[Measured]) -> dict[Group, list[Entry]]:
+def _by_group(measured: Iterable[MeasuredChange]) -> dict[ViewGroup, list[PartialEntry]]:
     """What each group gains and loses, in the stream's order. A change that makes no difference is left out: so it is each time it comes."""
-    found: dict[Group, list[Entry]] = {}
+    found: dict[ViewGroup, list[PartialEntry]] = {}
     for each in measured:
         old, new = each.old, each.new
         if old is not None and new is not None and old.group == new.group and old.sums == new.sums:
             continue
         sequence = sequence_text(each.record.sequence)
         if old is not None:
-            found.setdefault(old.group, []).append(Entry(sequence, old.sums, -1))
+            found.setdefault(old.group, []).append(PartialEntry(sequence, old.sums, -1))
         if new is not None:
-            found.setdefault(new.group, []).append(Entry(sequence, new.sums, 1))
+            found.setdefault(new.group, []).append(PartialEntry(sequence, new.sums, 1))
     return found
 
 
-def _first_part(entries: Sequence[Entry]) -> tuple[list[Entry], dict[str, Number]]:
+def _first_part(entries: Sequence[PartialEntry]) -> tuple[list[PartialEntry], dict[str, Number]]:
     """As many changes as go into one request, whole ones, and their sum."""
-    taken: list[Entry] = []
+    taken: list[PartialEntry] = []
     sums: dict[str, Number] = {}
     for entry in entries:
         is_same = taken and taken[-1].sequence == entry.sequence

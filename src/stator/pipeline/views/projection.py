@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from stator.pipeline.views.keeper import Keeper, Kept, as_fields
 from stator.pipeline.views.metrics import Ordered, field_of
-from stator.pipeline.views.reader import KeptReader, check_groupable, ranked
-from stator.pipeline.views.sources import Declaration
+from stator.pipeline.views.reader import MaintainedReader, check_groupable, ranked
+from stator.pipeline.views.sources import ViewDeclaration
+from stator.pipeline.views.updater import MaintainedView, ViewUpdater, as_fields
 from stator.tables.operation import D, operation
 from stator.tables.work import Work
 
 
-class Projection(Keeper):
+class Projection(ViewUpdater):
     def __init__(
         self,
         name: str,
@@ -40,17 +40,17 @@ class Projection(Keeper):
         )
         self.rows = Ordered(order, descending=False, count=1, gives="many", copies=copies)
         super().__init__(
-            name, Declaration(of, keys, None, where, None, {"rows": self.rows}), has_sums=False
+            name, ViewDeclaration(of, keys, None, where, None, {"rows": self.rows}), has_sums=False
         )
 
     def on(self, db: D) -> ProjectionReader[D]:
         return ProjectionReader(db, self.kept(db.context), self.rows)
 
 
-class ProjectionReader(KeptReader[D]):
+class ProjectionReader(MaintainedReader[D]):
     """Entities, or rows of the fields that are copied."""
 
-    def __init__(self, db: D, kept: Kept, rows: Ordered) -> None:
+    def __init__(self, db: D, kept: MaintainedView, rows: Ordered) -> None:
         super().__init__(db, kept)
         self._rows = rows
 

@@ -11,9 +11,9 @@ from stator.coordination.position import sequence_text
 from stator.coordination.retry import retry, retry_call
 from stator.errors import ServiceError, TransactionCanceled, ValidationFailed
 from stator.model.values import Item
-from stator.pipeline.views.layout import LABEL, Group, Layout
-from stator.pipeline.views.partials import Measured
-from stator.pipeline.views.sources import Counted
+from stator.pipeline.views.layout import LABEL, ViewGroup, ViewLayout
+from stator.pipeline.views.partials import MeasuredChange
+from stator.pipeline.views.sources import ItemShare
 from stator.pipeline.workers.handlers.change import Record
 from stator.tables.context import Context
 from stator.tables.reads.reads import batch_get
@@ -25,25 +25,25 @@ _STATE_SECONDS: Final = 48 * 3600
 _SIDE_BY_SIDE: Final = 100
 # A transaction has at most 100 actions (AWS, TransactWriteItems); a few sources in each spare requests.
 _BUNDLE_ACTIONS: Final = 50
-Action = dict[str, Any]
+TransactAction = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RankTarget:
     """Where a source is to stand, after its change of that order; the order of a scanned item is empty, below every change's."""
 
     mark: str
     order: str
-    counted: Counted | None
+    counted: ItemShare | None
     record: Record | None = None
 
 
 # Sources whose rows cannot be written, because an item has at most 400 KB.
-Refused = list[tuple[Wanted, ServiceError]]
+RefusedTargets = list[tuple[RankTarget, ServiceError]]
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class RankState:
     """``order`` is the stream's label and the padded sequence number of the last change."""
 
     order: str
@@ -51,12 +51,12 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class RankMove:
     """A source on its way from the state that was read to where it is wanted."""
 
-    wanted: Wanted
+    wanted: RankTarget
     order: str
-    state: State | None
+    state: RankState | None
 
     @property
     def is_done(self) -> bool:
@@ -66,7 +66,7 @@ class Move:
 
 class Ranks:
     def __init__(
-        self, context: Context, layout: Layout, end: Callable[[str], float | None]
+        self, context: Context, layout: ViewLayout, end: Callable[[str], float | None]
     ) -> None:
         """``end`` gives the moment that a bucket's rows expire at."""
         self._context = context
@@ -74,21 +74,25 @@ class Ranks:
         self._end = end
 
     def apply(
-        self, generation: int, stream: str, measured: Iterable[Measured], check: Callable[[], Any]
-    ) -> Work[Refused]:
+        self,
+        generation: int,
+        stream: str,
+        measured: Iterable[MeasuredChange],
+        check: Callable[[], Any],
+    ) -> Work[RefusedTargets]:
         return (yield from self.place(generation, _last(measured, stream), check))
 
     def place(
-        self, generation: int, wanted: list[Wanted], check: Callable[[], Any]
-    ) -> Work[Refused]:
-        refused: Refused = []
+        self, generation: int, wanted: list[RankTarget], check: Callable[[], Any]
+    ) -> Work[RefusedTargets]:
+        refused: RefusedTargets = []
         for at in range(0, len(wanted), _SIDE_BY_SIDE):
             chunk = wanted[at : at + _SIDE_BY_SIDE]
             states = yield from retry(
                 self._context, check, partial(self._states, generation, chunk)
             )
             moves = [
-                Move(each, _ordered(each.order, states.get(each.mark)), states.get(each.mark))
+                RankMove(each, _ordered(each.order, states.get(each.mark)), states.get(each.mark))
                 for each in chunk
             ]
             bundles = self._bundles(generation, [move for move in moves if not move.is_done])
@@ -97,9 +101,11 @@ class Ranks:
                 refused += found
         return refused
 
-    def _bundles(self, generation: int, moves: list[Move]) -> list[list[tuple[Move, list[Action]]]]:
+    def _bundles(
+        self, generation: int, moves: list[RankMove]
+    ) -> list[list[tuple[RankMove, list[TransactAction]]]]:
         """Moves that go into one transaction together."""
-        bundles: list[list[tuple[Move, list[Action]]]] = []
+        bundles: list[list[tuple[RankMove, list[TransactAction]]]] = []
         room = 0
         for move in moves:
             actions = self._actions(generation, move)
@@ -111,8 +117,11 @@ class Ranks:
         return bundles
 
     def _move_all(
-        self, generation: int, bundle: list[tuple[Move, list[Action]]], check: Callable[[], Any]
-    ) -> Work[Refused]:
+        self,
+        generation: int,
+        bundle: list[tuple[RankMove, list[TransactAction]]],
+        check: Callable[[], Any],
+    ) -> Work[RefusedTargets]:
         """All at once; where one of them stands in the way, one by one."""
         if len(bundle) > 1:
             actions = [action for _, each in bundle for action in each]
@@ -125,7 +134,7 @@ class Ranks:
                 ValidationFailed,
             ):  # the latter when they are too large together
                 pass
-        refused: Refused = []
+        refused: RefusedTargets = []
         for move, _ in bundle:
             try:
                 yield from self._move(generation, move, check)
@@ -133,7 +142,7 @@ class Ranks:
                 refused.append((move.wanted, error))
         return refused
 
-    def _states(self, generation: int, wanted: list[Wanted]) -> Work[dict[str, State]]:
+    def _states(self, generation: int, wanted: list[RankTarget]) -> Work[dict[str, RankState]]:
         keys = [self._layout.state(generation, each.mark) for each in wanted]
         items = yield from batch_get(
             self._context, self._layout.place.table, keys, LABEL, consistent=True
@@ -142,7 +151,7 @@ class Ranks:
         start = len(self._layout.state(generation, "")[partition]["S"])
         return {item[partition]["S"][start:]: _read(item) for item in items}
 
-    def _move(self, generation: int, move: Move, check: Callable[[], Any]) -> Work[None]:
+    def _move(self, generation: int, move: RankMove, check: Callable[[], Any]) -> Work[None]:
         while not move.is_done:
             call = Call(
                 "TransactWriteItems", {"TransactItems": self._actions(generation, move)}, LABEL
@@ -159,13 +168,13 @@ class Ranks:
                 self._context, check, partial(self._states, generation, [move.wanted])
             )
             state = states.get(move.wanted.mark)
-            move = Move(move.wanted, _ordered(move.wanted.order, state), state)
+            move = RankMove(move.wanted, _ordered(move.wanted.order, state), state)
 
-    def _actions(self, generation: int, move: Move) -> list[Action]:
+    def _actions(self, generation: int, move: RankMove) -> list[TransactAction]:
         table = self._layout.place.table
         rows = self._rows(generation, move.wanted.counted)
         before = () if move.state is None else move.state.rows
-        actions: list[Action] = [{"Put": self._state_put(generation, move, tuple(rows))}]
+        actions: list[TransactAction] = [{"Put": self._state_put(generation, move, tuple(rows))}]
         actions += [
             {"Delete": {"TableName": table, "Key": self._key(row)}}
             for row in before
@@ -177,7 +186,7 @@ class Ranks:
         ]
         return actions
 
-    def _rows(self, generation: int, counted: Counted | None) -> dict[tuple[str, str], Item]:
+    def _rows(self, generation: int, counted: ItemShare | None) -> dict[tuple[str, str], Item]:
         if counted is None:
             return {}
         partition = self._layout.rows(generation, counted.group)
@@ -187,11 +196,13 @@ class Ranks:
             for sort, copy in counted.rows.items()
         }
 
-    def _expiry(self, group: Group) -> Item:
+    def _expiry(self, group: ViewGroup) -> Item:
         end = self._end(group.bucket)
         return {} if end is None else {self._layout.place.ttl: {"N": str(int(end))}}
 
-    def _state_put(self, generation: int, move: Move, rows: tuple[tuple[str, str], ...]) -> Action:
+    def _state_put(
+        self, generation: int, move: RankMove, rows: tuple[tuple[str, str], ...]
+    ) -> TransactAction:
         item: Item = {
             **self._layout.state(generation, move.wanted.mark),
             "order": {"S": move.order},
@@ -215,29 +226,29 @@ class Ranks:
         return self._layout.place.key(*row)
 
 
-def _last(measured: Iterable[Measured], stream: str) -> list[Wanted]:
+def _last(measured: Iterable[MeasuredChange], stream: str) -> list[RankTarget]:
     """Where each source is to stand after a batch; those that stay as they are left out."""
-    found: dict[str, Wanted] = {}
+    found: dict[str, RankTarget] = {}
     for each in measured:
         if _rows_of(each.old) == _rows_of(each.new) and each.mark not in found:
             continue
-        found[each.mark] = Wanted(
+        found[each.mark] = RankTarget(
             each.mark, f"{stream}#{sequence_text(each.record.sequence)}", each.new, each.record
         )
     return list(found.values())
 
 
-def _rows_of(counted: Counted | None) -> Any:
+def _rows_of(counted: ItemShare | None) -> Any:
     return None if counted is None or not counted.rows else (counted.group, counted.rows)
 
 
-def _ordered(order: str, state: State | None) -> str:
+def _ordered(order: str, state: RankState | None) -> str:
     """A parked change that is tried again does not know its stream: it is that of the changes before it."""
     if order.startswith("#") and state is not None:
         return state.order.partition("#")[0] + order
     return order
 
 
-def _read(item: Item) -> State:
+def _read(item: Item) -> RankState:
     texts = [each["S"] for each in item["rows"]["L"]]
-    return State(item["order"]["S"], tuple(zip(texts[::2], texts[1::2], strict=True)))
+    return RankState(item["order"]["S"], tuple(zip(texts[::2], texts[1::2], strict=True)))

@@ -11,12 +11,17 @@ from stator.design.plan.key_text import SEPARATOR
 from stator.errors import DesignError
 from stator.model.values import Item
 from stator.patterns.item_pages import prefix_query, query_all
-from stator.pipeline.views.keeper import Kept
-from stator.pipeline.views.layout import BASE, LABEL, NO_BUCKET, Group, after
+from stator.pipeline.views.layout import BASE, LABEL, NO_BUCKET, ViewGroup, after
 from stator.pipeline.views.metrics import Additive, Ordered
 from stator.pipeline.views.rebuild.compaction import added
-from stator.pipeline.views.rebuild.rebuild import Progress, Rebuild, RebuildOptions, Rebuilt
+from stator.pipeline.views.rebuild.rebuild import (
+    Rebuild,
+    RebuildOptions,
+    RebuildProgress,
+    RebuildReport,
+)
 from stator.pipeline.views.rows import Row
+from stator.pipeline.views.updater import MaintainedView
 from stator.tables.operation import D, OnDb, operation
 from stator.tables.reads.reads import decoded
 from stator.tables.work import Call, Gather, Work, gathered
@@ -26,24 +31,24 @@ _SIDE_BY_SIDE: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Buckets:
+class BucketRange:
     """The buckets from ``first`` to ``last``, both as texts."""
 
     first: str
     last: str
 
 
-class KeptReader(OnDb[D]):
+class MaintainedReader(OnDb[D]):
     """A view or projection in a database."""
 
-    def __init__(self, db: D, kept: Kept) -> None:
+    def __init__(self, db: D, kept: MaintainedView) -> None:
         super().__init__(db)
         self._kept = kept
 
     @operation
     def rebuild(
-        self, options: RebuildOptions | None = None, progress: Progress | None = None
-    ) -> Work[Rebuilt]:
+        self, options: RebuildOptions | None = None, progress: RebuildProgress | None = None
+    ) -> Work[RebuildReport]:
         """Build it anew from its table, while workers of its app go on and readers read (rebuilding.py). ``progress`` is called now and then."""
         return (yield from Rebuild(self._kept, options, progress).run())
 
@@ -52,14 +57,14 @@ class KeptReader(OnDb[D]):
         return 1 if head is None else head.generation
 
 
-class ViewReader(KeptReader[D]):
+class ViewReader(MaintainedReader[D]):
     """What a view says. Rows of sources that are gone, and of groups without any, are not there."""
 
     @operation
     def get(self, /, **group: Any) -> Work[Row | None]:
         """One row, by the fields that make its group, and a moment for the bucket: ``get(isp="acme", at=moment)``."""
         asked = self._kept.source.asked(group, with_bucket=True)
-        rows = yield from self._rows(asked.by, Buckets(asked.bucket, asked.bucket))
+        rows = yield from self._rows(asked.by, BucketRange(asked.bucket, asked.bucket))
         return rows[0] if rows else None
 
     @operation
@@ -72,7 +77,7 @@ class ViewReader(KeptReader[D]):
             for at in range(0, len(asked), _SIDE_BY_SIDE):
                 some = asked[at : at + _SIDE_BY_SIDE]
                 work = [
-                    self._rows_of(generation, each.by, Buckets(each.bucket, each.bucket))
+                    self._rows_of(generation, each.by, BucketRange(each.bucket, each.bucket))
                     for each in some
                 ]
                 found += gathered((yield Gather(work)))
@@ -87,7 +92,7 @@ class ViewReader(KeptReader[D]):
         text = self._kept.source.bucket_text
         if end <= start:
             return []
-        buckets = Buckets(text(start), text(end - timedelta(microseconds=1)))
+        buckets = BucketRange(text(start), text(end - timedelta(microseconds=1)))
         return (yield from self._rows(asked.by, buckets))
 
     @operation
@@ -109,24 +114,24 @@ class ViewReader(KeptReader[D]):
         for item in items:
             text = item[place.sort]["S"] if names else ""
             bucket = "1970" if self._kept.source.declared.bucket is not None else NO_BUCKET
-            told = self._kept.source.told(Group(text, bucket))
+            told = self._kept.source.told(ViewGroup(text, bucket))
             found.append({name: told[name] for name in names})
         return found
 
     # -- how
 
-    def _rows(self, by: str, buckets: Buckets | None) -> Work[list[Row]]:
+    def _rows(self, by: str, buckets: BucketRange | None) -> Work[list[Row]]:
         while True:
             generation = yield from self._generation()
             rows = yield from self._rows_of(generation, by, buckets)
             if rows or generation == (yield from self._generation()):
                 return rows  # otherwise that generation was given up for another, and perhaps taken away
 
-    def _rows_of(self, generation: int, by: str, buckets: Buckets | None) -> Work[list[Row]]:
+    def _rows_of(self, generation: int, by: str, buckets: BucketRange | None) -> Work[list[Row]]:
         now = self._kept.context.now()
         partials = yield from self._partials(generation, by, buckets)
         groups = {
-            Group(by, bucket): added(items)
+            ViewGroup(by, bucket): added(items)
             for bucket, items in partials.items()
             if not self._kept.source.is_over(bucket, now)
         }
@@ -135,7 +140,7 @@ class ViewReader(KeptReader[D]):
         return list(gathered((yield Gather(work))))
 
     def _partials(
-        self, generation: int, by: str, buckets: Buckets | None
+        self, generation: int, by: str, buckets: BucketRange | None
     ) -> Work[dict[str, list[Item]]]:
         """The partials to be summed, by bucket (compacting.py says which are not)."""
         layout = self._kept.layout
@@ -149,7 +154,7 @@ class ViewReader(KeptReader[D]):
             if all(_is_whole(shards) for shards in found.values()):
                 return {bucket: _to_sum(shards) for bucket, shards in found.items()}
 
-    def _row(self, generation: int, group: Group, totals: Any) -> Work[Row]:
+    def _row(self, generation: int, group: ViewGroup, totals: Any) -> Work[Row]:
         source = self._kept.source
         values = source.told(group)
         for name, metric in source.declared.metrics.items():
@@ -166,7 +171,11 @@ class ViewReader(KeptReader[D]):
 
 
 def ranked(
-    kept: Kept, generation: int, group: Group, metric: Ordered, limit: int | None = None
+    kept: MaintainedView,
+    generation: int,
+    group: ViewGroup,
+    metric: Ordered,
+    limit: int | None = None,
 ) -> Work[Any]:
     """What an ordered metric gives: the first of its rows."""
     layout = kept.layout
@@ -189,7 +198,7 @@ def ranked(
     return copies if metric.gives == "many" else (copies[0] if copies else None)
 
 
-def copied(kept: Kept, items: Sequence[Item], metric: Ordered) -> Work[list[Any]]:
+def copied(kept: MaintainedView, items: Sequence[Item], metric: Ordered) -> Work[list[Any]]:
     """Sources as they were kept: entities, or rows of the fields that were asked for."""
     of = kept.source.of
     if metric.copies is None:
@@ -202,7 +211,7 @@ def copied(kept: Kept, items: Sequence[Item], metric: Ordered) -> Work[list[Any]
     ]
 
 
-def _range_query(place: Any, partition: str, buckets: Buckets | None) -> dict[str, Any]:
+def _range_query(place: Any, partition: str, buckets: BucketRange | None) -> dict[str, Any]:
     if buckets is None:
         return prefix_query(place, partition, "")
     written = Expressions()

@@ -21,7 +21,7 @@ from stator.expr.parser import parse_condition
 from stator.expr.tree import Condition as BoundCondition
 from stator.model.periods import Period, following, period_start, period_text
 from stator.model.values import Item
-from stator.pipeline.views.layout import NO_BUCKET, Group
+from stator.pipeline.views.layout import NO_BUCKET, ViewGroup
 from stator.pipeline.views.metrics import Additive, Metric, Ordered, Parts
 from stator.tables.schema import EntityMap
 
@@ -35,19 +35,19 @@ _SECONDS: Final = r":[0-5][0-9]\.[0-9]{6}Z"
 _MINUTES: Final = r":[0-5][0-9]" + _SECONDS
 
 
-class Counted:
+class ItemShare:
     """One item. ``sums`` are attributes of the partial and what they grow by; ``rows`` sort keys and what stands there."""
 
     __slots__ = ("group", "rows", "sums")
 
-    def __init__(self, group: Group, sums: Parts, rows: dict[str, Item]) -> None:
+    def __init__(self, group: ViewGroup, sums: Parts, rows: dict[str, Item]) -> None:
         self.group = group
         self.sums = sums
         self.rows = rows
 
 
 @dataclass(frozen=True, slots=True)
-class Declaration:
+class ViewDeclaration:
     """What a view is of, as it was declared."""
 
     entity: type[Any]
@@ -147,10 +147,10 @@ class _Measured:
         return tuple([part for name, metric in self._metrics for part in metric.parts(name, value)])
 
 
-class Source:
+class ViewSource:
     """A declaration with the entity as it is stored."""
 
-    def __init__(self, declared: Declaration, of: EntityMap) -> None:
+    def __init__(self, declared: ViewDeclaration, of: EntityMap) -> None:
         self.declared = declared
         self.of = of
         self._where = None if declared.where is None else bound(declared.where, of)
@@ -200,7 +200,7 @@ class Source:
         if declared.bucket is not None:
             name = declared.bucket[0].name
             self._bucket = _Bucket(name, declared.bucket[1], self._decode[name])
-        self._groups: dict[tuple[str, str], Group] = {}
+        self._groups: dict[tuple[str, str], ViewGroup] = {}
 
     # -- checking
 
@@ -238,7 +238,7 @@ class Source:
 
     # -- counting
 
-    def counted(self, item: Item | None, mark: str, now: float) -> Counted | None:
+    def counted(self, item: Item | None, mark: str, now: float) -> ItemShare | None:
         """None for an item that is not there, is not in the view, or is in no group."""
         if item is None or (self._kind is not None and item.get(self._kind[0]) != self._kind[1]):
             return None
@@ -254,9 +254,9 @@ class Source:
                 sums = sums + measured.parts(value)
             else:
                 sums = sums + measured.made(self._absent(measured.name, item))
-        return Counted(group, sums, self._rows(item, mark) if self._ordered else _NO_ROWS)
+        return ItemShare(group, sums, self._rows(item, mark) if self._ordered else _NO_ROWS)
 
-    def _group(self, item: Item) -> Group | None:
+    def _group(self, item: Item) -> ViewGroup | None:
         """None where a field that groups are made by is None."""
         by = ""
         for at, grouping in enumerate(self._groupings):
@@ -280,7 +280,7 @@ class Source:
             bucket = text
         known = self._groups.get((by, bucket))
         if known is None:
-            known = Group(by, bucket)
+            known = ViewGroup(by, bucket)
             _remember(self._groups, (by, bucket), known)
         return known
 
@@ -324,7 +324,7 @@ class Source:
 
     # -- asking
 
-    def asked(self, given: Mapping[str, Any], *, with_bucket: bool) -> Group:
+    def asked(self, given: Mapping[str, Any], *, with_bucket: bool) -> ViewGroup:
         """The group that is asked for by the values of its fields."""
         names = [name for name, _ in self._by]
         if with_bucket and self._bucket is not None:
@@ -336,8 +336,8 @@ class Source:
             )
         by = SEPARATOR.join(encoding.write(plain(given[name])) for name, encoding in self._by)
         if not with_bucket or self._bucket is None:
-            return Group(by)
-        return Group(by, self.bucket_text(given[self._bucket.name]))
+            return ViewGroup(by)
+        return ViewGroup(by, self.bucket_text(given[self._bucket.name]))
 
     def bucket_text(self, moment: datetime) -> str:
         if self._bucket is None:
@@ -350,7 +350,7 @@ class Source:
             )
         return period_text(self._bucket.period, moment)
 
-    def told(self, group: Group) -> dict[str, Any]:
+    def told(self, group: ViewGroup) -> dict[str, Any]:
         """The values of the fields that make a group; the bucket's is its first moment."""
         texts = group.by.split(SEPARATOR) if self._by else []
         told = {

@@ -16,14 +16,14 @@ from typing import Any
 
 from stator.errors import DesignError
 from stator.model.periods import Period, check_period
-from stator.pipeline.views.keeper import Keeper, as_fields
 from stator.pipeline.views.metrics import Additive, Metric, Ordered, field_of
 from stator.pipeline.views.reader import ViewReader, check_groupable
-from stator.pipeline.views.sources import Declaration
+from stator.pipeline.views.sources import ViewDeclaration
+from stator.pipeline.views.updater import ViewUpdater, as_fields
 from stator.tables.operation import D
 
 
-class View(Keeper):
+class View(ViewUpdater):
     def __init__(
         self,
         name: str,
@@ -51,7 +51,9 @@ class View(Keeper):
         _check_metrics(
             metrics, [*(each.name for each in fields), *([] if time is None else [time[0].name])]
         )
-        super().__init__(name, Declaration(of, fields, time, where, keep, metrics), has_sums=True)
+        super().__init__(
+            name, ViewDeclaration(of, fields, time, where, keep, metrics), has_sums=True
+        )
 
     def on(self, db: D) -> ViewReader[D]:
         """The view as it is in a database, to be read; with an AsyncDb, every call is awaited."""

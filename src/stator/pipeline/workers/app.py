@@ -28,9 +28,14 @@ from stator.pipeline.maintenance.outboxes import AnyOutbox, OutboxRelay, Receive
 from stator.pipeline.maintenance.rollups import AnySeries, RollupUpdater
 from stator.pipeline.workers.aws_lambda import LambdaHandler, lambda_handler
 from stator.pipeline.workers.handlers.change import Change, Insert, Modify, Remove
-from stator.pipeline.workers.handlers.subscribers import Batches, EachChange, Filter, Subscriber
+from stator.pipeline.workers.handlers.subscribers import (
+    ChangeFilter,
+    EachBatch,
+    EachChange,
+    Subscriber,
+)
 from stator.pipeline.workers.options import WorkerOptions
-from stator.pipeline.workers.worker_threads import Running
+from stator.pipeline.workers.worker_threads import RunningWorker
 from stator.tables.db import Db
 
 E = TypeVar("E")
@@ -107,9 +112,9 @@ class StreamApp:
 
     # -- work
 
-    def start(self, db: Db, options: WorkerOptions | None = None) -> Running:
+    def start(self, db: Db, options: WorkerOptions | None = None) -> RunningWorker:
         """Work in threads of this process, beside whatever it does; ``with app.start(db): ...`` ends it in good order."""
-        return Running(self, db, options)
+        return RunningWorker(self, db, options)
 
     def lambda_handler(self, db: Db) -> LambdaHandler:
         """The handler of an AWS Lambda function for the tables' streams."""
@@ -134,7 +139,9 @@ class On:
     def insert(
         self, entity: type[E], *, name: str | None = None
     ) -> Callable[[Callable[[Insert[E]], Any]], Callable[[Insert[E]], Any]]:
-        return self._each(Filter(frozenset({"INSERT"}), self._app.entities_checked([entity])), name)
+        return self._each(
+            ChangeFilter(frozenset({"INSERT"}), self._app.entities_checked([entity])), name
+        )
 
     def modify(
         self, entity: type[E], *, when_changed: Any = None, name: str | None = None
@@ -142,14 +149,16 @@ class On:
         """``when_changed`` is a field of the entity, or several: only changes of one of them are handled."""
         changed = _field_names(entity, when_changed)
         return self._each(
-            Filter(frozenset({"MODIFY"}), self._app.entities_checked([entity]), changed), name
+            ChangeFilter(frozenset({"MODIFY"}), self._app.entities_checked([entity]), changed), name
         )
 
     def remove(
         self, entity: type[E], *, expired: bool | None = None, name: str | None = None
     ) -> Callable[[Callable[[Remove[E]], Any]], Callable[[Remove[E]], Any]]:
         """``expired`` tells items whose time to live was over (True) from those that somebody deleted (False)."""
-        given = Filter(frozenset({"REMOVE"}), self._app.entities_checked([entity]), expired=expired)
+        given = ChangeFilter(
+            frozenset({"REMOVE"}), self._app.entities_checked([entity]), expired=expired
+        )
         return self._each(given, name)
 
     @overload
@@ -161,25 +170,25 @@ class On:
     def any(self, entity: Any, /, *, name: str | None = None) -> Any:
         """Every change, ``@on.any``, or every change of an entity, ``@on.any(Order)``."""
         if isinstance(entity, type):
-            return self._each(Filter(entities=self._app.entities_checked([entity])), name)
-        return self._each(Filter(), name)(entity)
+            return self._each(ChangeFilter(entities=self._app.entities_checked([entity])), name)
+        return self._each(ChangeFilter(), name)(entity)
 
     def batch(
         self, *entities: type[Any], name: str | None = None
     ) -> Callable[[Callable[[list[Change[Any]]], Any]], Callable[[list[Change[Any]]], Any]]:
         """All changes of some entities, or of all, as a list. If it raises, halves of the list are tried."""
-        given = Filter(entities=self._app.entities_checked(entities))
+        given = ChangeFilter(entities=self._app.entities_checked(entities))
 
         def register(
             function: Callable[[list[Change[Any]]], Any],
         ) -> Callable[[list[Change[Any]]], Any]:
-            self._app.add(Batches(name or function.__name__, function, given))
+            self._app.add(EachBatch(name or function.__name__, function, given))
             return function
 
         return register
 
     def _each(
-        self, given: Filter, name: str | None
+        self, given: ChangeFilter, name: str | None
     ) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
         def register(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
             self._app.add(

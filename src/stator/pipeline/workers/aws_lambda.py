@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from stator.errors import ConfigurationError
 from stator.pipeline.workers.handlers.change import Record, read_record
-from stator.pipeline.workers.handlers.subscribers import Scope, exact_ones, tables_of
+from stator.pipeline.workers.handlers.subscribers import HandlerScope, exact_subscribers, tables_of
 from stator.tables.context import Context
 from stator.tables.db import Db
 from stator.tables.work import Work
@@ -27,7 +27,7 @@ LambdaHandler = Callable[[Mapping[str, Any], Any], dict[str, Any]]
 
 
 def lambda_handler(app: StreamApp, db: Db) -> LambdaHandler:
-    if exact := exact_ones(app.subscribers):
+    if exact := exact_subscribers(app.subscribers):
         raise ConfigurationError(
             f"{exact[0].name} counts changes by their shards, and Lambda does not say which one a change is from",
             hint="run its app with `stator work`; handlers and sinks of another app may run on Lambda",
@@ -51,7 +51,7 @@ def _read(raw: Mapping[str, Any], context: Context) -> Record:
 
 def _handled(app: StreamApp, context: Context, records: list[Record]) -> Work[str | None]:
     """The lowest sequence number that was not handled; None if all were."""
-    scope = Scope(context, app.name, "", 0, lambda: None)
+    scope = HandlerScope(context, app.name, "", 0, lambda: None)
     failed: str | None = None
     for subscriber in app.subscribers:
         tables = tables_of(subscriber, context)

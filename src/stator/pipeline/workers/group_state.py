@@ -10,8 +10,14 @@ from dataclasses import dataclass
 from stator.errors import ResourceNotFound, ServiceError, TrimmedDataAccess
 from stator.pipeline.workers.handlers.parking import Parking
 from stator.pipeline.workers.options import RETENTION_SECONDS, WorkerOptions
-from stator.pipeline.workers.shards.iterators import Iterator, iterator_at
-from stator.pipeline.workers.shards.leases import SNAPSHOT, Group, Lease, LeaseTable, is_bookkeeping
+from stator.pipeline.workers.shards.iterators import ShardCursor, iterator_at
+from stator.pipeline.workers.shards.leases import (
+    SNAPSHOT,
+    LeaseTable,
+    ShardLease,
+    WorkerGroup,
+    is_bookkeeping,
+)
 from stator.pipeline.workers.shards.lineage import is_ready
 from stator.tables.context import Context
 from stator.tables.work import Call, Gather, Work, gathered
@@ -51,7 +57,7 @@ class GroupState:
         return max((shard.lag_seconds for shard in self.shards), default=0.0)
 
 
-class Watching:
+class GroupWatch:
     def __init__(self, context: Context, group: str) -> None:
         usual = WorkerOptions()
         self._context = context
@@ -67,7 +73,7 @@ class Watching:
         in_order = sorted(states, key=lambda state: (state.table, state.shard))
         return GroupState(tuple(in_order), len(parked), sum(each.count for each in parked))
 
-    def _state(self, lease: Lease, group: Group) -> Work[ShardState]:
+    def _state(self, lease: ShardLease, group: WorkerGroup) -> Work[ShardState]:
         now = self._context.now()
         lag = (
             0.0 if lease.is_ended or lease.shard == SNAPSHOT else (yield from self._lag(lease, now))
@@ -76,7 +82,7 @@ class Watching:
         waiting = not lease.is_ended and not is_ready(lease, group, {})
         return ShardState(lease.table, lease.shard, owner, waiting, lag, lease.lost)
 
-    def _lag(self, lease: Lease, now: float) -> Work[float]:
+    def _lag(self, lease: ShardLease, now: float) -> Work[float]:
         try:
             found = yield from iterator_at(lease.stream, lease.shard, lease.position, _LABEL)
             first = yield from self._first(found, lease)
@@ -86,7 +92,7 @@ class Watching:
             return lease.lag_seconds
         return 0.0 if first is None else max(0.0, now - first)
 
-    def _first(self, iterator: Iterator, lease: Lease) -> Work[float | None]:
+    def _first(self, iterator: ShardCursor, lease: ShardLease) -> Work[float | None]:
         """When the first change after a position was made; None if there is none."""
         place = self._context.schema.place
         is_own = lease.table == place.table

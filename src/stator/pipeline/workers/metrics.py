@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from stator.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from stator.pipeline.workers.worker_threads import Running
+    from stator.pipeline.workers.worker_threads import RunningWorker
 
 _COUNTERS = {
     "records": "Changes read from the stream",
@@ -19,7 +19,7 @@ _COUNTERS = {
 }
 
 
-def serve_metrics(running: Running, port: int, group: str) -> int:
+def serve_metrics(running: RunningWorker, port: int, group: str) -> int:
     """Serve them over HTTP in a thread; the port."""
     try:
         from prometheus_client import start_http_server
@@ -40,7 +40,7 @@ def serve_metrics(running: Running, port: int, group: str) -> int:
 
 
 class _Collector:
-    def __init__(self, running: Running, group: str) -> None:
+    def __init__(self, running: RunningWorker, group: str) -> None:
         self._running = running
         self._group = group
 

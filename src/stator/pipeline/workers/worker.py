@@ -19,13 +19,19 @@ from stator.errors import (
     StreamMissing,
 )
 from stator.pipeline.workers.handlers.parking import Parking
-from stator.pipeline.workers.handlers.subscribers import exact_ones, tables_of
+from stator.pipeline.workers.handlers.subscribers import exact_subscribers, tables_of
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.shards.balance import moves
 from stator.pipeline.workers.shards.consumer import Consumer
 from stator.pipeline.workers.shards.iterators import list_shards
-from stator.pipeline.workers.shards.lease_holder import Holder, Progress, Tools
-from stator.pipeline.workers.shards.leases import SNAPSHOT, Beginning, Group, Lease, LeaseTable
+from stator.pipeline.workers.shards.lease_holder import HolderTools, LeaseHolder, ShardProgress
+from stator.pipeline.workers.shards.leases import (
+    SNAPSHOT,
+    Beginning,
+    LeaseTable,
+    ShardLease,
+    WorkerGroup,
+)
 from stator.pipeline.workers.shards.lineage import (
     StreamInfo,
     first_beginning,
@@ -55,7 +61,7 @@ class Worker:
             raise ConfigurationError(
                 f"{app.name} has no handlers", hint="register some with @app.on.insert(...)"
             )
-        exact = exact_ones(app.subscribers)
+        exact = exact_subscribers(app.subscribers)
         if exact and options.start == "snapshot":
             raise ConfigurationError(
                 f"{exact[0].name} cannot be filled from a snapshot: changes made meanwhile would count twice",
@@ -71,13 +77,15 @@ class Worker:
         self._spawn = spawn
         self._leases = LeaseTable(context, app.name, options.lease_seconds, options.drift_seconds)
         parking = Parking(context, app.name, self._leases)
-        self._tools = Tools(context, app.name, self._leases, parking, app.subscribers, options)
+        self._tools = HolderTools(
+            context, app.name, self._leases, parking, app.subscribers, options
+        )
         self._streams: dict[str, StreamInfo] = {}
         self._next_listing = 0.0
         self._is_stale = True
         self._is_stopping = False
-        self.consumers: dict[str, Holder] = {}
-        self._past = Progress()
+        self.consumers: dict[str, LeaseHolder] = {}
+        self._past = ShardProgress()
         # The leases that were ready and not another's when this worker last looked, and when that was.
         self._to_do: frozenset[str] = frozenset()
         self._looked_at = 0.0
@@ -98,9 +106,9 @@ class Worker:
     def is_idle(self) -> bool:
         return not self.consumers
 
-    def progress(self) -> Progress:
+    def progress(self) -> ShardProgress:
         """Of all shards together; the lag is that of the slowest."""
-        total = Progress()
+        total = ShardProgress()
         total.add(self._past)
         for consumer in list(self.consumers.values()):
             total.add(consumer.progress)
@@ -122,7 +130,7 @@ class Worker:
             yield Gather([self._renew_one(consumer) for consumer in consumers])
             yield Pause(self._options.lease_seconds / 3)
 
-    def _renew_one(self, consumer: Holder) -> Work[None]:
+    def _renew_one(self, consumer: LeaseHolder) -> Work[None]:
         try:
             renewed = yield from self._leases.renew(consumer.held())
         except LeaseLost:
@@ -186,7 +194,7 @@ class Worker:
         schema = self._context.schema
         return [table for table in (*schema.tables, schema.place.table) if table in wanted]
 
-    def _make_leases(self, group: Group) -> Work[Group]:
+    def _make_leases(self, group: WorkerGroup) -> Work[WorkerGroup]:
         changed = False
         for stream in self._streams.values():
             beginning = group.beginnings.get(stream.table)
@@ -221,7 +229,7 @@ class Worker:
 
     # -- who works on what
 
-    def _balance(self, group: Group) -> Work[None]:
+    def _balance(self, group: WorkerGroup) -> Work[None]:
         working = frozenset(
             name for name, consumer in list(self.consumers.items()) if not consumer.is_done
         )
@@ -253,13 +261,13 @@ class Worker:
         for lease in found.ask:
             yield from self._leases.ask(lease, self.name)
 
-    def _former_end(self, lease: Lease) -> float:
+    def _former_end(self, lease: ShardLease) -> float:
         """Until when the one it was taken from may believe to have it."""
         if lease.owner in (None, self.name):
             return 0.0
         return lease.until + self._options.drift_seconds
 
-    def _start(self, lease: Lease, not_before: float) -> None:
+    def _start(self, lease: ShardLease, not_before: float) -> None:
         kind = SnapshotConsumer if lease.shard == SNAPSHOT else Consumer
         consumer = kind(self._tools, lease, self._ended, not_before)
         self.consumers[lease.name] = consumer
@@ -267,14 +275,14 @@ class Worker:
             consumer.stop()  # it was taken while the order to stop came: it is given back
         self._spawn(self._consume(consumer), lease.name)
 
-    def _consume(self, consumer: Holder) -> Work[None]:
+    def _consume(self, consumer: LeaseHolder) -> Work[None]:
         try:
             yield from consumer.run()
         except (ServiceError, ConnectionTrouble) as error:
             level = logging.WARNING if not isinstance(error, ResourceNotFound) else logging.ERROR
             log.log(level, "%s stopped, and is begun again: %s", consumer.lease.name, error)
 
-    def _ended(self, consumer: Holder) -> None:
+    def _ended(self, consumer: LeaseHolder) -> None:
         consumer.progress.lag_seconds = 0.0
         self._past.add(consumer.progress)
         self.consumers.pop(consumer.lease.name, None)

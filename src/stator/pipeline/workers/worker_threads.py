@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from stator.clock import SystemClock
 from stator.errors import StatorError, StreamError
-from stator.pipeline.workers.group_state import Watching
-from stator.pipeline.workers.handlers.subscribers import Closing
+from stator.pipeline.workers.group_state import GroupWatch
+from stator.pipeline.workers.handlers.subscribers import ClosingSubscriber
 from stator.pipeline.workers.options import WorkerOptions
-from stator.pipeline.workers.shards.lease_holder import Progress
+from stator.pipeline.workers.shards.lease_holder import ShardProgress
 from stator.pipeline.workers.worker import Worker
 from stator.tables.db import Db
 from stator.tables.runner import Runner
@@ -60,7 +60,7 @@ class _WakefulRunner(Runner):
         return None
 
 
-class Running:
+class RunningWorker:
     def __init__(
         self, app: StreamApp, db: Db, options: WorkerOptions | None = None, name: str | None = None
     ) -> None:
@@ -69,7 +69,7 @@ class Running:
         self._options = options or WorkerOptions()
         self.name = name or f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
         self.worker = Worker(db.context, app, self.name, self._options, self._spawn)
-        self._watching = Watching(db.context, app.name)
+        self._watching = GroupWatch(db.context, app.name)
         self._threads: list[threading.Thread] = []
         self._runners = {name: _WakefulRunner(db.runner) for name in ("coordinate", "renew")}
         self._lock = threading.Lock()
@@ -78,7 +78,7 @@ class Running:
         self._spawn(self.worker.coordinate(), "coordinate", essential=True)
         self._spawn(self.worker.renew(), "renew", essential=True)
 
-    def __enter__(self) -> Running:
+    def __enter__(self) -> RunningWorker:
         return self
 
     def __exit__(
@@ -122,7 +122,7 @@ class Running:
 
     # -- from outside
 
-    def progress(self) -> Progress:
+    def progress(self) -> ShardProgress:
         return self.worker.progress()
 
     def tell_to_stop(self) -> None:
@@ -139,7 +139,7 @@ class Running:
             alive[0].join(_POLL_SECONDS)
             left -= _POLL_SECONDS
         for subscriber in self._app.subscribers:
-            if isinstance(subscriber, Closing):
+            if isinstance(subscriber, ClosingSubscriber):
                 subscriber.close()
         self._raise()
 

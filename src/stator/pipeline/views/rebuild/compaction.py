@@ -17,7 +17,7 @@ from stator.errors import ConnectionTrouble, ServiceError
 from stator.model.values import Item
 from stator.model.wide_numbers import EXACT, whole_name, wide_attributes
 from stator.patterns.item_pages import prefix_query, query_all
-from stator.pipeline.views.layout import BASE, LABEL, Group, Layout
+from stator.pipeline.views.layout import BASE, LABEL, ViewGroup, ViewLayout
 from stator.pipeline.workers.shards.leases import LeaseTable
 from stator.tables.context import Context
 from stator.tables.work import Call, Work
@@ -28,12 +28,14 @@ _AT_ONCE: Final = 20
 _TURN_GROUPS: Final = 5
 
 
-class Compacting:
-    def __init__(self, context: Context, layout: Layout) -> None:
+class Compaction:
+    def __init__(self, context: Context, layout: ViewLayout) -> None:
         self._context = context
         self._layout = layout
 
-    def some(self, app: str, fresh: dict[tuple[int, Group], None], generation: int) -> Work[None]:
+    def some(
+        self, app: str, fresh: dict[tuple[int, ViewGroup], None], generation: int
+    ) -> Work[None]:
         """Look after a few of the groups that have grown, in the generation that is read.
 
         One that is being built waits for its turn: its builder may send what he wrote once more, and in a partial that was merged meanwhile it would count twice.
@@ -63,7 +65,7 @@ class Compacting:
         live = {lease.shard for lease in leases if not lease.is_ended or lease.ended_at > limit}
         return lambda shard: shard not in live
 
-    def merge(self, generation: int, group: Group, over: Any) -> Work[int]:
+    def merge(self, generation: int, group: ViewGroup, over: Any) -> Work[int]:
         """How many partials were merged."""
         request = prefix_query(
             self._layout.place, self._layout.partials(generation, group.by), f"{group.bucket}#"
@@ -90,7 +92,7 @@ class Compacting:
         return len(fresh)
 
     def _merged(
-        self, generation: int, group: Group, base: Item | None, fresh: list[tuple[str, Item]]
+        self, generation: int, group: ViewGroup, base: Item | None, fresh: list[tuple[str, Item]]
     ) -> list[Any]:
         """BASE is written by mergers alone, and whole: as many numbers as a sketch has do not go into an update."""
         count = 0 if base is None else int(base["merges"]["N"])

@@ -33,14 +33,14 @@ from stator.coordination.retry import retry, retry_call
 from stator.errors import ConditionFailed, LeaseLost, StreamError
 from stator.model.values import Item
 from stator.model.wide_numbers import wide_attributes
-from stator.pipeline.views.batches import write_all
-from stator.pipeline.views.keeper import Kept
-from stator.pipeline.views.layout import LABEL, Group
+from stator.pipeline.views.batch_writes import write_all
+from stator.pipeline.views.layout import LABEL, ViewGroup
 from stator.pipeline.views.metrics import Number
-from stator.pipeline.views.ranks import Wanted
+from stator.pipeline.views.ranks import RankTarget
 from stator.pipeline.views.rebuild.retirement import retire
-from stator.pipeline.views.rebuild.stream_tail import Tail, uncovered
-from stator.pipeline.views.rebuild.tally import Tally, digests
+from stator.pipeline.views.rebuild.stream_tail import StreamTail, uncovered
+from stator.pipeline.views.rebuild.tally import BaseTally, digests
+from stator.pipeline.views.updater import MaintainedView
 from stator.pipeline.workers.handlers.change import Record, key_mark, key_text
 from stator.pipeline.workers.handlers.parking import Parking
 from stator.pipeline.workers.shards.iterators import list_shards
@@ -71,7 +71,7 @@ class RebuildOptions:
 
 
 @dataclass(slots=True)
-class Rebuilt:
+class RebuildReport:
     """``unreadable`` counts the items that do not decode: they are not in the view."""
 
     generation: int = 0
@@ -82,12 +82,15 @@ class Rebuilt:
 
 
 # Called now and then, by whichever thread counts.
-Progress = Callable[[Rebuilt], None]
+RebuildProgress = Callable[[RebuildReport], None]
 
 
 class Rebuild:
     def __init__(
-        self, kept: Kept, options: RebuildOptions | None = None, progress: Progress | None = None
+        self,
+        kept: MaintainedView,
+        options: RebuildOptions | None = None,
+        progress: RebuildProgress | None = None,
     ) -> None:
         self._kept = kept
         self.context = kept.context
@@ -95,15 +98,15 @@ class Rebuild:
         self.progress = progress or (lambda rebuilt: None)
         self.table = kept.source.of.table.name
         self.key_names = kept.source.of.key_names
-        self.rebuilt = Rebuilt()
+        self.rebuilt = RebuildReport()
         self._until = 0.0
         self._app, self._old = "", 0
-        self._tail: Tail | None = None
+        self._tail: StreamTail | None = None
         self._token = kept.context.token()
-        self._tally = Tally(kept.layout.name, kept.source)
+        self._tally = BaseTally(kept.layout.name, kept.source)
         self._drained_at = float("-inf")
 
-    def run(self) -> Work[Rebuilt]:
+    def run(self) -> Work[RebuildReport]:
         yield from rebuild_together([self])
         return self.rebuilt
 
@@ -111,7 +114,7 @@ class Rebuild:
         """Once the head is taken. From here on the new generation gets the changes; what was before is missing."""
         arn, starts = yield from self._started(builds)
         yield from self._refuse_parked()
-        self._tail = Tail(self.context, self.table, arn, starts, self.check)
+        self._tail = StreamTail(self.context, self.table, arn, starts, self.check)
 
     def finish(self, builds: Sequence[Rebuild]) -> Work[None]:
         """Everything is counted: write it, and let it be read. The other builds are held meanwhile."""
@@ -270,7 +273,7 @@ class Rebuild:
         self.rebuilt.scanned += len(items)
         if marks:
             rows = [
-                Wanted(mark, "", each)
+                RankTarget(mark, "", each)
                 for mark, each in zip(marks, taken)
                 if each is not None and each.rows
             ]
@@ -315,7 +318,7 @@ class Rebuild:
             yield from write_all(self.context, table, requests, self.check)
             yield from _hold(builds)
 
-    def _partial(self, group: Group, sums: dict[str, Number]) -> Item:
+    def _partial(self, group: ViewGroup, sums: dict[str, Number]) -> Item:
         item = self._kept.layout.partial(self.rebuilt.generation, group, BUILD)
         for name, amount in sums.items():
             if amount:
@@ -327,7 +330,7 @@ class Rebuild:
         return item
 
 
-def rebuild_together(builds: Sequence[Rebuild]) -> Work[list[Rebuilt]]:
+def rebuild_together(builds: Sequence[Rebuild]) -> Work[list[RebuildReport]]:
     """Build several views anew."""
     tables: dict[str, list[Rebuild]] = {}
     for build in builds:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from stator.coordination.retry import retry_call
-from stator.pipeline.views.batches import write_all
-from stator.pipeline.views.layout import LABEL, Layout
+from stator.pipeline.views.batch_writes import write_all
+from stator.pipeline.views.layout import LABEL, ViewLayout
 from stator.tables.context import Context
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions
 
 
-def retire(context: Context, layout: Layout, generation: int) -> Work[int]:
+def retire(context: Context, layout: ViewLayout, generation: int) -> Work[int]:
     """Its items, found by a scan of the design's own table: how many there were."""
     deleted = 0
     for request in (
@@ -31,7 +31,7 @@ def retire(context: Context, layout: Layout, generation: int) -> Work[int]:
     return deleted
 
 
-def _scan(layout: Layout, partition: str, sort: str | None) -> dict[str, Any]:
+def _scan(layout: ViewLayout, partition: str, sort: str | None) -> dict[str, Any]:
     written = Expressions()
     names = (written.name(layout.place.partition), written.name(layout.place.sort))
     value = written.value({"S": partition})

@@ -33,7 +33,7 @@ class _Shard:
     is_ended: bool = False
 
 
-class Tail:
+class StreamTail:
     def __init__(
         self,
         context: Context,

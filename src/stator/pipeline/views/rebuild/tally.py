@@ -10,9 +10,9 @@ from typing import Any
 
 from stator.errors import DesignError
 from stator.model.values import Item, Value, content_of
-from stator.pipeline.views.layout import Group
+from stator.pipeline.views.layout import ViewGroup
 from stator.pipeline.views.metrics import Number, add
-from stator.pipeline.views.sources import Counted, Source
+from stator.pipeline.views.sources import ItemShare, ViewSource
 
 log = logging.getLogger("stator.views")
 
@@ -31,17 +31,17 @@ def _content(value: Value) -> Any:
     return content_of(value) if text is None else text
 
 
-class Tally:
+class BaseTally:
     """``sums`` are those of the pages that were counted; ``unreadable`` the items that do not decode, and are left out; ``changed`` the keys that are dirty."""
 
-    def __init__(self, name: str, source: Source) -> None:
+    def __init__(self, name: str, source: ViewSource) -> None:
         self._name = name
         self._source = source
-        self.sums: dict[Group, dict[str, Number]] = {}
+        self.sums: dict[ViewGroup, dict[str, Number]] = {}
         self.unreadable = 0
-        self._dirty: dict[int, Counted | None] = {}
+        self._dirty: dict[int, ItemShare | None] = {}
         self._counted = array("q")
-        self._held: deque[tuple[float, list[int], list[Counted | None]]] = deque()
+        self._held: deque[tuple[float, list[int], list[ItemShare | None]]] = deque()
 
     @property
     def changed(self) -> int:
@@ -49,9 +49,9 @@ class Tally:
 
     def take(
         self, items: Sequence[Item], keys: list[int], marks: Sequence[str], read_at: float
-    ) -> list[Counted | None]:
+    ) -> list[ItemShare | None]:
         """Hold a page of the scan until the stream has shown what changed meanwhile. ``marks`` are for rows, and empty where there are none."""
-        taken: list[Counted | None] = []
+        taken: list[ItemShare | None] = []
         for at, item in enumerate(items):
             taken.append(self._counts(item, marks[at] if marks else "", read_at))
         self._held.append((read_at, keys, taken))
@@ -82,13 +82,13 @@ class Tally:
             if first is not None and key not in counted:
                 self._add(first)
 
-    def _add(self, counted: Counted) -> None:
+    def _add(self, counted: ItemShare) -> None:
         sums = self.sums.get(counted.group)
         if sums is None:
             sums = self.sums[counted.group] = {}
         add(sums, counted.sums)
 
-    def _counts(self, item: Item | None, mark: str, now: float) -> Counted | None:
+    def _counts(self, item: Item | None, mark: str, now: float) -> ItemShare | None:
         try:
             return self._source.counted(item, mark, now)
         except DesignError as error:

@@ -15,14 +15,14 @@ from stator.errors import ConnectionTrouble, LeaseLost, SlowDown, StatorError, T
 from stator.pipeline.workers.handlers.change import Record, key_mark
 from stator.pipeline.workers.handlers.parking import ParkedRecord, Parking
 from stator.pipeline.workers.handlers.subscribers import (
-    Attending,
-    Failure,
-    Scope,
+    AttendingSubscriber,
+    HandlerFailure,
+    HandlerScope,
     Subscriber,
-    exact_ones,
+    exact_subscribers,
 )
 from stator.pipeline.workers.options import WorkerOptions
-from stator.pipeline.workers.shards.leases import Lease
+from stator.pipeline.workers.shards.leases import ShardLease
 from stator.tables.work import Pause, Work
 
 log = logging.getLogger("stator.workers")
@@ -32,7 +32,7 @@ _OUTAGES = (TryLater, SlowDown, ConnectionTrouble)
 
 
 @dataclass(slots=True)
-class Handled:
+class DeliveryCount:
     """``parked`` counts the changes put aside."""
 
     handled: int = 0
@@ -67,19 +67,19 @@ class _Counted:
         )
 
 
-class Handling:
+class BatchDelivery:
     def __init__(
         self,
         subscribers: Sequence[Subscriber],
         parking: Parking,
         options: WorkerOptions,
-        scope: Scope,
-        check: Callable[[], Lease],
+        scope: HandlerScope,
+        check: Callable[[], ShardLease],
     ) -> None:
         """``check`` gives the lease, and raises LeaseLost once it is over."""
-        self._exact = exact_ones(subscribers)
+        self._exact = exact_subscribers(subscribers)
         self._exact_names = {each.name for each in self._exact}
-        self._attending = [each for each in subscribers if isinstance(each, Attending)]
+        self._attending = [each for each in subscribers if isinstance(each, AttendingSubscriber)]
         self._subscribers = [each for each in subscribers if each not in self._exact]
         self._parking = parking
         self._options = options
@@ -110,10 +110,10 @@ class Handling:
                     raise
                 log.warning("%s could not do what was due: %s", subscriber.name, error)
 
-    def run(self, records: Sequence[Record]) -> Work[Handled]:
+    def run(self, records: Sequence[Record]) -> Work[DeliveryCount]:
         if self._marks is None:
             self._marks = yield from self._parking.marks()
-        handled = Handled()
+        handled = DeliveryCount()
         parked: dict[str, _Parked] = {}
         counted = yield from self._counted(records, parked)
         batch = yield from self._put_aside(records, counted, handled)
@@ -151,7 +151,7 @@ class Handling:
         return counted
 
     def _put_aside(
-        self, records: Sequence[Record], counted: _Counted, handled: Handled
+        self, records: Sequence[Record], counted: _Counted, handled: DeliveryCount
     ) -> Work[list[Record]]:
         """Changes of keys that are parked already join those; the others are left."""
         assert self._marks is not None
@@ -173,18 +173,18 @@ class Handling:
         return left
 
     def _tried(
-        self, subscriber: Subscriber, records: list[Record], handled: Handled
-    ) -> Work[list[Failure]]:
+        self, subscriber: Subscriber, records: list[Record], handled: DeliveryCount
+    ) -> Work[list[HandlerFailure]]:
         """Handle them; what fails is tried again. The keys that failed for good.
 
         Attempts are counted for each change: one that only waits, because something is away, was not tried.
         """
         attempts: Counter[tuple[str, str, str]] = Counter()
-        hopeless: list[Failure] = []
+        hopeless: list[HandlerFailure] = []
         while records:
             self._check()
             failures = yield from subscriber.handle(records, self._scope)
-            again: list[Failure] = []
+            again: list[HandlerFailure] = []
             for failure in failures:
                 change = (failure.record.table, failure.record.key, failure.record.sequence)
                 attempts[change] += not isinstance(failure.error, _OUTAGES)
@@ -213,7 +213,7 @@ class Handling:
         parked: _Parked,
         batch: Sequence[Record],
         counted: _Counted,
-        handled: Handled,
+        handled: DeliveryCount,
     ) -> Work[None]:
         assert self._marks is not None
         parked.records = records = [
@@ -238,7 +238,7 @@ def _is_before(record: Record, parked: dict[str, _Parked]) -> bool:
     return found is None or int(record.sequence or 0) < found.sequence
 
 
-def _remaining(records: Sequence[Record], failures: Sequence[Failure]) -> list[Record]:
+def _remaining(records: Sequence[Record], failures: Sequence[HandlerFailure]) -> list[Record]:
     """Of the keys that failed, the changes from the one at fault on."""
     start = {
         (failure.record.table, failure.record.key): int(failure.record.sequence or 0)

@@ -6,7 +6,11 @@ from dataclasses import dataclass
 
 from stator.pipeline.workers.app import StreamApp
 from stator.pipeline.workers.handlers.parking import ParkedKey, ParkedRecord, Parking
-from stator.pipeline.workers.handlers.subscribers import Failure, Scope, of_table
+from stator.pipeline.workers.handlers.subscribers import (
+    HandlerFailure,
+    HandlerScope,
+    subscribers_of,
+)
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.shards.leases import LeaseTable
 from stator.tables.context import Context
@@ -14,7 +18,7 @@ from stator.tables.work import Work
 
 
 @dataclass(frozen=True, slots=True)
-class Retried:
+class RetryOutcome:
     """``error`` says why it is still parked; None when it is not. ``handled`` counts the changes that were."""
 
     parked: ParkedKey
@@ -22,7 +26,7 @@ class Retried:
     error: str | None = None
 
 
-class Retrying:
+class ParkedRetry:
     def __init__(self, context: Context, app: StreamApp) -> None:
         self._context = context
         self._app = app
@@ -30,7 +34,7 @@ class Retrying:
         leases = LeaseTable(context, app.name, usual.lease_seconds, usual.drift_seconds)
         self.parking = Parking(context, app.name, leases)
 
-    def retry(self, mark: str) -> Work[Retried | None]:
+    def retry(self, mark: str) -> Work[RetryOutcome | None]:
         """Handle the changes of a parked key, in order, and let it go; None if it is not parked, or somebody is at it already."""
         parked = yield from self.parking.claim(mark)
         handled = 0
@@ -40,27 +44,27 @@ class Retrying:
                 if failure is not None:
                     name, error = failure
                     yield from self.parking.failed(mark, name, error)
-                    return Retried(parked, handled, f"{type(error).__name__}: {error}")
+                    return RetryOutcome(parked, handled, f"{type(error).__name__}: {error}")
                 yield from self.parking.done(mark, each.record)
                 handled += 1
             if (yield from self.parking.release(parked)):
-                return Retried(parked, handled)
+                return RetryOutcome(parked, handled)
             parked = yield from self.parking.look(mark)  # a change was added meanwhile
         return None
 
     def _handled(self, parked: ParkedRecord) -> Work[tuple[str, BaseException] | None]:
-        scope = Scope(
+        scope = HandlerScope(
             self._context, self._app.name, parked.record.shard, 0, lambda: None, is_retry=True
         )
-        for subscriber in of_table(self._app.subscribers, parked.record.table, self._context):
+        for subscriber in subscribers_of(self._app.subscribers, parked.record.table, self._context):
             if subscriber.name in parked.done or not subscriber.wants(parked.record, self._context):
                 continue
-            failures: list[Failure] = yield from subscriber.handle([parked.record], scope)
+            failures: list[HandlerFailure] = yield from subscriber.handle([parked.record], scope)
             if failures:
                 return subscriber.name, failures[0].error
         return None
 
-    def drop(self, mark: str) -> Work[Retried | None]:
+    def drop(self, mark: str) -> Work[RetryOutcome | None]:
         """Forget the changes of a parked key: its next change is handled."""
         parked = yield from self.parking.claim(mark)
         dropped = 0
@@ -69,6 +73,6 @@ class Retrying:
                 yield from self.parking.done(mark, each.record)
                 dropped += 1
             if (yield from self.parking.release(parked)):
-                return Retried(parked, dropped)
+                return RetryOutcome(parked, dropped)
             parked = yield from self.parking.look(mark)
         return None

@@ -25,7 +25,7 @@ from stator.errors import ConditionFailed, LeaseLost, TransactionCanceled
 from stator.model.values import Item
 from stator.patterns.item_pages import prefix_query, query_all
 from stator.pipeline.workers.handlers.change import Record, key_mark, read_record
-from stator.pipeline.workers.shards.leases import Lease, LeaseTable
+from stator.pipeline.workers.shards.leases import LeaseTable, ShardLease
 from stator.tables.context import Context
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions
@@ -74,7 +74,7 @@ class Parking:
         return {item[self._place.sort]["S"] for item in items}
 
     def park(
-        self, lease: Lease, records: Sequence[ParkedRecord], handler: str, error: BaseException
+        self, lease: ShardLease, records: Sequence[ParkedRecord], handler: str, error: BaseException
     ) -> Work[None]:
         """Put a key aside, with these changes of it. LeaseLost if the shard is another's by now."""
         first = records[0].record
@@ -94,7 +94,7 @@ class Parking:
         for each in records:
             yield from self.add(lease, mark, each)
 
-    def add(self, lease: Lease, mark: str, parked: ParkedRecord) -> Work[bool]:
+    def add(self, lease: ShardLease, mark: str, parked: ParkedRecord) -> Work[bool]:
         """Add a change to a parked key; False if the key is not parked any more."""
         yield from self._pieces(lease, mark, parked)
         written = Expressions()
@@ -113,7 +113,7 @@ class Parking:
             return False
         return True
 
-    def _pieces(self, lease: Lease, mark: str, parked: ParkedRecord) -> Work[None]:
+    def _pieces(self, lease: ShardLease, mark: str, parked: ParkedRecord) -> Work[None]:
         packed = zlib.compress(orjson.dumps(parked.record.raw))
         pieces = [packed[at : at + _PIECE_BYTES] for at in range(0, len(packed), _PIECE_BYTES)]
         for number, piece in enumerate(pieces):
@@ -129,7 +129,7 @@ class Parking:
             }
             yield from self._write(lease, [{"Put": {"TableName": self._place.table, "Item": item}}])
 
-    def _write(self, lease: Lease, actions: list[dict[str, Any]]) -> Work[None]:
+    def _write(self, lease: ShardLease, actions: list[dict[str, Any]]) -> Work[None]:
         """In one transaction with a check of the lease."""
         request = {
             "TransactItems": [self._leases.check(lease), *actions],

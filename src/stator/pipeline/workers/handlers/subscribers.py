@@ -22,7 +22,7 @@ from stator.tables.work import BlockingCall, Work
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class HandlerFailure:
     """The first record of a key that could not be handled, and why."""
 
     record: Record
@@ -30,7 +30,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class HandlerScope:
     """What a subscriber needs beside the records: the data layer, the shard they come from, and its lease's fence.
 
     ``check`` raises LeaseLost once the lease is over, and is to be called before each record: from then on another worker handles them.
@@ -56,29 +56,29 @@ class Subscriber(Protocol):
 
     def wants(self, record: Record, context: Context) -> bool: ...
 
-    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
+    def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
         """Handle what can be; one failure for each key that could not."""
         ...
 
 
 @runtime_checkable
-class Closing(Protocol):
+class ClosingSubscriber(Protocol):
     """A subscriber that wants to know when a worker has ended. It may be given records again after that."""
 
     def close(self) -> None: ...
 
 
 @runtime_checkable
-class Attending(Protocol):
+class AttendingSubscriber(Protocol):
     """A subscriber that has something to do now and then, also while nothing changes."""
 
-    def attend(self, scope: Scope, position: str) -> Work[None]:
+    def attend(self, scope: HandlerScope, position: str) -> Work[None]:
         """Called before a shard's first batch, and every few seconds: everything up to ``position`` has been handled."""
         ...
 
 
 @runtime_checkable
-class ExactSubscriber(Subscriber, Attending, Protocol):
+class ExactSubscriber(Subscriber, AttendingSubscriber, Protocol):
     """One that counts every change once by itself, in whatever order those of an item come: a view.
 
     It is given every change, also of parked items, before the other subscribers are; each of its failures is of one change alone, and is not tried again
@@ -94,7 +94,7 @@ class ExactSubscriber(Subscriber, Attending, Protocol):
 
 
 @runtime_checkable
-class OfTables(Protocol):
+class TableSubscriber(Protocol):
     """A subscriber that says which tables it is for. Others are for those of the design's entities."""
 
     def tables(self, context: Context) -> Sequence[str]: ...
@@ -103,17 +103,19 @@ class OfTables(Protocol):
 def tables_of(subscriber: Subscriber, context: Context) -> Sequence[str]:
     return (
         subscriber.tables(context)
-        if isinstance(subscriber, OfTables)
+        if isinstance(subscriber, TableSubscriber)
         else tuple(context.schema.tables)
     )
 
 
-def of_table(subscribers: Sequence[Subscriber], table: str, context: Context) -> list[Subscriber]:
+def subscribers_of(
+    subscribers: Sequence[Subscriber], table: str, context: Context
+) -> list[Subscriber]:
     """Those that get the changes of a table."""
     return [each for each in subscribers if table in tables_of(each, context)]
 
 
-def exact_ones(subscribers: Sequence[Subscriber]) -> list[ExactSubscriber]:
+def exact_subscribers(subscribers: Sequence[Subscriber]) -> list[ExactSubscriber]:
     return [each for each in subscribers if isinstance(each, ExactSubscriber) and each.is_exact]
 
 
@@ -126,7 +128,7 @@ def lanes(records: Iterable[Record]) -> list[list[Record]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class ChangeFilter:
     """Which changes a function is for. Empty sets are for all."""
 
     kinds: frozenset[str] = frozenset()
@@ -155,7 +157,7 @@ class EachChange:
 
     name: str
     function: Callable[[Any], Any]
-    filter: Filter
+    filter: ChangeFilter
     concurrency: int = 1
     _pool: _Pool = field(init=False)
 
@@ -165,41 +167,41 @@ class EachChange:
     def wants(self, record: Record, context: Context) -> bool:
         return self.filter.accepts(record, context)
 
-    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
+    def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
         changes = yield from typed_all(records, scope.context)
         run = partial(self._lane, changes=changes, check=scope.check)
-        failures: list[Failure | None] = yield BlockingCall(
+        failures: list[HandlerFailure | None] = yield BlockingCall(
             partial(self._pool.map, run, lanes(records))
         )
         return [failure for failure in failures if failure is not None]
 
     def _lane(
         self, lane: list[Record], changes: dict[int, Change[Any]], check: Callable[[], Any]
-    ) -> Failure | None:
+    ) -> HandlerFailure | None:
         for record in lane:
             check()
             try:
                 finished(self.function(changes[id(record)]))
             except Exception as error:  # the function is the user's, and whatever it raises is a change that was not handled
-                return Failure(record, error)
+                return HandlerFailure(record, error)
         return None
 
 
 @dataclass(slots=True)
-class Batches:
+class EachBatch:
     """A function called with a list of changes. Where it fails, halves of the batch are tried, down to the item at fault."""
 
     name: str
     function: Callable[[list[Any]], Any]
-    filter: Filter
+    filter: ChangeFilter
 
     def wants(self, record: Record, context: Context) -> bool:
         return self.filter.accepts(record, context)
 
-    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
+    def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
         changes = yield from typed_all(records, scope.context)
         send = partial(self._send, changes=changes, check=scope.check)
-        failures: list[Failure] = yield BlockingCall(partial(halved, lanes(records), send))
+        failures: list[HandlerFailure] = yield BlockingCall(partial(halved, lanes(records), send))
         return failures
 
     def _send(
@@ -215,7 +217,7 @@ class Batches:
 
 def halved(
     groups: list[list[Record]], send: Callable[[list[Record]], Exception | None]
-) -> list[Failure]:
+) -> list[HandlerFailure]:
     """Send a batch, and where that fails its halves, down to what is at fault: whole items, never a part of one's changes, until one is
     alone; then its changes one by one. ``send`` gets records in the stream's order, and gives the error, if any."""
     error = send(
@@ -232,7 +234,7 @@ def halved(
     for record in groups[0]:
         failure = send([record]) if len(groups[0]) > 1 else error
         if failure is not None:
-            return [Failure(record, failure)]
+            return [HandlerFailure(record, failure)]
     return []
 
 
@@ -281,7 +283,7 @@ class _Pool:
         self._made: ThreadPoolExecutor | None = None
 
     def map(
-        self, function: Callable[[list[Record]], Failure | None], groups: list[list[Record]]
+        self, function: Callable[[list[Record]], HandlerFailure | None], groups: list[list[Record]]
     ) -> list[Any]:
         if self._threads < 2 or len(groups) < 2:
             return [function(group) for group in groups]

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from stator.pipeline.workers.options import WorkerOptions
-from stator.pipeline.workers.shards.leases import Group, Lease
+from stator.pipeline.workers.shards.leases import ShardLease, WorkerGroup
 from stator.pipeline.workers.shards.lineage import StreamInfo, is_ready
 
 
@@ -20,13 +20,13 @@ from stator.pipeline.workers.shards.lineage import StreamInfo, is_ready
 class Moves:
     """Leases to take, to ask for, and to take from owners that were asked and do not answer."""
 
-    take: list[Lease] = field(default_factory=list)
-    ask: list[Lease] = field(default_factory=list)
-    resume: list[Lease] = field(default_factory=list)
+    take: list[ShardLease] = field(default_factory=list)
+    ask: list[ShardLease] = field(default_factory=list)
+    resume: list[ShardLease] = field(default_factory=list)
 
 
 def moves(
-    group: Group,
+    group: WorkerGroup,
     streams: Mapping[str, StreamInfo],
     me: str,
     working: frozenset[str],
@@ -55,8 +55,8 @@ def moves(
 
 
 def _from_the_busiest(
-    held: Sequence[Lease], me: str, count: int, chance: random.Random
-) -> list[Lease]:
+    held: Sequence[ShardLease], me: str, count: int, chance: random.Random
+) -> list[ShardLease]:
     loads = Counter(lease.owner for lease in held if lease.owner != me)
     if not loads:
         return []
@@ -65,7 +65,9 @@ def _from_the_busiest(
     return [chance.choice(candidates)] if candidates and load >= count + 2 else []
 
 
-def _unanswered(held: Sequence[Lease], me: str, now: float, options: WorkerOptions) -> list[Lease]:
+def _unanswered(
+    held: Sequence[ShardLease], me: str, now: float, options: WorkerOptions
+) -> list[ShardLease]:
     return [
         lease
         for lease in held

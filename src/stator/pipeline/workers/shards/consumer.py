@@ -16,7 +16,7 @@ from stator.errors import (
 )
 from stator.pipeline.workers.handlers.change import Record, read_record
 from stator.pipeline.workers.shards.iterators import iterator_at
-from stator.pipeline.workers.shards.lease_holder import Holder
+from stator.pipeline.workers.shards.lease_holder import LeaseHolder
 from stator.pipeline.workers.shards.leases import OLDEST, is_bookkeeping
 from stator.tables.work import Call, Pause, Work
 
@@ -38,7 +38,7 @@ class _Page:
     is_tip: bool
 
 
-class Consumer(Holder):
+class Consumer(LeaseHolder):
     """Of one shard."""
 
     _skip_before = 0.0

@@ -14,7 +14,7 @@ _AT = "AT:"
 
 
 @dataclass(frozen=True, slots=True)
-class Iterator:
+class ShardCursor:
     """``skip_before`` is a moment: records from before it are to be left out."""
 
     text: str
@@ -33,7 +33,7 @@ def list_shards(stream: str, label: str) -> Work[tuple[ShardInfo, ...]]:
         request = {"StreamArn": stream, "ExclusiveStartShardId": last}
 
 
-def iterator_at(stream: str, shard: str, position: str, label: str) -> Work[Iterator]:
+def iterator_at(stream: str, shard: str, position: str, label: str) -> Work[ShardCursor]:
     """Raises TrimmedDataAccess when what follows the position is gone, ResourceNotFound when the shard is."""
     shown: dict[str, Any] = {"StreamArn": stream, "ShardId": shard}
     oldest = {**shown, "ShardIteratorType": OLDEST}
@@ -54,9 +54,9 @@ def iterator_at(stream: str, shard: str, position: str, label: str) -> Work[Iter
             raise
     # That kind of iterator is not known everywhere (not to DynamoDB Local): from the oldest on, leaving out what came before.
     found = yield from _asked(oldest, label)
-    return Iterator(found.text, float(second))
+    return ShardCursor(found.text, float(second))
 
 
-def _asked(request: dict[str, Any], label: str) -> Work[Iterator]:
+def _asked(request: dict[str, Any], label: str) -> Work[ShardCursor]:
     reply = yield Call("GetShardIterator", request, label)
-    return Iterator(str(reply["ShardIterator"]))
+    return ShardCursor(str(reply["ShardIterator"]))

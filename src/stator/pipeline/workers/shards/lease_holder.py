@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from stator.errors import LeaseLost
-from stator.pipeline.workers.handlers.batch_delivery import Handled, Handling
+from stator.pipeline.workers.handlers.batch_delivery import BatchDelivery, DeliveryCount
 from stator.pipeline.workers.handlers.parking import Parking
-from stator.pipeline.workers.handlers.subscribers import Scope, Subscriber, of_table
+from stator.pipeline.workers.handlers.subscribers import HandlerScope, Subscriber, subscribers_of
 from stator.pipeline.workers.options import RETENTION_SECONDS, WorkerOptions
-from stator.pipeline.workers.shards.leases import Lease, LeaseTable
+from stator.pipeline.workers.shards.leases import LeaseTable, ShardLease
 from stator.tables.context import Context
 from stator.tables.work import Pause, Work
 
@@ -20,7 +20,7 @@ log = logging.getLogger("stator.workers")
 
 
 @dataclass(slots=True)
-class Progress:
+class ShardProgress:
     """What is known of the reading, for whoever shows it. ``lag_seconds`` is the age of the oldest change not yet handled, at most."""
 
     records: int = 0
@@ -36,13 +36,13 @@ class Progress:
         """How long until the oldest change not yet handled is gone from the stream."""
         return RETENTION_SECONDS - self.lag_seconds
 
-    def add_batch(self, handled: Handled) -> None:
+    def add_batch(self, handled: DeliveryCount) -> None:
         self.handled += handled.handled
         self.parked += handled.parked
         self.retried += handled.retried
         self.batches += 1
 
-    def add(self, other: Progress) -> None:
+    def add(self, other: ShardProgress) -> None:
         """Of several together: counts are summed, and the lag is that of the slowest."""
         self.records += other.records
         self.handled += other.handled
@@ -54,7 +54,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Tools:
+class HolderTools:
     """What every holder of a lease works with."""
 
     context: Context
@@ -65,21 +65,21 @@ class Tools:
     options: WorkerOptions
 
 
-class Holder(ABC):
+class LeaseHolder(ABC):
     """``stop`` ends it after the batch at hand; ``when_done`` is told when it is over, however it ended."""
 
     def __init__(
         self,
-        tools: Tools,
-        lease: Lease,
-        when_done: Callable[[Holder], None],
+        tools: HolderTools,
+        lease: ShardLease,
+        when_done: Callable[[LeaseHolder], None],
         not_before: float = 0.0,
     ) -> None:
         """``not_before`` is when the former holder's time is over: it may be at work until then."""
         self.tools = tools
         self.context = tools.context
         self.lease = lease
-        self.progress = Progress()
+        self.progress = ShardProgress()
         self.is_done = False
         # Everything that was written before this moment has been handled.
         self.caught_up_at = 0.0
@@ -88,7 +88,7 @@ class Holder(ABC):
         self._is_lost = False
         self._is_stopping = False
         label = lease.stream.rpartition("/")[2]
-        scope = Scope(
+        scope = HandlerScope(
             tools.context,
             tools.group,
             lease.shard,
@@ -97,8 +97,8 @@ class Holder(ABC):
             label,
             lambda: tools.leases.check(self.held()),
         )
-        mine = of_table(tools.subscribers, lease.table, tools.context)
-        self.handling = Handling(mine, tools.parking, tools.options, scope, self.held)
+        mine = subscribers_of(tools.subscribers, lease.table, tools.context)
+        self.handling = BatchDelivery(mine, tools.parking, tools.options, scope, self.held)
 
     # -- from outside
 
@@ -109,12 +109,12 @@ class Holder(ABC):
         """The lease is another's: nothing more is handled."""
         self._is_lost = True
 
-    def see(self, lease: Lease) -> None:
+    def see(self, lease: ShardLease) -> None:
         """The lease as it is now, renewed or asked for."""
         if lease.fence == self.lease.fence:
             self.lease = lease
 
-    def held(self) -> Lease:
+    def held(self) -> ShardLease:
         if self._is_lost or self.context.now() >= self.lease.until:
             raise LeaseLost(
                 f"the lease on {self.lease.name} was lost",

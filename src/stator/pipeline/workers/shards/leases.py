@@ -1,15 +1,20 @@
-"""Leases on shards, as items: taken, renewed, moved on, handed over, ended. Every write is conditional on the fence, so that of two who believe to have a
-lease only one can be right.
+"""The leases on shards, as items, and where a group began to read.
 
-``position`` is where to read on: ``TRIM_HORIZON``, ``AT:<seconds>``, the sequence number of the last change that is done, or ``END``.
+    PK  WORK#billing   SK  STREAM#shop                      start, at, opened, skipped, ready
+    PK  WORK#billing   SK  LEASE#shop#shardId-0001...-0a3f  owner, fence, until, position, wanted
+
+Each lease is a fenced lease (``coordination.lease``) with a checkpoint in it. ``position`` is where
+to read on: ``TRIM_HORIZON``, ``AT:<seconds>``, the sequence number of the last change that is
+handled, or ``END``. Both kinds of items carry ``_format``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from stator.coordination.lease import LeaseHold, LeaseItem, seconds
+from stator.coordination.stored_format import StoredFormat
 from stator.errors import ConditionFailed
 from stator.model.values import Item
 from stator.patterns.item_pages import prefix_query, query_all
@@ -25,11 +30,17 @@ SNAPSHOT: Final = "SNAPSHOT"
 FIRST: Final = "FIRST"
 _LABEL: Final = "stream lease"
 _WORK: Final = "WORK#"
+_REQUEST: Final = ("wanted", "wanted_at")
+_FORMAT: Final = StoredFormat("worker group")
 
 
 @dataclass(frozen=True, slots=True)
-class Lease:
-    """``table`` and ``shard`` name it; ``wanted`` is a worker that asked for it, since ``wanted_at``. ``lost`` is set where changes were gone before they were read."""
+class ShardLease:
+    """The right to read one shard, and how far it has been read.
+
+    ``wanted`` is a worker that asked for the lease at ``wanted_at``. ``lost`` says that the shard was
+    gone from the stream before it was read.
+    """
 
     table: str
     shard: str
@@ -50,6 +61,10 @@ class Lease:
         return f"{self.table}#{self.shard}"
 
     @property
+    def hold(self) -> LeaseHold:
+        return LeaseHold(self.owner, self.fence, self.until)
+
+    @property
     def is_ended(self) -> bool:
         return self.position == END
 
@@ -59,7 +74,11 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Where a group began to read a table's stream, written once: the shards that were open then are read from ``at`` on, those ``skipped`` never, any other whole."""
+    """Where a group began to read a table's stream; written once.
+
+    Shards in ``opened`` are read from the moment ``at`` on, those in ``skipped`` never, all others
+    whole. ``is_ready`` is False until the snapshot of the table has been handled.
+    """
 
     table: str
     stream: str
@@ -71,10 +90,10 @@ class Beginning:
 
 
 @dataclass(slots=True)
-class Group:
-    """All there is of a group at one moment."""
+class WorkerGroup:
+    """All leases and beginnings of a group, as read at one moment. Leases are by name."""
 
-    leases: dict[str, Lease] = field(default_factory=dict)
+    leases: dict[str, ShardLease] = field(default_factory=dict)
     beginnings: dict[str, Beginning] = field(default_factory=dict)
 
 
@@ -84,16 +103,18 @@ class LeaseTable:
     ) -> None:
         self._context = context
         self._place = context.schema.place
+        self._group = group
         self._partition = f"{_WORK}{group}"
         self.lease_seconds = lease_seconds
         self.drift_seconds = drift_seconds
 
     # -- reading
 
-    def load(self) -> Work[Group]:
+    def load(self) -> Work[WorkerGroup]:
         items = yield from query_all(prefix_query(self._place, self._partition, ""), _LABEL)
-        group = Group()
+        group = WorkerGroup()
         for item in items:
+            _FORMAT.check(item, self._group)
             sort = item[self._place.sort]["S"]
             if sort.startswith("LEASE#"):
                 lease = _read_lease(item)
@@ -106,7 +127,7 @@ class LeaseTable:
     # -- making
 
     def begin(self, beginning: Beginning) -> Work[bool]:
-        """Write down where the group begins; False if somebody has."""
+        """Store where the group begins; False if another worker was first."""
         item: Item = {
             **self._place.key(self._partition, f"STREAM#{beginning.table}"),
             "table": {"S": beginning.table},
@@ -114,6 +135,7 @@ class LeaseTable:
             "start": {"S": beginning.start},
             "at": {"N": repr(beginning.at)},
             "ready": {"BOOL": beginning.is_ready},
+            **_FORMAT.attributes(),
         }
         for name, shards in (("opened", beginning.opened), ("skipped", beginning.skipped)):
             if shards:
@@ -121,7 +143,7 @@ class LeaseTable:
         return (yield from self._put_new(item))
 
     def follow_new_stream(self, beginning: Beginning) -> Work[None]:
-        """A table's stream was switched off and on again: from now on its new one is read, all of it."""
+        """The table's stream was switched off and on again: read the whole new one."""
         written = Expressions()
         request = {
             "TableName": self._place.table,
@@ -132,7 +154,7 @@ class LeaseTable:
         yield Call("UpdateItem", written.into(request), _LABEL)
 
     def mark_ready(self, table: str) -> Work[None]:
-        """The items of a snapshot have been handled; the stream may be read."""
+        """The snapshot has been handled; the stream may be read."""
         written = Expressions()
         request = {
             "TableName": self._place.table,
@@ -141,7 +163,7 @@ class LeaseTable:
         }
         yield Call("UpdateItem", written.into(request), _LABEL)
 
-    def create(self, lease: Lease) -> Work[bool]:
+    def create(self, lease: ShardLease) -> Work[bool]:
         item: Item = {
             **self._key(lease),
             "table": {"S": lease.table},
@@ -149,6 +171,7 @@ class LeaseTable:
             "stream": {"S": lease.stream},
             "position": {"S": lease.position},
             "fence": {"N": "0"},
+            **_FORMAT.attributes(),
         }
         if lease.parent is not None:
             item["parent"] = {"S": lease.parent}
@@ -167,8 +190,8 @@ class LeaseTable:
             return False
         return True
 
-    def delete(self, lease: Lease) -> Work[None]:
-        """Forget a lease that has ended and whose shard is gone."""
+    def delete(self, lease: ShardLease) -> Work[None]:
+        """Delete a lease that has ended and whose shard is gone."""
         written = Expressions()
         request = {
             "TableName": self._place.table,
@@ -182,142 +205,81 @@ class LeaseTable:
 
     # -- taking and giving
 
-    def take(self, lease: Lease, me: str) -> Work[Lease | None]:
-        """Make a lease mine, as it was seen; None if somebody was quicker, or its owner has renewed it since."""
-        until = self._context.now() + self.lease_seconds
-        changes = {
-            "owner": {"S": me},
-            "until": {"N": repr(until)},
-            "fence": {"N": str(lease.fence + 1)},
-        }
-        return (
-            yield from self._change(lease, changes, ("wanted", "wanted_at"), as_seen=True, mine=me)
+    def take(self, lease: ShardLease, me: str) -> Work[ShardLease | None]:
+        """Take a lease that nobody has changed since it was read; None if somebody has."""
+        item = self._item(lease)
+        taken = yield from item.take(
+            me, self._end(), item.attributes.as_seen(lease.hold), removes=_REQUEST
         )
+        return _read_lease(taken.item) if taken.is_mine else None
 
-    def ask(self, lease: Lease, me: str) -> Work[None]:
+    def ask(self, lease: ShardLease, me: str) -> Work[None]:
         """Ask the owner to hand a lease over."""
-        changes: Item = {"wanted": {"S": me}, "wanted_at": {"N": repr(self._context.now())}}
-        yield from self._change(lease, changes, ())
+        wanted: Item = {"wanted": {"S": me}, "wanted_at": seconds(self._context.now())}
+        yield from self._item(lease).change(lease.hold, wanted)
 
-    def renew(self, lease: Lease) -> Work[Lease | None]:
-        """Put the end off; None if the lease is another's by now."""
-        until = self._context.now() + self.lease_seconds
-        return (yield from self._change(lease, {"until": {"N": repr(until)}}, ()))
+    def renew(self, lease: ShardLease) -> Work[ShardLease | None]:
+        """Move the end; None if another worker has taken the lease."""
+        return _read((yield from self._item(lease).renew(lease.hold, self._end())))
 
-    def move(self, lease: Lease, position: str, lag_seconds: float) -> Work[Lease | None]:
-        """Everything up to ``position`` is done. It puts the end off, too."""
-        until = self._context.now() + self.lease_seconds
-        changes: Item = {
-            "until": {"N": repr(until)},
+    def move(self, lease: ShardLease, position: str, lag_seconds: float) -> Work[ShardLease | None]:
+        """Checkpoint: everything up to ``position`` is handled. This renews the lease, too."""
+        checkpoint: Item = {
             "position": {"S": position},
             "lag": {"N": repr(round(lag_seconds, 3))},
         }
-        return (yield from self._change(lease, changes, ()))
+        return _read((yield from self._item(lease).renew(lease.hold, self._end(), checkpoint)))
 
-    def end(self, lease: Lease, *, lost: bool = False) -> Work[Lease | None]:
-        changes: Item = {
+    def end(self, lease: ShardLease, *, lost: bool = False) -> Work[None]:
+        """The shard has been read to its end, or is ``lost``: gone before it was read."""
+        ended: Item = {
             "position": {"S": END},
-            "ended": {"N": repr(self._context.now())},
+            "ended": seconds(self._context.now()),
             "lag": {"N": "0"},
         }
         if lost:
-            changes["lost"] = {"BOOL": True}
-        return (yield from self._change(lease, changes, ("owner", "until", "wanted", "wanted_at")))
+            ended["lost"] = {"BOOL": True}
+        yield from self._item(lease).release(lease.hold, ended, _REQUEST)
 
-    def give(self, lease: Lease) -> Work[None]:
-        """Give a lease back, or to the worker that wants it."""
+    def give(self, lease: ShardLease) -> Work[None]:
+        """Release a lease, or hand it to the worker that asked for it."""
+        item = self._item(lease)
         if lease.wanted is None:
-            yield from self._change(lease, {}, ("owner", "until"))
-            return
-        until = self._context.now() + self.lease_seconds
-        changes = {
-            "owner": {"S": lease.wanted},
-            "until": {"N": repr(until)},
-            "fence": {"N": str(lease.fence + 1)},
-        }
-        yield from self._change(lease, changes, ("wanted", "wanted_at"))
-
-    def check(self, lease: Lease) -> dict[str, Any]:
-        """For a transaction: that the lease is still held."""
-        written = Expressions()
-        condition = f"{written.name('fence')} = {written.value({'N': str(lease.fence)})}"
-        request = {
-            "TableName": self._place.table,
-            "Key": self._key(lease),
-            "ConditionExpression": condition,
-        }
-        return {"ConditionCheck": written.into(request)}
-
-    def _change(
-        self,
-        lease: Lease,
-        changes: Mapping[str, Any],
-        removed: tuple[str, ...],
-        *,
-        as_seen: bool = False,
-        mine: str | None = None,
-    ) -> Work[Lease | None]:
-        """One conditional update: of a lease whose fence and owner are the same, and ``as_seen`` its end, too."""
-        written = Expressions()
-        parts = []
-        if changes:
-            parts.append(
-                "SET "
-                + ", ".join(
-                    f"{written.name(name)} = {written.value(value)}"
-                    for name, value in changes.items()
-                )
-            )
-        if removed:
-            parts.append("REMOVE " + ", ".join(map(written.name, removed)))
-        condition = f"{written.name('fence')} = {written.value({'N': str(lease.fence)})}"
-        if lease.owner is None:
-            condition += f" AND attribute_not_exists({written.name('owner')})"
+            yield from item.release(lease.hold)
         else:
-            condition += f" AND {written.name('owner')} = {written.value({'S': lease.owner})}"
-            if as_seen:
-                condition += (
-                    f" AND {written.name('until')} = {written.value({'N': repr(lease.until)})}"
-                )
-        request = {
-            "TableName": self._place.table,
-            "Key": self._key(lease),
-            "UpdateExpression": " ".join(parts),
-            "ConditionExpression": condition,
-            "ReturnValues": "ALL_NEW",
-            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-        }
-        try:
-            reply = yield Call("UpdateItem", written.into(request), _LABEL)
-        except ConditionFailed as refused:
-            found = None if not refused.item else _read_lease(refused.item)
-            if (
-                found is not None
-                and mine is not None
-                and refused.after_unknown
-                and found.owner == mine
-            ):
-                return found  # the first attempt was carried out, and its answer lost
-            return None
-        return _read_lease(reply["Attributes"])
+            yield from item.hand_over(lease.hold, lease.wanted, self._end(), _REQUEST)
 
-    def _key(self, lease: Lease) -> Item:
+    def check(self, lease: ShardLease) -> dict[str, Any]:
+        """For a transaction: the check that the lease is still held."""
+        return self._item(lease).check(lease.hold)
+
+    def _end(self) -> float:
+        return self._context.now() + self.lease_seconds
+
+    def _item(self, lease: ShardLease) -> LeaseItem:
+        return LeaseItem(self._place.table, self._key(lease), _LABEL)
+
+    def _key(self, lease: ShardLease) -> Item:
         return self._place.key(self._partition, f"LEASE#{lease.name}")
 
 
 def is_bookkeeping(keys: Item, place: Place) -> bool:
-    """Whether an item of the design's own table is one that workers write for themselves, all the time: a lease, or something parked."""
+    """Whether an item is one of the workers' own: a lease, a beginning, or a parked change."""
     return str(keys.get(place.partition, {}).get("S", "")).startswith(_WORK)
 
 
-def _read_lease(item: Item) -> Lease:
+def _read(item: Item | None) -> ShardLease | None:
+    return None if item is None else _read_lease(item)
+
+
+def _read_lease(item: Item) -> ShardLease:
     def number(name: str) -> float:
         return float(item[name]["N"]) if name in item else 0.0
 
     def text(name: str) -> str | None:
         return item[name]["S"] if name in item else None
 
-    return Lease(
+    return ShardLease(
         item["table"]["S"],
         item["shard"]["S"],
         item["stream"]["S"],

@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from stator.pipeline.workers.options import RETENTION_SECONDS
-from stator.pipeline.workers.shards.leases import FIRST, OLDEST, SNAPSHOT, Beginning, Group, Lease
+from stator.pipeline.workers.shards.leases import (
+    FIRST,
+    OLDEST,
+    SNAPSHOT,
+    Beginning,
+    ShardLease,
+    WorkerGroup,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +64,13 @@ def first_beginning(stream: StreamInfo, start: str, at: float) -> Beginning:
     )
 
 
-def new_leases(stream: StreamInfo, beginning: Beginning, group: Group) -> list[Lease]:
+def new_leases(stream: StreamInfo, beginning: Beginning, group: WorkerGroup) -> list[ShardLease]:
     made = []
-    first = Lease(stream.table, SNAPSHOT, stream.arn, FIRST)
+    first = ShardLease(stream.table, SNAPSHOT, stream.arn, FIRST)
     if not beginning.is_ready and first.name not in group.leases:
         made.append(first)
     for shard in stream.shards:
-        lease = Lease(
+        lease = ShardLease(
             stream.table, shard.id, stream.arn, _first_position(shard.id, beginning), shard.parent
         )
         if lease.name not in group.leases and shard.id not in beginning.skipped:
@@ -75,7 +82,7 @@ def _first_position(shard: str, beginning: Beginning) -> str:
     return f"AT:{beginning.at!r}" if shard in beginning.opened else OLDEST
 
 
-def is_ready(lease: Lease, group: Group, streams: Mapping[str, StreamInfo]) -> bool:
+def is_ready(lease: ShardLease, group: WorkerGroup, streams: Mapping[str, StreamInfo]) -> bool:
     """Whether a shard may be read: its parent has been, or is not there to be read."""
     if lease.is_ended:
         return False
@@ -98,7 +105,7 @@ def is_ready(lease: Lease, group: Group, streams: Mapping[str, StreamInfo]) -> b
     return not listed or lease.parent in beginning.skipped
 
 
-def _has_older_stream(lease: Lease, group: Group) -> bool:
+def _has_older_stream(lease: ShardLease, group: WorkerGroup) -> bool:
     """Whether a stream that the table had before, and that was switched off, is not read to its end yet."""
     return any(
         other.table == lease.table and other.stream != lease.stream and not other.is_ended
@@ -106,7 +113,9 @@ def _has_older_stream(lease: Lease, group: Group) -> bool:
     )
 
 
-def forgettable(group: Group, streams: Mapping[str, StreamInfo], now: float) -> list[Lease]:
+def forgettable(
+    group: WorkerGroup, streams: Mapping[str, StreamInfo], now: float
+) -> list[ShardLease]:
     """Leases that ended longer ago than a stream remembers, and whose shards are gone.
 
     That a shard is not listed is not enough: this worker's list may be from before the shard was there, and a lease that is made anew

@@ -15,12 +15,12 @@ from typing import Any
 import orjson
 
 from stator.pipeline.workers.handlers.change import snapshot_record
-from stator.pipeline.workers.shards.lease_holder import Holder
+from stator.pipeline.workers.shards.lease_holder import LeaseHolder
 from stator.pipeline.workers.shards.leases import FIRST
 from stator.tables.work import Call, Work
 
 
-class SnapshotConsumer(Holder):
+class SnapshotConsumer(LeaseHolder):
     def work(self) -> Work[None]:
         table = self.lease.table
         names = self._key_names()

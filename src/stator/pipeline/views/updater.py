@@ -7,44 +7,44 @@ from decimal import DecimalException
 from typing import Any
 
 from stator.errors import ConfigurationError, DesignError, ImageNotShown
-from stator.pipeline.views.generations import Heads
-from stator.pipeline.views.layout import Layout
-from stator.pipeline.views.partials import Measured, Partials
+from stator.pipeline.views.generations import GenerationHeads
+from stator.pipeline.views.layout import ViewLayout
+from stator.pipeline.views.partials import MeasuredChange, Partials
 from stator.pipeline.views.ranks import Ranks
-from stator.pipeline.views.rebuild.compaction import Compacting
-from stator.pipeline.views.sources import Declaration, Source
+from stator.pipeline.views.rebuild.compaction import Compaction
+from stator.pipeline.views.sources import ViewDeclaration, ViewSource
 from stator.pipeline.workers.handlers.change import Record, key_mark
-from stator.pipeline.workers.handlers.subscribers import Failure, Scope
+from stator.pipeline.workers.handlers.subscribers import HandlerFailure, HandlerScope
 from stator.tables.context import Context
 from stator.tables.work import Work
 
 _REMEMBERED_SCOPES = 1000
 
 
-class Kept:
+class MaintainedView:
     """A view on one database."""
 
     def __init__(
-        self, name: str, declared: Declaration, context: Context, *, has_sums: bool
+        self, name: str, declared: ViewDeclaration, context: Context, *, has_sums: bool
     ) -> None:
         self.context = context
-        self.source = Source(declared, context.schema.of(declared.entity))
-        self.layout = Layout(context.schema.place, name)
-        self.heads = Heads(self.layout)
+        self.source = ViewSource(declared, context.schema.of(declared.entity))
+        self.layout = ViewLayout(context.schema.place, name)
+        self.heads = GenerationHeads(self.layout)
         self.partials = Partials(context, self.layout, self.source)
         self.ranks = Ranks(context, self.layout, self.source.end)
-        self.compacting = Compacting(context, self.layout)
+        self.compacting = Compaction(context, self.layout)
         self.has_sums = has_sums
         self._generations: dict[tuple[str, int], tuple[int, ...]] = {}
 
-    def attend(self, scope: Scope, position: str) -> Work[None]:
+    def attend(self, scope: HandlerScope, position: str) -> Work[None]:
         head = yield from self.heads.attend(scope, position)
         if len(self._generations) > _REMEMBERED_SCOPES:
             self._generations.pop(next(iter(self._generations)))
         self._generations[scope.shard, scope.fence] = head.written
         yield from self.compacting.some(scope.group, self.partials.fresh, head.generation)
 
-    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
+    def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
         generations = self._generations.get((scope.shard, scope.fence))
         if generations is None:
             generations = (yield from self.heads.begun(scope.group)).written
@@ -59,7 +59,7 @@ class Kept:
                     generation, scope.stream, measured, scope.check
                 )
                 failures += [
-                    Failure(each.record, error)
+                    HandlerFailure(each.record, error)
                     for each, error in refused
                     if each.record is not None
                 ]
@@ -69,7 +69,9 @@ class Kept:
                 yield from self.partials.apply(generation, shard, measured, scope.check)
         return failures
 
-    def measured(self, records: Sequence[Record]) -> tuple[list[Measured], list[Failure]]:
+    def measured(
+        self, records: Sequence[Record]
+    ) -> tuple[list[MeasuredChange], list[HandlerFailure]]:
         now = self.context.now()
         found, failures = [], []
         for record in records:
@@ -79,17 +81,17 @@ class Kept:
                 DesignError,
                 DecimalException,
             ) as error:  # the image does not decode, or is of no number to add
-                failures.append(Failure(record, error))
+                failures.append(HandlerFailure(record, error))
         return found, failures
 
-    def _measured(self, record: Record, now: float) -> Measured:
+    def _measured(self, record: Record, now: float) -> MeasuredChange:
         if (record.kind != "INSERT" and record.old is None) or (
             record.kind != "REMOVE" and record.new is None
         ):
             raise ImageNotShown("NEW_AND_OLD_IMAGES")
         # The mark is wanted for rows, and for the partial of a retry.
         mark = key_mark(record.table, record.key) if self.source.orders else ""
-        return Measured(
+        return MeasuredChange(
             record,
             mark,
             self.source.counted(record.old, mark, now),
@@ -110,12 +112,12 @@ class Kept:
         ) or (record.new is None and record.old is None)
 
 
-class Keeper:
+class ViewUpdater:
     """A subscriber that counts each change once, however often it comes. What views and projections have in common."""
 
     is_exact = True
 
-    def __init__(self, name: str, declared: Declaration, *, has_sums: bool) -> None:
+    def __init__(self, name: str, declared: ViewDeclaration, *, has_sums: bool) -> None:
         if not name or not name.replace("_", "a").replace("-", "a").isalnum():
             raise DesignError(
                 f"{name!r} is no name for a view",
@@ -124,17 +126,17 @@ class Keeper:
         self._name = name
         self._declared = declared
         self._has_sums = has_sums
-        self._kept: list[Kept] = []
+        self._kept: list[MaintainedView] = []
 
     @property
     def name(self) -> str:
         return self._name
 
-    def kept(self, context: Context) -> Kept:
+    def kept(self, context: Context) -> MaintainedView:
         for each in self._kept:
             if each.context is context:
                 return each
-        made = Kept(self._name, self._declared, context, has_sums=self._has_sums)
+        made = MaintainedView(self._name, self._declared, context, has_sums=self._has_sums)
         self._kept = [*self._kept[-7:], made]
         return made
 
@@ -148,11 +150,11 @@ class Keeper:
     def wants(self, record: Record, context: Context) -> bool:
         return self.kept(context).wants(record)
 
-    def attend(self, scope: Scope, position: str) -> Work[None]:
+    def attend(self, scope: HandlerScope, position: str) -> Work[None]:
         """Look whether the view is being built anew (heads.py). Called before a shard's first batch, and now and then."""
         return self.kept(scope.context).attend(scope, position)
 
-    def handle(self, records: Sequence[Record], scope: Scope) -> Work[list[Failure]]:
+    def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
         if not scope.shard:
             raise ConfigurationError(
                 f"the view {self._name} has to know which shard a change is from",
