@@ -1,11 +1,12 @@
-"""``connect`` and ``connect_async``: from a design and an address to a ``Db``."""
+"""``connect`` and ``connect_async``: from a design and an address to a ``Db`` or an ``AsyncDb``."""
 
 from __future__ import annotations
 
+import inspect
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Unpack, cast
+from typing import Any, TypeVar, Unpack, cast
 
 from stator.addresses import (
     Address,
@@ -30,13 +31,42 @@ from stator.tables.runner import Runner
 from stator.tables.schema import Schema
 from stator.transport import Transport
 
+_F = TypeVar("_F", bound=Callable[..., Any])
+
 
 class ConnectOptions(TransportOptions, total=False):
-    """``plan`` is a plan or the path of a lock file, instead of planning the design anew. ``prefix`` stands before every table's name.
+    """Options of the tables and of the data layer:
 
-    ``cursor_key`` signs cursors. ``measure`` asks DynamoDB for the capacity each call consumes, and sums it in ``db.meter``;
-    ``observers`` get a record of every call. ``threads`` is how many calls a sync ``Db`` has under way at once. ``deadline_seconds``
-    is for each call. ``blobs`` is where ``large()`` values go: a folder, ``s3://bucket/prefix``, or a store. ``clock`` and ``random`` are for tests.
+    plan                        a Plan, or the path of a lock file; by default the design is planned
+    prefix                      text before every table's name; by default none
+    cursor_key                  bytes that sign cursors, so that clients cannot make their own
+    measure                     True: ask for the consumed capacity and sum it in ``db.meter``
+    observers                   functions that receive a CallRecord of every call
+    threads                     calls a ``Db`` has in flight at once; by default 16
+    deadline_seconds            a limit for each call, its retries included; by default none
+    blobs                       the place of ``large()`` values: a folder, ``s3://bucket/prefix``,
+                                or a BlobStore
+    clock, random               a clock and a random.Random for tests
+
+    Options of the embedded engine:
+
+    durability                  "disk" (the default) waits until a write is on disk; "process"
+                                does not
+    region                      the region its tables are in
+
+    Options of an ``http(s)://`` or ``aws://`` address:
+
+    region                      by default the address's, then the one boto3 would use
+    profile                     a profile of the AWS configuration
+    access_key_id, secret_access_key, session_token
+                                credentials; by default they are found where boto3 finds them
+    connect_timeout_seconds, read_timeout_seconds
+                                limits for one attempt
+    max_attempts, max_backoff_seconds
+                                limits for the retries of a call
+    max_connections             connections to the endpoint
+    ca_bundle                   a file of certificates, or False to check none
+    proxy                       a URL; by default HTTPS_PROXY and NO_PROXY apply
     """
 
     plan: Plan | str | Path | None
@@ -51,12 +81,70 @@ class ConnectOptions(TransportOptions, total=False):
     random: random.Random
 
 
+_OWN_OPTIONS = tuple(
+    name for name in ConnectOptions.__annotations__ if name not in TransportOptions.__annotations__
+)
+_TRANSPORT_OPTIONS = tuple(TransportOptions.__annotations__)
+_OPTIONS = {
+    **{name: ConnectOptions.__annotations__[name] for name in _OWN_OPTIONS},
+    **TransportOptions.__annotations__,
+}
+
+
+class _Unset:
+    """Shown where an option's default depends on the address."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+_DEFAULTS: dict[str, Any] = {
+    "plan": None,
+    "prefix": "",
+    "cursor_key": None,
+    "measure": False,
+    "observers": (),
+    "threads": 16,
+    "deadline_seconds": None,
+    "blobs": None,
+    "durability": "disk",
+}
+
+
+def _with_options(function: _F) -> _F:
+    """List the options in a function's signature and docstring.
+
+    Type checkers read them from ``Unpack[ConnectOptions]``; ``help()`` would show ``**options``.
+    """
+    signature = inspect.signature(function)
+    required = list(signature.parameters.values())[:-1]
+    options = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=_DEFAULTS.get(name, _Unset()),
+            annotation=getattr(annotation, "__forward_arg__", annotation),
+        )
+        for name, annotation in _OPTIONS.items()
+    ]
+    described: Any = function
+    described.__signature__ = signature.replace(parameters=[*required, *options])
+    described.__doc__ = (
+        f"{inspect.cleandoc(function.__doc__ or '')}\n\n"
+        f"{inspect.cleandoc(ConnectOptions.__doc__ or '')}"
+    )
+    return function
+
+
+@_with_options
 def connect(
     design: Design, address: str | Engine | None = None, **options: Unpack[ConnectOptions]
 ) -> Db:
-    """The design's tables at an address: memory, a folder, ``http(s)://...``, or ``aws://region``.
+    """Open a design's tables at an address and return a ``Db``.
 
-    On the embedded engine the tables are made at once; elsewhere ``db.ensure()`` makes them.
+    The address is "memory" (the default), a folder, ``http(s)://host:port`` or ``aws://region``, or
+    an Engine. On the embedded engine the tables are created at once; elsewhere ``db.ensure()``
+    creates them.
     """
     where, context = Address.parse(address), make_context(design, options)
     transport = open_transport(where, options.get("clock"), _for_transport(options))
@@ -65,18 +153,25 @@ def connect(
         transport,
         context.clock,
         observers=observers,
-        threads=options.get("threads", 16),
+        threads=options.get("threads", _DEFAULTS["threads"]),
         deadline_seconds=options.get("deadline_seconds"),
     )
     if where.is_embedded:
-        _make_tables(context, transport)
+        _create_tables(context, transport)
     return Db(context, runner, meter)
 
 
+@_with_options
 def connect_async(
     design: Design, address: str | Engine | None = None, **options: Unpack[ConnectOptions]
 ) -> AsyncDb:
-    """The same for asyncio. It may be called before there is a loop; connections are made when they are needed."""
+    """Open a design's tables at an address and return an ``AsyncDb``.
+
+    It may be called before an event loop runs: connections open when they are first needed. The
+    address is "memory" (the default), a folder, ``http(s)://host:port`` or ``aws://region``, or an
+    Engine. On the embedded engine the tables are created at once; elsewhere ``await db.ensure()``
+    creates them.
+    """
     where, context = Address.parse(address), make_context(design, options)
     transport = open_async_transport(where, options.get("clock"), _for_transport(options))
     meter, observers = _observers(options)
@@ -87,7 +182,7 @@ def connect_async(
         deadline_seconds=options.get("deadline_seconds"),
     )
     if isinstance(transport, AsyncEngineTransport):
-        _make_tables(
+        _create_tables(
             context,
             EngineTransport(transport.engine, owned=transport.owned, region=transport.region),
         )
@@ -101,10 +196,7 @@ def _for_transport(options: ConnectOptions) -> TransportOptions:
     )
 
 
-_TRANSPORT_OPTIONS = TransportOptions.__annotations__.keys()
-
-
-def _make_tables(context: Context, transport: Transport) -> None:
+def _create_tables(context: Context, transport: Transport) -> None:
     try:
         Runner(transport, context.clock).run(TableSetup(context, TableSettings()).run())
     except BaseException:
@@ -113,23 +205,27 @@ def _make_tables(context: Context, transport: Transport) -> None:
 
 
 def make_context(design: Design, options: ConnectOptions) -> Context:
-    unknown = sorted(options.keys() - ConnectOptions.__annotations__.keys() - _TRANSPORT_OPTIONS)
+    """Return the context of a connection. Raises ConfigurationError for an unknown option."""
+    unknown = sorted(options.keys() - _OPTIONS.keys())
     if unknown:
         raise ConfigurationError(
-            f"connect() has no option {unknown[0]!r}", hint="see help(stator.connect)"
+            f"connect() has no option {unknown[0]!r}",
+            hint=f"its options are {', '.join(_OPTIONS)}; see help(stator.connect)",
         )
     schema = Schema(design, _plan(design, options.get("plan")), options.get("prefix", ""))
-    chance = options.get("random") or random.SystemRandom()
-    clock = options.get("clock") or SystemClock()
     return Context(
-        schema, clock, chance, options.get("cursor_key"), open_store(options.get("blobs"))
+        schema,
+        options.get("clock") or SystemClock(),
+        options.get("random") or random.SystemRandom(),
+        options.get("cursor_key"),
+        open_store(options.get("blobs")),
     )
 
 
-def _plan(design: Design, given: Plan | str | Path | None) -> Plan:
-    if given is None:
+def _plan(design: Design, plan: Plan | str | Path | None) -> Plan:
+    if plan is None:
         return design.plan()
-    return given if isinstance(given, Plan) else Plan.from_json(Path(given).read_text())
+    return plan if isinstance(plan, Plan) else Plan.from_json(Path(plan).read_text())
 
 
 def _observers(options: ConnectOptions) -> tuple[Meter | None, tuple[Observer, ...]]:
