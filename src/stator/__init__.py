@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from stator.tables.db import AsyncDb as AsyncDb
     from stator.tables.db import Db as Db
     from stator.tables.lifecycle import TableSettings as TableSettings
-    from stator.tables.reads.reads import Page as Page
+    from stator.tables.reads.pattern_read import Page as Page
     from stator.tables.writes.batches import Delete as Delete
     from stator.tables.writes.recorder import if_not_exists as if_not_exists
 
@@ -134,7 +134,7 @@ _HOMES = {
     "stator.tables.connection": "connect connect_async",
     "stator.tables.db": "AsyncDb Db",
     "stator.tables.lifecycle": "TableSettings",
-    "stator.tables.reads.reads": "Page",
+    "stator.tables.reads.pattern_read": "Page",
     "stator.tables.writes.batches": "Delete",
     "stator.tables.writes.recorder": "if_not_exists",
 }

@@ -42,7 +42,7 @@ from stator.patterns.identities import Identities
 from stator.patterns.item_pages import ItemPages, prefix_query, query_count
 from stator.patterns.plain_values import decode_plain, encode_plain
 from stator.tables.operation import D, OnDb, iteration, operation
-from stator.tables.reads.reads import batch_get
+from stator.tables.reads.items import batch_get
 from stator.tables.schema import EntityMap
 from stator.tables.work import Call, Gather, Work
 from stator.tables.writes.expressions import Expressions

@@ -33,7 +33,7 @@ from stator.patterns.consistent_read import read_snapshot
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.item_pages import ItemPages
 from stator.tables.operation import D, OnDb, operation
-from stator.tables.reads.reads import batch_get
+from stator.tables.reads.items import batch_get
 from stator.tables.schema import EntityMap
 from stator.tables.work import Pause, Work
 from stator.tables.writes.expressions import Expressions

@@ -15,8 +15,9 @@ from stator.design.patterns.explanation import Explanation
 from stator.design.patterns.pattern import Count, Query, Question, Selection
 from stator.tables.context import Context
 from stator.tables.lifecycle import TableSettings, TableSetup
-from stator.tables.reads import reads
-from stator.tables.reads.reads import EntityScan, Page, PatternFetch, PatternRead, ReadOptions
+from stator.tables.reads import items, pattern_read
+from stator.tables.reads.pattern_read import Page, PatternFetch, PatternRead, ReadOptions
+from stator.tables.reads.scan import EntityScan
 from stator.tables.work import Call, Pages, Work
 from stator.tables.writes.batches import Batch, BatchResult, Delete
 from stator.tables.writes.open_update import OpenUpdate
@@ -96,7 +97,7 @@ class DbOperations:
             item = yield from self._writes.stored(of, of.key_of(entity))
         if item is None:
             return None  # type: ignore[return-value]  # another writer deleted it in between
-        [stored] = yield from reads.decoded(self.context, of, [item])
+        [stored] = yield from items.decoded(self.context, of, [item])
         stamps = [name for name in (of.version, of.created, of.updated, of.ttl) if name is not None]
         of.write_back(entity, {name: getattr(stored, name) for name in stamps})
         result: E = stored
@@ -116,7 +117,7 @@ class DbOperations:
         ``consistent`` asks for a strongly consistent read. An item past its ``ttl()`` counts as
         absent unless ``include_expired`` is set.
         """
-        return reads.get(
+        return items.get(
             self.context,
             self.context.schema.of(entity),
             identity,
@@ -137,7 +138,7 @@ class DbOperations:
         An identity is a mapping of fields, or the value itself where one field is the identity.
         """
         of = self.context.schema.of(entity)
-        return reads.get_many(
+        return items.get_many(
             self.context,
             of,
             [_as_identity(of.identity, each) for each in identities],
@@ -279,7 +280,7 @@ class DbOperations:
         include_expired: bool = False,
     ) -> Work[Page[E]]:
         """Return up to ``limit`` items, and the cursor of the next page (None after the last)."""
-        return reads.page(
+        return pattern_read.page(
             self.context, query, limit, cursor, ReadOptions(consistent, include_expired)
         )
 
@@ -287,7 +288,7 @@ class DbOperations:
         self, query: Selection[E], *, consistent: bool | None = None, include_expired: bool = False
     ) -> Work[E | None]:
         """Return the first item a pattern finds, or None."""
-        return reads.first(self.context, query, ReadOptions(consistent, include_expired))
+        return pattern_read.first(self.context, query, ReadOptions(consistent, include_expired))
 
     def count(
         self,
@@ -305,7 +306,7 @@ class DbOperations:
 
     def explain(self, query: Question) -> Explanation:
         """Show the exact requests of a pattern's call, with index, cost and reasons; send nothing."""
-        return reads.explained(self.context, query)
+        return pattern_read.explained(self.context, query)
 
     def scan(
         self,

@@ -19,7 +19,7 @@ from stator.design.entities.markers import NOT_YET
 from stator.design.entities.shapes import Epoch
 from stator.design.plan.key_text import encoding_of
 from stator.design.plan.own_table import own_table
-from stator.design.plan.plan import EntityPlan, PatternPlan, Plan, TablePlan
+from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan, Step, TablePlan
 from stator.errors import DesignError
 from stator.model.values import Item, Value
 from stator.tables.codegen.item_writer import BulkEntry, bulk_writer
@@ -253,6 +253,29 @@ class Place:
         return TablePlan(self.table, self.partition, self.sort, attributes, (), ()).create_request()
 
 
+@dataclass(frozen=True, slots=True)
+class StepRoute:
+    """What reading a step needs to know of its table, looked up once.
+
+    ``sort`` names the sort key attributes of the index or table it reads; ``key`` those of its start key.
+    """
+
+    step: Step
+    index: IndexPlan | None
+    sort: tuple[str, ...]
+    key: tuple[str, ...]
+
+    @classmethod
+    def of(cls, step: Step, table: TablePlan) -> StepRoute:
+        index = next((each for each in table.indexes if each.name == step.index), None)
+        own_sort = (table.sort,) if table.sort else ()
+        base = (table.partition, *own_sort)
+        if index is None:
+            return cls(step, None, own_sort, base)
+        key = tuple(dict.fromkeys((*base, *index.partition, *index.sort)))
+        return cls(step, index, index.sort, key)
+
+
 class Schema:
     """All entities of a design, in the plan that is in force."""
 
@@ -269,6 +292,7 @@ class Schema:
             model = getattr(made.info, "model", None)  # what an adapted model's instances are of
             if model is not None:
                 self.maps[model] = made
+        self._routes: dict[str, tuple[StepRoute, ...]] = {}
         self._patterns = {pattern.name: pattern for pattern in plan.patterns}
         # A table beside those of the plan: its items would be strangers in theirs, and the plan may change under them.
         self.place = Place.of(own_table(design.name, prefix))
@@ -312,6 +336,14 @@ class Schema:
                 f"the plan of {self.design.name} has no pattern {name}",
                 hint="add it to the design, and write the lock file anew with `stator plan --write`",
             )
+        return found
+
+    def routes(self, pattern: PatternPlan) -> tuple[StepRoute, ...]:
+        """The steps of a pattern with the tables and indexes they read."""
+        found = self._routes.get(pattern.name)
+        if found is None:
+            found = tuple(StepRoute.of(step, self.tables[step.table]) for step in pattern.steps)
+            self._routes[pattern.name] = found
         return found
 
     def of_item(self, item: Item, table: str, entities: tuple[str, ...] = ()) -> EntityMap | None:

@@ -237,7 +237,10 @@ class Step:
     def key_condition(self) -> str:
         return " or ".join(" AND ".join(map(str, tests)) for tests in self.conditions)
 
-    def requests(self, arguments: Mapping[str, Any]) -> tuple[Request, ...]:
+    def requests(
+        self, arguments: Mapping[str, Any], *, limited: bool = True
+    ) -> tuple[Request, ...]:
+        """The requests with their values. A reader that counts for itself leaves ``Limit`` out (``limited=False``)."""
         if self.operation == "GetItem":
             return (self._get(arguments),)
         if self.operation not in ("Query", "Scan"):
@@ -248,7 +251,7 @@ class Step:
         found: list[Request] = []
         for tests in self.conditions:
             for shard in range(self.shards):
-                request = self._read(arguments, shard, tests)
+                request = self._read(arguments, shard, tests, limited)
                 if request not in found:  # two arguments may have one value
                     found.append(request)
         return tuple(found)
@@ -265,7 +268,11 @@ class Step:
         return request | ({"ConsistentRead": True} if self.consistent else {})
 
     def _read(
-        self, arguments: Mapping[str, Any], shard: int, tests: tuple[KeyConditionPart, ...]
+        self,
+        arguments: Mapping[str, Any],
+        shard: int,
+        tests: tuple[KeyConditionPart, ...],
+        limited: bool,
     ) -> Request:
         request: Request = {"TableName": self.table}
         names: dict[str, str] = {}
@@ -286,10 +293,11 @@ class Step:
             request["ExpressionAttributeValues"] = values
         if not self.forward:
             request["ScanIndexForward"] = False
-        limit = arguments[self.limit_param] if self.limit_param else self.limit
         # DynamoDB counts a limit before the filter: with one, the reader has to count for itself.
-        if limit is not None and not self.filter and not self.is_count:
-            request["Limit"] = limit
+        if limited and not self.filter and not self.is_count:
+            limit = arguments[self.limit_param] if self.limit_param else self.limit
+            if limit is not None:
+                request["Limit"] = limit
         if self.consistent:
             request["ConsistentRead"] = True
         if self.is_count:

@@ -49,7 +49,7 @@ from stator.patterns.leaderboard.items import (
 )
 from stator.patterns.leaderboard.reads import BoardReads
 from stator.tables.operation import D, OnDb, operation
-from stator.tables.reads.reads import check_limit
+from stator.tables.reads.pattern_read import check_limit
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.sender import send_all

@@ -46,7 +46,7 @@ from stator.patterns.series.reads import SeriesPages, SeriesRange
 from stator.patterns.series.writes import SeriesWriter
 from stator.tables.operation import D, OnDb, iteration, operation
 from stator.tables.reads.cursors import make_cursor, read_cursor
-from stator.tables.reads.reads import Page, check_limit
+from stator.tables.reads.pattern_read import Page, check_limit
 from stator.tables.work import Call, Pages, Work
 from stator.tables.writes.batches import BatchResult
 

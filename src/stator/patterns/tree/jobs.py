@@ -24,7 +24,7 @@ from stator.model.values import Item
 from stator.patterns.item_pages import ItemPages, query_all
 from stator.patterns.tree.items import Job, Stored, TreeItems, stored
 from stator.tables.context import Context
-from stator.tables.reads.reads import batch_get
+from stator.tables.reads.items import batch_get
 from stator.tables.work import Call, Gather, Work, gathered
 from stator.tables.writes.sender import send_all
 from stator.tables.writes.writes import LostRace

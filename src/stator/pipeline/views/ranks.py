@@ -16,7 +16,7 @@ from stator.pipeline.views.partials import MeasuredChange
 from stator.pipeline.views.sources import ItemShare
 from stator.pipeline.workers.handlers.change import Record
 from stator.tables.context import Context
-from stator.tables.reads.reads import batch_get
+from stator.tables.reads.items import batch_get
 from stator.tables.work import Call, Gather, Work, gathered
 from stator.tables.writes.expressions import Expressions
 

@@ -23,7 +23,7 @@ from stator.pipeline.views.rebuild.rebuild import (
 from stator.pipeline.views.rows import Row
 from stator.pipeline.views.updater import MaintainedView
 from stator.tables.operation import D, OnDb, operation
-from stator.tables.reads.reads import decoded
+from stator.tables.reads.items import decoded
 from stator.tables.work import Call, Gather, Work, gathered
 from stator.tables.writes.expressions import Expressions
 

@@ -1,8 +1,10 @@
-"""Streams: the answers of one request after the other, page by page, from wherever the caller stopped.
+"""Page streams: the answers of one request, page by page, from wherever the caller stopped.
 
-A pattern is one request as a rule. It is several where its partition is sharded, where a field may have one of several values, or where its
-entities live in different tables. Those of one step are merged in order; steps follow one another. A stream knows its position as the key of the last item
-that was taken from it, so a page may stop in the middle of what was read and still give an exact cursor.
+As a rule a pattern is one request. It is several where its partition is sharded, where a field may
+have one of several values, or where its entities live in different tables. Requests of one step are
+merged in order; steps follow one another. A stream knows its position as the key of the last item
+taken from it. A page may therefore stop in the middle of a DynamoDB page and still have an exact
+cursor.
 """
 
 from __future__ import annotations
@@ -12,102 +14,97 @@ from collections import deque
 from decimal import Decimal
 from typing import Any
 
-from stator.design.plan.plan import Step
 from stator.model.values import Item, Value
 from stator.tables.reads.cursors import Position
-from stator.tables.schema import Schema
+from stator.tables.schema import StepRoute
 from stator.tables.work import Call, Work
 
 
 class PageStream:
-    """One request of a pattern."""
+    """One request of a pattern. ``request`` has no ``Limit``: each call says how much it needs."""
 
     def __init__(
-        self,
-        schema: Schema,
-        step: Step,
-        request: dict[str, Any],
-        label: str,
-        position: Position = "start",
+        self, route: StepRoute, request: dict[str, Any], label: str, position: Position = "start"
     ) -> None:
-        self.step = step
+        self.route = route
+        self.step = route.step
         self.label = label
-        self.position: Position = position
         self._request = request
+        self._position: Position = position
         self._next: Item | None = position if isinstance(position, dict) else None
         self._exhausted = position == "end"
         self._buffer: deque[Item] = deque()
-        table = schema.tables[step.table]
-        index = next((each for each in table.indexes if each.name == step.index), None)
-        self._sort = index.sort if index is not None else ((table.sort,) if table.sort else ())
-        base = (table.partition, *((table.sort,) if table.sort else ()))
-        keys = base if index is None else (*base, *index.partition, *index.sort)
-        self._key = tuple(dict.fromkeys(keys))
+        self._last: Item | None = None
 
     @property
     def is_done(self) -> bool:
         return self._exhausted and not self._buffer
 
+    @property
+    def is_buffered(self) -> bool:
+        """Whether items have been read and not taken."""
+        return bool(self._buffer)
+
+    @property
+    def position(self) -> Position:
+        """Where the caller stopped: "start", the key of the last item taken, or "end"."""
+        if self.is_done:
+            return "end"
+        if self._last is None:
+            return self._position
+        return {name: self._last[name] for name in self.route.key if name in self._last}
+
     def next_call(self, want: int | None) -> Call:
-        """The request for what follows, asking for about ``want`` items."""
+        """The request for the next page, asking for about ``want`` items."""
         request = dict(self._request)
         if self.step.operation == "GetItem":
             return Call("GetItem", request, self.label)
         if self._next is not None:
             request["ExclusiveStartKey"] = self._next
-        request.pop("Limit", None)
         if want is not None and not self.step.is_count:
-            # With a filter, DynamoDB counts what it reads, not what it gives: ask for a few more than are wanted.
+            # With a filter, DynamoDB counts the items it reads, not those it returns: ask for more.
             request["Limit"] = want if self.step.filter is None else max(want * 2, 100)
         return Call(self.step.operation, request, self.label)
 
-    def took(self, reply: dict[str, Any]) -> None:
+    def receive(self, reply: dict[str, Any]) -> None:
+        """Take in the answer of ``next_call``."""
         if self.step.operation == "GetItem":
-            self._buffer.extend([reply["Item"]] if "Item" in reply else [])
+            if "Item" in reply:
+                self._buffer.append(reply["Item"])
             self._exhausted = True
             return
         self._buffer.extend(reply.get("Items", ()))
         self._next = reply.get("LastEvaluatedKey")
         self._exhausted = self._next is None
 
-    def head(self, want: int | None) -> Work[Item | None]:
-        """The item that comes next, read if need be; None at the end."""
+    def fill(self, want: int | None) -> Work[bool]:
+        """Read until there is an item to take; False at the end."""
         while not self._buffer and not self._exhausted:
-            self.took((yield self.next_call(want)))
-        return self._buffer[0] if self._buffer else None
+            self.receive((yield self.next_call(want)))
+        return bool(self._buffer)
 
     def peek(self) -> Item:
         return self._buffer[0]
 
     def take(self) -> Item:
-        item = self._buffer.popleft()
-        self.position = (
-            "end" if self.is_done else {name: item[name] for name in self._key if name in item}
-        )
+        self._last = item = self._buffer.popleft()
         return item
 
-    def drained(self) -> list[Item]:
-        """All that has been read and not taken."""
+    def take_some(self, want: int | None) -> list[Item]:
+        """Take what has been read, at most ``want`` items."""
+        if want is not None and want < len(self._buffer):
+            return [self.take() for _ in range(want)]
         items = list(self._buffer)
         self._buffer.clear()
+        self._last = items[-1] if items else self._last
         return items
 
-    def buffered(self) -> bool:
-        return bool(self._buffer)
-
-    def skip_to_end(self) -> None:
-        if self.is_done:
-            self.position = "end"
-
     def order(self, item: Item) -> tuple[Any, ...]:
-        """The place of an item among those of other requests: by the field that was asked for, then by the sort key."""
-        asked = self.step.order
-        first = (comparable(item[asked]),) if asked is not None and asked in item else ()
-        return (
-            len(first),
-            *first,
-            *(comparable(item[name]) for name in self._sort if name in item),
-        )
+        """The place of an item among those of other requests: by the order asked for, then by sort key."""
+        name = self.step.order
+        first = (comparable(item[name]),) if name is not None and name in item else ()
+        sort = (comparable(item[each]) for each in self.route.sort if each in item)
+        return (len(first), *first, *sort)
 
 
 def comparable(value: Value) -> Any:

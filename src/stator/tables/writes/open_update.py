@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, cast
 from stator.model.values import Item
 from stator.tables.async_runner import AsyncRunner
 from stator.tables.context import Context
-from stator.tables.reads.reads import decoded
+from stator.tables.reads.items import decoded
 from stator.tables.runner import Runner
 from stator.tables.work import Work
 from stator.tables.writes.recorder import Recorder, Recording

@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from stator.pipeline.workers.handlers.change import CHANGES, Change, Record, changed_attributes
 from stator.tables.context import Context
-from stator.tables.reads.reads import decoded
+from stator.tables.reads.items import decoded
 from stator.tables.work import BlockingCall, Work
 
 

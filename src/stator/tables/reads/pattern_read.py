@@ -1,0 +1,309 @@
+"""Reads by declared pattern: everything, page by page with cursors, the first item, a count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from stator.design.patterns.explanation import Explanation
+from stator.design.patterns.pattern import Question
+from stator.design.plan.plan import IndexPlan, PatternPlan, Step
+from stator.errors import CursorRefused, RequestRefused
+from stator.model.values import Item
+from stator.tables.context import Context
+from stator.tables.reads.cursors import Position, make_cursor, read_cursor
+from stator.tables.reads.items import batch_get, decoded, key_text
+from stator.tables.reads.page_stream import PageStream
+from stator.tables.schema import StepRoute
+from stator.tables.work import Call, Gather, Work, gathered
+
+E = TypeVar("E")
+_MERGE_PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[E]):
+    """Some of the items a pattern finds. ``cursor`` leads to the next page; None after the last."""
+
+    items: list[E]
+    cursor: str | None
+
+    def __iter__(self) -> Iterator[E]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """``consistent`` None leaves the choice to the pattern."""
+
+    consistent: bool | None = None
+    include_expired: bool = False
+
+
+class PatternRead:
+    """One call of a pattern, read from the start or from a cursor.
+
+    ``returned`` counts the items of earlier pages: a pattern may have a ``limit`` of its own.
+    """
+
+    def __init__(
+        self, context: Context, query: Question, options: ReadOptions, cursor: str | None = None
+    ) -> None:
+        if not isinstance(query, Question) or query.pattern is None:
+            raise RequestRefused(
+                "this query belongs to no declared pattern, and only declared patterns are read",
+                hint="put it into a function decorated with @read and add that to the design; "
+                "db.scan() reads everything",
+            )
+        self.context = context
+        self.options = options
+        self.plan: PatternPlan = context.schema.pattern(query.pattern.name)
+        self.arguments = query.arguments
+        step = self.plan.steps[0]
+        self.limit: int | None = (
+            self.arguments[step.limit_param] if step.limit_param else step.limit
+        )
+        self.returned = 0
+        self.streams = self._streams(cursor)
+
+    def _streams(self, cursor: str | None) -> list[PageStream]:
+        requests = [
+            (route, request)
+            for route in self.context.schema.routes(self.plan)
+            for request in route.step.requests(self.arguments, limited=False)
+        ]
+        if cursor is None:
+            positions: list[Position] = ["start"] * len(requests)
+        else:
+            positions, self.returned = read_cursor(
+                cursor, self.plan.name, self._shown_arguments(), self.context.cursor_key
+            )
+            if len(positions) != len(requests):
+                raise CursorRefused(
+                    f"the cursor belongs to an earlier plan of {self.plan.name}",
+                    hint="start again without a cursor",
+                )
+        return [
+            PageStream(route, self._consistent(route, request), self.plan.name, position)
+            for (route, request), position in zip(requests, positions)
+        ]
+
+    def _consistent(self, route: StepRoute, request: dict[str, Any]) -> dict[str, Any]:
+        consistent = self.options.consistent
+        if consistent is None:
+            return request
+        if consistent and route.index is not None and route.index.kind == "GSI":
+            raise RequestRefused(
+                f"{self.plan.name} reads {route.index.name}, a global index, "
+                "which is never strongly consistent",
+                hint="declare the pattern with @read(consistent=True), so that the planner finds "
+                "another way, or leave consistent=True out",
+            )
+        request.pop("ConsistentRead", None)
+        if consistent:
+            request["ConsistentRead"] = True
+        return request
+
+    def _shown_arguments(self) -> dict[str, str]:
+        """The arguments as a cursor is bound to them."""
+        return {name: repr(value) for name, value in self.arguments.items()}
+
+    def cursor(self) -> str | None:
+        """The cursor of the next page; None at the end."""
+        positions: list[Position] = [stream.position for stream in self.streams]
+        if all(position == "end" for position in positions) or self.returned == self.limit:
+            return None
+        return make_cursor(
+            positions,
+            self.plan.name,
+            self._shown_arguments(),
+            self.context.cursor_key,
+            self.returned,
+        )
+
+    @property
+    def is_done(self) -> bool:
+        return all(stream.is_done for stream in self.streams)
+
+    # -- items
+
+    def page(self, limit: int | None) -> Work[list[Any]]:
+        """Read up to ``limit`` entities, or one DynamoDB page if there is no limit."""
+        if self.plan.steps[0].is_count:
+            raise RequestRefused(
+                f"{self.plan.name} counts items and returns none",
+                hint=f"call db.count({self.plan.name}(...))",
+            )
+        found: list[Any] = []
+        while limit is None or len(found) < limit:
+            live = [stream for stream in self.streams if not stream.is_done]
+            if not live:
+                break
+            want = None if limit is None else limit - len(found)
+            group = [stream for stream in live if stream.step is live[0].step]
+            if len(group) == 1:
+                yield from group[0].fill(want)
+                items = group[0].take_some(want)
+            else:
+                items = yield from self._merge(group, want)
+            if items:
+                found += yield from self._entities(group[0].step, items)
+            if limit is None and found:
+                break
+        return found
+
+    def _merge(self, streams: list[PageStream], want: int | None) -> Work[list[Item]]:
+        """Take the next items of several requests, in the pattern's order."""
+        limit = want or _MERGE_PAGE
+        choose = min if streams[0].step.forward else max
+        taken: list[Item] = []
+        while len(taken) < limit:
+            dry = [stream for stream in streams if not stream.is_buffered and not stream.is_done]
+            while dry:
+                replies = gathered((yield Gather([stream.next_call(want) for stream in dry])))
+                for stream, reply in zip(dry, replies):
+                    stream.receive(reply)
+                dry = [stream for stream in dry if not stream.is_buffered and not stream.is_done]
+            heads = [stream for stream in streams if stream.is_buffered]
+            if not heads:
+                break
+            taken.append(choose(heads, key=lambda stream: stream.order(stream.peek())).take())
+        return taken
+
+    def _entities(self, step: Step, items: list[Item]) -> Work[list[Any]]:
+        """Decode items, without those that have expired or belong to no entity of the step."""
+        if step.fetch:
+            items = yield from self._whole_items(step, items)
+        schema, now = self.context.schema, self.context.now()
+        found: list[Any] = []
+        for item in items:
+            of = schema.of_item(item, step.table, step.entities)
+            if of is None or of.name not in step.entities:
+                continue
+            if of.ttl is not None and not self.options.include_expired and of.is_expired(item, now):
+                continue
+            if of.large:
+                found += yield from decoded(self.context, of, [item])
+            else:
+                found.append(of.decode(item))
+        return found
+
+    def _whole_items(self, step: Step, items: list[Item]) -> Work[list[Item]]:
+        """Read the items of which an index held only the keys, in the index's order."""
+        # An item whose index key changes between two requests is in both answers.
+        keys = {
+            key_text(key): key
+            for item in items
+            if (key := {name: item[name] for name in step.fetch})
+        }
+        found = yield from batch_get(
+            self.context,
+            step.table,
+            list(keys.values()),
+            self.plan.name,
+            bool(self.options.consistent),
+        )
+        by_key = {key_text({name: item[name] for name in step.fetch}): item for item in found}
+        return [by_key[text] for text in keys if text in by_key]
+
+    # -- numbers
+
+    def count(self) -> Work[int]:
+        """Count the items; DynamoDB sends none."""
+        total = 0
+        for stream in self.streams:
+            while not stream.is_done:
+                call = stream.next_call(None)
+                if stream.step.operation == "GetItem":
+                    stream.receive((yield call))
+                    items = stream.take_some(None)
+                    total += len((yield from self._entities(stream.step, items)))
+                    break
+                call.request["Select"] = "COUNT"
+                self._exclude_expired(stream.route, call)
+                reply = yield call
+                total += reply["Count"]
+                stream.receive({"LastEvaluatedKey": reply.get("LastEvaluatedKey")})
+        return total if self.limit is None else min(total, self.limit)
+
+    def _exclude_expired(self, route: StepRoute, call: Call) -> None:
+        """Leave expired items out of a count with a filter, where the index holds the expiry time."""
+        if self.options.include_expired:
+            return
+        schema = self.context.schema
+        found = {schema.named(name).ttl for name in route.step.entities}
+        ttls = [ttl for ttl in found if ttl is not None and _is_projected(route.index, ttl)]
+        request = call.request
+        for at, ttl in enumerate(sorted(ttls)):
+            request["ExpressionAttributeNames"] = request.get("ExpressionAttributeNames", {}) | {
+                f"#e{at}": ttl
+            }
+            request["ExpressionAttributeValues"] = request.get("ExpressionAttributeValues", {}) | {
+                ":now": {"N": str(int(self.context.now()))}
+            }
+            live = f"(attribute_not_exists(#e{at}) OR #e{at} > :now)"
+            request["FilterExpression"] = (
+                f"({request['FilterExpression']}) AND {live}"
+                if "FilterExpression" in request
+                else live
+            )
+
+
+def _is_projected(index: IndexPlan | None, attribute: str) -> bool:
+    if index is None or index.projection == "ALL":
+        return True
+    return attribute in (*index.included, *index.partition, *index.sort)
+
+
+class PatternFetch:
+    """The pages of ``db.fetch``: everything a pattern finds, up to a limit."""
+
+    def __init__(self, read: PatternRead, limit: int | None) -> None:
+        self._read = read
+        limits = [each for each in (limit, read.limit) if each is not None]
+        self._left = min(limits) if limits else None
+
+    @property
+    def is_done(self) -> bool:
+        return self._read.is_done or (self._left is not None and self._left <= 0)
+
+    def page(self) -> Work[list[Any]]:
+        found = yield from self._read.page(self._left)
+        if self._left is not None:
+            self._left -= len(found)
+        return found
+
+
+def page(
+    context: Context, query: Question, limit: int, cursor: str | None, options: ReadOptions
+) -> Work[Page[Any]]:
+    check_limit(limit)
+    read = PatternRead(context, query, options, cursor)
+    left = None if read.limit is None else read.limit - read.returned
+    items = yield from read.page(limit if left is None else min(limit, left))
+    read.returned += len(items)
+    return Page(items, read.cursor())
+
+
+def check_limit(limit: int | None) -> None:
+    if limit is not None and limit < 1:
+        raise RequestRefused(f"a page of {limit} items is empty", hint="pass a limit of 1 or more")
+
+
+def first(context: Context, query: Question, options: ReadOptions) -> Work[Any]:
+    items = yield from PatternRead(context, query, options).page(1)
+    return items[0] if items else None
+
+
+def explained(context: Context, query: Question) -> Explanation:
+    if query.pattern is None:
+        raise RequestRefused(
+            "this query belongs to no declared pattern, and only declared patterns are explained",
+            hint="put it into a function decorated with @read",
+        )
+    plan = context.schema.pattern(query.pattern.name)
+    return Explanation(plan, plan.requests(**query.arguments))
