@@ -76,9 +76,7 @@ class Housekeeping:
             ):  # for example a full disk: work that is due stays due, and the next round retries
                 if self._stopping.is_set():
                     return
-                log.exception(
-                    "housekeeping failed, and is tried again in %s seconds", _AFTER_FAILURE_SECONDS
-                )
+                log.exception("housekeeping failed; retrying in %s seconds", _AFTER_FAILURE_SECONDS)
                 pause = _AFTER_FAILURE_SECONDS
 
     def stop(self) -> None:

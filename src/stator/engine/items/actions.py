@@ -92,7 +92,7 @@ class ItemPut:
         self.nested = nested
 
     def locate(self, table: Table) -> bytes:
-        if not table.schema.plainly_keyed(self.item):
+        if not table.schema.has_plain_key(self.item):
             check_item_key(table.schema, self.item)
         if self.size > ITEM_SIZE_BYTES:
             raise ItemRefused(PUT_TOO_LARGE)
@@ -217,10 +217,10 @@ def check_condition(action: ItemAction, old_item: Item | None) -> None:
 
 
 def returned_values(
-    wanted: str, old: Item | None, new: Item | None, touched: list[Path]
+    returns: str, old: Item | None, new: Item | None, touched: list[Path]
 ) -> Item | None:
     """Return the Attributes of an answer, by ReturnValues; None if there are none."""
-    match wanted:
+    match returns:
         case "ALL_OLD":
             return old
         case "ALL_NEW":

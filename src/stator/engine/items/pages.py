@@ -101,9 +101,11 @@ def make_view(
         check_key_paths(table.schema, paths_in(filter))
     fetch = False
     if index is not None and index.projected is not None:
-        asked = set() if projection is None else attribute_names(projection)
+        requested = set() if projection is None else attribute_names(projection)
         beyond = (
-            [name for name in _ordered(projection) if name not in index.projected] if asked else []
+            [name for name in _ordered(projection) if name not in index.projected]
+            if requested
+            else []
         )
         if index.is_global:
             _refuse_beyond(index, beyond, select)

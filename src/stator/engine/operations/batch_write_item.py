@@ -83,7 +83,7 @@ def _locate(
         table = context.table(name)
         for action in actions:
             if isinstance(action, ItemPut):
-                if not table.schema.plainly_keyed(action.item):
+                if not table.schema.has_plain_key(action.item):
                     _check_batch_key(table, action.item)
                 size += action.size
             located.append((table, action, action.locate(table)))

@@ -8,7 +8,7 @@ from stator.engine.items.actions import ItemDelete
 from stator.engine.operation import Operation
 from stator.engine.operations.single_write import (
     SingleWrite,
-    old_values_wanted,
+    old_return_values,
     read_condition,
     returns_item_on_failure,
     run,
@@ -22,7 +22,7 @@ def parse(request: dict[str, Any]) -> SingleWrite:
     check_placeholder_use(request, ("ConditionExpression",), ("ConditionExpression",))
     key = request["Key"]
     normalise_item(key)
-    returns = old_values_wanted(request)
+    returns = old_return_values(request)
     condition, nested = read_condition(request)
     delete = ItemDelete(
         request["TableName"], key, condition, returns_item_on_failure(request), nested

@@ -7,7 +7,7 @@ from typing import Any
 
 from stator.engine.items import capacity
 from stator.engine.operation import Operation, RequestContext
-from stator.engine.partiql.next_token import statement_print
+from stator.engine.partiql.next_token import statement_identity
 from stator.engine.partiql.selects import run_select
 from stator.engine.partiql.statements import (
     EXISTS_OUTSIDE,
@@ -25,21 +25,21 @@ class ExecuteStatementRequest:
     options: dict[str, Any]
     # Taken before parameters are normalised, so that the same request gets the same fingerprint
     # again.
-    printed: str
+    identity: str
 
 
 def parse(request: dict[str, Any]) -> ExecuteStatementRequest:
-    printed = statement_print(request)
+    identity = statement_identity(request)
     statement = read_statement(request)
     if isinstance(statement, BoundWrite) and statement.is_check:
         raise ValidationFailed(EXISTS_OUTSIDE)
-    return ExecuteStatementRequest(statement, request, printed)
+    return ExecuteStatementRequest(statement, request, identity)
 
 
 def run(context: RequestContext, request: ExecuteStatementRequest) -> dict[str, Any]:
     statement, options = request.statement, request.options
     if isinstance(statement, BoundSelect):
-        return run_select(context, statement, options, request.printed)
+        return run_select(context, statement, options, request.identity)
     table = context.table(statement.table_name)
     return_item = options.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
     action = statement.action(table, return_item)

@@ -39,7 +39,7 @@ class ExecuteTransactionRequest:
 
 def parse(request: dict[str, Any]) -> ExecuteTransactionRequest:
     members = request["TransactStatements"]
-    token_print = fingerprint(members) if request.get("ClientRequestToken") else ""
+    identity = fingerprint(members) if request.get("ClientRequestToken") else ""
     # An error in a parameter is reported for the request, an error in a statement for that
     # statement.
     for member in members:
@@ -47,7 +47,7 @@ def parse(request: dict[str, Any]) -> ExecuteTransactionRequest:
     reads: list[BoundSelect] = []
     writes: list[BoundWrite] = []
     for at, member in enumerate(members):
-        with _speaking_of(at):
+        with _naming_statement(at):
             statement = _statement(member)
         if isinstance(statement, BoundSelect):
             reads.append(statement)
@@ -58,7 +58,7 @@ def parse(request: dict[str, Any]) -> ExecuteTransactionRequest:
             "ExecuteTransaction API does not support both read and write operations in "
             "the same request."
         )
-    return ExecuteTransactionRequest(reads, writes, request, token_print)
+    return ExecuteTransactionRequest(reads, writes, request, identity)
 
 
 def _statement(member: dict[str, Any]) -> Statement:
@@ -72,7 +72,7 @@ def _statement(member: dict[str, Any]) -> Statement:
 
 
 @contextmanager
-def _speaking_of(at: int) -> Iterator[None]:
+def _naming_statement(at: int) -> Iterator[None]:
     """Name the statement in errors raised inside the block."""
     try:
         yield
@@ -92,7 +92,7 @@ def _write(context: RequestContext, request: ExecuteTransactionRequest) -> dict[
     actions: list[ItemAction] = []
     for at, (statement, table, member) in enumerate(zip(request.writes, tables, members)):
         return_item = member.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
-        with _speaking_of(at):
+        with _naming_statement(at):
             actions.append(statement.action(table, return_item))
     return {"Responses": [], **transact(context, actions, request.options, request.fingerprint)}
 
@@ -101,7 +101,7 @@ def _read(context: RequestContext, request: ExecuteTransactionRequest) -> dict[s
     tables = [context.table(select.table_name) for select in request.reads]
     keyed: list[tuple[Item, tuple[Path, ...]]] = []
     for at, (select, table) in enumerate(zip(request.reads, tables)):
-        with _speaking_of(at):
+        with _naming_statement(at):
             keyed.append(single_key(select, table, "ExecuteTransaction"))
     gets = [Get(table.name, key, None) for table, (key, _) in zip(tables, keyed)]
     found = read_together(context, gets, tables)

@@ -39,7 +39,7 @@ def parse(request: dict[str, Any]) -> GetRecordsRequest:
 def run(context: RequestContext, request: GetRecordsRequest) -> dict[str, Any]:
     iterator = request.iterator
     now = context.database.clock.now()
-    if now - iterator.given > LIFETIME_SECONDS:
+    if now - iterator.issued > LIFETIME_SECONDS:
         raise ExpiredIterator
     stream = context.parts.streams.find(iterator.arn)
     shard = stream.shard_by_number(iterator.shard_number)

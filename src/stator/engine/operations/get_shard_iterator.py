@@ -25,19 +25,19 @@ class GetShardIteratorRequest:
 
 def parse(request: dict[str, Any]) -> GetShardIteratorRequest:
     kind = request["ShardIteratorType"]
-    given, timestamp = request.get("SequenceNumber"), request.get("Timestamp")
-    if kind not in _NUMBERED and given is not None:
+    sequence_number, timestamp = request.get("SequenceNumber"), request.get("Timestamp")
+    if kind not in _NUMBERED and sequence_number is not None:
         raise ValidationFailed(
             f"{INVALID}SequenceNumber should not be passed for this iterator type"
         )
-    if kind in _NUMBERED and (given is None or not given.isdecimal()):
+    if kind in _NUMBERED and (sequence_number is None or not sequence_number.isdecimal()):
         raise ValidationFailed(f"{INVALID}Invalid SequenceNumber")
     if kind == "AT_TIMESTAMP" and timestamp is None:
         raise ValidationFailed(f"{INVALID}Timestamp is required for this iterator type")
     if kind != "AT_TIMESTAMP" and timestamp is not None:
         raise ValidationFailed(f"{INVALID}Timestamp should not be passed for this iterator type")
     check_stream_arn(request["StreamArn"])
-    sequence = 0 if given is None else int(given) - SEQUENCE_BASE
+    sequence = 0 if sequence_number is None else int(sequence_number) - SEQUENCE_BASE
     return GetShardIteratorRequest(
         request["StreamArn"], request["ShardId"], kind, sequence, float(timestamp or 0)
     )

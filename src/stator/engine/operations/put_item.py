@@ -8,7 +8,7 @@ from stator.engine.items.actions import ItemPut
 from stator.engine.operation import Operation
 from stator.engine.operations.single_write import (
     SingleWrite,
-    old_values_wanted,
+    old_return_values,
     read_condition,
     returns_item_on_failure,
     run,
@@ -25,7 +25,7 @@ def parse(request: dict[str, Any]) -> SingleWrite:
     if "" in item:
         raise ValidationFailed("Empty attribute name")
     size = normalise_item(item)
-    returns = old_values_wanted(request)
+    returns = old_return_values(request)
     condition, nested = read_condition(request)
     put = ItemPut(
         request["TableName"], item, size, condition, returns_item_on_failure(request), nested

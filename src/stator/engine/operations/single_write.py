@@ -34,7 +34,7 @@ def returns_item_on_failure(request: dict[str, Any]) -> bool:
     return request.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
 
 
-def old_values_wanted(request: dict[str, Any]) -> str:
+def old_return_values(request: dict[str, Any]) -> str:
     """Return ReturnValues of an operation that can only return the old item."""
     returns: str = request.get("ReturnValues", "NONE")
     if returns not in ("NONE", "ALL_OLD"):

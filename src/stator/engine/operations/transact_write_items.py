@@ -52,9 +52,9 @@ class TransactWriteItemsRequest:
 
 
 def parse(request: dict[str, Any]) -> TransactWriteItemsRequest:
-    token_print = fingerprint(request["TransactItems"]) if request.get("ClientRequestToken") else ""
+    identity = fingerprint(request["TransactItems"]) if request.get("ClientRequestToken") else ""
     return TransactWriteItemsRequest(
-        [_parse_action(entry) for entry in request["TransactItems"]], request, token_print
+        [_parse_action(entry) for entry in request["TransactItems"]], request, identity
     )
 
 
@@ -120,12 +120,12 @@ def run(context: RequestContext, request: TransactWriteItemsRequest) -> dict[str
 
 
 def transact(
-    context: RequestContext, actions: list[ItemAction], options: dict[str, Any], token_print: str
+    context: RequestContext, actions: list[ItemAction], options: dict[str, Any], identity: str
 ) -> dict[str, Any]:
     """Run parsed actions as one transaction. ExecuteTransaction uses this, too."""
     token = options.get("ClientRequestToken")
     tables = [context.table(action.table_name) for action in actions]
-    if token and context.parts.tokens.seen(context.scope, token, token_print):
+    if token and context.parts.tokens.seen(context.scope, token, identity):
         return _replayed(context, actions, tables, options)
     check_payload(sum(map(_payload_bytes, actions)))
     located = _locate(actions, tables)
@@ -136,7 +136,7 @@ def transact(
         consumed = _charge(writer, mutation)
         used.setdefault(table.name, Consumed()).add(consumed)
     if token:
-        context.parts.tokens.remember(context.scope, token, token_print, writer.changes)
+        context.parts.tokens.remember(context.scope, token, identity, writer.changes)
     context.database.transaction_locks.take(located)
     context.commit(writer)
     return _report(context, actions, tables, used, options)

@@ -90,10 +90,12 @@ class _Binder:
         """
         for condition, truth in ((left, right), (right, left)):
             if _is_condition(condition) and operator in ("=", "<>"):
-                wanted = self.operand(truth)
-                if isinstance(wanted, Literal) and "BOOL" in wanted.value:
+                truth_value = self.operand(truth)
+                if isinstance(truth_value, Literal) and "BOOL" in truth_value.value:
                     bound = self.condition(condition)
-                    return bound if wanted.value["BOOL"] == (operator == "=") else _negated(bound)
+                    return (
+                        bound if truth_value.value["BOOL"] == (operator == "=") else _negated(bound)
+                    )
         return Compare(operator, self.operand(left), self.operand(right))
 
     def _in(self, operand: Expression, options: Expression) -> Condition:

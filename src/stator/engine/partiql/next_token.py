@@ -19,7 +19,7 @@ INVALID_TOKEN: Final = "Invalid NextToken"  # noqa: S105 - a message
 NO_MATCH: Final = "NextToken does not match request"
 
 
-def statement_print(request: dict[str, Any]) -> str:
+def statement_identity(request: dict[str, Any]) -> str:
     """Identify a statement and its parameters.
 
     A token continues only requests with the same identity.
@@ -27,11 +27,11 @@ def statement_print(request: dict[str, Any]) -> str:
     return fingerprint([request["Statement"], request.get("Parameters")])[:32]
 
 
-def encode_token(printed: str, key: Item) -> str:
-    return urlsafe_b64encode(orjson.dumps({"statement": printed, "key": key})).decode()
+def encode_token(identity: str, key: Item) -> str:
+    return urlsafe_b64encode(orjson.dumps({"statement": identity, "key": key})).decode()
 
 
-def decode_token(token: str, printed: str) -> Item:
+def decode_token(token: str, identity: str) -> Item:
     try:
         content = orjson.loads(urlsafe_b64decode(token.encode("ascii")))
         bound_to, key = content["statement"], content["key"]
@@ -40,7 +40,7 @@ def decode_token(token: str, printed: str) -> Item:
         normalise_item(key)
     except (ValueError, TypeError, KeyError, AttributeError, UnicodeError, ServiceError):
         raise ValidationFailed(INVALID_TOKEN) from None
-    if bound_to != printed:
+    if bound_to != identity:
         raise ValidationFailed(NO_MATCH)
     checked: Item = key
     return checked

@@ -174,13 +174,13 @@ def _check_overlap(schema: KeySchema, prefix: bytes, where: Or) -> None:
     if not schema.sort:
         return
     sort_name = schema.sort[0].name
-    kept = [
+    tested = [
         box
         for branch in where.operands
         if not _negates(branch, sort_name)
         for box in boxes(branch, schema)
     ]
-    spans = [_span(schema, prefix, box).range for box in kept]
+    spans = [_span(schema, prefix, box).range for box in tested]
     # Two different ranges of one partition can only overlap if a sort key narrows at least one.
     ranges = sorted({(span.low, span.high) for span in spans if span.low < span.high})
     if any(low < previous_high for (_, previous_high), (low, _) in pairwise(ranges)):

@@ -27,9 +27,9 @@ _SEVERAL_ATTRIBUTES: Final = (
 
 
 def run_select(
-    context: RequestContext, select: BoundSelect, options: dict[str, Any], printed: str
+    context: RequestContext, select: BoundSelect, options: dict[str, Any], identity: str
 ) -> dict[str, Any]:
-    """Answer ExecuteStatement. ``printed`` is the fingerprint that its NextToken is bound to."""
+    """Answer ExecuteStatement. ``identity`` is the fingerprint that its NextToken is bound to."""
     table = context.table(select.table_name)
     consistent = bool(options.get("ConsistentRead"))
     index = _index(table, select.index_name, consistent)
@@ -40,7 +40,7 @@ def run_select(
         table, index, plan.filter, top_level(paths), None, consistent, is_query=plan.keyed
     )
     token = options.get("NextToken")
-    after = None if token is None else _start(table, index, plan, decode_token(token, printed))
+    after = None if token is None else _start(table, index, plan, decode_token(token, identity))
     page = read_records(
         context.database.storage,
         view,
@@ -50,7 +50,7 @@ def run_select(
     response: dict[str, Any] = {"Items": _shaped(page.response["Items"], paths)}
     last: Item | None = page.response.get("LastEvaluatedKey")
     if last is not None and not _is_single_item(select, table):
-        response["NextToken"] = encode_token(printed, last)
+        response["NextToken"] = encode_token(identity, last)
         response["LastEvaluatedKey"] = last
     mode = options.get("ReturnConsumedCapacity", "NONE")
     if mode != "NONE":

@@ -132,12 +132,12 @@ class Placeholders:
             raise ValidationFailed(f"Invalid {parameter}: {error.message}") from None
 
     def check_all_used(self) -> None:
-        for kind, given, used in (
+        for kind, defined, used in (
             ("Names", self._names, self._used_names),
             ("Values", self._values, self._used_values),
         ):
-            if len(given) != len(used):
-                unused = ", ".join(name for name in given if name not in used)
+            if len(defined) != len(used):
+                unused = ", ".join(name for name in defined if name not in used)
                 raise ValidationFailed(
                     f"Value provided in ExpressionAttribute{kind} unused in expressions: "
                     f"keys: {{{unused}}}"

@@ -19,7 +19,7 @@ Fast = Callable[[Any], bool]
 
 
 @lru_cache(maxsize=128)
-def plainly_right(operation: str) -> Fast:
+def fast_check(operation: str) -> Fast:
     """Return the check of an operation's whole request."""
     model = model_of(operation)
     return _FastCompiler(model.shapes).structure(model.input_shape(operation))

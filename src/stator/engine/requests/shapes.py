@@ -24,7 +24,7 @@ from typing import Any
 
 import orjson
 
-from stator.engine.requests.fast_shapes import plainly_right
+from stator.engine.requests.fast_shapes import fast_check
 from stator.engine.requests.java_text import camel, rendered
 from stator.engine.requests.shape_rules import (
     ENUM_ORDER,
@@ -63,7 +63,7 @@ Check = Callable[[Any, str, str, Errors], Any]
 
 def check_request(operation: str, request: Any) -> dict[str, Any]:
     """Return the request, coerced to the model's types; raises AWS's error if malformed."""
-    if plainly_right(operation)(request):
+    if fast_check(operation)(request):
         return request  # type: ignore[no-any-return]
     if type(request) is not dict:
         raise SerializationFailed("" if not isinstance(request, list) else "Unexpected field type")

@@ -20,7 +20,7 @@ _OLD: Final = frozenset({"OLD_IMAGE", "NEW_AND_OLD_IMAGES"})
 _NEW: Final = frozenset({"NEW_IMAGE", "NEW_AND_OLD_IMAGES"})
 
 
-def changes_nothing(old: bytes | None, new: bytes | None) -> bool:
+def is_unchanged(old: bytes | None, new: bytes | None) -> bool:
     """Return whether the item is the same before and after: such a write leaves no record."""
     if old is None or new is None:
         return old is new

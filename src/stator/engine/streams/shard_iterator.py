@@ -29,10 +29,10 @@ class ShardIterator:
     arn: str
     shard_number: int
     sequence: int
-    given: float
+    issued: float
 
     def encode(self) -> str:
-        place = _PLACE.pack(self.shard_number, self.sequence, round(self.given * 1000))
+        place = _PLACE.pack(self.shard_number, self.sequence, round(self.issued * 1000))
         return f"{self.arn}|1|{b64encode(place + _checksum(self.arn, place)).decode()}"
 
     @classmethod
@@ -46,8 +46,8 @@ class ShardIterator:
         place, check = data[: _PLACE.size], data[_PLACE.size :]
         if version != "1" or len(place) != _PLACE.size or check != _checksum(arn, place):
             raise ValidationFailed("Invalid ShardIterator")
-        shard_number, sequence, given = _PLACE.unpack(place)
-        return cls(arn, shard_number, sequence, given / 1000)
+        shard_number, sequence, issued = _PLACE.unpack(place)
+        return cls(arn, shard_number, sequence, issued / 1000)
 
 
 def _checksum(arn: str, place: bytes) -> bytes:

@@ -73,7 +73,7 @@ class Streams:
         now = self._database.clock.now()
         for change in writer.item_changes:
             live = self._live.get(change.table.definition.number)
-            if live is None or events.changes_nothing(change.old, change.new):
+            if live is None or events.is_unchanged(change.old, change.new):
                 continue
             if now >= live.shards.rolls_at or live.heat.is_due(now):
                 live = self._reshaped(live, now)
@@ -111,7 +111,7 @@ class Streams:
     # -- switching on and off: each adds what storage must hold to ``changes``, and applies in
     # memory at once
 
-    def follow_definition(self, definition: TableDefinition, changes: Changes) -> None:
+    def apply_definition(self, definition: TableDefinition, changes: Changes) -> None:
         """Start or end the stream of a table whose definition is about to be written."""
         live = self._live.get(definition.number)
         label = None if definition.stream is None else definition.stream_label
@@ -232,9 +232,13 @@ class Streams:
         self._write(trimmed)
         left = {shard.number: shard for shard in trimmed.shards}
         for shard in stream.shards:
-            kept = left.get(shard.number)
+            remaining = left.get(shard.number)
             prefix = stream.shard_prefix(shard)
-            end = after_prefix(prefix) if kept is None else stream.record_key(shard, kept.horizon)
+            end = (
+                after_prefix(prefix)
+                if remaining is None
+                else stream.record_key(shard, remaining.horizon)
+            )
             self._storage.delete_range(prefix, end)
 
     def _horizon(self, stream: Stream, shard: Shard, oldest: float) -> int:

@@ -45,15 +45,15 @@ def check_account_quota(catalog: Catalog, definition: TableDefinition) -> None:
         totals[0] += read
         totals[1] += write
     limits = (ACCOUNT_READ_UNITS, ACCOUNT_WRITE_UNITS)
-    for at, (asked, limit) in enumerate(zip(_provisioned(definition), limits, strict=True)):
-        if asked > before[at] and reserved[at] + asked > limit:
+    for at, (requested, limit) in enumerate(zip(_provisioned(definition), limits, strict=True)):
+        if requested > before[at] and reserved[at] + requested > limit:
             member = ("ReadCapacityUnits", "WriteCapacityUnits")[at]
             raise LimitExceeded(
                 f"This request would have caused the {member} limit to be exceeded for "
                 "the account in "
                 f"{definition.region}. Current {member} reserved by the account: "
                 f"{reserved[at] + before[at]}. Limit: "
-                f"{limit}. Requested: {asked}. {throughput.REFER}"
+                f"{limit}. Requested: {requested}. {throughput.REFER}"
             )
 
 

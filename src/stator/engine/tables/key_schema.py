@@ -53,7 +53,7 @@ class KeySchema:
                 return False
         return True
 
-    def plainly_keyed(self, item: Item) -> bool:
+    def has_plain_key(self, item: Item) -> bool:
         """Return whether the key is present, of the right types, not empty and short.
 
         False only means that the key needs the full check.

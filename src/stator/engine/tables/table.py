@@ -292,7 +292,7 @@ def in_use(reason: str) -> ResourceInUse:
     return ResourceInUse(_IN_USE + reason)
 
 
-def check_stands(definition: TableDefinition) -> None:
+def check_changeable(definition: TableDefinition) -> None:
     """Refuse a change to a table that is being created or deleted."""
     word = _COMING_AND_GOING.get(definition.status or "")
     if word is not None:

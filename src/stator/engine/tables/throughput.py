@@ -71,8 +71,8 @@ def check_bounds(throughput: dict[str, int] | None, subject: Subject) -> None:
 def check_quota(holder: Provisioned, subject: Subject, region: str) -> None:
     """Check the default quota of an account: 40,000 units for a table or an index."""
     kind = subject.named("table", "index ").split()[0]
-    asked = (holder.read_units, holder.write_units)
-    for member, value, most in zip(_CAPACITY, asked, _TABLE_MAXIMA, strict=True):
+    requested = (holder.read_units, holder.write_units)
+    for member, value, most in zip(_CAPACITY, requested, _TABLE_MAXIMA, strict=True):
         if value > most:
             raise LimitExceeded(
                 f"The requested {member}{subject.named('', ' for index ')}, {value}, is "
@@ -175,8 +175,13 @@ def first_maximum(on_demand: dict[str, int] | None) -> str | None:
     )
 
 
-def merge_maxima(current: dict[str, int] | None, asked: dict[str, int]) -> dict[str, int] | None:
-    merged = {**(current or {}), **{member: asked[member] for member in _MAXIMA if member in asked}}
+def merge_maxima(
+    current: dict[str, int] | None, requested: dict[str, int]
+) -> dict[str, int] | None:
+    merged = {
+        **(current or {}),
+        **{member: requested[member] for member in _MAXIMA if member in requested},
+    }
     return {member: value for member, value in merged.items() if value > 0} or None
 
 
@@ -235,8 +240,10 @@ def check_warm_quota(warm: dict[str, int] | None, subject: Subject, region: str)
             )
 
 
-def merge_warm(current: tuple[int, int], asked: dict[str, int]) -> dict[str, int]:
-    return {member: asked.get(member, value) for member, value in zip(_WARM, current, strict=True)}
+def merge_warm(current: tuple[int, int], requested: dict[str, int]) -> dict[str, int]:
+    return {
+        member: requested.get(member, value) for member, value in zip(_WARM, current, strict=True)
+    }
 
 
 def _requested(member: str, subject: Subject) -> str:
@@ -245,9 +252,9 @@ def _requested(member: str, subject: Subject) -> str:
 
 def plain_members(settings: dict[str, Any] | None) -> dict[str, int] | None:
     """Return on-demand or warm settings without unknown members; None if nothing is left."""
-    kept = {
+    known = {
         member: int(value)
         for member, value in (settings or {}).items()
         if member in _MAXIMA + _WARM
     }
-    return kept or None
+    return known or None

@@ -21,7 +21,7 @@ from stator.engine.tables.account_quotas import (
     check_throughput_quotas,
 )
 from stator.engine.tables.description import describe, index_status
-from stator.engine.tables.table import TableDefinition, check_stands, in_use
+from stator.engine.tables.table import TableDefinition, check_changeable, in_use
 from stator.engine.tables.tag_checks import read_tags
 from stator.errors import AccessDenied, ResourceInUse, ValidationFailed
 from stator.model.scope import Scope
@@ -139,7 +139,7 @@ def create_table(context: RequestContext, request: CreateTableRequest) -> dict[s
     check_account_quota(database.catalog, definition)
     definition.number = database.catalog.take_number(changes)
     parts.lifecycle.begin(definition, "CREATING")
-    parts.streams.follow_definition(definition, changes)
+    parts.streams.apply_definition(definition, changes)
     table = database.catalog.put(definition, changes)
     context.write(changes)
     parts.housekeeping.wake()
@@ -267,7 +267,7 @@ def delete_table(context: RequestContext, table_name: str) -> dict[str, Any]:
 
 
 def _check_deletable(definition: TableDefinition) -> None:
-    check_stands(definition)
+    check_changeable(definition)
     if definition.status == "UPDATING":
         raise in_use(f"Table: {definition.name} is in the process of being updated.")
     if definition.captures:

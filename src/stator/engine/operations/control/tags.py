@@ -8,7 +8,7 @@ from typing import Any
 
 from stator.engine.operation import Operation, RequestContext
 from stator.engine.tables.settings import without_nulls
-from stator.engine.tables.table import Table, check_stands
+from stator.engine.tables.table import Table, check_changeable
 from stator.engine.tables.tag_checks import check_count, check_keys, read_tags
 from stator.errors import AccessDenied, ResourceNotFound, ValidationFailed
 from stator.model.values import INVALID
@@ -70,7 +70,7 @@ def untag_resource(context: RequestContext, request: UntagResourceRequest) -> di
 
 
 def _set_tags(context: RequestContext, table: Table, tags: dict[str, str]) -> None:
-    check_stands(table.definition)
+    check_changeable(table.definition)
     definition = copy.deepcopy(table.definition)
     definition.tags = tags
     changes: Changes = {}

@@ -17,7 +17,7 @@ from stator.engine.tables import settings as table_settings
 from stator.engine.tables.account_quotas import check_account_quota, check_throughput_quotas
 from stator.engine.tables.description import describe
 from stator.engine.tables.index_updates import IndexChange, IndexUpdate, apply_updates, read_updates
-from stator.engine.tables.table import TableDefinition, check_stands, in_use
+from stator.engine.tables.table import TableDefinition, check_changeable, in_use
 from stator.errors import ResourceInUse, ValidationFailed
 from stator.model.values import INVALID
 from stator.storage import Changes
@@ -81,8 +81,8 @@ class UpdateTableRequest:
 def parse(request: dict[str, Any]) -> UpdateTableRequest:
     options = table_settings.without_nulls(request)
     table_settings.refuse_unoffered(options, _UNOFFERED)
-    asked = [member for member in _OPERATIONS if _asks(options, member)]
-    if not asked:
+    requested = [member for member in _OPERATIONS if _requests_change(options, member)]
+    if not requested:
         raise ValidationFailed(_NOTHING)
     updates = options.get("GlobalSecondaryIndexUpdates")
     if updates == []:
@@ -90,7 +90,7 @@ def parse(request: dict[str, Any]) -> UpdateTableRequest:
     definitions = options.get("AttributeDefinitions")
     attributes = None if definitions is None else key_checks.read_definitions(definitions)
     parsed = UpdateTableRequest(options, read_updates(updates or []), attributes)
-    _check_combination(asked, parsed)
+    _check_combination(requested, parsed)
     _check_billing(options)
     _check_stream(options.get("StreamSpecification"))
     table_settings.check_encryption(options.get("SSESpecification"))
@@ -100,7 +100,7 @@ def parse(request: dict[str, Any]) -> UpdateTableRequest:
     return parsed
 
 
-def _asks(options: dict[str, Any], member: str) -> bool:
+def _requests_change(options: dict[str, Any], member: str) -> bool:
     """Return whether a member asks for a change.
 
     Empty ones do not, except empty encryption settings: AWS takes them as the default.
@@ -108,40 +108,40 @@ def _asks(options: dict[str, Any], member: str) -> bool:
     return member in options and (member == "SSESpecification" or options[member] not in ({}, []))
 
 
-def _check_combination(asked: list[str], request: UpdateTableRequest) -> None:
+def _check_combination(requested: list[str], request: UpdateTableRequest) -> None:
     for member, what in _ALONE.items():
-        if member in asked and len(asked) > 1:
+        if member in requested and len(requested) > 1:
             raise ValidationFailed(f"{INVALID}{what} must be the only operation in the request")
-    if "WarmThroughput" in asked:
-        _check_warm_combination(asked, request)
-    if "OnDemandThroughput" in asked and set(asked) - {"OnDemandThroughput", "BillingMode"}:
+    if "WarmThroughput" in requested:
+        _check_warm_combination(requested, request)
+    if "OnDemandThroughput" in requested and set(requested) - {"OnDemandThroughput", "BillingMode"}:
         raise ValidationFailed(
             f"{INVALID}OnDemandThroughput can only be combined with BillingMode in an "
             "UpdateTable request"
         )
-    units_alone = "ProvisionedThroughput" in asked and "BillingMode" not in asked
+    units_alone = "ProvisionedThroughput" in requested and "BillingMode" not in requested
     if request.moves_index and units_alone:
         raise ValidationFailed(
             f"{INVALID}You cannot create or delete index while updating table IOPS"
         )
-    if "StreamSpecification" in asked:
+    if "StreamSpecification" in requested:
         if request.moves_index:
             raise ValidationFailed(
                 f"{INVALID}You cannot create or delete index while changing stream status"
             )
-        if "ProvisionedThroughput" in asked:
+        if "ProvisionedThroughput" in requested:
             raise ValidationFailed(
                 f"{INVALID}You cannot modify stream status while updating table IOPS"
             )
 
 
-def _check_warm_combination(asked: list[str], request: UpdateTableRequest) -> None:
+def _check_warm_combination(requested: list[str], request: UpdateTableRequest) -> None:
     if any(update.action == "Create" for update in request.updates):
         raise ValidationFailed(
             f"{INVALID}Create global secondary index cannot be specified when updating "
             "WarmThroughput"
         )
-    if set(asked) - {"WarmThroughput", "GlobalSecondaryIndexUpdates"}:
+    if set(requested) - {"WarmThroughput", "GlobalSecondaryIndexUpdates"}:
         raise ValidationFailed(f"{INVALID}WarmThroughput must be the only operation in the request")
 
 
@@ -191,7 +191,7 @@ def update_table(context: RequestContext, request: UpdateTableRequest) -> dict[s
     check_account_quota(database.catalog, definition)
     _begin(context, definition, request)
     changes: Changes = {}
-    parts.streams.follow_definition(definition, changes)
+    parts.streams.apply_definition(definition, changes)
     table = database.catalog.put(definition, changes)
     context.write(changes)
     parts.housekeeping.wake()
@@ -202,7 +202,7 @@ def update_table(context: RequestContext, request: UpdateTableRequest) -> dict[s
 
 
 def _check_admission(definition: TableDefinition, request: UpdateTableRequest) -> None:
-    check_stands(definition)
+    check_changeable(definition)
     if definition.status is None:
         return
     if "DeletionProtectionEnabled" in request.options:
@@ -268,14 +268,14 @@ def _change_settings(definition: TableDefinition, options: dict[str, Any], now: 
         definition.deletion_protection = options["DeletionProtectionEnabled"]
 
 
-def _change_maxima(definition: TableDefinition, asked: dict[str, int]) -> None:
-    member = throughput.first_maximum(asked)
+def _change_maxima(definition: TableDefinition, requested: dict[str, int]) -> None:
+    member = throughput.first_maximum(requested)
     if member is not None and definition.billing_mode == "PROVISIONED":
         raise ValidationFailed(
             f"{INVALID}{member} for OnDemandThroughput cannot be specified when the "
             "table BillingMode is PROVISIONED"
         )
-    definition.on_demand = throughput.merge_maxima(definition.on_demand, asked)
+    definition.on_demand = throughput.merge_maxima(definition.on_demand, requested)
 
 
 def _change_stream(definition: TableDefinition, specification: dict[str, Any], now: float) -> None:
