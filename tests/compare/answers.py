@@ -1,4 +1,4 @@
-"""Two targets asked the same, and their answers made comparable."""
+"""Asks two targets the same, and makes their answers comparable."""
 
 from __future__ import annotations
 

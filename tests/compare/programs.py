@@ -1,6 +1,4 @@
-"""Random DynamoDB programs: sequences of requests over a few keys, so that they meet the same items
-again and again.
-"""
+"""Random DynamoDB programs: requests over a few keys, so that they meet the same items often."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A long-running writer that can be killed anywhere, and the model that says what must be left of
-it.
-"""
+"""A long-running writer that can be killed anywhere, and the model of what must survive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A writer killed with -9 at random moments: nothing acknowledged is lost, nothing is half-done."""
+"""A writer killed with -9 at random moments: no acknowledged write is lost, none is half done."""
 
 from __future__ import annotations
 

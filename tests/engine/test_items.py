@@ -90,7 +90,7 @@ def sort_keys(page: dict[str, Any]) -> list[str]:
     return [item["sk"]["N"] for item in page["Items"]]
 
 
-def test_what_is_put_can_be_got(engine: Engine) -> None:
+def test_an_item_that_was_put_can_be_read(engine: Engine) -> None:
     item = {
         **key("a", 1),
         "n": {"N": "1.50"},
@@ -240,7 +240,7 @@ def test_an_index_with_several_key_attributes(engine: Engine) -> None:
     assert set(ended["LastEvaluatedKey"]) == {"pk", "sk", "g1", "g2", "r1", "r2"}
 
 
-def test_a_local_index_fetches_what_it_does_not_hold(engine: Engine) -> None:
+def test_a_local_index_fetches_attributes_it_does_not_hold(engine: Engine) -> None:
     put(engine, "a", 1, l={"B": "AQ=="}, text={"S": "x" * 5000})
     put(engine, "a", 2, l={"B": "AA=="})
     options: dict[str, Any] = {"IndexName": "local", "ReturnConsumedCapacity": "INDEXES"}
@@ -357,7 +357,7 @@ def test_a_client_token_makes_a_transaction_happen_once(engine: Engine) -> None:
     assert value() == "3"
 
 
-def test_requests_that_meet_a_transaction_on_an_item_are_told_so() -> None:
+def test_a_request_for_an_item_in_a_transaction_gets_a_conflict() -> None:
     clock = VirtualClock()
     with Engine.open(clock=clock, transaction_seconds=0.05) as engine:
         engine.call("CreateTable", SCHEMA)

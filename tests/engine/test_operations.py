@@ -1,4 +1,4 @@
-"""The register of operations: complete, and loaded piece by piece."""
+"""The register of operations: complete, and loaded on first use."""
 
 from __future__ import annotations
 

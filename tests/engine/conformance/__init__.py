@@ -1,0 +1,1 @@
+"""Answers captured from AWS by the public paritysuite conformance suite."""

@@ -1,6 +1,4 @@
-"""Requests that AWS still answers in the words of before 2026 (captured by the paritysuite
-conformance suite).
-"""
+"""Requests that AWS still answers in its words from before 2026 (captured by paritysuite)."""
 
 from __future__ import annotations
 
@@ -55,7 +53,7 @@ def test_return_values_of_a_delete_with_a_deep_key(aws: Answers) -> None:
     assert aws.refusal("DeleteItem", request) == expected
 
 
-def test_what_a_deep_delete_may_return_is_said_without_the_envelope(aws: Answers) -> None:
+def test_the_return_values_error_of_a_deep_delete_has_no_envelope(aws: Answers) -> None:
     request = {
         "TableName": "nowhere",
         "Key": {"pk": {"S": "a"}},
@@ -66,7 +64,7 @@ def test_what_a_deep_delete_may_return_is_said_without_the_envelope(aws: Answers
     assert aws.refusal("DeleteItem", request) == "ReturnValues can only be ALL_OLD or NONE"
 
 
-def test_an_update_without_a_key_lists_all_that_is_wrong(aws: Answers) -> None:
+def test_an_update_without_a_key_lists_all_violations(aws: Answers) -> None:
     request = {"TableName": "", "ReturnConsumedCapacity": "INVALID", "ReturnValues": "INVALID"}
     capacity = (
         "Value 'INVALID' at 'returnConsumedCapacity' failed to satisfy constraint: "

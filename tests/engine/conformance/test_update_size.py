@@ -1,6 +1,4 @@
-"""What an UpdateItem may cost of the 400 KB (bisected on AWS, eu-west-2, by the paritysuite
-conformance suite).
-"""
+"""What an UpdateItem may cost of the 400 KB (bisected on AWS, eu-west-2, by paritysuite)."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Facts about AWS that public suites and DynamoDB Local agree on."""

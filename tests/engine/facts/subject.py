@@ -1,4 +1,4 @@
-"""A table to ask questions of, with Python values for DynamoDB's."""
+"""A table to try expressions on, with Python values for DynamoDB's."""
 
 from __future__ import annotations
 

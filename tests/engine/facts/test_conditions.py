@@ -1,4 +1,4 @@
-"""Conditions on what is missing or of another type."""
+"""Conditions on missing attributes and on values of other types."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from .subject import Subject, attributes, operator, refusal
 
 
-def test_what_is_missing_equals_nothing_and_is_in_no_order(subject: Subject) -> None:
+def test_a_missing_attribute_equals_nothing_and_has_no_order(subject: Subject) -> None:
     subject.put()
     assert subject.holds("x <> y")
     assert subject.holds("x <> :v", {":v": 1})

@@ -39,7 +39,7 @@ def test_a_name_begins_with_a_letter(subject: Subject) -> None:
     assert subject.get() == attributes(p="p", A1_=1)
 
 
-def test_a_reference_may_begin_with_anything_it_is_made_of(subject: Subject) -> None:
+def test_a_placeholder_may_begin_with_any_of_its_characters(subject: Subject) -> None:
     for name in ("_", "1", "1a", "_a1"):
         subject.update(
             f"SET #{name} = :{name}",
@@ -230,7 +230,7 @@ def test_absurdly_deep_values_are_refused_like_any_other(subject: Subject) -> No
     assert subject.get() == attributes(p="p", a=1, c=1)
 
 
-def test_the_size_of_a_long_update_is_not_told(subject: Subject) -> None:
+def test_the_error_of_a_long_update_omits_its_size(subject: Subject) -> None:
     padding = " " * 4096
     assert (
         subject.refused_update(f"SET a = {padding}b")

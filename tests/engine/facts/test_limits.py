@@ -108,7 +108,7 @@ def test_attributes_that_are_index_keys_have_the_lengths_of_keys(engine: Engine)
     assert "1024" in refusal(engine, "PutItem", put(y="y" * 1025))
 
 
-def test_an_index_added_later_leaves_out_what_could_not_be_its_key(engine: Engine) -> None:
+def test_an_index_added_later_leaves_out_values_that_cannot_be_keys(engine: Engine) -> None:
     create(engine, "later", ["p"])
     sizes = {"empty": 0, "short": 1024, "long": 2048, "longer": 2049}
     for name, size in sizes.items():
@@ -175,7 +175,7 @@ def test_every_action_whose_condition_fails_is_named(subject: Subject) -> None:
     assert found == ["None", "ConditionalCheckFailed", "ConditionalCheckFailed"]
 
 
-def test_a_transaction_is_measured_by_what_it_carries(subject: Subject) -> None:
+def test_a_transaction_is_measured_by_its_request(subject: Subject) -> None:
     names = [str(i) for i in range(45)]
     for name in names:
         subject.put(name, x="x" * 100_000)

@@ -1,4 +1,4 @@
-"""Updates: what they make of items that are not there, of lists, and what they return."""
+"""Updates of missing items and of lists, and what they return."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_an_update_of_nothing_makes_an_item(subject: Subject, request_part: dict
     assert answer == {"Attributes": attributes(p="p")}
 
 
-def test_taking_away_what_an_item_lacks_needs_the_place_it_would_be_in(subject: Subject) -> None:
+def test_removing_a_missing_value_requires_its_parent(subject: Subject) -> None:
     subject.put(m={"x": 1}, l=[1], s="text")
     for there in ("REMOVE m.y", "REMOVE l[7]", "REMOVE z"):
         subject.update(there)
@@ -49,7 +49,7 @@ def test_taking_away_what_an_item_lacks_needs_the_place_it_would_be_in(subject: 
     assert subject.get() == attributes(p="p", m={"x": 1}, l=[1], s="text")
 
 
-def test_list_indexes_are_those_of_before_the_update(subject: Subject) -> None:
+def test_list_indexes_refer_to_the_item_before_the_update(subject: Subject) -> None:
     subject.put(a=[2, 3, 4, 5, 6, 7])
     subject.update("REMOVE a[1] SET a[3] = :v", {":v": 17})
     assert subject.get() == attributes(p="p", a=[2, 4, 17, 6, 7])
@@ -87,7 +87,7 @@ def test_only_the_places_an_update_names_are_returned(subject: Subject) -> None:
     assert subject.update("SET e = :v", {":v": 8}, ReturnValues="UPDATED_OLD") is None
 
 
-def test_a_list_index_is_looked_up_anew_in_the_updated_list(subject: Subject) -> None:
+def test_a_list_index_is_resolved_again_in_the_updated_list(subject: Subject) -> None:
     subject.put(a=[1, 2, 3])
     assert subject.update("SET a[100] = :v", {":v": 70}, ReturnValues="UPDATED_NEW") is None
     assert subject.update("REMOVE a[1]", ReturnValues="UPDATED_NEW") == attributes(a=[3])

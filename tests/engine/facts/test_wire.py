@@ -1,4 +1,4 @@
-"""What an answer looks like on the wire."""
+"""The form of an answer on the wire."""
 
 from __future__ import annotations
 

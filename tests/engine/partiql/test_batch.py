@@ -93,7 +93,7 @@ def test_one_bad_statement_leaves_the_others_running(
     assert good["Item"]["pk"] == s("a")
 
 
-def test_a_write_that_fails_names_its_table_if_it_got_there(things: Statements) -> None:
+def test_a_failed_write_that_reached_its_table_names_it(things: Statements) -> None:
     taken, refused, wrong = things.batch(
         "INSERT INTO things VALUE {'pk': 'a'}",
         "UPDATE things SET v = 1 WHERE v = 1",

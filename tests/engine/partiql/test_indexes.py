@@ -1,4 +1,4 @@
-"""``"table"."index"``: what an index holds, what may be asked of it, and what that costs."""
+"""``"table"."index"``: what an index holds, which reads it allows, and what they cost."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sort_keys(items: list[dict[str, Any]]) -> list[str]:
     return sorted(item["sk"]["S"] for item in items)
 
 
-def test_an_index_holds_only_what_has_its_key(orders: Statements) -> None:
+def test_an_index_holds_only_items_with_its_key(orders: Statements) -> None:
     assert sort_keys(
         orders.items("""SELECT pk, sk FROM "orders"."gsi-all" WHERE gsiPk = 'x'""")
     ) == ["s1", "s4"]
@@ -104,7 +104,7 @@ def test_a_global_index_refuses_columns_it_lacks_in_their_order(
         ("lsi-keys", "pk = 'p' AND lsiSk2 BETWEEN 'k1' AND 'k4'"),
     ],
 )
-def test_a_filter_on_what_a_keyed_index_lacks_is_refused(
+def test_a_filter_on_unprojected_attributes_of_a_keyed_index_is_refused(
     orders: Statements, index: str, key: str, condition: str
 ) -> None:
     assert orders.refused(f'SELECT pk FROM "orders"."{index}" WHERE {key} AND {condition}') == (
@@ -144,7 +144,7 @@ def test_an_index_is_read_in_its_own_order(orders: Statements) -> None:
 
 
 @pytest.mark.parametrize("name", ["no-such-index", "orders"])
-def test_an_index_that_is_not_there(orders: Statements, name: str) -> None:
+def test_a_missing_index_is_refused(orders: Statements, name: str) -> None:
     message = "The table does not have the specified index"
     assert orders.refused(f'SELECT * FROM "orders"."{name}"') == message
     assert orders.refused(f'SELECT * FROM "orders"."{name}"', ConsistentRead=True) == message
@@ -212,7 +212,7 @@ def test_an_index_key_of_several_attributes_is_beyond_partiql(
     assert several.refused(statement) == SEVERAL
 
 
-def test_what_is_said_before_that(several: Statements) -> None:
+def test_earlier_errors_come_first(several: Statements) -> None:
     assert several.refused("SELECT * FROM several.gsi WHERE") == NWF + "Unexpected term"
     assert several.refused("SELECT * FROM several.gsi WHERE h1 = 1e99999999999") == NWF
     assert several.refused("SELECT * FROM several.gsi WHERE h1 = ?", {"N": "1e99999999999"}) == (

@@ -1,6 +1,4 @@
-"""What holds for every value and every text: literals mean what they say, and nothing but
-ServiceError comes out.
-"""
+"""Properties of all values and texts: literals keep their value, only ServiceError is raised."""
 
 from __future__ import annotations
 
@@ -270,7 +268,9 @@ def grid() -> Statements:
 
 @settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(CONDITIONS, st.integers(1, 5))
-def test_a_plan_finds_what_a_full_scan_would(grid: Statements, condition: str, limit: int) -> None:
+def test_a_plan_finds_the_same_items_as_a_full_scan(
+    grid: Statements, condition: str, limit: int
+) -> None:
     where: Any = bind(f"SELECT * FROM orders WHERE {condition}", [])
     everything: list[Item] = grid.items("SELECT * FROM orders")
     expected = sorted(_key(item) for item in everything if evaluate(where.where, item))

@@ -71,7 +71,7 @@ def test_reads_answer_one_by_one(things: Statements) -> None:
     assert report == {"TableName": "things", "CapacityUnits": 6.0, "ReadCapacityUnits": 6.0}
 
 
-def test_what_goes_wrong_cancels_all_of_it(things: Statements) -> None:
+def test_one_failure_cancels_the_whole_transaction(things: Statements) -> None:
     found = reasons(
         things,
         "INSERT INTO things VALUE {'pk': 'a'}",
@@ -180,7 +180,7 @@ def test_exists_checks_an_item_without_changing_it(things: Statements) -> None:
         ),
     ],
 )
-def test_a_statement_that_is_refused_is_named_by_its_place(
+def test_a_refused_statement_is_named_by_its_position(
     things: Statements, statement: str, message: str
 ) -> None:
     assert refused(things, statement) == FIRST + message

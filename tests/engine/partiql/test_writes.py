@@ -132,7 +132,7 @@ def test_insert_never_replaces(db: Statements) -> None:
         ),
     ],
 )
-def test_an_insert_that_is_refused(db: Statements, value: str, message: str) -> None:
+def test_an_invalid_insert_is_refused(db: Statements, value: str, message: str) -> None:
     assert db.refused(f"INSERT INTO things VALUE {value}") == message
     assert db.items("SELECT * FROM things") == []
 
@@ -305,7 +305,7 @@ def test_a_parameter_can_carry_a_set(thing: Statements) -> None:
         ),
     ],
 )
-def test_an_update_that_is_refused(thing: Statements, changes: str, message: str) -> None:
+def test_an_invalid_update_is_refused(thing: Statements, changes: str, message: str) -> None:
     before = thing.get("things", pk=s("a"))
     assert thing.refused(f"UPDATE things {changes} WHERE pk = 'a'") == message
     assert thing.get("things", pk=s("a")) == before
@@ -355,7 +355,9 @@ def test_returning_the_whole_item(thing: Statements) -> None:
         ),
     ],
 )
-def test_a_returning_clause_that_is_refused(thing: Statements, clause: str, message: str) -> None:
+def test_an_invalid_returning_clause_is_refused(
+    thing: Statements, clause: str, message: str
+) -> None:
     assert thing.refused(f"UPDATE things SET v = 2 WHERE pk = 'a' {clause}") == message
 
 
@@ -375,7 +377,7 @@ def test_a_write_is_of_one_item_by_its_whole_key(thing: Statements, where: str) 
     assert thing.refused(f"DELETE FROM things {where}") == NO_KEY
 
 
-def test_a_key_may_be_said_twice_but_not_differently(thing: Statements) -> None:
+def test_a_key_may_be_repeated_but_not_contradicted(thing: Statements) -> None:
     assert thing.items("UPDATE things SET v = 2 WHERE pk = 'a' AND pk = 'a'") == []
     assert thing.refused("UPDATE things SET v = 2 WHERE pk = 'a' AND pk = 'b'") == (
         "Multiple conditions on same key pk. Only single item Update/Insert/Delete are supported"
@@ -443,7 +445,7 @@ def test_a_delete_returns_the_item_it_took(thing: Statements) -> None:
     assert thing.items("DELETE FROM things WHERE pk = 'a' RETURNING ALL OLD *") == []
 
 
-def test_deleting_what_is_not_there_changes_nothing(db: Statements) -> None:
+def test_deleting_a_missing_item_changes_nothing(db: Statements) -> None:
     assert db.run("DELETE FROM things WHERE pk = 'none'") == {"Items": []}
     assert db.run("DELETE FROM things WHERE pk = 'none' AND v = 1") == {"Items": []}
 

@@ -1,6 +1,4 @@
-"""Items whose time to live is over: when they go, what is left alone, and what the stream says of
-it.
-"""
+"""Expired items: when they go, which stay, and what the stream records."""
 
 from __future__ import annotations
 
@@ -82,7 +80,7 @@ def test_the_stream_names_the_service(engine: Engine, clock: VirtualClock) -> No
     assert "userIdentity" not in removed["b"]
 
 
-def test_what_is_no_time_is_left_alone(engine: Engine, clock: VirtualClock) -> None:
+def test_values_that_are_not_times_are_left_alone(engine: Engine, clock: VirtualClock) -> None:
     create(engine, view=None)
     switch(engine)
     now = int(clock.now())
@@ -98,7 +96,7 @@ def test_what_is_no_time_is_left_alone(engine: Engine, clock: VirtualClock) -> N
     assert keys(engine) == {"text", "set", "six years", "negative", "huge", "milliseconds"}
 
 
-def test_an_item_that_was_given_more_time_stays(engine: Engine, clock: VirtualClock) -> None:
+def test_an_item_with_an_extended_time_stays(engine: Engine, clock: VirtualClock) -> None:
     create(engine, view=None)
     switch(engine)
     now = int(clock.now())
@@ -173,7 +171,7 @@ def test_the_setting_takes_as_long_as_other_changes_do() -> None:
         assert shown == {"TimeToLiveStatus": "DISABLED"}
 
 
-def test_what_was_due_while_the_engine_was_closed_goes_after_it_opens(
+def test_items_due_while_the_engine_was_closed_go_after_it_opens(
     tmp_path: Path, clock: VirtualClock
 ) -> None:
     path = str(tmp_path / "data")

@@ -1,4 +1,4 @@
-"""What a change leaves in the stream."""
+"""The records that changes leave in a stream."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_view_type_says_which_images_there_are(
     assert records[1]["dynamodb"].get("OldImage", {}).get("v", {"N": "1"}) == {"N": "1"}
 
 
-def test_what_changes_nothing_leaves_no_record(engine: Engine) -> None:
+def test_a_write_without_effect_leaves_no_record(engine: Engine) -> None:
     arn = create(engine)
     item = {"pk": {"S": "a"}, "tags": {"SS": ["x", "y"]}, "n": {"N": "1.0"}}
     engine.call("PutItem", {"TableName": "orders", "Item": item})
@@ -107,7 +107,7 @@ def test_a_refused_write_leaves_no_record(engine: Engine) -> None:
     assert told(read_all(engine, arn)) == [("INSERT", "a")]
 
 
-def test_every_way_to_write_is_told(engine: Engine) -> None:
+def test_every_kind_of_write_leaves_a_record(engine: Engine) -> None:
     arn = create(engine)
     engine.call("UpdateItem", {"TableName": "orders", "Key": {"pk": {"S": "update"}}})
     requests = [

@@ -1,6 +1,4 @@
-"""Whatever is written, and however shards roll and split meanwhile: the stream replayed is the
-table.
-"""
+"""However shards roll and split, a replay of the stream rebuilds the table."""
 
 from __future__ import annotations
 

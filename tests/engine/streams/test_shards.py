@@ -1,4 +1,4 @@
-"""Shards: lineage, rolling, splitting, trimming, and streams that are switched off."""
+"""Shards: lineage, rolling, splits, trimming, and disabled streams."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def test_records_are_trimmed_after_a_day(engine: Engine, clock: VirtualClock) ->
     assert trimmed_parents - {None}  # a child still names the parent that is gone
 
 
-def test_an_iterator_on_what_was_trimmed_is_refused(engine: Engine, clock: VirtualClock) -> None:
+def test_an_iterator_on_trimmed_records_is_refused(engine: Engine, clock: VirtualClock) -> None:
     arn = create(engine)
     put(engine, "a", v=1)
     [(shard, record)] = [
@@ -271,7 +271,7 @@ def test_shards_and_records_are_there_after_reopening(tmp_path: Path, clock: Vir
         assert newest["dynamodb"]["NewImage"]["v"] == {"N": "99"}
 
 
-def test_numbers_are_not_given_twice_when_all_records_are_trimmed(
+def test_sequence_numbers_are_not_reused_after_all_records_are_trimmed(
     tmp_path: Path, clock: VirtualClock
 ) -> None:
     path = str(tmp_path / "data")

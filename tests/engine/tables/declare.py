@@ -1,4 +1,4 @@
-"""Requests that declare tables, and short ways to make and look at them."""
+"""Requests that declare tables, and helpers to create and inspect them."""
 
 from __future__ import annotations
 

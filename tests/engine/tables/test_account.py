@@ -14,7 +14,7 @@ def test_limits_are_the_default_quotas_of_aws(engine: Engine) -> None:
     }
 
 
-def test_the_endpoint_is_that_of_the_callers_region(engine: Engine) -> None:
+def test_the_endpoint_names_the_callers_region(engine: Engine) -> None:
     answer = engine.call("DescribeEndpoints", {}, region="eu-west-2")
     assert answer == {
         "Endpoints": [{"Address": "dynamodb.eu-west-2.amazonaws.com", "CachePeriodInMinutes": 1440}]

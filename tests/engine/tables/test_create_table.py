@@ -419,7 +419,7 @@ def test_a_bad_declaration_is_refused_with_aws_words(request_: dict[str, Any], t
 @pytest.mark.parametrize(
     "member", ["GlobalTableSourceArn", "VectorIndexes", "GlobalTableSettingsReplicationMode"]
 )
-def test_what_the_engine_does_not_offer_is_refused_plainly(member: str) -> None:
+def test_unsupported_members_are_refused_by_name(member: str) -> None:
     vector = {
         "IndexName": "v-a",
         "VectorAttribute": {"AttributeName": "v"},
@@ -456,7 +456,7 @@ ACCEPTED: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("request_", ACCEPTED.values(), ids=ACCEPTED)
-def test_what_aws_accepts_is_accepted(request_: dict[str, Any]) -> None:
+def test_declarations_that_aws_accepts_are_accepted(request_: dict[str, Any]) -> None:
     engine = Engine.open()
     engine.call("CreateTable", request_)
     assert describe(engine)["TableStatus"] == "ACTIVE"

@@ -123,7 +123,7 @@ def test_names_come_in_the_order_of_their_bytes_page_by_page(engine: Engine) -> 
     assert pages == [["Zed", "a-1"], ["a.1", "a_1"], ["alpha", "beta"]]
 
 
-def test_a_start_that_is_no_table_is_fine(engine: Engine) -> None:
+def test_a_start_may_name_a_missing_table(engine: Engine) -> None:
     for name in ("alpha", "gamma"):
         engine.call("CreateTable", on_demand(name))
     assert engine.call("ListTables", {"ExclusiveStartTableName": "beta"}) == {

@@ -246,7 +246,7 @@ def test_the_twenty_first_index_is_past_the_limit() -> None:
     )
 
 
-def test_a_new_index_holds_the_items_that_were_there(engine: Engine) -> None:
+def test_a_new_index_holds_the_existing_items(engine: Engine) -> None:
     engine.call("CreateTable", on_demand())
     for number in range(3):
         item = {"pk": {"S": str(number)}} | ({"a": {"S": "x"}} if number else {})
@@ -270,7 +270,7 @@ def test_definitions_merge_and_a_stored_type_stays(engine: Engine) -> None:
     assert describe(engine)["AttributeDefinitions"] == attributes(a="N", pk="S")
 
 
-def test_the_key_of_a_new_index_keeps_the_types_that_are_there(engine: Engine) -> None:
+def test_the_key_of_a_new_index_keeps_existing_types(engine: Engine) -> None:
     """The words are AWS's, as ScyllaDB's test suite quotes them."""
     engine.call("CreateTable", on_demand())
     engine.call("UpdateTable", {"TableName": "orders", **create_index("by-a", "a")})
@@ -309,9 +309,7 @@ def test_a_deleted_index_takes_its_entries_and_definitions_with_it(engine: Engin
     assert global_index(engine, "by-a")["ItemCount"] == 1
 
 
-def test_an_index_that_changes_units_is_updating_while_the_table_is_not(
-    timed: Engine, clock: VirtualClock
-) -> None:
+def test_only_an_index_that_changes_units_is_updating(timed: Engine, clock: VirtualClock) -> None:
     timed.call("CreateTable", with_index())
     clock.advance(10)
     request = updates(change("by-a", ProvisionedThroughput=units(1, 9)))

@@ -25,7 +25,7 @@ CLASS = (
 @pytest.mark.parametrize(
     "operation", ["CreateTable", "UpdateTable", "DeleteTable", "DescribeTable"]
 )
-def test_a_missing_name_is_told_first(operation: str) -> None:
+def test_a_missing_name_is_reported_first(operation: str) -> None:
     assert refusal(Engine.open(), operation, {"BillingMode": "BOGUS"}) == NO_NAME
 
 

@@ -128,7 +128,7 @@ def test_a_bad_arn_is_refused(tagged: Engine, operation: str, arn: str, text: st
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_a_table_that_is_not_there_or_not_ours(tagged: Engine, operation: str) -> None:
+def test_a_missing_or_foreign_table_is_refused(tagged: Engine, operation: str) -> None:
     ghost = {"ResourceArn": f"{ARN}ghost", **OPERATIONS[operation]}
     text = f"Requested resource not found: ResourceArn: {ARN}ghost not found"
     assert refusal(tagged, operation, ghost, ResourceNotFound) == text

@@ -38,7 +38,7 @@ def test_it_is_switched_on_and_off(engine: Engine) -> None:
     assert described(engine) == {"TimeToLiveStatus": "DISABLED"}
 
 
-def test_what_changes_nothing_is_refused(engine: Engine) -> None:
+def test_a_change_without_effect_is_refused(engine: Engine) -> None:
     engine.call("CreateTable", on_demand())
     assert refusal(engine, "UpdateTimeToLive", setting(False)) == "TimeToLive is already disabled"
     engine.call("UpdateTimeToLive", setting(True))
@@ -59,7 +59,7 @@ def test_an_incomplete_setting_is_refused_before_the_table_is_looked_for(engine:
     assert refusal(engine, "UpdateTimeToLive", empty).startswith("2 validation errors detected: ")
 
 
-def test_a_table_that_is_not_there_or_on_its_way(timed: Engine, clock: VirtualClock) -> None:
+def test_a_missing_or_changing_table_is_refused(timed: Engine, clock: VirtualClock) -> None:
     text = "Requested resource not found: Table: orders not found"
     assert refusal(timed, "UpdateTimeToLive", setting(True), ResourceNotFound) == text
     timed.call("CreateTable", on_demand())

@@ -144,7 +144,7 @@ def test_a_bad_request_is_refused_before_the_table_is_looked_for(
     assert refusal(Engine.open(), "UpdateTable", {"TableName": "ghost", **changes}) == text
 
 
-def test_a_table_that_is_not_there(engine: Engine) -> None:
+def test_a_missing_table_is_not_found(engine: Engine) -> None:
     request = {"TableName": "ghost", "BillingMode": "PAY_PER_REQUEST"}
     text = "Requested resource not found: Table: ghost not found"
     assert refusal(engine, "UpdateTable", request, ResourceNotFound) == text
@@ -196,12 +196,14 @@ PROVISIONED: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("changes", "text"), ON_DEMAND.values(), ids=ON_DEMAND)
-def test_what_a_table_on_demand_refuses(changes: dict[str, Any], text: str) -> None:
+def test_an_on_demand_table_refuses_provisioned_settings(
+    changes: dict[str, Any], text: str
+) -> None:
     assert refusal(opened(on_demand()), "UpdateTable", {"TableName": "orders", **changes}) == text
 
 
 @pytest.mark.parametrize(("changes", "text"), PROVISIONED.values(), ids=PROVISIONED)
-def test_what_a_provisioned_table_refuses(changes: dict[str, Any], text: str) -> None:
+def test_a_provisioned_table_refuses_on_demand_settings(changes: dict[str, Any], text: str) -> None:
     engine = opened(provisioned())
     assert refusal(engine, "UpdateTable", {"TableName": "orders", **changes}) == text
     with_mode = {"TableName": "orders", "BillingMode": "PROVISIONED", **changes}
@@ -379,7 +381,7 @@ def test_the_table_class_changes(timed: Engine, clock: VirtualClock) -> None:
     assert describe(timed)["TableClassSummary"] == summary
 
 
-def test_a_table_that_changes_refuses_more_changes(timed: Engine, clock: VirtualClock) -> None:
+def test_an_updating_table_refuses_further_changes(timed: Engine, clock: VirtualClock) -> None:
     timed.call("CreateTable", provisioned())
     prefix = "Attempt to change a resource which is still in use: "
     request: dict[str, Any] = {"TableName": f"{ARN}orders", "ProvisionedThroughput": units(6, 6)}

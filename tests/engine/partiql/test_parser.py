@@ -94,7 +94,7 @@ def test_nothing_may_follow_a_statement(db: Statements, statement: str) -> None:
         "SELECT * FROM numbers WHERE pk = 1a",
     ],
 )
-def test_what_cannot_be_read_at_all_is_not_explained(db: Statements, statement: str) -> None:
+def test_unreadable_text_gets_the_general_error(db: Statements, statement: str) -> None:
     assert db.refused(statement) == NWF
 
 
@@ -137,7 +137,9 @@ def test_what_cannot_be_read_at_all_is_not_explained(db: Statements, statement: 
         ("", None),
     ],
 )
-def test_what_is_wrong_with_the_syntax(db: Statements, statement: str, detail: str | None) -> None:
+def test_syntax_errors_are_worded_as_on_aws(
+    db: Statements, statement: str, detail: str | None
+) -> None:
     message = db.refused(statement)
     if detail is None:
         assert message.startswith(
@@ -195,7 +197,9 @@ def test_what_is_wrong_with_the_syntax(db: Statements, statement: str, detail: s
         ("FROM things WHERE a = 1 SET c = 1", NO_KEY),
     ],
 )
-def test_what_parses_but_is_not_supported(db: Statements, statement: str, message: str) -> None:
+def test_unsupported_statements_are_refused_as_on_aws(
+    db: Statements, statement: str, message: str
+) -> None:
     assert db.refused(statement) == message
 
 

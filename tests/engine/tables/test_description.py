@@ -171,7 +171,7 @@ def test_a_table_can_be_named_by_its_arn(engine: Engine) -> None:
     assert refusal(engine, "DescribeTable", {"TableName": abroad}) == text
 
 
-def test_a_table_that_is_not_there(engine: Engine) -> None:
+def test_a_missing_table_is_not_found(engine: Engine) -> None:
     text = "Requested resource not found: Table: ghost not found"
     for operation in ("DescribeTable", "DeleteTable", "DescribeTimeToLive"):
         assert refusal(engine, operation, {"TableName": "ghost"}, ResourceNotFound) == text

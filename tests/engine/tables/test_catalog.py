@@ -1,4 +1,4 @@
-"""Whatever is told of a table survives closing the engine."""
+"""Everything known about a table survives closing the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GetShardIterator and GetRecords: where reading starts, how much is read, and what is refused."""
+"""GetShardIterator and GetRecords: where reading starts, its page size, and its errors."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_first_number_of_a_shard_reads_all_of_it(engine: Engine, arn: str, s
         ) == [1]
 
 
-def test_reading_on_finds_only_what_is_new(engine: Engine, arn: str, shard: str) -> None:
+def test_reading_on_finds_only_new_records(engine: Engine, arn: str, shard: str) -> None:
     put(engine, "a", v=1)
     records, place = read(engine, iterator(engine, arn, shard))
     assert values(records) == [1]
@@ -122,7 +122,7 @@ def test_an_iterator_lasts_fifteen_minutes(
         read(engine, place)
 
 
-def test_iterators_that_were_not_given_are_refused(engine: Engine, arn: str, shard: str) -> None:
+def test_made_up_iterators_are_refused(engine: Engine, arn: str, shard: str) -> None:
     place = iterator(engine, arn, shard)
     for wrong in (
         "x" * 40,
@@ -135,7 +135,7 @@ def test_iterators_that_were_not_given_are_refused(engine: Engine, arn: str, sha
         assert refused(engine, "GetRecords", {"ShardIterator": wrong}) == "Invalid ShardIterator"
 
 
-def test_what_is_asked_for_wrongly_is_refused(
+def test_invalid_requests_are_refused(
     engine: Engine, clock: VirtualClock, arn: str, shard: str
 ) -> None:
     number = shards(engine, arn)[0]["SequenceNumberRange"]["StartingSequenceNumber"]

@@ -1,6 +1,4 @@
-"""Which of several faults of a request is reported (captured from AWS by the paritysuite
-conformance suite).
-"""
+"""Which of several errors in a request is reported (captured from AWS by paritysuite)."""
 
 from __future__ import annotations
 
@@ -116,7 +114,7 @@ def test_a_bad_value_in_a_starting_key_is_named_by_scan_only(aws: Answers) -> No
     assert aws.refusal("Scan", start).startswith("The provided starting key is invalid: ")
 
 
-def test_anothers_table_is_denied_in_whatever_region_it_is(aws: Answers) -> None:
+def test_another_accounts_table_is_denied_in_every_region(aws: Answers) -> None:
     arn = "arn:aws:dynamodb:{}:{}:table/absent"
     foreign = arn.format("ap-south-1", "111122223333")
     assert "is not authorized" in aws.refusal(

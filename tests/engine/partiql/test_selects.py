@@ -95,7 +95,7 @@ def holds(db: Statements, condition: str, *parameters: dict[str, Any]) -> bool:
         "1 = 1",
     ],
 )
-def test_a_condition_that_holds(thing: Statements, condition: str) -> None:
+def test_conditions_that_hold(thing: Statements, condition: str) -> None:
     assert holds(thing, condition)
     assert not holds(thing, f"NOT ({condition})")
 
@@ -116,7 +116,7 @@ def test_a_condition_that_holds(thing: Statements, condition: str) -> None:
         "nope < 5",
     ],
 )
-def test_a_condition_that_does_not_hold(thing: Statements, condition: str) -> None:
+def test_conditions_that_do_not_hold(thing: Statements, condition: str) -> None:
     assert not holds(thing, condition)
 
 
@@ -217,7 +217,7 @@ def test_only_texts_numbers_and_bytes_have_an_order(db: Statements, value: dict[
         ),
     ],
 )
-def test_a_condition_that_makes_no_sense(db: Statements, condition: str, message: str) -> None:
+def test_an_invalid_condition_is_refused(db: Statements, condition: str, message: str) -> None:
     assert db.refused(f"SELECT * FROM things WHERE pk = 'a' AND {condition}") == message
 
 
@@ -254,7 +254,7 @@ def test_paths_inside_one_another_are_refused(thing: Statements) -> None:
     assert thing.refused("SELECT pk.a FROM things").startswith("Key attributes must be scalars")
 
 
-def test_a_select_that_finds_nothing_is_an_empty_list(db: Statements) -> None:
+def test_a_select_without_matches_returns_an_empty_list(db: Statements) -> None:
     assert db.run("SELECT * FROM things WHERE pk = 'none'") == {"Items": []}
 
 
@@ -286,7 +286,7 @@ PLANS = [
 
 
 @pytest.mark.parametrize(("where", "expected", "ordered"), PLANS)
-def test_every_plan_finds_what_the_condition_says(
+def test_every_plan_finds_all_matching_items(
     orders: Statements, where: str, expected: list[str], ordered: int
 ) -> None:
     found = [

@@ -1,6 +1,4 @@
-"""Filling an index of a table that is in use: exact at the end, whatever was written meanwhile,
-also after a crash.
-"""
+"""The backfill of an index while the table is in use: exact at the end, even after a crash."""
 
 from __future__ import annotations
 
@@ -106,7 +104,7 @@ def test_an_index_filled_under_concurrent_writes_is_exact(engine: Engine) -> Non
     assert check_exact(engine) > 1000
 
 
-def test_a_table_with_a_long_backfill_shows_it_and_refuses_what_aws_refuses(
+def test_a_long_backfill_is_shown_and_refuses_changes_as_on_aws(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lifecycle, "CHUNK_ITEMS", 10)
