@@ -1,8 +1,11 @@
-"""A design as a document to read: patterns, an entity diagram, keys and example items, in Markdown and in HTML.
+"""A design as a document for readers: patterns, entity diagram, keys and example items.
 
     page = html(document_of(shop))
 
-``document_of`` collects what is to be said; ``markdown`` and ``html`` only say it. Nothing here reads or writes files.
+``document_of`` collects the content. ``markdown`` and ``html`` render it, and choose no content of
+their own. ``diagram`` finds how entities are related, ``svg`` draws that, ``style`` is the style
+sheet. Nothing here reads or writes files: ``stator docs`` does. Formats for other tools are in
+``stator.design.export``.
 """
 
 from __future__ import annotations

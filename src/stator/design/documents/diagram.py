@@ -1,4 +1,4 @@
-"""How entities belong together, found by the names of their fields, and the Mermaid text of it."""
+"""The entity diagram: relations found by the names of fields, and their Mermaid text."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from stator.design.declaration import Declaration
 from stator.design.entities.entity import EntityInfo, info
 from stator.design.entities.shapes import type_name
+from stator.model.wording import amount
 
 
 @dataclass(frozen=True, slots=True)
 class BoxField:
-    """``mark`` is PK, UK, FK or nothing."""
+    """A row of a box. ``mark`` is PK, UK, FK, several of them, or empty."""
 
     name: str
     kind: str
@@ -21,13 +22,18 @@ class BoxField:
 
 @dataclass(frozen=True, slots=True)
 class EntityBox:
+    """An entity in the diagram."""
+
     name: str
     fields: tuple[BoxField, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """``child`` names ``parent`` by its identity; ``each`` is how many children a parent has."""
+    """A child entity that holds the identity of its parent.
+
+    ``each`` is the average number of children of a parent; ``is_one`` means exactly one.
+    """
 
     parent: str
     child: str
@@ -36,13 +42,7 @@ class Relation:
 
     @property
     def label(self) -> str:
-        return (
-            "one each"
-            if self.is_one
-            else f"{self.each:,.3g} each"
-            if self.each < 1000
-            else f"{self.each:,.0f} each"
-        )
+        return "one each" if self.is_one else f"{amount(self.each)} each"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,10 @@ def _relations(design: Declaration) -> list[Relation]:
 
 
 def _references(parent: EntityInfo, child: EntityInfo) -> set[str]:
-    """The child's fields that name a parent. A field that is only called ``id`` names its own entity."""
+    """The fields of a child that identify its parent.
+
+    A field with the bare name ``id`` identifies its own entity, so it relates nothing.
+    """
     if "id" not in parent.identity and set(parent.identity) <= child.fields.keys():
         return set(parent.identity)
     if len(parent.identity) == 1:
@@ -103,7 +106,7 @@ def _shown(known: EntityInfo, name: str, foreign: set[str]) -> BoxField:
 
 
 def mermaid(diagram: Diagram) -> str:
-    """An erDiagram. Its grammar wants types in one word and no question marks."""
+    """A Mermaid erDiagram. Its grammar allows types of one word only, without punctuation."""
     lines = ["erDiagram", *map(_mermaid_relation, diagram.relations)]
     for box in diagram.boxes:
         lines.append(f"    {_word(box.name)} {{")

@@ -1,4 +1,4 @@
-"""What there is to say about a design, collected once for every form it is said in."""
+"""The content of a design document, collected once for every format."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from stator.design.entities.shapes import type_name
 from stator.design.plan.example_items import item_of, shown_value
 from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan, TablePlan
 from stator.design.planner.planner import plan as plan_of
+from stator.model.wording import plural
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class PatternEntry:
 
 @dataclass(frozen=True, slots=True)
 class AttributeEntry:
-    """``role`` says what the attribute is for where its name does not."""
+    """An attribute of an example item. ``role`` is its purpose: identity, expiry, key."""
 
     name: str
     kind: str
@@ -70,7 +71,10 @@ class IndexEntry:
 
 @dataclass(frozen=True, slots=True)
 class TableEntry:
-    """``columns`` are all key attributes; ``rows`` has an example of each entity, with one value for each column."""
+    """A table. ``columns`` are all key attributes.
+
+    ``rows`` has an example of each entity, with one value for each column.
+    """
 
     name: str
     partition: str
@@ -95,7 +99,7 @@ class Document:
 
 
 def document_of(design: Declaration, plan: Plan | None = None) -> Document:
-    """The document of a design, on-demand in us-east-1."""
+    """The document of a design, priced on demand in us-east-1."""
     planned = plan_of(design) if plan is None else plan
     priced = cost(planned, facts=design)
     entities = tuple(_entity(each, planned, priced) for each in design.entities)
@@ -124,10 +128,10 @@ def document_of(design: Declaration, plan: Plan | None = None) -> Document:
 
 
 def _summary(described: Any) -> str:
-    """The first paragraph of a docstring that somebody wrote."""
+    """The first paragraph of a hand-written docstring."""
     text = (getattr(described, "__doc__", None) or "").strip()
     if text.startswith(f"{getattr(described, '__name__', '')}("):
-        return ""  # what dataclasses write by themselves
+        return ""  # dataclasses generate such docstrings
     return " ".join(text.split("\n\n")[0].split())
 
 
@@ -135,17 +139,18 @@ def _in_numbers(plan: Plan) -> str:
     reads = sum(each.kind == "read" for each in plan.patterns)
     indexes = sum(len(table.indexes) for table in plan.tables)
     parts = [
-        _counted(len(plan.entities), "entity", "entities"),
-        _counted(reads, "read", "reads"),
-        _counted(len(plan.patterns) - reads, "write", "writes"),
-        _counted(len(plan.tables), "table", "tables"),
-        _counted(indexes, "index", "indexes"),
+        _counted(len(plan.entities), "entity"),
+        _counted(reads, "read"),
+        _counted(len(plan.patterns) - reads, "write"),
+        _counted(len(plan.tables), "table"),
+        _counted(indexes, "index"),
     ]
     return ", ".join(parts[:-1]) + f" and {parts[-1]}"
 
 
-def _counted(count: int, one: str, many: str) -> str:
-    return f"{count or 'no'} {one if count == 1 else many}"
+def _counted(count: int, noun: str) -> str:
+    text = plural(count, noun)
+    return text if count else f"no{text[1:]}"
 
 
 def _pattern(plan: PatternPlan, summary: str, dollars: Decimal) -> PatternEntry:
@@ -175,17 +180,28 @@ def _pattern(plan: PatternPlan, summary: str, dollars: Decimal) -> PatternEntry:
 
 
 def _declared_writes(design: Declaration, plan: Plan, priced: CostReport) -> list[PatternEntry]:
-    """Creations that ``writes=`` declares: no pattern, but traffic all the same."""
+    """Entries for the creations that ``writes=`` declares: traffic without a pattern."""
     found = []
     for entity, rate in design.declared_writes.items():
         name = f"writes of {info(entity).name}"
         units = sum((line.quantity for line in priced.lines if line.pattern == name), Decimal(0))
         found.append(
             PatternEntry(
-                name, "", "PutItem", plan.entity(entity).table, f"PutItem {info(entity).name}", "", rate,
-                float(units / a_month(rate)) if rate else 0.0, priced.by_pattern().get(name, Decimal(0)), "", (), (), False,
+                name=name,
+                summary="",
+                operation="PutItem",
+                place=plan.entity(entity).table,
+                condition=f"PutItem {info(entity).name}",
+                example="",
+                per_second=rate,
+                units=float(units / a_month(rate)) if rate else 0.0,
+                dollars=priced.by_pattern().get(name, Decimal(0)),
+                latency="",
+                reasons=(),
+                warnings=(),
+                consistent=False,
             )
-        )  # fmt: skip
+        )
     return found
 
 
@@ -219,7 +235,7 @@ def _attribute(
 ) -> AttributeEntry:
     keys = [f"key of {key.index or 'the table'}" for key in plan.keys if key.name == name]
     if name == plan.discriminator:
-        keys.append("tells the entity")
+        keys.append("entity name")
     words = {"ident": "identity", "ttl": "expiry"}
     roles = [*([words.get(role, role)] if role else []), *keys]
     return AttributeEntry(

@@ -1,4 +1,4 @@
-"""A document as Markdown, for a repository: tables as GitHub draws them, the diagram as Mermaid."""
+"""A document as Markdown for a repository: tables in GitHub's form, the diagram as Mermaid."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from stator.model.wording import amount, dollars, size
 
 
 def markdown(document: Document) -> str:
+    """The Markdown text of a document."""
     parts = [
         f"# {document.name}",
         f"{document.summary}. About {dollars(document.total)} a month ({document.basis}).",
@@ -61,22 +62,28 @@ def _table(table: TableEntry) -> list[str]:
         header = ("Index", "Kind", "Partition key", "Sort key", "Projection", "Serves", "A month")
         rows = [
             (
-                f"**{each.name}**", each.kind, _code(each.partition), _code(each.sort), each.projection,
-                ", ".join(each.patterns), dollars(each.dollars),
+                f"**{each.name}**",
+                each.kind,
+                _code(each.partition),
+                _code(each.sort),
+                each.projection,
+                ", ".join(each.patterns),
+                dollars(each.dollars),
             )
             for each in table.indexes
-        ]  # fmt: skip
+        ]
         parts.append(_grid(header, rows, right=(6,)))
     examples = [(f"**{name}**", *map(_code, values)) for name, values in table.rows]
     return [
         *parts,
-        "Keys of an example of each entity:",
+        "The keys of one example item of each entity:",
         _grid(("Entity", *table.columns), examples),
     ]
 
 
 def _entity(entity: EntityEntry) -> list[str]:
-    facts = f"{amount(entity.items, digits=4)} items of about {size(entity.item_bytes)}, {dollars(entity.dollars)} a month."
+    items = f"{amount(entity.items, digits=4)} items of about {size(entity.item_bytes)}"
+    facts = f"{items}, {dollars(entity.dollars)} a month."
     rows = [
         (_code(each.name), each.kind, _code(each.value), each.role) for each in entity.attributes
     ]
@@ -90,7 +97,7 @@ def _grid(header: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[
 
 
 def _text(text: str) -> str:
-    """Text that stays text: nothing in it starts a cell, a tag or a link."""
+    """Text escaped so that nothing in it starts a cell, a tag or a link."""
     for character in "\\`*_[]<>|":
         text = text.replace(
             character,
@@ -100,7 +107,7 @@ def _text(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Code in a cell. A bar ends a cell even there, unless it is escaped; a backtick needs a longer fence."""
+    """Code in a cell. A bar would end the cell and is escaped; a backtick needs a longer fence."""
     if not text:
         return ""
     one_line = " ".join(text.split()).replace("|", "\\|")

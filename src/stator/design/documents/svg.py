@@ -1,7 +1,7 @@
-"""The entity diagram drawn as SVG: boxes in columns, parents left of their children, a crow's foot at the many.
+"""The entity diagram as SVG: boxes in columns, parents left of children, crow's feet for "many".
 
-Colours come from the page's CSS variables, so that the drawing turns dark with it. Text is measured by counting characters of a
-monospaced font, which is all that a drawing of boxes needs.
+Colours come from the CSS variables of the page, so the drawing follows its dark mode. Text is
+measured by counting characters of a monospaced font, which is exact enough for boxes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Placed:
     height: float
 
     def row_y(self, fields: set[str]) -> float:
-        """The height of the first of these fields, or of the head."""
+        """The vertical position of the first of these fields, or of the head."""
         for at, field in enumerate(self.box.fields):
             if field.name in fields:
                 return self.y + _HEAD + at * _ROW + _ROW / 2 + 4
@@ -38,14 +38,16 @@ class _Placed:
 
 
 def svg(diagram: Diagram) -> str:
+    """The SVG element of a diagram."""
     placed = _place(diagram)
     width = max((each.x + each.width for each in placed.values()), default=0) + 2
     height = max((each.y + each.height for each in placed.values()), default=0) + 2
     lines = [_relation(each, placed) for each in diagram.relations]
     boxes = [_box(each) for each in placed.values()]
     return (
-        f'<svg class="entities" viewBox="-2 -2 {width + 4:.0f} {height + 4:.0f}" width="{width + 4:.0f}" '
-        f'height="{height + 4:.0f}" role="img" aria-label="Entity diagram">\n'
+        f'<svg class="entities" viewBox="-2 -2 {width + 4:.0f} {height + 4:.0f}" '
+        f'width="{width + 4:.0f}" height="{height + 4:.0f}" role="img" '
+        'aria-label="Entity diagram">\n'
         + "\n".join([*lines, *boxes])
         + "\n</svg>"
     )
@@ -70,7 +72,7 @@ def _place(diagram: Diagram) -> dict[str, _Placed]:
 
 
 def _height_of_parents(box: EntityBox, diagram: Diagram, placed: dict[str, _Placed]) -> float:
-    """Where a box would best be, so that few lines cross: as high as its parents are on average. Equals keep their order."""
+    """The average height of a box's parents. Placing the box there makes few lines cross."""
     parents = [
         placed[each.parent]
         for each in diagram.relations
@@ -80,7 +82,10 @@ def _height_of_parents(box: EntityBox, diagram: Diagram, placed: dict[str, _Plac
 
 
 def _depths(diagram: Diagram) -> dict[str, int]:
-    """The longest way from an entity that belongs to nobody; who belong to each other stay in one column."""
+    """The column of each entity: its longest path from an entity without parents.
+
+    Entities that are parents of each other stay in one column.
+    """
     depth = {box.name: 0 for box in diagram.boxes}
     for _ in diagram.boxes:
         for each in diagram.relations:
@@ -93,7 +98,7 @@ def _depths(diagram: Diagram) -> dict[str, int]:
 
 
 def _mutual(relation: Relation, diagram: Diagram) -> bool:
-    """Whether the parent is, by whatever way, a child of its child."""
+    """Whether the parent is also a descendant of its child."""
     seen, ahead = set[str](), [relation.child]
     while ahead:
         name = ahead.pop()
@@ -114,16 +119,19 @@ def _width(box: EntityBox) -> float:
 
 def _box(placed: _Placed) -> str:
     x, y, width, height = placed.x, placed.y, placed.width, placed.height
+    left, right = f"{x + _MARGIN:.1f}", f"{x + width - _MARGIN:.1f}"
+    area = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
+    head = f"M{x:.1f} {y + _HEAD:.1f} v{8 - _HEAD} q0 -8 8 -8 h{width - 16:.1f} q8 0 8 8"
     parts = [
-        f'<g><rect class="box" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="8"/>',
-        f'<path class="head" d="M{x:.1f} {y + _HEAD:.1f} v{8 - _HEAD} q0 -8 8 -8 h{width - 16:.1f} q8 0 8 8 v{_HEAD - 8} z"/>',
-        f'<text class="name" x="{x + _MARGIN:.1f}" y="{y + 21:.1f}">{escape(placed.box.name)}</text>',
+        f'<g><rect class="box" {area} rx="8"/>',
+        f'<path class="head" d="{head} v{_HEAD - 8} z"/>',
+        f'<text class="name" x="{left}" y="{y + 21:.1f}">{escape(placed.box.name)}</text>',
     ]
     for at, field in enumerate(placed.box.fields):
         base = y + _HEAD + at * _ROW + 18
         strong = " key" if "PK" in field.mark else ""
         parts.append(
-            f'<text class="field{strong}" x="{x + _MARGIN:.1f}" y="{base:.1f}">{escape(field.name)}</text>'
+            f'<text class="field{strong}" x="{left}" y="{base:.1f}">{escape(field.name)}</text>'
         )
         kind = (
             f'<tspan class="mark">{field.mark}</tspan>  {escape(field.kind)}'
@@ -131,7 +139,7 @@ def _box(placed: _Placed) -> str:
             else escape(field.kind)
         )
         parts.append(
-            f'<text class="kind" x="{x + width - _MARGIN:.1f}" y="{base:.1f}" text-anchor="end">{kind}</text>'
+            f'<text class="kind" x="{right}" y="{base:.1f}" text-anchor="end">{kind}</text>'
         )
     return "\n".join([*parts, "</g>"])
 
@@ -147,7 +155,8 @@ def _relation(relation: Relation, placed: dict[str, _Placed]) -> str:
     y1, y2 = parent.row_y(keys), child.row_y(foreign or keys)
     if child.x > parent.x:
         x1, x2, bend, side = parent.x + parent.width, child.x, 60.0, -1
-        path = f"M{x1:.1f} {y1:.1f} C{x1 + bend:.1f} {y1:.1f} {x2 - bend:.1f} {y2:.1f} {x2 - _FOOT:.1f} {y2:.1f}"
+        curve = f"C{x1 + bend:.1f} {y1:.1f} {x2 - bend:.1f} {y2:.1f} {x2 - _FOOT:.1f} {y2:.1f}"
+        path = f"M{x1:.1f} {y1:.1f} {curve}"
     else:
         x1, x2, side = parent.x + parent.width, child.x + child.width, 1
         out = max(x1, x2) + 50
@@ -160,10 +169,11 @@ def _relation(relation: Relation, placed: dict[str, _Placed]) -> str:
 
 
 def _label(relation: Relation, x: float, y: float, side: int) -> str:
-    """At the child's end, where no two lines meet."""
+    """The label at the child's end of the line, where lines do not meet."""
     anchor = "end" if side < 0 else "start"
     return (
-        f'<text class="each" x="{x + side * (_FOOT + 5):.1f}" y="{y - 6:.1f}" text-anchor="{anchor}">'
+        f'<text class="each" x="{x + side * (_FOOT + 5):.1f}" y="{y - 6:.1f}" '
+        f'text-anchor="{anchor}">'
         f"{escape(relation.label)}</text>"
     )
 
