@@ -47,9 +47,7 @@ def svg(diagram: Diagram) -> str:
     return (
         f'<svg class="entities" viewBox="-2 -2 {width + 4:.0f} {height + 4:.0f}" '
         f'width="{width + 4:.0f}" height="{height + 4:.0f}" role="img" '
-        'aria-label="Entity diagram">\n'
-        + "\n".join([*lines, *boxes])
-        + "\n</svg>"
+        'aria-label="Entity diagram">\n' + "\n".join([*lines, *boxes]) + "\n</svg>"
     )
 
 

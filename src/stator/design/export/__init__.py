@@ -1,9 +1,12 @@
-"""A design for other tools: CloudFormation, Terraform, CDK, NoSQL Workbench, a boto3 script, IAM policies.
+"""A design for other tools: CloudFormation, Terraform, CDK, NoSQL Workbench, boto3, IAM.
 
     exported = export(shop, "terraform")
     exported.text, exported.notes
 
-Each target has a module with a function of the design and its plan. What a target cannot say stands in the notes, never nowhere.
+Each target has a module with a function ``export`` of an ``ExportSource``. If the format of a
+target cannot express something, a note says so. Nothing here reads or writes files:
+``stator export-design`` does. Documents for readers are in ``stator.design.documents``, exports of
+table data in ``stator.pipeline.bulk``.
 """
 
 from __future__ import annotations
@@ -32,8 +35,13 @@ __all__ = ["TARGETS", "ExportSource", "Exported", "export"]
 def export(
     design: Declaration, target: str, plan: Plan | None = None, *, with_patterns: bool = False
 ) -> Exported:
-    """The text for a target, and what it leaves out. ``with_patterns`` has the table ``<design>-stator`` in it also where no field is unique."""
+    """The text for a target, with notes on what it cannot express.
+
+    ``with_patterns`` includes the table ``<design>-stator`` even if no field is unique.
+    """
     exporter = TARGETS.get(target)
     if exporter is None:
-        raise DesignError(f"there is no export to {target!r}", hint=f"one of {', '.join(TARGETS)}")
+        raise DesignError(
+            f"there is no export to {target!r}", hint=f"choose one of {', '.join(TARGETS)}"
+        )
     return exporter(ExportSource(design, plan_of(design) if plan is None else plan, with_patterns))

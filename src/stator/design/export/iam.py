@@ -1,17 +1,21 @@
-"""IAM: for each pattern a statement with the actions it takes, on the tables and indexes it takes them on, and nothing else.
+"""IAM policies: for each pattern, exactly the actions it needs on the tables and indexes it uses.
 
-A Query of an index is authorised on the index's ARN alone; reading the items behind an index that holds only keys is a BatchGetItem of
-the table. There is no action for a transaction: each write in it is authorised as what it is.
+A Query of an index is authorised on the ARN of the index alone. Reading items through an index
+that holds only keys is a BatchGetItem of the table. There is no action for a transaction: each
+write in it is authorised by its own action.
 
-Where the partition key begins with a constant, ``dynamodb:LeadingKeys`` keeps the statement to it: ``USER#*``. ``ForAllValues`` is true
-of a request that has no such key, so a ``Null`` test goes with it where the key is certain to be there, which is in requests for a table by
-key. In transactions and queries of an index the Developer Guide does not promise the key; there the test stands alone, and whoever
-has no leading key is not refused for it. A key that is a number, or made of several attributes, gets no test. Entities that share a
-prefix are not kept apart by it: IAM sees partition keys, not sort keys.
+If a partition key starts with a constant, ``dynamodb:LeadingKeys`` restricts the statement to it:
+``USER#*``. ``ForAllValues`` is also true for a request without such a key. A ``Null`` test
+therefore goes with it wherever the key is certain to be present, which is in requests to a table
+by key. For transactions and queries of an index, the Developer Guide does not promise the key.
+There the test stands alone, and a request without a leading key is not refused. A key that is a
+number, or that consists of several attributes, gets no test. Entities that share a prefix are not
+separated by it: IAM sees partition keys, not sort keys.
 
-A write that changes a unique field reads the item first and is a transaction with the field's guard, which lies in the table beside those of the
-plan (``own_table``): its statements are here where the design is, for plans do not tell which fields are unique. What pattern objects, tokens,
-workers and views do in that table is of the program, and one statement allows all of it, where it is asked for.
+A write that changes a unique field reads the item first, and runs in a transaction with the guard
+of the field in ``own_table``, the design's additional table. Plans do not say which fields are
+unique, so these statements need the design. Pattern objects, tokens, workers and views also use
+that table. One statement allows all of that on request.
 """
 
 from __future__ import annotations
@@ -29,16 +33,24 @@ from stator.design.plan.templates import Template
 from stator.errors import DesignError
 
 _MANAGED_POLICY: Final = 6144
-"""Characters, white space not counted, that a managed policy may have."""
+"""Maximum characters of a managed policy, not counting white space."""
 
 Statement = dict[str, Any]
 Guards = dict[int, GuardWrites]
-"""By the place of the change in its pattern."""
+"""Guard writes by the position of the write in its pattern."""
 
 
 _PATTERN_OBJECTS: Final = (
-    "GetItem", "BatchGetItem", "Query", "Scan", "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "ConditionCheckItem",
-)  # fmt: skip
+    "GetItem",
+    "BatchGetItem",
+    "Query",
+    "Scan",
+    "PutItem",
+    "UpdateItem",
+    "DeleteItem",
+    "BatchWriteItem",
+    "ConditionCheckItem",
+)
 
 
 def export(source: ExportSource) -> Exported:
@@ -55,20 +67,23 @@ def policy(
     account: str = "*",
     partition: str = "aws",
 ) -> Exported:
-    """One policy for these patterns; for all of them, unless they are named. ``design`` tells which fields are unique, and so what else
-    writes need; ``with_patterns`` allows all that is done with items in the table beside those of the plan."""
-    wanted = [each.name for each in plan.patterns] if patterns is None else list(patterns)
-    unknown = [name for name in wanted if name not in {each.name for each in plan.patterns}]
+    """One policy for the named patterns, by default for all of them.
+
+    ``design`` tells which fields are unique, and so which guards writes need. ``with_patterns``
+    allows every action on items in the design's additional table.
+    """
+    names = [each.name for each in plan.patterns] if patterns is None else list(patterns)
+    unknown = [name for name in names if name not in {each.name for each in plan.patterns}]
     if unknown:
         known = ", ".join(each.name for each in plan.patterns)
         raise DesignError(
-            f"{plan.name} has no pattern {', '.join(unknown)}", hint=f"it has {known}"
+            f"design {plan.name} has no pattern {', '.join(unknown)}", hint=f"name one of {known}"
         )
     arns = f"arn:{partition}:dynamodb:{region}:{account}:table/"
     guards = {} if design is None else _guards(design)
     statements = [
         each
-        for name in wanted
+        for name in names
         for each in _statements(plan.pattern(name), plan, arns, guards.get(name, {}))
     ]
     if with_patterns:
@@ -80,8 +95,11 @@ def policy(
     document = {"Version": "2012-10-17", "Statement": statements}
     text = json.dumps(document, indent=2) + "\n"
     size = len("".join(text.split()))
-    long = f"{size:,} characters are more than a managed policy may have ({_MANAGED_POLICY:,}): export some patterns at a time"
-    return Exported(text, (long,) if size > _MANAGED_POLICY else ())
+    note = (
+        f"the policy has {size:,} characters and a managed policy may have {_MANAGED_POLICY:,}; "
+        f"export fewer patterns at a time with --pattern"
+    )
+    return Exported(text, (note,) if size > _MANAGED_POLICY else ())
 
 
 def _guards(design: Declaration) -> dict[str, Guards]:
@@ -96,7 +114,7 @@ def _guards(design: Declaration) -> dict[str, Guards]:
 
 
 def _statements(pattern: PatternPlan, plan: Plan, arns: str, guards: Guards) -> list[Statement]:
-    """Statements that differ only in their action become one."""
+    """The statements of a pattern, merged where they differ only in their action."""
     merged: dict[str, Statement] = {}
     for at, step in enumerate(pattern.steps):
         guard = guards.get(at)
@@ -119,7 +137,7 @@ def _statements(pattern: PatternPlan, plan: Plan, arns: str, guards: Guards) -> 
 
 
 def _needs(step: Step, plan: Plan, transaction: bool) -> Iterable[tuple[str, str, dict[str, Any]]]:
-    """Action, resource and condition of each request that a step makes."""
+    """The action, resource and condition of each request of a step."""
     table = step.table
     if step.operation in ("PutItem", "UpdateItem", "DeleteItem"):
         entity = plan.entity(step.entities[0])
@@ -167,7 +185,10 @@ def _own_partition(entity: EntityPlan, plan: Plan) -> Template | None:
 def _asked_partition(
     step: Step, asked: tuple[KeyConditionPart, ...], plan: Plan
 ) -> Template | None:
-    """The one string that the request is for; None where there is none, or several attributes make it up."""
+    """The template of the requested partition key.
+
+    None if the request has none, or if it consists of several attributes.
+    """
     table = plan.table(step.table)
     names: tuple[str, ...] = (table.partition,)
     if step.index is not None:
@@ -185,7 +206,7 @@ def _leading(template: Template | None, *, certain: bool) -> dict[str, Any]:
 
 
 def _pattern(template: Template) -> str | None:
-    """The constant beginning of a key and a star, or the key itself where all of it is constant."""
+    """The constant start of a key followed by a star, or the whole key if it is constant."""
     if template.native:
         return None
     texts = []
@@ -200,5 +221,5 @@ def _pattern(template: Template) -> str | None:
 
 
 def _literal(text: str) -> str:
-    """What IAM would take for a wildcard or a variable stands for itself."""
+    """Text with IAM's wildcards and variable markers escaped."""
     return re.sub(r"[*?$]", lambda found: f"${{{found[0]}}}", text)

@@ -1,10 +1,11 @@
-"""A data model for NoSQL Workbench, in the JSON it imports and exports (version 3.0), with an example of every entity.
+"""A data model for NoSQL Workbench, in its JSON format (version 3.0), with example items.
 
-Each entity is a facet and its items are in it, as in the models that AWS publishes; a model without facets would have them in the table.
+Each entity is a facet that holds its items, as in the models that AWS publishes.
 
-The format has one attribute for each part of a key. An index with several keeps its first ones there, and the model's description
-says so: import it to look at it, and create the table from another export. It also has one type for each attribute of a table; where two
-entities disagree, the note says so.
+The format has one attribute for each part of a key. Of an index with several, the model has the
+first, and its description says so: import the model to look at it, and create the table from
+another export. The format also has one type for each attribute of a table. If two entities
+disagree, a note says so.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from stator.design.plan.plan import IndexPlan, TablePlan
 from stator.model.values import Item
 
 _DATE: Final = "Jan 01, 2026, 12:00 AM"
-"""A date is required. The same design gives the same file, so it is not today's."""
+"""The required date. It is fixed, so that the same design always produces the same file."""
 
 
 def export(source: ExportSource) -> Exported:
@@ -48,8 +49,9 @@ def export(source: ExportSource) -> Exported:
 
 def _several(table: TablePlan) -> list[str]:
     return [
-        f"{index.name} has several attributes in a key ({', '.join((*index.partition, *index.sort))}), of which NoSQL "
-        f"Workbench's format takes the first"
+        f"{index.name} has several attributes in a key "
+        f"({', '.join((*index.partition, *index.sort))}); NoSQL Workbench's format holds only the "
+        f"first"
         for index in table.indexes
         if len(index.partition) > 1 or len(index.sort) > 1
     ]
@@ -61,7 +63,8 @@ def _disagreeing(table: TablePlan, source: ExportSource) -> list[str]:
         for name, value in item_of(entity, source.plan.entity(entity)).items():
             kinds.setdefault(name, set()).add(next(iter(value)))
     return [
-        f"{name} is {' or '.join(sorted(found))} by entity, of which NoSQL Workbench takes one"
+        f"the type of {name} is {' or '.join(sorted(found))}, depending on the entity; NoSQL "
+        f"Workbench's format holds only one"
         for name, found in kinds.items()
         if len(found) > 1
     ]
@@ -90,7 +93,10 @@ def _table(table: TablePlan, source: ExportSource) -> dict[str, Any]:
 
 
 def _own_table(table: TablePlan, source: ExportSource) -> dict[str, Any]:
-    """A facet for the guards of each unique field. What else is there is made at run time, and has no facet."""
+    """The additional table, with a facet for the guards of each unique field.
+
+    Its other items are created at run time and have no facet.
+    """
     assert table.ttl is not None
     kinds = {OWNER: "S", ENTITY: "S", FIELD: "S", table.ttl: "N"}
     return {
@@ -139,7 +145,7 @@ def _index(index: IndexPlan, kinds: dict[str, str]) -> dict[str, Any]:
 
 
 def _others(table: TablePlan, examples: dict[str, Item]) -> list[dict[str, str]]:
-    """Every attribute but the table's key, with the type it has in the first example that has it."""
+    """Every attribute except the table's key, with its type in the first example that has it."""
     kinds: dict[str, str] = {}
     for item in examples.values():
         for name, value in item.items():
@@ -153,7 +159,7 @@ def _others(table: TablePlan, examples: dict[str, Item]) -> list[dict[str, str]]
 
 
 def _facet(name: str, item: Item, table: TablePlan, source: ExportSource) -> dict[str, Any]:
-    """An entity: its items without those of the others, with its own words for the key."""
+    """The facet of an entity: its items, and its own names for the key."""
     templates = {
         key.name: str(key.template) for key in source.plan.entity(name).keys if key.index is None
     }

@@ -1,7 +1,8 @@
-"""What every export starts from: the plan, and the few facts about tables that only the design has.
+"""The input of every export: the plan, and the facts about tables that only the design has.
 
-Beside the tables of the plan there is that of unique values, transaction tokens and pattern objects (``own_table``). An export has it where the
-design has unique fields, or where it is asked for: pattern objects and tokens are of the program, and no design tells of them.
+In addition to the tables of the plan there is ``own_table``, which stores unique values,
+transaction tokens and pattern objects. An export includes it if the design has unique fields or if
+the caller asks for it: a design does not say whether its program uses tokens or pattern objects.
 """
 
 from __future__ import annotations
@@ -18,20 +19,24 @@ from stator.design.plan.plan import Plan, TablePlan
 
 @dataclass(frozen=True, slots=True)
 class Exported:
+    """The text of an export, and notes on what its format cannot express."""
+
     text: str
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class ExportSource:
+    """A design, its plan, and whether the table of pattern objects is included."""
+
     design: Declaration
     plan: Plan
     with_patterns: bool = False
 
     @property
     def own_table(self) -> TablePlan | None:
-        wanted = self.with_patterns or needs_own_table(self.design.entities)
-        return own_table(self.design.name) if wanted else None
+        included = self.with_patterns or needs_own_table(self.design.entities)
+        return own_table(self.design.name) if included else None
 
     @property
     def tables(self) -> tuple[TablePlan, ...]:
@@ -50,13 +55,13 @@ Exporter = Callable[[ExportSource], Exported]
 
 
 def camel(name: str) -> str:
-    """A name of letters and digits: ``shop-order`` becomes ``ShopOrder``."""
+    """A name of letters and digits only: ``shop-order`` becomes ``ShopOrder``."""
     words = [word for word in re.split(r"[^A-Za-z0-9]+", name) if word]
     joined = "".join(word[0].upper() + word[1:] for word in words)
     return joined if joined[:1].isalpha() else f"Table{joined}"
 
 
 def snake(name: str) -> str:
-    """A name that Python and Terraform take."""
+    """A name that is valid in Python and Terraform: ``Shop-Order`` becomes ``shop_order``."""
     word = re.sub(r"[^A-Za-z0-9]+", "_", name).strip("_").lower()
     return word if word[:1].isalpha() else f"table_{word}"

@@ -1,8 +1,8 @@
-"""Terraform's HCL, in the form that ``terraform fmt`` leaves as it is.
+"""Terraform's HCL, in the form that ``terraform fmt`` leaves unchanged.
 
-An index with one attribute for each part of its key is written with ``hash_key`` and ``range_key``, which every version of the provider
-reads. One with several needs ``key_schema`` blocks, and with them version 6.29 of the AWS provider (hashicorp/terraform-provider-aws
-issue 45216).
+An index with one attribute in each part of its key is written with ``hash_key`` and ``range_key``,
+which every version of the AWS provider reads. An index with several needs ``key_schema`` blocks,
+which require version 6.29 of the provider (hashicorp/terraform-provider-aws issue 45216).
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ def export(source: ExportSource) -> Exported:
         *(_table(table, source) for table in tables),
         *(_output(table) for table in tables),
     ]
-    note = f"{', '.join(several)}: several attributes in a key need version {version} of the AWS provider"
+    note = (
+        f"{', '.join(several)}: several attributes in a key need version {version} of the AWS "
+        f"provider"
+    )
     return Exported("\n\n".join(parts) + "\n", (note,) if several else ())
 
 
@@ -101,5 +104,5 @@ def _aligned(arguments: list[tuple[str, str]], indent: int) -> list[str]:
 
 
 def _text(text: str) -> str:
-    """A quoted string; HCL reads templates in it, unless they are escaped."""
+    """A quoted string. HCL would read templates in it, so their markers are escaped."""
     return json.dumps(text, ensure_ascii=False).replace("${", "$${").replace("%{", "%%{")

@@ -1,12 +1,13 @@
-"""A design from the items of an existing table: guessed, written out as a file to edit, with a list of what is not sure.
+"""A design proposed from the items of an existing table, with a list of the guesses.
 
-    key_text    a key attribute of many items -> its templates: "USER#{}", "PROFILE"
-    groups      items -> kinds of items, by a type attribute or by the templates of their keys
-    fields      the attributes of one kind -> fields with Python types
-    inference   all of it together: entities, patterns, doubts
-    writing     the Python file
+    key_text     key attributes of many items -> their templates: "USER#{}", "PROFILE"
+    groups       items -> kinds of items, by a type attribute or by the templates of their keys
+    fields       the attributes of one kind -> fields with Python types
+    inference    all of it together: entities, patterns, guesses
+    design_file  the Python file
 
-Nothing here reads a table: it is given items and, where there is one, the table's description.
+Nothing here reads a table. The caller passes items and, if known, the table's description;
+``stator infer`` reads them.
 """
 
 from stator.design.infer.design_file import design_file

@@ -1,4 +1,4 @@
-"""An inference as a Python file that loads, plans, and asks to be read."""
+"""An inference as a Python file that loads and plans, with its guesses listed at the top."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _STANDARD = {
 
 
 def design_file(found: Inference) -> str:
+    """The text of the design file."""
     body = "\n\n\n".join(
         [*map(_entity, found.entities), *(_pattern(found, each) for each in found.patterns)]
     )
@@ -27,12 +28,14 @@ def design_file(found: Inference) -> str:
 
 def _head(found: Inference) -> str:
     lines = [
-        f'"""The design of {found.table}, inferred from its items. Read it, correct it, then `stator plan`.'
+        f'"""The design of {found.table}, inferred from its items by `stator infer`.',
+        "",
+        "Review and correct it, then run `stator plan`.",
     ]
     if found.doubts:
-        lines += ["", "Not sure:"]
+        lines += ["", "Guessed:"]
         for doubt in found.doubts:
-            lines += textwrap.wrap(doubt, 110, initial_indent="- ", subsequent_indent="  ")
+            lines += textwrap.wrap(doubt, 98, initial_indent="- ", subsequent_indent="  ")
     return "\n".join([*lines, '"""', "", "from __future__ import annotations", ""])
 
 
@@ -95,7 +98,11 @@ def _pattern(found: Inference, pattern: GuessedPattern) -> str:
     )
     start = f"find({names})" if len(pattern.entities) == 1 else f"together({names})"
     order = f".order_by({first.name}.{pattern.order})" if pattern.order else ""
-    return f"@read(rps=1{returns})\ndef {pattern.name}({parameters}) -> {kind}:\n    return {start}.where({tests}){order}"
+    return (
+        f"@read(rps=1{returns})\n"
+        f"def {pattern.name}({parameters}) -> {kind}:\n"
+        f"    return {start}.where({tests}){order}"
+    )
 
 
 def _design(found: Inference) -> str:

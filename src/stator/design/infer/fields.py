@@ -1,4 +1,4 @@
-"""Python types for attributes, from the values that a sample has."""
+"""Python types of attributes, from the values in a sample."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ENOUGH: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class GuessedField:
-    """``python`` is the annotation without ``| None``; ``doubt`` what is not sure about it, if anything."""
+    """A field. ``python`` is its annotation without ``| None``, ``doubt`` the guess behind it."""
 
     name: str
     python: str
@@ -41,14 +41,19 @@ class GuessedField:
 def field_of(
     name: str, values: Sequence[Value], total: int, *, in_key: bool = False
 ) -> GuessedField:
-    """``total`` items of the kind; ``values`` of those that have the attribute. A field in a key stays text, so that keys stay as they are."""
+    """The field of an attribute, from its ``values`` in those of ``total`` items that have it.
+
+    A field in a key stays text, so that keys keep their form.
+    """
     present = [value for value in values if "NULL" not in value]
     optional = len(present) < total
     kinds = sorted({next(iter(value)) for value in present})
     if not present:
-        return GuessedField(name, "str", True, doubt="only NULL was seen")
+        return GuessedField(
+            name, "str", True, doubt="every value in the sample is NULL; the type str is a guess"
+        )
     if len(kinds) > 1:
-        return GuessedField(name, "Any", doubt=f"values of several types: {', '.join(kinds)}")
+        return GuessedField(name, "Any", doubt=f"its values have several types: {', '.join(kinds)}")
     [kind] = kinds
     contents = [value[kind] for value in present]
     if in_key and kind == "S":
@@ -59,7 +64,7 @@ def field_of(
             "datetime",
             True,
             marker="ttl(default=None)",
-            doubt="taken for a time to live by its name",
+            doubt="treated as the time to live because of its name",
         )
     python, doubt = _typed(kind, contents)
     return GuessedField(name, python, optional, doubt=doubt)
@@ -86,14 +91,14 @@ def _typed(kind: str, contents: list[Any]) -> tuple[str, str]:
             return f"set[{element}]", ""
         case "L":
             return _list(contents)
-    return "dict[str, Any]", "a map: a nested dataclass would type it"
+    return "dict[str, Any]", "it is a map; declare a dataclass for it to type its members"
 
 
 def _text(contents: list[str]) -> tuple[str, str]:
     if all(_DATETIME.match(content) for content in contents):
         if all(content.endswith(("Z", "+00:00")) and "." in content for content in contents):
-            return "datetime", "times of the form Stator writes are kept as they are; look at one"
-        return "str", "looks like a time; as datetime it would be written in another form than now"
+            return "datetime", "its values look like the times that Stator writes; check one"
+        return "str", "it looks like a time; a datetime would be written in a different form"
     if all(_DATE.match(content) for content in contents):
         return "date", ""
     if all(_UUID.match(content) for content in contents) and all(
@@ -108,7 +113,7 @@ def _text(contents: list[str]) -> tuple[str, str]:
     ):
         return "Literal[" + ", ".join(
             f'"{each}"' for each in distinct
-        ) + "]", "other values may exist outside the sample"
+        ) + "]", "the table may hold values that are not in the sample"
     return "str", ""
 
 
@@ -116,7 +121,7 @@ def _list(contents: list[list[Value]]) -> tuple[str, str]:
     elements = [element for many in contents for element in many]
     kinds = {next(iter(element)) for element in elements}
     if len(kinds) != 1:
-        return "list[Any]", "" if not kinds else "a list of several types"
+        return "list[Any]", "" if not kinds else "its elements have several types"
     [kind] = kinds
     inner, doubt = _typed(kind, [element[kind] for element in elements])
     return f"list[{inner if not inner.startswith('Literal') else 'str'}]", "" if inner.startswith(

@@ -1,4 +1,4 @@
-"""Kinds of items in one table: by an attribute that names the type, or by what their keys are made of."""
+"""Kinds of items in a table, told apart by a type attribute or by the form of their keys."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_KINDS: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class ItemKind:
-    """Items that are one entity. ``shapes`` are those of the key attributes that all of them have as text in one shape."""
+    """Items of one entity. ``shapes`` has the key attributes that have one shape in all items."""
 
     label: str | None
     items: tuple[Item, ...]
@@ -35,7 +35,10 @@ class ItemKind:
 
 
 def type_attribute(items: Sequence[Item]) -> str | None:
-    """An attribute that every item has, named like one that tells types, with few values each of which repeats."""
+    """The attribute that names the type of an item, or None.
+
+    Every item has it, its name is a usual one, and it has few, repeated values.
+    """
     for name in sorted(set().union(*items) if items else set()):
         if name.lower() not in _TYPE_NAMES:
             continue
@@ -48,7 +51,11 @@ def type_attribute(items: Sequence[Item]) -> str | None:
 def kinds_of(
     items: Sequence[Item], keys: Sequence[str], indexed: Sequence[str], told_by: str | None
 ) -> list[ItemKind]:
-    """``keys`` are the table's key attributes, ``indexed`` those of its indexes."""
+    """The kinds of items, largest first.
+
+    ``keys`` are the key attributes of the table, ``indexed`` those of its indexes, and ``told_by``
+    is the type attribute.
+    """
     shapes: dict[str, dict[str, KeyShape]] = {}
     for name in (*keys, *indexed):
         texts = [item[name]["S"] for item in items if "S" in item.get(name, {})]
@@ -60,9 +67,9 @@ def kinds_of(
 
     grouped: dict[tuple[Any, ...], list[Item]] = defaultdict(list)
     for item in items:
-        told = item[told_by]["S"] if told_by else None
-        made = tuple(_signature(shape(item, name)) for name in keys) if told is None else ()
-        grouped[(told, *made)].append(item)
+        label = item[told_by]["S"] if told_by else None
+        form = tuple(_signature(shape(item, name)) for name in keys) if label is None else ()
+        grouped[(label, *form)].append(item)
     found = []
     for signature, members in sorted(
         grouped.items(), key=lambda each: (-len(each[1]), repr(each[0]))
@@ -77,5 +84,5 @@ def kinds_of(
 
 
 def _signature(shape: KeyShape | None) -> Any:
-    """Two keys are of one kind when the same words stand in the same places."""
+    """Two keys are of one kind if they have the same words in the same places."""
     return None if shape is None else (shape.parts, shape.separator)

@@ -1,4 +1,4 @@
-"""Entities and patterns out of kinds of items, and the list of what was guessed."""
+"""Entities and patterns inferred from kinds of items, and the list of guesses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ _TOGETHER: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class GuessedEntity:
-    """``key`` and ``indexes`` are templates of the keys as they are now; None where they could not be told."""
+    """An entity. ``key`` and ``indexes`` are the templates of the present keys.
+
+    ``key`` is None if its form is not the same in all items.
+    """
 
     name: str
     fields: tuple[GuessedField, ...]
@@ -40,7 +43,10 @@ class GuessedEntity:
 
 @dataclass(frozen=True, slots=True)
 class GuessedPattern:
-    """Several ``entities`` are read together. ``equal`` are fields and parameters at once."""
+    """A read pattern. Several ``entities`` are read together.
+
+    ``equal`` are the compared fields, and the names of the parameters.
+    """
 
     name: str
     entities: tuple[str, ...]
@@ -51,17 +57,21 @@ class GuessedPattern:
 
 @dataclass(frozen=True, slots=True)
 class Inference:
+    """A proposed design. ``doubts`` are its guesses, ``names`` the names of key attributes."""
+
     table: str
     entities: tuple[GuessedEntity, ...]
     patterns: tuple[GuessedPattern, ...]
     doubts: tuple[str, ...]
     names: Mapping[str, str]
     items: int
-    """In the whole table, as its description says; those of the sample where there is none."""
+    """Items in the whole table by its description, or else in the sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableKeys:
+    """The key attributes of a table and of its indexes."""
+
     partition: str
     sort: str | None
     indexes: Mapping[str, Key]
@@ -74,9 +84,13 @@ class TableKeys:
 def infer(
     items: Sequence[Item], *, table: str, description: Mapping[str, Any] | None = None
 ) -> Inference:
+    """Propose a design from items in DynamoDB JSON.
+
+    ``description`` is the table's description, as DescribeTable returns it.
+    """
     if not items:
         raise ConfigurationError(
-            f"{table} has no items to look at", hint="a design is inferred from items"
+            f"{table} has no items", hint="a design is inferred from items; write some first"
         )
     keys = _table_keys(items, description)
     told_by = type_attribute(items)
@@ -87,10 +101,10 @@ def infer(
     patterns = guess.patterns(entities, kinds)
     doubts = [
         *guess.doubts,
-        "rates: every pattern has rps=1 and no writes are declared; put in your own",
+        "rates: every pattern has rps=1 and no writes are declared; enter the real rates",
     ]
     if description is None:
-        doubts.insert(0, f"the table's key: taken for {' and '.join(keys.own)} by name")
+        doubts.insert(0, f"the table's key: {' and '.join(keys.own)}, because of the names")
     count = int((description or {}).get("ItemCount") or 0)
     return Inference(table, entities, patterns, tuple(doubts), _names(keys), max(count, len(items)))
 
@@ -116,8 +130,8 @@ def _table_keys(items: Sequence[Item], description: Mapping[str, Any] | None) ->
             indexes = _guessed_indexes(items)
             return TableKeys(names[0], names[1] if len(names) > 1 else None, indexes)
     raise ConfigurationError(
-        "an export does not say what the table's key is, and no attribute looks like one",
-        hint="say so: --key user_id, or --key user_id,placed_at",
+        "the table's key is unknown: an export does not name it, and no attribute looks like one",
+        hint="name the key attributes, as in --key user_id or --key user_id,placed_at",
     )
 
 
@@ -140,11 +154,11 @@ def _schema(schema: Sequence[Mapping[str, str]]) -> tuple[str | None, str | None
 
 
 def _names(keys: TableKeys) -> dict[str, str]:
-    """What the planner's own names must be called for the design to fit the table as it is."""
-    wanted = {"PK": keys.partition} | ({"SK": keys.sort} if keys.sort else {})
+    """The table's names for the planner's key attributes, where they differ."""
+    pairs = {"PK": keys.partition} | ({"SK": keys.sort} if keys.sort else {})
     for index, names in keys.indexes.items():
-        wanted |= dict(zip((f"{index}PK", f"{index}SK"), names))
-    return {ours: theirs for ours, theirs in wanted.items() if ours != theirs}
+        pairs |= dict(zip((f"{index}PK", f"{index}SK"), names))
+    return {ours: theirs for ours, theirs in pairs.items() if ours != theirs}
 
 
 class _Guessing:
@@ -177,7 +191,7 @@ class _Guessing:
                 self.doubts.append(f"{name}.{field.name}: {field.doubt}")
         if not identity:
             self.doubts.append(
-                f"{name}: its key has no part that differs between items; no identity could be told"
+                f"{name}: all items have the same key text; no field identifies an item"
             )
         key = self._templates(kind, self.keys.own, holes, name)
         indexes = {
@@ -187,7 +201,7 @@ class _Guessing:
         }
         if self.told_by is None and len(kind.items) < 3:
             self.doubts.append(
-                f"{name}: only {len(kind.items)} of {total} items seen are of this kind"
+                f"{name}: only {len(kind.items)} of {total} items in the sample are of this kind"
             )
         return GuessedEntity(name, tuple(fields), identity, key, indexes, len(kind.items) / total)
 
@@ -203,20 +217,21 @@ class _Guessing:
             telling = [word for word in words if word.upper() not in _GENERIC_WORDS]
             label = telling[-1] if telling else (words[-1] if words else self.table)
             if not words:
-                self.doubts.append(f"{_pascal(label)}: nothing in its keys names it; rename it")
+                self.doubts.append(f"{_pascal(label)}: the name is a guess; the keys contain none")
         name = number = _pascal(label)
         count = 2
         while number in self._taken:
             number, count = f"{name}{count}", count + 1
         if number != name:
             self.doubts.append(
-                f"{number}: its keys name it {name}, like another kind's; rename it, or it is the same entity"
+                f"{number}: its keys name it {name}, like another kind of item; "
+                f"rename it, or merge the two"
             )
         self._taken.add(number)
         return number
 
     def _attributes(self, kind: ItemKind) -> dict[str, list[dict[str, Any]]]:
-        """Every attribute that is not a made-up key or the type's name, with its values."""
+        """Every attribute with its values, except composed keys and the type attribute."""
         hidden = {self.told_by} | {
             key for key, shape in kind.shapes.items() if shape.words or self._is_generic(key)
         }
@@ -237,7 +252,11 @@ class _Guessing:
     def _holes(
         self, entity: str, kind: ItemKind, key: str, attributes: Mapping[str, Any]
     ) -> tuple[str, ...]:
-        """A field for each value in a key: the attribute that always equals it, or one named after the word before it."""
+        """The field for each value in a key.
+
+        It is the attribute that always equals the value, or else a new field named after the word
+        before it.
+        """
         shape = kind.shapes[key]
         columns = list(zip(*(shape.values(item[key]["S"]) for item in kind.items if key in item)))
         names: list[str] = []
@@ -264,7 +283,7 @@ class _Guessing:
             while made in names:
                 made += "_2"
             self.doubts.append(
-                f"{entity}.{made}: a value in {key} that no attribute of the items has; the field is new"
+                f"{entity}.{made}: a new field for a value in {key} that no other attribute has"
             )
             names.append(made)
         return tuple(names)
@@ -292,13 +311,14 @@ class _Guessing:
             return None  # these items are not in that index
         if any(name not in kind.shapes for name in names):
             self.doubts.append(
-                f"{where} is not made in one way for all items, or is not text; it is planned anew"
+                f"{where} has no common form in all items, or is not text; a new one is planned"
             )
             return None
         shapes = [kind.shapes[name] for name in names]
         if any(shape.separator not in ("", "#") for shape in shapes):
             self.doubts.append(
-                f"{where} is separated by {_other(shapes)!r}; Stator writes '#', so it is planned anew"
+                f"{where} uses the separator {_other(shapes)!r}; Stator writes '#', "
+                f"so a new one is planned"
             )
             return None
         return tuple(shape.filled(holes[name]) for shape, name in zip(shapes, names))

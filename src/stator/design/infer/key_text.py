@@ -1,4 +1,4 @@
-"""What the text of a key is made of: words that repeat, and values between separators."""
+"""The form of a key's text: repeated words, and values between separators."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ _FEW: Final = 30
 
 @dataclass(frozen=True, slots=True)
 class KeyShape:
-    """Words stand for themselves, None for a value: ``("USER", None)`` of USER#17. ``separator`` is empty for a key without one."""
+    """The parts of a key: a word, or None for a value. USER#17 has ``("USER", None)``.
+
+    ``separator`` is empty for a key without one.
+    """
 
     parts: tuple[str | None, ...]
     separator: str
 
     def values(self, text: str) -> list[str]:
-        """The values of a key of this shape, in order."""
+        """The values in a key of this shape, in order."""
         pieces = text.split(self.separator) if self.separator else [text]
         return [piece for piece, word in zip(pieces, self.parts) if word is None]
 
     def filled(self, names: Iterable[str]) -> str:
-        """As a template with these names in the holes."""
+        """The template of this shape, with these names for its values."""
         following = iter(names)
         return self.separator.join(
             f"{{{next(following)}}}" if word is None else word for word in self.parts
@@ -38,7 +41,10 @@ class KeyShape:
 
 
 def shapes_of(texts: list[str]) -> dict[str, KeyShape]:
-    """The shape of each distinct key. A piece is a word if it reads like one and few different ones stand in its place."""
+    """The shape of each distinct key.
+
+    A piece is a word if it looks like one and few different pieces occur in its place.
+    """
     separator = separator_of(texts)
     distinct = sorted(set(texts))
     words = _words(distinct, separator)
@@ -46,14 +52,14 @@ def shapes_of(texts: list[str]) -> dict[str, KeyShape]:
 
 
 def separator_of(texts: Iterable[str]) -> str:
-    """The separator that most keys have; none if most have none of any."""
+    """The separator that most keys contain, or an empty string if none does."""
     counts = Counter({mark: sum(mark in text for text in texts) for mark in _SEPARATORS})
     mark, found = max(counts.items(), key=lambda each: (each[1], -_SEPARATORS.index(each[0])))
     return mark if found else ""
 
 
 def _words(texts: list[str], separator: str) -> set[tuple[int, str]]:
-    """The pieces that repeat, with their places. A whole key without separators is a word when it repeats as one."""
+    """The repeated pieces with their places. A whole key without separators can be a word, too."""
     seen: Counter[tuple[int, str]] = Counter()
     for text in texts:
         seen.update(enumerate(text.split(separator) if separator else [text]))
