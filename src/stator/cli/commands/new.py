@@ -70,10 +70,13 @@ def command(
 
 
 def _write(place: Path, identifier: str, example: Starter) -> list[str]:
+    """Write the files of a starter, with its name filled in. Returns the names of the files."""
     place.mkdir(parents=True, exist_ok=True)
+    starters = resources.files("stator.cli").joinpath("starters")
     created = []
-    for source in sorted(
-        resources.files("stator.cli").joinpath("starters", example.value).iterdir(), key=str
+    for source in (
+        starters.joinpath("README.md.txt"),
+        *sorted(starters.joinpath(example.value).iterdir(), key=str),
     ):
         # The files end in .txt so that tools do not take them for code of this package.
         file = place / source.name.removesuffix(".txt")
