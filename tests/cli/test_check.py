@@ -52,7 +52,7 @@ def test_a_finding_is_one_line_with_file_line_and_code(project: Project) -> None
     assert all(re.match(r"shop\.py:\d+: ST\d{3} \S", line) for line in lines)
     [counter] = [line for line in lines if " ST502 " in line]
     assert counter.startswith(
-        f"shop.py:{project.line_of('shop.py', 'views: int = 0')}: ST502 User.views is counted 5,000"
+        f"shop.py:{project.line_of('shop.py', 'views: int = 0')}: ST502 User.views is updated 5,000"
     )
     assert done.stderr.startswith("failed: shop: 1 warning")
 
@@ -107,7 +107,7 @@ def test_github_gets_annotations(project: Project) -> None:
     assert done.returncode == 1
     line = project.line_of("shop.py", "views: int = 0")
     assert (
-        f"::warning file=shop.py,line={line},title=ST502 User.views::User.views is counted"
+        f"::warning file=shop.py,line={line},title=ST502 User.views::User.views is updated"
         in done.stdout
     )
 

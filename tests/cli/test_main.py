@@ -53,6 +53,15 @@ def test_an_error_without_a_hint_is_one_line(
     assert capsys.readouterr().err == "error: it is wrong\n"
 
 
+def test_a_file_that_cannot_be_used_is_an_error_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert end_of(PermissionError(13, "Permission denied", "/x/y"), monkeypatch) == 1
+    assert capsys.readouterr().err == (
+        "error: /x/y: Permission denied\nhint: check the path and its permissions\n"
+    )
+
+
 def test_an_interrupt_exits_quietly_with_130(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

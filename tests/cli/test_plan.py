@@ -211,7 +211,7 @@ def test_write_freezes_the_plan_beside_the_design(project: Project) -> None:
     assert "wrote shop.design.json; commit it" in done.stderr
     assert json.loads((project.folder / "shop.design.json").read_text())["name"] == "shop"
     assert "is up to date" in project.run("plan", "--write").stderr
-    assert "says the same" in project.run("plan").stderr
+    assert "agrees" in project.run("plan").stderr
 
 
 def test_writing_over_a_lock_says_what_it_means_and_orphans_nothing_unasked(
@@ -226,7 +226,7 @@ def test_writing_over_a_lock_says_what_it_means_and_orphans_nothing_unasked(
     done = project.run("plan", "--write")
     assert done.returncode == 1
     assert "orphans: entity User: its key was PK = USER#{user_id}" in done.stderr
-    assert "stays as it is" in done.stderr and "--force" in done.stderr
+    assert "was not written" in done.stderr and "--force" in done.stderr
     assert (project.folder / "shop.design.json").read_text() == frozen
     done = project.run("plan", "--write", "--force")
     assert done.returncode == 0

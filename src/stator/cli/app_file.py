@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import ModuleType
 
-from stator.cli.design_file import APP_FORMS, DesignTarget, choices, parse_target, run_target
+from stator.cli.design_file import APP_HINT, DesignTarget, choices, parse_target, run_target
 from stator.design.plan.lock import lock_path, read_lock
 from stator.errors import ConfigurationError, DesignFileWrong
 from stator.pipeline.workers.app import StreamApp
@@ -13,7 +13,7 @@ from stator.pipeline.workers.app import StreamApp
 
 def load_app(text: str) -> StreamApp:
     """The app that ``text`` names. Its design is planned from the lock file beside the file."""
-    target = parse_target(text, APP_FORMS)
+    target = parse_target(text, APP_HINT)
     module = run_target(target)
     app = _app_in(module, target)
     folder = (target.file or Path(module.__file__ or Path.cwd() / "app.py")).parent

@@ -30,9 +30,8 @@ from stator.design.plan.lock import lock_path, read_lock
 from stator.design.plan.plan import Plan
 from stator.errors import ConfigurationError, DesignError, DesignFileWrong
 
-DESIGN_FORMS = "shop.py, shop.py:shop or package.module:shop"
-APP_FORMS = "work.py, work.py:app or package.module:app"
-"""How a design and an app are named on the command line."""
+DESIGN_HINT = "name a design as shop.py, shop.py:shop or package.module:shop"
+APP_HINT = "name an app as work.py, work.py:app or package.module:app"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +97,8 @@ def choices(target: DesignTarget, names: Iterable[str]) -> str:
 # --- which file -----------------------------------------------------------------------------------
 
 
-def parse_target(text: str, forms: str = DESIGN_FORMS) -> DesignTarget:
-    """A target as the command line names it. ``forms`` is what an error suggests instead."""
+def parse_target(text: str, hint: str = DESIGN_HINT) -> DesignTarget:
+    """A target as the command line names it. ``hint`` is the next step in an error."""
     if Path(text).is_dir():
         return _find(Path(text))
     head, colon, name = text.rpartition(":")
@@ -108,22 +107,22 @@ def parse_target(text: str, forms: str = DESIGN_FORMS) -> DesignTarget:
     if head.endswith(".py"):
         file = Path(head)
         if not file.is_file():
-            raise ConfigurationError(f"there is no file {head}", hint=_suggestion(file, forms))
+            raise ConfigurationError(f"there is no file {head}", hint=_suggestion(file, hint))
         return DesignTarget(file, None, name or None)
     if not all(part.isidentifier() for part in head.split(".")):
-        raise ConfigurationError(f"{text} is neither a file nor a module", hint=f"write {forms}")
+        raise ConfigurationError(f"{text} is neither a file nor a module", hint=hint)
     if Path(f"{head}.py").is_file():
         return DesignTarget(Path(f"{head}.py"), None, name or None)
     return DesignTarget(None, head, name or None)
 
 
-def _suggestion(missing: Path, forms: str) -> str:
+def _suggestion(missing: Path, hint: str) -> str:
     folder = missing.parent
-    if forms == DESIGN_FORMS and folder.is_dir():
+    if hint == DESIGN_HINT and folder.is_dir():
         found = [str(file) for file in _design_files(folder)]
         if found:
             return f"did you mean {' or '.join(found)}?"
-    return f"write {forms}"
+    return hint
 
 
 def _find(folder: Path) -> DesignTarget:
@@ -150,7 +149,7 @@ def _find(folder: Path) -> DesignTarget:
     raise ConfigurationError(
         f"there is no design in {where}",
         hint="create a project with `stator new NAME`, write design.py with `shop = Design(...)`, "
-        f"or name a design: {DESIGN_FORMS}",
+        f"or {DESIGN_HINT}",
     )
 
 

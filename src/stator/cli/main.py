@@ -12,7 +12,7 @@ import typer
 
 from stator.cli.output import show_error
 from stator.cli.register import COMMANDS, CommandEntry
-from stator.errors import StatorError
+from stator.errors import ConfigurationError, StatorError
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -28,6 +28,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         build_app(words)(args=words, prog_name="stator")
     except StatorError as error:
         show_error(error, as_json="--json" in words)
+        sys.exit(1)
+    except OSError as error:  # a file that cannot be read or written
+        if error.filename is None:
+            raise
+        problem = ConfigurationError(
+            f"{error.filename}: {error.strerror}", hint="check the path and its permissions"
+        )
+        show_error(problem, as_json="--json" in words)
         sys.exit(1)
 
 

@@ -19,7 +19,7 @@ from stator.errors import ConfigurationError
 from stator.model.wording import plural
 
 _FORMS = (
-    "write stator infer http://localhost:8000 TABLE, stator infer aws://eu-west-1 TABLE "
+    "run stator infer http://localhost:8000 TABLE, stator infer aws://eu-west-1 TABLE "
     "or stator infer export.json.gz"
 )
 

@@ -7,6 +7,7 @@ import logging
 import sys
 import threading
 import time
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -14,13 +15,21 @@ import typer
 from stator.cli.app_file import load_app
 from stator.cli.stop_signal import StopSignal
 from stator.cli.worker_processes import WorkerProcesses
-from stator.errors import ConfigurationError
+from stator.errors import ConfigurationError, ResourceNotFound
 from stator.model.wording import plural
+from stator.pipeline.workers.app import StreamApp
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.shards.lease_holder import ShardProgress
 from stator.pipeline.workers.worker_threads import RunningWorker
 from stator.tables.connection import connect
+from stator.tables.db import Db
 from stator.tables.lifecycle import TableSettings
+
+
+class StartPosition(StrEnum):
+    latest = "latest"
+    oldest = "oldest"
+    snapshot = "snapshot"
 
 
 def command(
@@ -41,13 +50,13 @@ def command(
         int, typer.Option(min=1, metavar="N", help="Number of processes that share the shards.")
     ] = 1,
     start: Annotated[
-        str,
+        StartPosition,
         typer.Option(
             "--from",
-            metavar="latest|oldest|snapshot",
-            help="Where a new app starts: latest, oldest, or snapshot (all items, then changes).",
+            help="Where a new app starts: at the latest change, at the oldest, or with a snapshot "
+            "of all items.",
         ),
-    ] = "latest",
+    ] = StartPosition.latest,
     prefix: Annotated[
         str,
         typer.Option(
@@ -121,7 +130,7 @@ def command(
             )
         sys.exit(WorkerProcesses(workers, sys.argv[1:]).run())
     options = WorkerOptions(
-        start=start,
+        start=start.value,
         batch_records=batch,
         window_seconds=window,
         max_attempts=attempts,
@@ -131,10 +140,26 @@ def command(
         if ensure:
             for done in db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES")):
                 typer.echo(done, err=True)
+        else:
+            _note_missing_tables(db, app, at, prefix)
         running = app.start(db, options)
         if metrics_port is not None:
             _serve_metrics(running, metrics_port, app.name)
         _run(running, app.name, catch_up=catch_up, every=every, as_json=json_output)
+
+
+def _note_missing_tables(db: Db, app: StreamApp, at: str, prefix: str) -> None:
+    """Say on stderr which tables the workers wait for."""
+    for table in app.design.plan().tables:
+        name = f"{prefix}{table.name}"
+        try:
+            db.call("DescribeTable", {"TableName": name})
+        except ResourceNotFound:
+            typer.echo(
+                f"note: there is no table {name} at {at}; waiting for it. "
+                f"To create it, start with --ensure.",
+                err=True,
+            )
 
 
 def _run(running: RunningWorker, name: str, *, catch_up: bool, every: float, as_json: bool) -> None:

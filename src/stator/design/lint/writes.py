@@ -67,7 +67,11 @@ def _hot_counter(facts: Facts, entity: type[Entity], field: EntityField, rate: f
     name, items = f"{info(entity).name}.{field.name}", facts.design.volume(entity)
     sure = rate / items > WRITE_LIMIT
     shards = max(2, shards_for(rate, WRITE_LIMIT))
-    spread = "in one item" if items <= 1 else f"over {amount(items)} items, most of it maybe in one"
+    spread = (
+        "in one item"
+        if items <= 1
+        else f"over {amount(items)} items, and a popular one may get most of that"
+    )
     return facts.on_field(
         "ST502",
         "error" if sure else "warning",
