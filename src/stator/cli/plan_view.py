@@ -183,7 +183,7 @@ def _pattern_rows(pattern: PatternPlan) -> Iterator[tuple[str | Text, ...]]:
     for at, reason in enumerate(pattern.reasons):
         yield Text("why" if at == 0 else "", "dim"), reason
     if pattern.runner_up:
-        yield Text("second", "dim"), Text(f"next best: {pattern.runner_up}", "dim")
+        yield Text("next best", "dim"), Text(pattern.runner_up, "dim")
     for warning in pattern.warnings:
         yield Text("warning", "yellow"), Text(warning, "yellow")
 
@@ -248,7 +248,7 @@ def _closing(plan: Plan) -> Iterator[RenderableType]:
         if other
         else []
     )
-    yield Text(f"In addition to the patterns: {' and '.join(also)} a month.", "dim")
+    yield Text(f"In addition, each month: {', '.join(also)}.", "dim")
     if not plan.proven:
         yield Text("The search stopped at its limit: a cheaper layout may exist.", "yellow")
     yield Text(
