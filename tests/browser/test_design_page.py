@@ -1,4 +1,4 @@
-"""The page that ``stator docs`` makes, in a browser: nothing goes wrong, and everything can be seen on a phone and on a desk."""
+"""The page of ``stator docs`` in a browser: no errors, everything visible on phone and desktop."""
 
 from __future__ import annotations
 
@@ -21,13 +21,16 @@ DESIGNS = {"shop": models.shop(), "social": models.social(), "orders": shop.shop
 
 pytestmark = pytest.mark.skipif(
     shutil.which("node") is None or not (BROWSER / "installed").is_file(),
-    reason="there is no browser: scripts/install-browser.sh has not been run, or could not install one",
+    reason="no browser; scripts/install-browser.sh installs one",
 )
 
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What the browser says of each page at each width. STATOR_SCREENSHOTS names a folder for pictures."""
+    """The browser's report on each page at each width.
+
+    The environment variable STATOR_SCREENSHOTS names a folder for screenshots.
+    """
     folder = tmp_path_factory.mktemp("pages")
     pages = {}
     for name, design in DESIGNS.items():

@@ -1,4 +1,4 @@
-"""``stator load``, ``export`` and ``copy`` as a stranger runs them: against a server, killed, interrupted, mistyped."""
+"""``stator load``, ``export`` and ``copy``: against a server, killed, interrupted, mistyped."""
 
 from __future__ import annotations
 
@@ -37,8 +37,13 @@ def stator(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "stator", *arguments],
-        cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
+        cwd=folder,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -129,9 +134,15 @@ def test_files_go_in_come_out_and_are_copied(url: str, table: Any, tmp_path: Pat
         "--json",
     )
     assert json.loads(ran.stdout) | {"seconds": 0} == {
-        "read": 2, "written": 2, "dropped": 0, "failed": 0, "checksum": report["checksum"], "verified": True,
-        "write_units": 2.0, "seconds": 0,
-    }  # fmt: skip
+        "read": 2,
+        "written": 2,
+        "dropped": 0,
+        "failed": 0,
+        "checksum": report["checksum"],
+        "verified": True,
+        "write_units": 2.0,
+        "seconds": 0,
+    }
 
 
 def test_an_entity_of_a_design_file(tmp_path: Path) -> None:

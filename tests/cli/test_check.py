@@ -29,7 +29,8 @@ def hot(project: Project) -> None:
     project.edit(
         "shop.py",
         "shop = Design(",
-        "@write(rps=5000)\ndef view() -> object:\n    return updates(User.views)\n\n\nshop = Design(",
+        "@write(rps=5000)\ndef view() -> object:\n"
+        "    return updates(User.views)\n\n\nshop = Design(",
     )
     project.edit("shop.py", "user_page, place_order]", "user_page, place_order, view]")
 
@@ -38,9 +39,8 @@ def test_a_good_design_passes_quietly(project: Project) -> None:
     done = project.run("check")
     assert done.returncode == 0
     assert done.stdout == ""
-    assert (
-        done.stderr
-        == "ok: shop: no findings; there is no shop.design.json yet; stator plan --write creates it\n"
+    assert done.stderr == (
+        "ok: shop: no findings; there is no shop.design.json yet; stator plan --write creates it\n"
     )
 
 

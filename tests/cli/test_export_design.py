@@ -36,7 +36,7 @@ def test_the_export_goes_to_stdout_or_into_a_file(folder: Path, tool: str) -> No
     [([], ["shop"]), (["--with-patterns"], ["shop", "shop-stator"])],
     ids=["plain", "with-patterns"],
 )
-def test_the_boto3_script_makes_the_tables_on_a_server(
+def test_the_boto3_script_creates_the_tables_on_a_server(
     folder: Path, options: list[str], made: list[str]
 ) -> None:
     stator_in(folder, "export-design", "boto3", "--out", "create_tables.py", *options)
@@ -57,7 +57,7 @@ def test_the_boto3_script_makes_the_tables_on_a_server(
         )
     assert (ran.returncode, ran.stdout, ran.stderr) == (
         0,
-        "".join(f"{name} is made\n" for name in made),
+        "".join(f"created {name}\n" for name in made),
         "",
     )
 

@@ -1,4 +1,4 @@
-"""``stator infer`` and ``stator diff``: a table made by hand becomes a design file that fits it, and changes are seen."""
+"""``stator infer`` and ``stator diff``: a design inferred from a table fits that table."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_an_inferred_design_fits_the_table_it_came_from(address: str, tmp_path: 
     assert "no differences from the design" in same.stdout
 
 
-def test_what_is_different_is_said_with_what_to_do(address: str, tmp_path: Path) -> None:
+def test_each_difference_has_a_remedy(address: str, tmp_path: Path) -> None:
     run(tmp_path, "infer", address, "prod-shop", "--out", "design.py")
     design = tmp_path / "design.py"
     wanted = 'class User(Entity, key=("USER#{user_id}", "PROFILE"), index={"GSI1"'
@@ -111,7 +111,7 @@ def test_what_is_different_is_said_with_what_to_do(address: str, tmp_path: Path)
     assert run(tmp_path, "diff", "--live", address, "--prefix", "prod-").returncode == 0
 
 
-def test_the_table_of_guards_and_patterns_is_compared_where_it_is_needed_or_asked_for(
+def test_the_additional_table_is_compared_if_needed_or_requested(
     address: str, tmp_path: Path
 ) -> None:
     run(tmp_path, "infer", address, "prod-shop", "--out", "design.py")
@@ -145,12 +145,12 @@ def test_the_table_of_guards_and_patterns_is_compared_where_it_is_needed_or_aske
     assert "prod-shop, prod-shop-stator" in same.stdout
 
 
-def test_an_export_file_will_do(tmp_path: Path) -> None:
+def test_a_design_is_inferred_from_an_export_file(tmp_path: Path) -> None:
     lines = "".join(json.dumps({"Item": item}) + "\n" for item in items())
     (tmp_path / "shop.json.gz").write_bytes(gzip.compress(lines.encode()))
     made = run(tmp_path, "infer", "shop.json.gz", "--out", "design.py")
     assert made.returncode == 0, made.stderr
-    assert "taken for PK and SK by name" in made.stdout
+    assert "PK and SK, because of the names" in made.stdout
     again = run(tmp_path, "infer", "shop.json.gz", "--out", "design.py")
     assert again.returncode == 1
     assert "--force" in again.stderr
@@ -168,7 +168,7 @@ def test_an_export_file_will_do(tmp_path: Path) -> None:
         (["diff", "missing.py"], "there is no file missing.py"),
     ],
 )
-def test_what_is_wrong_is_said(tmp_path: Path, arguments: list[str], said: str) -> None:
+def test_a_mistake_is_explained(tmp_path: Path, arguments: list[str], said: str) -> None:
     (tmp_path / "broken.json").write_text('{"Item": {"PK": "plain"}}\n')
     (tmp_path / "empty.json").write_text("")
     (tmp_path / "keyless.json").write_text('{"Item": {"colour": {"S": "red"}}}\n')
@@ -178,7 +178,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, arguments: list[str], said: str) 
     assert "Traceback" not in failed.stderr
 
 
-def test_a_table_that_is_not_there_names_those_that_are(address: str, tmp_path: Path) -> None:
+def test_a_missing_table_is_answered_with_the_existing_ones(address: str, tmp_path: Path) -> None:
     failed = run(tmp_path, "infer", address, "shop")
     assert "there is no table shop" in failed.stderr
     assert "prod-shop" in failed.stderr

@@ -1,14 +1,16 @@
-"""How the command finds its commands and ends."""
+"""The entry point: finding commands, showing errors, exit codes, help."""
 
 from __future__ import annotations
 
 import sys
 from types import ModuleType
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from stator.cli import main as main_module
-from stator.cli.main import main
+from stator.cli.main import build_app, main
 from stator.cli.register import COMMANDS, CommandEntry
 from stator.errors import ConfigurationError, StatorError
 
@@ -78,7 +80,8 @@ def test_help_lists_every_command_and_imports_none() -> None:
     done = run(
         script="import sys\nfrom stator.cli.main import main\n"
         "try:\n    main(['--help'])\nfinally:\n"
-        "    print([name for name in sys.modules if name.startswith('stator.cli.')], file=sys.stderr)"
+        "    names = [name for name in sys.modules if name.startswith('stator.cli.')]\n"
+        "    print(names, file=sys.stderr)"
     )
     assert done.returncode == 0
     for entry in COMMANDS:
@@ -97,3 +100,20 @@ def test_every_command_has_its_summary_as_first_line_of_its_help(entry: CommandE
     done = run(entry.name, "--help")
     assert done.returncode == 0
     assert entry.summary.split()[0] in done.stdout
+
+
+@pytest.mark.parametrize("entry", COMMANDS, ids=lambda entry: entry.name)
+def test_every_command_has_an_example_and_complete_sentences_in_its_help(
+    entry: CommandEntry,
+) -> None:
+    group: Any = get_command(build_app([entry.name]))
+    command = group.commands[entry.name]
+    assert f"Example: stator {entry.name}" in command.help
+    for parameter in command.params:
+        assert parameter.help and parameter.help.endswith((".", "s3://...")), parameter.name
+
+
+def test_summaries_fit_the_list_of_commands() -> None:
+    done = run("--help")
+    for entry in COMMANDS:
+        assert entry.summary in done.stdout

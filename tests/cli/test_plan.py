@@ -1,4 +1,4 @@
-"""``stator plan``: what it finds, what it prints, what it freezes, and what it says of broken files."""
+"""``stator plan``: finding a design, printing its plan, the lock file, errors in files."""
 
 from __future__ import annotations
 
@@ -140,23 +140,68 @@ def test_a_wrong_target_is_explained(project: Project, target: str, words: str) 
 @pytest.mark.parametrize(
     ("old", "new", "problem", "hint"),
     [
-        ("find(Order)", "find(Ordr)", "NameError: name 'Ordr' is not defined", "did you mean Order?"),
-        ("Order.user_id ==", "Order.usr_id ==", "has no attribute 'usr_id'", "did you mean user_id?"),
-        ("import Entity", "import Entiti", "cannot import name 'Entiti'", "from stator import Entity"),
+        (
+            "find(Order)",
+            "find(Ordr)",
+            "NameError: name 'Ordr' is not defined",
+            "did you mean Order?",
+        ),
+        (
+            "Order.user_id ==",
+            "Order.usr_id ==",
+            "has no attribute 'usr_id'",
+            "did you mean user_id?",
+        ),
+        (
+            "import Entity",
+            "import Entiti",
+            "cannot import name 'Entiti'",
+            "from stator import Entity",
+        ),
         ("email: str = unique()", "email: complex", "complex cannot be stored", "use str, int"),
         ("    email: str = unique()", "    email str", "SyntaxError", "column"),
-        ("order_id: str = ident()", "order_id: list[str] = ident()", "cannot identify an item", "an identity is"),
-        ("import Design, per", "import Design, per\nimport no_such_thing", "No module named", "install no_such_thing"),
+        (
+            "order_id: str = ident()",
+            "order_id: list[str] = ident()",
+            "cannot identify an item",
+            "an identity is",
+        ),
+        (
+            "import Design, per",
+            "import Design, per\nimport no_such_thing",
+            "No module named",
+            "install no_such_thing",
+        ),
         ("[User, Order],", "[User],", "is about Order, which is not in the design", "add Order"),
         ("newest_first(", "newest_frist(", "newest_frist", "did you mean newest_first?"),
-        ('volumes={User', 'layout="sideways", volumes={User', "unknown layout", "single-table"),
-        ("Order.user_id == user_id)", "Order.placed_at >= user_id)", "read the whole table", "compare a field with =="),
-        ("return find(Order)", "if user_id: pass\n    return find(Order)", "cannot depend on the value", "two patterns"),
+        ("volumes={User", 'layout="sideways", volumes={User', "unknown layout", "single-table"),
+        (
+            "Order.user_id == user_id)",
+            "Order.placed_at >= user_id)",
+            "read the whole table",
+            "compare a field with ==",
+        ),
+        (
+            "return find(Order)",
+            "if user_id: pass\n    return find(Order)",
+            "cannot depend on the value",
+            "two patterns",
+        ),
         ("shop = Design", "raise SystemExit(3)\nshop = Design", "exits the program", "__main__"),
-        ("shop = Design", "1 / 0\nshop = Design", "ZeroDivisionError: division by zero", "correct that line"),
-        ("import Bundle2, ", "import ", "name 'Bundle2' is not defined", "from stator import Bundle2"),
+        (
+            "shop = Design",
+            "1 / 0\nshop = Design",
+            "ZeroDivisionError: division by zero",
+            "correct that line",
+        ),
+        (
+            "import Bundle2, ",
+            "import ",
+            "name 'Bundle2' is not defined",
+            "from stator import Bundle2",
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_error_in_the_file_has_its_line_and_what_to_write(
     project: Project, old: str, new: str, problem: str, hint: str
 ) -> None:
@@ -241,7 +286,7 @@ def test_force_without_write_is_a_mistake(project: Project) -> None:
 
 
 def test_a_plan_keeps_to_the_lock_until_it_is_asked_not_to(project: Project) -> None:
-    """Without user_page nothing needs orders and users in one partition; with the lock they stay there."""
+    """Without user_page, only the lock keeps orders and users in one partition."""
     project.run("plan", "--write")
     text = (
         (project.folder / "shop.py")

@@ -1,4 +1,4 @@
-"""Published designs against ours: every pattern as expected, no dearer than the published keys, and every difference with its reason."""
+"""Published designs against the planner's: never more expensive, every difference explained."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def their_weight(name: str) -> float:
 
 
 def weighed(design: Design) -> tuple[Plan, float]:
-    """The plan, and what the search compares designs by: the bill is almost that, but for the cents that ties are decided by."""
+    """The plan, and the value that the search minimises.
+
+    That value is the bill, plus the cents by which the search decides ties.
+    """
     planning = Planner(design)
     return planning.run(), planning.weight
 

@@ -85,7 +85,7 @@ def test_the_plan_command_finds_nothing_new_in_a_stored_project(
         stator(["plan", "--write"])
     captured = capsys.readouterr()
     assert ended.value.code == 0, captured.err
-    assert f"nothing new for {lock.name}" in captured.err
+    assert f"{lock.name} is up to date" in captured.err
     assert lock.read_bytes() == before
 
 

@@ -1,4 +1,4 @@
-"""Every rule finds what its page in docs/lint shows, and does not find it in the better design beside it."""
+"""Every rule finds the problem on its page in docs/lint, and not in the better design there."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from stator.design.lint.catalogue import CATALOGUE, CODES
 from stator.design.lint.finding import Finding
 from stator.design.lint.location import class_location, function_location
 
-from . import models, shop
+from .. import models, shop
 
-PAGES = Path(__file__).parents[2] / "docs" / "lint"
+PAGES = Path(__file__).parents[3] / "docs" / "lint"
 _IMPORTS = re.search(r"```python\n(.*?)```", (PAGES / "README.md").read_text(), re.DOTALL)
 
 

@@ -14,7 +14,7 @@ from stator.design.infer.fields import field_of
 from stator.design.infer.key_text import shapes_of
 from stator.errors import ConfigurationError
 
-from . import models
+from .. import models
 
 
 def loaded(text: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from stator.design.export.iam import policy
 from stator.design.patterns.pattern import Query, creates, find, read, updates, write
 from stator.errors import DesignError
 
-from .exporting import NAMES, sources
+from .sources import NAMES, sources
 
 
 class Odd(Entity, key=("A*B?C$#{odd_id}", "X")):
@@ -180,7 +180,7 @@ def test_a_policy_that_is_too_long_says_so() -> None:
     plan = sources()["shop"].plan
     assert policy(plan, ["customer_by_id"]).notes == ()
     long = policy(plan, [each.name for each in plan.patterns] * 3)
-    assert "more than a managed policy may have (6,144)" in long.notes[0]
+    assert "a managed policy may have 6,144" in long.notes[0]
 
 
 def test_an_unknown_pattern_is_refused_with_the_known_ones() -> None:

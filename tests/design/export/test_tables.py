@@ -1,4 +1,4 @@
-"""Exports that make tables: each is read by the tool it is for, or by a parser of its language, and says what the plan says."""
+"""Exports of tables, read by their tools or by parsers, agree with the plan."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from stator.design.plan.own_table import own_table, unique_fields
 from stator.engine import Engine
 from stator.errors import DesignError
 
-from .exporting import NAMES, sources
+from .sources import NAMES, sources
 
 TERRAFORM = shutil.which("terraform")
 PLUGINS = os.environ.get(
@@ -194,7 +194,10 @@ def test_terraform_reads_it_and_has_nothing_to_format(source: ExportSource, tmp_
 
 @pytest.mark.skipif(TERRAFORM is None, reason="terraform is not installed")
 def test_terraform_validates_it_against_the_provider(tmp_path: Path) -> None:
-    """All designs in one folder: starting the provider takes seconds. Keys of several attributes need a newer one than is here."""
+    """All designs share a folder, because the provider takes seconds to start.
+
+    Keys of several attributes need a newer provider than the installed one.
+    """
     for name, source in sources().items():
         exported = export(source.design, "terraform", source.plan)
         if not exported.notes:
@@ -304,7 +307,7 @@ def _names(index: dict[str, Any], kind: str) -> tuple[str, ...]:
 # --- boto3 ----------------------------------------------------------------------------------------
 
 
-def test_the_boto3_script_makes_the_tables_and_does_no_harm_the_second_time(
+def test_the_boto3_script_creates_the_tables_and_repeats_safely(
     source: ExportSource, dynamodb_client: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     module: dict[str, Any] = {"__name__": "create_tables"}
@@ -313,8 +316,8 @@ def test_the_boto3_script_makes_the_tables_and_does_no_harm_the_second_time(
     module["create_tables"](dynamodb_client)
     lines = capsys.readouterr().out.splitlines()
     tables = [table.name for table in source.tables]
-    assert lines == [f"{name} is made" for name in tables] + [
-        f"{name} is there already" for name in tables
+    assert lines == [f"created {name}" for name in tables] + [
+        f"{name} already exists" for name in tables
     ]
     for table in source.tables:
         described = dynamodb_client.describe_table(TableName=table.name)["Table"]

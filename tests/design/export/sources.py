@@ -1,4 +1,4 @@
-"""Designs that exports are tried on: one table, several, local indexes, keys of several attributes, odd names, numbers."""
+"""Designs to export: one table, several, local indexes, composite keys, odd names, numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stator.design.entities.markers import ident, ttl
 from stator.design.export.source import ExportSource
 from stator.design.patterns.pattern import Query, find, read, updates, write
 
-from . import models, shop
+from .. import models, shop
 
 
 class Match(Entity):

@@ -27,7 +27,7 @@ from stator.design.patterns.pattern import Query, find, read, updates, write
 from stator.design.plan.example_items import example_of, item_of
 from stator.engine import Engine
 
-from . import models, shop
+from .. import models, shop
 
 DESIGNS = [models.shop(), models.shop("table-per-entity"), models.social(), shop.shop]
 DOCUMENTS = [document_of(design) for design in DESIGNS]

@@ -1,0 +1,8 @@
+"""Tests of ``stator.design.infer``.
+
+design_file: test_infer.py
+fields: test_infer.py
+groups: test_infer.py
+inference: test_infer.py
+key_text: test_infer.py
+"""
