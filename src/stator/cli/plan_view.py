@@ -121,7 +121,7 @@ def _entities(plan: Plan) -> Iterator[RenderableType]:
 
 def _keys(entity: EntityPlan) -> Iterator[tuple[str | Text, ...]]:
     for key in entity.keys:
-        when = " and ".join(f"{test} is {wanted}" for test, wanted in key.when)
+        when = " and ".join(f"{test} is {value}" for test, value in key.when)
         index = key.index or ""
         yield (
             Text(key.name, "yellow"),
@@ -309,7 +309,7 @@ def _entity_data(entity: EntityPlan) -> dict[str, Any]:
                 "attribute": key.name,
                 "index": key.index,
                 "template": str(key.template),
-                "when": {str(test): wanted for test, wanted in key.when},
+                "when": {str(test): value for test, value in key.when},
             }
             for key in entity.keys
         ],

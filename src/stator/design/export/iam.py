@@ -152,7 +152,7 @@ def _needs(step: Step, plan: Plan, transaction: bool) -> Iterable[tuple[str, str
         yield (
             step.operation,
             where,
-            _leading(_asked_partition(step, tests, plan), certain=step.index is None),
+            _leading(_requested_partition(step, tests, plan), certain=step.index is None),
         )
     if step.fetch:
         found = [_own_partition(plan.entity(name), plan) for name in step.entities]
@@ -182,8 +182,8 @@ def _own_partition(entity: EntityPlan, plan: Plan) -> Template | None:
     )
 
 
-def _asked_partition(
-    step: Step, asked: tuple[KeyConditionPart, ...], plan: Plan
+def _requested_partition(
+    step: Step, condition: tuple[KeyConditionPart, ...], plan: Plan
 ) -> Template | None:
     """The template of the requested partition key.
 
@@ -193,7 +193,7 @@ def _asked_partition(
     names: tuple[str, ...] = (table.partition,)
     if step.index is not None:
         names = next(index.partition for index in table.indexes if index.name == step.index)
-    tests = [test for test in asked if test.attribute in names and test.operator == "="]
+    tests = [test for test in condition if test.attribute in names and test.operator == "="]
     return tests[0].bounds[0] if len(tests) == len(names) == 1 else None
 
 

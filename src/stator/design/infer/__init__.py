@@ -2,6 +2,7 @@
 
     key_text     key attributes of many items -> their templates: "USER#{}", "PROFILE"
     groups       items -> kinds of items, by a type attribute or by the templates of their keys
+    table_keys   the key attributes of the table and its indexes
     fields       the attributes of one kind -> fields with Python types
     inference    all of it together: entities, patterns, guesses
     design_file  the Python file

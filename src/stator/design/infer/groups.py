@@ -49,12 +49,12 @@ def type_attribute(items: Sequence[Item]) -> str | None:
 
 
 def kinds_of(
-    items: Sequence[Item], keys: Sequence[str], indexed: Sequence[str], told_by: str | None
+    items: Sequence[Item], keys: Sequence[str], indexed: Sequence[str], type_name: str | None
 ) -> list[ItemKind]:
     """The kinds of items, largest first.
 
-    ``keys`` are the key attributes of the table, ``indexed`` those of its indexes, and ``told_by``
-    is the type attribute.
+    ``keys`` are the key attributes of the table, ``indexed`` those of its indexes, ``type_name`` is
+    the type attribute.
     """
     shapes: dict[str, dict[str, KeyShape]] = {}
     for name in (*keys, *indexed):
@@ -67,7 +67,7 @@ def kinds_of(
 
     grouped: dict[tuple[Any, ...], list[Item]] = defaultdict(list)
     for item in items:
-        label = item[told_by]["S"] if told_by else None
+        label = item[type_name]["S"] if type_name else None
         form = tuple(_signature(shape(item, name)) for name in keys) if label is None else ()
         grouped[(label, *form)].append(item)
     found = []

@@ -10,18 +10,11 @@ from typing import Any, Final
 from stator.design.infer.fields import GuessedField, field_of
 from stator.design.infer.groups import Item, ItemKind, kinds_of, type_attribute
 from stator.design.infer.key_text import KeyShape
+from stator.design.infer.table_keys import Key, TableKeys, table_keys
 from stator.errors import ConfigurationError
 
-Key = tuple[str, ...]
 _GENERIC_WORDS: Final = frozenset(
     {"METADATA", "META", "PROFILE", "INFO", "DETAILS", "DATA", "ITEM", "ROOT", "A", "SELF"}
-)
-_USUAL_KEYS: Final = (
-    ("PK", "SK"),
-    ("pk", "sk"),
-    ("Pk", "Sk"),
-    ("partitionKey", "sortKey"),
-    ("id",),
 )
 _TOGETHER: Final = 4
 
@@ -68,19 +61,6 @@ class Inference:
     """Items in the whole table by its description, or else in the sample."""
 
 
-@dataclass(frozen=True, slots=True)
-class TableKeys:
-    """The key attributes of a table and of its indexes."""
-
-    partition: str
-    sort: str | None
-    indexes: Mapping[str, Key]
-
-    @property
-    def own(self) -> Key:
-        return (self.partition, self.sort) if self.sort else (self.partition,)
-
-
 def infer(
     items: Sequence[Item], *, table: str, description: Mapping[str, Any] | None = None
 ) -> Inference:
@@ -92,80 +72,32 @@ def infer(
         raise ConfigurationError(
             f"{table} has no items", hint="a design is inferred from items; write some first"
         )
-    keys = _table_keys(items, description)
-    told_by = type_attribute(items)
+    keys = table_keys(items, description)
+    type_name = type_attribute(items)
     indexed = sorted({name for names in keys.indexes.values() for name in names} - set(keys.own))
-    kinds = kinds_of(items, keys.own, indexed, told_by)
-    guess = _Guessing(table, keys, told_by)
-    entities = tuple(guess.entity(kind, len(items)) for kind in kinds)
-    patterns = guess.patterns(entities, kinds)
+    kinds = kinds_of(items, keys.own, indexed, type_name)
+    guesses = _Guesses(table, keys, type_name)
+    entities = tuple(guesses.entity(kind, len(items)) for kind in kinds)
+    patterns = guesses.patterns(entities, kinds)
     doubts = [
-        *guess.doubts,
+        *guesses.doubts,
         "rates: every pattern has rps=1 and no writes are declared; enter the real rates",
     ]
     if description is None:
         doubts.insert(0, f"the table's key: {' and '.join(keys.own)}, because of the names")
     count = int((description or {}).get("ItemCount") or 0)
-    return Inference(table, entities, patterns, tuple(doubts), _names(keys), max(count, len(items)))
-
-
-def _table_keys(items: Sequence[Item], description: Mapping[str, Any] | None) -> TableKeys:
-    if description is not None:
-        partition, sort = _schema(description["KeySchema"])
-        members = [
-            *(description.get("GlobalSecondaryIndexes") or ()),
-            *(description.get("LocalSecondaryIndexes") or ()),
-        ]
-        single = {
-            each["IndexName"]: each["KeySchema"] for each in members if len(each["KeySchema"]) <= 2
-        }
-        indexes = {
-            name: tuple(part for part in _schema(schema) if part)
-            for name, schema in sorted(single.items())
-        }
-        return TableKeys(str(partition), sort, indexes)
-    common = set.intersection(*(set(item) for item in items))
-    for names in _USUAL_KEYS:
-        if set(names) <= common:
-            indexes = _guessed_indexes(items)
-            return TableKeys(names[0], names[1] if len(names) > 1 else None, indexes)
-    raise ConfigurationError(
-        "the table's key is unknown: an export does not name it, and no attribute looks like one",
-        hint="name the key attributes, as in --key user_id or --key user_id,placed_at",
+    return Inference(
+        table, entities, patterns, tuple(doubts), keys.renamed(), max(count, len(items))
     )
 
 
-def _guessed_indexes(items: Sequence[Item]) -> dict[str, Key]:
-    found = sorted(set().union(*items))
-    pairs: dict[str, Key] = {}
-    for name in found:
-        match = re.fullmatch(r"(?i)(.*\d+.*?)_?(pk)", name)
-        if match:
-            sort = next(
-                (one for one in found if one.lower() == name.lower()[: match.start(2)] + "sk"), None
-            )
-            pairs[match.group(1)] = (name, sort) if sort else (name,)
-    return pairs
+class _Guesses:
+    """Collects entities, patterns and the guesses behind them."""
 
-
-def _schema(schema: Sequence[Mapping[str, str]]) -> tuple[str | None, str | None]:
-    parts = {each["KeyType"]: each["AttributeName"] for each in schema}
-    return parts.get("HASH"), parts.get("RANGE")
-
-
-def _names(keys: TableKeys) -> dict[str, str]:
-    """The table's names for the planner's key attributes, where they differ."""
-    pairs = {"PK": keys.partition} | ({"SK": keys.sort} if keys.sort else {})
-    for index, names in keys.indexes.items():
-        pairs |= dict(zip((f"{index}PK", f"{index}SK"), names))
-    return {ours: theirs for ours, theirs in pairs.items() if ours != theirs}
-
-
-class _Guessing:
-    def __init__(self, table: str, keys: TableKeys, told_by: str | None) -> None:
+    def __init__(self, table: str, keys: TableKeys, type_name: str | None) -> None:
         self.table = table
         self.keys = keys
-        self.told_by = told_by
+        self.type_name = type_name
         self.doubts: list[str] = []
         self._taken: set[str] = set()
 
@@ -199,7 +131,7 @@ class _Guessing:
             for index, names in self.keys.indexes.items()
             if (found := self._templates(kind, names, holes, name, index)) is not None
         }
-        if self.told_by is None and len(kind.items) < 3:
+        if self.type_name is None and len(kind.items) < 3:
             self.doubts.append(
                 f"{name}: only {len(kind.items)} of {total} items in the sample are of this kind"
             )
@@ -232,7 +164,7 @@ class _Guessing:
 
     def _attributes(self, kind: ItemKind) -> dict[str, list[dict[str, Any]]]:
         """Every attribute with its values, except composed keys and the type attribute."""
-        hidden = {self.told_by} | {
+        hidden = {self.type_name} | {
             key for key, shape in kind.shapes.items() if shape.words or self._is_generic(key)
         }
         found: dict[str, list[dict[str, Any]]] = {}
@@ -279,13 +211,13 @@ class _Guessing:
                 )
                 continue
             word = next((each for each in reversed(shape.parts[:place]) if each is not None), None)
-            made = f"{_identifier((word or entity).lower())}_id"
-            while made in names:
-                made += "_2"
+            name = f"{_identifier((word or entity).lower())}_id"
+            while name in names:
+                name += "_2"
             self.doubts.append(
-                f"{entity}.{made}: a new field for a value in {key} that no other attribute has"
+                f"{entity}.{name}: a new field for a value in {key} that no other attribute has"
             )
-            names.append(made)
+            names.append(name)
         return tuple(names)
 
     def _made(
@@ -399,5 +331,5 @@ def _joined(fields: Sequence[str]) -> str:
 
 
 def _identifier(name: str) -> str:
-    made = re.sub(r"\W", "_", name)
-    return made if made[:1].isalpha() or made[:1] == "_" else f"f_{made}"
+    word = re.sub(r"\W", "_", name)
+    return word if word[:1].isalpha() or word[:1] == "_" else f"f_{word}"

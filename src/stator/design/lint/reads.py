@@ -37,7 +37,7 @@ _NUMBERS: Final = re.compile(
 def wasteful_filter(facts: Facts) -> Iterator[Finding]:
     for pattern, plan in facts.planned_reads():
         for step in plan.steps:
-            times = _paid_for_each_returned(facts, pattern, step)
+            times = _read_per_returned(facts, pattern, step)
             if step.filter is not None and step.operation == "Query" and times >= _WASTEFUL:
                 yield facts.on_pattern(
                     "ST401",
@@ -52,17 +52,17 @@ def wasteful_filter(facts: Facts) -> Iterator[Finding]:
                 )
 
 
-def _paid_for_each_returned(facts: Facts, pattern: Pattern[..., Any], step: Step) -> float:
+def _read_per_returned(facts: Facts, pattern: Pattern[..., Any], step: Step) -> float:
     entities = [facts.by_name[name] for name in step.entities]
     returned, fetched = 0.0, 0.0
     for entity in entities:
         try:
-            wanted = need_of(pattern, entity, facts.estimates).wanted
+            item_count = need_of(pattern, entity, facts.estimates).wanted
         except DesignError:
             return 0.0
         item_bytes = facts.entity_plan(entity).item_bytes
-        returned += wanted / len(entities) * item_bytes
-        fetched += wanted * read_units(item_bytes, consistent=False) if step.fetch else 0.0
+        returned += item_count / len(entities) * item_bytes
+        fetched += item_count * read_units(item_bytes, consistent=False) if step.fetch else 0.0
     return (step.units - fetched) / read_units(returned, consistent=step.consistent)
 
 
