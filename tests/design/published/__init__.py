@@ -1,1 +1,3 @@
-"""Published DynamoDB designs, asked of the planner: one module for each, with the keys its authors chose."""
+"""Published DynamoDB designs, asked of the planner: one module for each, with the keys its authors
+chose.
+"""

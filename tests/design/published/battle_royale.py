@@ -1,6 +1,8 @@
-"""Games that players join: "Modeling Game Player Data with Amazon DynamoDB" (AWS tutorial; the same in amazon-dynamodb-labs.com,
-game-player-data). A sparse index of the games that are still open, by map, and an inverted index from a player to the games played. The
-tutorial lists the open games of all maps with a Scan of the sparse index; that one is left out here."""
+"""Games that players join: "Modeling Game Player Data with Amazon DynamoDB" (AWS tutorial; the same
+in amazon-dynamodb-labs.com, game-player-data). A sparse index of the games that are still open, by
+map, and an inverted index from a player to the games played. The tutorial lists the open games of
+all maps with a Scan of the sparse index; that one is left out here.
+"""
 
 from __future__ import annotations
 
@@ -105,14 +107,26 @@ MODEL = Model(
     name="battle-royale",
     entities=(Player, Game, Participation),
     patterns=(
-        player, game, game_with_players, open_games, games_of, create_game, join_game, start_game, finish,
+        player,
+        game,
+        game_with_players,
+        open_games,
+        games_of,
+        create_game,
+        join_game,
+        start_game,
+        finish,
     ),
     volumes={Player: 1_000_000, Game: 1_000_000, Participation: per(Game, 50)},
     keys={
         Player: Keys(("USER#{username}", "#METADATA#{username}")),
-        Game: Keys(("GAME#{game_id}", "#METADATA#{game_id}"), {"OpenGamesIndex": ("{map_name}", "{open_since}")}),
+        Game: Keys(
+            ("GAME#{game_id}", "#METADATA#{game_id}"),
+            {"OpenGamesIndex": ("{map_name}", "{open_since}")},
+        ),
         Participation: Keys(
-            ("GAME#{game_id}", "USER#{username}"), {"InvertedIndex": ("USER#{username}", "GAME#{game_id}")}
+            ("GAME#{game_id}", "USER#{username}"),
+            {"InvertedIndex": ("USER#{username}", "GAME#{game_id}")},
         ),
     },
     plain=frozenset({"OpenGamesIndex", "InvertedIndex"}),
@@ -131,4 +145,4 @@ MODEL = Model(
         ("open_games", {"map_name": "Dirty Desert", "since": START}),
         ("games_of", {"username": "player1"}),
     ),
-)  # fmt: skip
+)

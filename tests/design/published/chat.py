@@ -1,5 +1,6 @@
-"""Chat rooms: aws-samples/aws-dynamodb-examples, schema_design/SchemaExamples/ChatSystem/README.md. Comments are kept under the user who
-wrote them, and found by room and time in an index."""
+"""Chat rooms: aws-samples/aws-dynamodb-examples, schema_design/SchemaExamples/ChatSystem/README.md.
+Comments are kept under the user who wrote them, and found by room and time in an index.
+"""
 
 from __future__ import annotations
 
@@ -113,8 +114,17 @@ MODEL = Model(
     name="chat",
     entities=(Room, Membership, Comment),
     patterns=(
-        room, has_joined, all_comments, latest_comments, comments_after, comments_between, create_room, delete_room,
-        join_room, leave_room, add_comment,
+        room,
+        has_joined,
+        all_comments,
+        latest_comments,
+        comments_after,
+        comments_between,
+        create_room,
+        delete_room,
+        join_room,
+        leave_room,
+        add_comment,
     ),
     volumes={Room: 50_000, Membership: 500_000, Comment: 10_000_000},
     keys={
@@ -140,17 +150,27 @@ MODEL = Model(
         ("comments_after", {"room_id": "Art", "position": START + timedelta(seconds=40)}),
         (
             "comments_between",
-            {"room_id": "Music 2", "start": START + timedelta(seconds=10), "end": START + timedelta(seconds=60)},
+            {
+                "room_id": "Music 2",
+                "start": START + timedelta(seconds=10),
+                "end": START + timedelta(seconds=60),
+            },
         ),
     ),
     differences={
-        "indexes": Difference("It saves the one index.", lambda ours, theirs: not indexes_of(ours) and len(indexes_of(theirs)) == 1),
+        "indexes": Difference(
+            "It saves the one index.",
+            lambda ours, theirs: not indexes_of(ours) and len(indexes_of(theirs)) == 1,
+        ),
         "Comment": Difference(
-            "Nobody asks for the comments of a user: with room and time in the table's own key the index, which writes every "
+            "Nobody asks for the comments of a user: with room and time in the table's own key the "
+            "index, which writes every "
             "comment a second time, is not needed.",
-            lambda ours, theirs: base_of(ours, "Comment")[0] == ("room_id",)
-            and not indexes_of(ours)
-            and [each.name for each in indexes_of(theirs)] == ["GSI"],
+            lambda ours, theirs: (
+                base_of(ours, "Comment")[0] == ("room_id",)
+                and not indexes_of(ours)
+                and [each.name for each in indexes_of(theirs)] == ["GSI"]
+            ),
         ),
     },
-)  # fmt: skip
+)

@@ -1,7 +1,9 @@
-"""Complaints: "Complaint management system schema design in DynamoDB" in the DynamoDB developer guide, and
-aws-samples/aws-dynamodb-examples, schema_design/SchemaExamples/ComplainManagement/README.md. Complaints with their comments, and three
-indexes: by customer, sparse by who it was escalated to, comments by agent. The published list of all escalations is a Scan of the
-sparse index; it is left out here."""
+"""Complaints: "Complaint management system schema design in DynamoDB" in the DynamoDB developer
+guide, and aws-samples/aws-dynamodb-examples,
+schema_design/SchemaExamples/ComplainManagement/README.md. Complaints with their comments, and three
+indexes: by customer, sparse by who it was escalated to, comments by agent. The published list of
+all escalations is a Scan of the sparse index; it is left out here.
+"""
 
 from __future__ import annotations
 
@@ -139,17 +141,30 @@ MODEL = Model(
     name="complaints",
     entities=(Complaint, Comment),
     patterns=(
-        complaint, comments_of, latest_comment, complaint_of_customer, complaints_of_customer, escalated_to,
-        comments_of_agent, create_complaint, add_comment, set_severity, escalate,
+        complaint,
+        comments_of,
+        latest_comment,
+        complaint_of_customer,
+        complaints_of_customer,
+        escalated_to,
+        comments_of_agent,
+        create_complaint,
+        add_comment,
+        set_severity,
+        escalate,
     ),
     volumes={Complaint: 1_000_000, Comment: per(Complaint, 8)},
     keys={
         Complaint: Keys(
             ("{complaint_id}", "metadata"),
-            {"Customer_complaint": ("{customer_id}", "{complaint_id}"), "Escalations": ("{escalated_to}", "{escalated_at}")},
+            {
+                "Customer_complaint": ("{customer_id}", "{complaint_id}"),
+                "Escalations": ("{escalated_to}", "{escalated_at}"),
+            },
         ),
         Comment: Keys(
-            ("{complaint_id}", "comm#{commented_at}#{comment_id}"), {"Agents_comments": ("{agent_id}", "{commented_at}")}
+            ("{complaint_id}", "comm#{commented_at}#{comment_id}"),
+            {"Agents_comments": ("{agent_id}", "{commented_at}")},
         ),
     },
     plain=frozenset({"Customer_complaint", "Escalations", "Agents_comments"}),
@@ -171,6 +186,9 @@ MODEL = Model(
         ("complaint_of_customer", {"customer_id": "custXY", "complaint_id": "Complaint1"}),
         ("complaints_of_customer", {"customer_id": "custX"}),
         ("escalated_to", {"agent_id": "AgentB"}),
-        ("comments_of_agent", {"agent_id": "AgentA", "start": START, "end": START + timedelta(hours=20)}),
+        (
+            "comments_of_agent",
+            {"agent_id": "AgentA", "start": START, "end": START + timedelta(hours=20)},
+        ),
     ),
-)  # fmt: skip
+)

@@ -1,5 +1,7 @@
-"""A log of device states in a factory: aws-samples/amazon-dynamodb-design-patterns, examples/device-state-log/README.md. It shows a
-composite sort key instead of a filter, a second item collection in an index, and a sparse index."""
+"""A log of device states in a factory: aws-samples/amazon-dynamodb-design-patterns,
+examples/device-state-log/README.md. It shows a composite sort key instead of a filter, a second
+item collection in an index, and a sparse index.
+"""
 
 from __future__ import annotations
 
@@ -97,13 +99,22 @@ MODEL = Model(
     name="devices",
     entities=(DeviceLog,),
     patterns=(
-        logs_in_state, logs_of_operator, escalated, escalated_in_state, escalated_in_state_between, log, escalate,
+        logs_in_state,
+        logs_of_operator,
+        escalated,
+        escalated_in_state,
+        escalated_in_state_between,
+        log,
+        escalate,
     ),
     volumes={DeviceLog: 10_000_000},
     keys={
         DeviceLog: Keys(
             ("{device_id}", "{state}#{logged_at}"),
-            {"GSI1": ("{operator}", "{logged_at}"), "GSI2": ("{escalated_to}", "{state}#{logged_at}")},
+            {
+                "GSI1": ("{operator}", "{logged_at}"),
+                "GSI2": ("{escalated_to}", "{state}#{logged_at}"),
+            },
         ),
     },
     plain=frozenset({"GSI1"}),
@@ -112,17 +123,27 @@ MODEL = Model(
         "logs_of_operator": Wanted("Query", "index", ("operator",), ("logged_at",)),
         "escalated": Wanted("Query", "index", ("escalated_to",)),
         "escalated_in_state": Wanted("Query", "index", ("escalated_to",), ("state",)),
-        "escalated_in_state_between": Wanted("Query", "index", ("escalated_to",), ("state", "logged_at")),
+        "escalated_in_state_between": Wanted(
+            "Query", "index", ("escalated_to",), ("state", "logged_at")
+        ),
     },
     objects=objects,
     calls=(
         ("logs_in_state", {"device_id": "d#1", "state": State.WARNING1}),
-        ("logs_of_operator", {"operator": "Liz", "start": START, "end": START + timedelta(hours=5)}),
+        (
+            "logs_of_operator",
+            {"operator": "Liz", "start": START, "end": START + timedelta(hours=5)},
+        ),
         ("escalated", {"supervisor": "Sara"}),
         ("escalated_in_state", {"supervisor": "Sara", "state": State.WARNING4}),
         (
             "escalated_in_state_between",
-            {"supervisor": "Tim", "state": State.WARNING2, "start": START, "end": START + timedelta(hours=8)},
+            {
+                "supervisor": "Tim",
+                "state": State.WARNING2,
+                "start": START,
+                "end": START + timedelta(hours=8),
+            },
         ),
     ),
-)  # fmt: skip
+)

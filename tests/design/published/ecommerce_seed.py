@@ -1,6 +1,8 @@
-"""The e-commerce model of the user's own notes: "DynamoDB Design Patterns That Scale", sections "Single Table Design" and
-"Access Patterns and GSI Design" (../shared/seeds/002). The notes also write a second copy of each order under its user; their GSI1 holds
-the same, so the copy is left out here, which favours them: it would cost a write more for each order and each change of its status."""
+"""The e-commerce model of the user's own notes: "DynamoDB Design Patterns That Scale", sections
+"Single Table Design" and "Access Patterns and GSI Design" (../shared/seeds/002). The notes also
+write a second copy of each order under its user; their GSI1 holds the same, so the copy is left out
+here, which favours them: it would cost a write more for each order and each change of its status.
+"""
 
 from __future__ import annotations
 
@@ -157,19 +159,39 @@ MODEL = Model(
     name="ecommerce",
     entities=(User, Product, Review, Order, OrderItem),
     patterns=(
-        user_profile, user_by_email, user_orders, order_with_items, orders_by_status, product_sales, product_page,
-        create_order, update_order_status, create_user,
+        user_profile,
+        user_by_email,
+        user_orders,
+        order_with_items,
+        orders_by_status,
+        product_sales,
+        product_page,
+        create_order,
+        update_order_status,
+        create_user,
     ),
-    volumes={User: 100_000, Product: 5_000, Review: per(Product, 20), Order: per(User, 12), OrderItem: per(Order, 3)},
+    volumes={
+        User: 100_000,
+        Product: 5_000,
+        Review: per(Product, 20),
+        Order: per(User, 12),
+        OrderItem: per(Order, 3),
+    },
     keys={
         User: Keys(("USER#{user_id}", "PROFILE"), {"GSI1": ("EMAIL#{email}", "USER#{user_id}")}),
         Product: Keys(("PRODUCT#{product_id}", "METADATA")),
         Review: Keys(("PRODUCT#{product_id}", "REVIEW#{user_id}")),
         Order: Keys(
             ("ORDER#{order_id}", "METADATA"),
-            {"GSI1": ("USER#{user_id}", "ORDER#{created_at}"), "GSI2": ("STATUS#{status}", "ORDER#{created_at}")},
+            {
+                "GSI1": ("USER#{user_id}", "ORDER#{created_at}"),
+                "GSI2": ("STATUS#{status}", "ORDER#{created_at}"),
+            },
         ),
-        OrderItem: Keys(("ORDER#{order_id}", "ITEM#{product_id}"), {"GSI3": ("PRODUCT#{product_id}", "SALE#{sold_at}")}),
+        OrderItem: Keys(
+            ("ORDER#{order_id}", "ITEM#{product_id}"),
+            {"GSI3": ("PRODUCT#{product_id}", "SALE#{sold_at}")},
+        ),
     },
     paths={
         "user_profile": Wanted("GetItem", "table", ("user_id",)),
@@ -192,11 +214,16 @@ MODEL = Model(
     ),
     differences={
         "indexes": Difference(
-            "The sales of a product need no index to themselves: no order item has another key in GSI1, so one index holds users by "
+            "The sales of a product need no index to themselves: no order item has another key in "
+            "GSI1, so one index holds users by "
             "email, orders by user and order items by product.",
-            lambda ours, theirs: len(indexes_of(ours)) == 2
-            and {"Order", "OrderItem", "User"} in [set(each.entities) for each in indexes_of(ours)]
-            and next(each for each in indexes_of(theirs) if each.name == "GSI3").entities == ("OrderItem",),
+            lambda ours, theirs: (
+                len(indexes_of(ours)) == 2
+                and {"Order", "OrderItem", "User"}
+                in [set(each.entities) for each in indexes_of(ours)]
+                and next(each for each in indexes_of(theirs) if each.name == "GSI3").entities
+                == ("OrderItem",)
+            ),
         ),
     },
-)  # fmt: skip
+)

@@ -1,6 +1,8 @@
-"""Player profiles of a game: "Gaming profile schema design in DynamoDB" in the DynamoDB developer guide, and
-aws-samples/aws-dynamodb-examples, schema_design/SchemaExamples (game player profiles). Everything of a player is one item collection; no
-index. The published profile has six kinds of items; ``together`` takes four, so equipment is read apart here."""
+"""Player profiles of a game: "Gaming profile schema design in DynamoDB" in the DynamoDB developer
+guide, and aws-samples/aws-dynamodb-examples, schema_design/SchemaExamples (game player profiles).
+Everything of a player is one item collection; no index. The published profile has six kinds of
+items; ``together`` takes four, so equipment is read apart here.
+"""
 
 from __future__ import annotations
 
@@ -111,9 +113,22 @@ def objects(chance: random.Random) -> list[Any]:
 MODEL = Model(
     name="gaming",
     entities=(Player, FriendList, GameItem, Task, Equipment),
-    patterns=(friends_of, whole_profile, items_of, items_of_type, equipment_of, spend, use_item, join, find_item),
+    patterns=(
+        friends_of,
+        whole_profile,
+        items_of,
+        items_of_type,
+        equipment_of,
+        spend,
+        use_item,
+        join,
+        find_item,
+    ),
     volumes={
-        Player: 1_000_000, FriendList: per(Player, 1), GameItem: per(Player, 30), Task: per(Player, 8),
+        Player: 1_000_000,
+        FriendList: per(Player, 1),
+        GameItem: per(Player, 30),
+        Task: per(Player, 8),
         Equipment: per(Player, 6),
     },
     keys={
@@ -138,4 +153,4 @@ MODEL = Model(
         ("items_of_type", {"player_id": "player001", "item_type": "Weapon"}),
         ("equipment_of", {"player_id": "player002"}),
     ),
-)  # fmt: skip
+)

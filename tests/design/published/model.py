@@ -1,7 +1,9 @@
-"""What a published design is here: entities, patterns with rates, the published keys, the access paths that must come out.
+"""What a published design is here: entities, patterns with rates, the published keys, the access
+paths that must come out.
 
-The published keys are data. ``Model.published`` plans them too: it makes subclasses of the entities with ``key=`` and ``index=`` and asks the
-same patterns of them, so that both designs are priced by one cost function and run against one engine.
+The published keys are data. ``Model.published`` plans them too: it makes subclasses of the entities
+with ``key=`` and ``index=`` and asks the same patterns of them, so that both designs are priced by
+one cost function and run against one engine.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ class Keys:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The access path a pattern must get. ``sort`` is what the sort key has to begin with; ``filtered`` allows a filter."""
+    """The access path a pattern must get. ``sort`` is what the sort key has to begin with;
+    ``filtered`` allows a filter.
+    """
 
     operation: Literal["GetItem", "Query"]
     of: Literal["table", "index"]
@@ -53,7 +57,9 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Difference:
-    """Why our keys of an entity are not the published ones, and the fact that the reason stands on: of our plan and theirs."""
+    """Why our keys of an entity are not the published ones, and the fact that the reason stands on:
+    of our plan and theirs.
+    """
 
     why: str
     fact: Callable[[Plan, Plan], bool]
@@ -61,9 +67,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class Model:
-    """``plain``: published indexes whose keys are attributes of the items, not strings made for the index. ``instead``: patterns that
-    the published keys cannot answer, or not as they are written here, with what is asked of them instead. ``differences`` are by entity,
-    and by "indexes" where the number of indexes is another."""
+    """``plain``: published indexes whose keys are attributes of the items, not strings made for the
+    index. ``instead``: patterns that the published keys cannot answer, or not as they are written
+    here, with what is asked of them instead. ``differences`` are by entity, and by "indexes" where
+    the number of indexes is another.
+    """
 
     name: str
     entities: tuple[type[Entity], ...]
@@ -132,9 +140,11 @@ class Published:
         ]
 
     def dollars(self, plan: Plan, weight: float) -> float:
-        """What their design weighs in the search, without what only comes of writing it down with ``index=``: there, an index is charged for once for
-        each entity in it, its keys are strings even if the authors took plain attributes, and several entities in it are read by
-        several queries."""
+        """What their design weighs in the search, without what only comes of writing it down with
+        ``index=``: there, an index is charged for once for each entity in it, its keys are strings
+        even if the authors took plain attributes, and several entities in it are read by several
+        queries.
+        """
         dollars = weight
         dollars -= sum(
             plan.pattern(one.name).dollars_per_month
@@ -208,7 +218,7 @@ def _asked_of(
     return WritePattern(changes, pattern.rps)
 
 
-# --- the keys of a plan -------------------------------------------------------------------------------------
+# --- the keys of a plan ---------------------------------------------------------------------------
 
 
 def base_of(plan: Plan, entity: str) -> Shape:
@@ -240,7 +250,9 @@ def index_shapes(plan: Plan, entity: type[Entity]) -> list[Shape]:
 
 
 def has_same_keys(entity: type[Entity], ours: Plan, theirs: Plan) -> bool:
-    """Whether both plans key an entity by the same fields. What follows in a sort key to tell items apart does not count."""
+    """Whether both plans key an entity by the same fields. What follows in a sort key to tell items
+    apart does not count.
+    """
     name, identity = info(entity).name, set(info(entity).identity)
 
     def same(one: Shape, other: Shape) -> bool:

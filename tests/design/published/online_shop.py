@@ -1,6 +1,8 @@
-"""An online shop: aws-samples/amazon-dynamodb-design-patterns, examples/an-online-shop/README.md, as it stands after step 13 (also
-"Using DynamoDB as a data store for an online shop" in the DynamoDB developer guide). Sixteen patterns on a table and two overloaded
-indexes. "All details of an order" are five kinds of items; ``together`` takes four, so the items of its shipments are asked for apart."""
+"""An online shop: aws-samples/amazon-dynamodb-design-patterns, examples/an-online-shop/README.md,
+as it stands after step 13 (also "Using DynamoDB as a data store for an online shop" in the DynamoDB
+developer guide). Sixteen patterns on a table and two overloaded indexes. "All details of an order"
+are five kinds of items; ``together`` takes four, so the items of its shipments are asked for apart.
+"""
 
 from __future__ import annotations
 
@@ -256,36 +258,82 @@ def objects(chance: random.Random) -> list[Any]:
 
 MODEL = Model(
     name="online-shop",
-    entities=(Customer, Product, Warehouse, WarehouseItem, Order, OrderItem, Invoice, Shipment, ShipmentItem),
+    entities=(
+        Customer,
+        Product,
+        Warehouse,
+        WarehouseItem,
+        Order,
+        OrderItem,
+        Invoice,
+        Shipment,
+        ShipmentItem,
+    ),
     patterns=(
-        customer, product, warehouse, inventory_of_product, order_details, shipped_items_of_order,
-        products_of_order, invoice_of_order, shipments_of_order, orders_of_product, invoice, shipment, shipments_of_warehouse, inventory_of_warehouse,
-        invoices_of_customer, products_of_customer, place_order, ship, pay,
+        customer,
+        product,
+        warehouse,
+        inventory_of_product,
+        order_details,
+        shipped_items_of_order,
+        products_of_order,
+        invoice_of_order,
+        shipments_of_order,
+        orders_of_product,
+        invoice,
+        shipment,
+        shipments_of_warehouse,
+        inventory_of_warehouse,
+        invoices_of_customer,
+        products_of_customer,
+        place_order,
+        ship,
+        pay,
     ),
     volumes={
-        Customer: 100_000, Product: 10_000, Warehouse: 500, WarehouseItem: per(Product, 5), Order: per(Customer, 20),
-        OrderItem: per(Order, 3), Invoice: per(Order, 1), Shipment: per(Order, 1.5), ShipmentItem: per(Shipment, 2),
+        Customer: 100_000,
+        Product: 10_000,
+        Warehouse: 500,
+        WarehouseItem: per(Product, 5),
+        Order: per(Customer, 20),
+        OrderItem: per(Order, 3),
+        Invoice: per(Order, 1),
+        Shipment: per(Order, 1.5),
+        ShipmentItem: per(Shipment, 2),
     },
     keys={
         Customer: Keys(("c#{customer_id}", "c#{customer_id}")),
         Product: Keys(("p#{product_id}", "p#{product_id}")),
         Warehouse: Keys(("w#{warehouse_id}", "w#{warehouse_id}")),
-        WarehouseItem: Keys(("p#{product_id}", "w#{warehouse_id}"), {"GSI-2": ("w#{warehouse_id}", "p#{product_id}")}),
+        WarehouseItem: Keys(
+            ("p#{product_id}", "w#{warehouse_id}"),
+            {"GSI-2": ("w#{warehouse_id}", "p#{product_id}")},
+        ),
         Order: Keys(("o#{order_id}", "c#{customer_id}")),
         OrderItem: Keys(
             ("o#{order_id}", "p#{product_id}"),
-            {"GSI-1": ("p#{product_id}", "{ordered_at}"), "GSI-2": ("c#{customer_id}", "p#{ordered_at}")},
+            {
+                "GSI-1": ("p#{product_id}", "{ordered_at}"),
+                "GSI-2": ("c#{customer_id}", "p#{ordered_at}"),
+            },
         ),
         Invoice: Keys(
             ("o#{order_id}", "i#{invoice_id}"),
-            {"GSI-1": ("i#{invoice_id}", "i#{invoice_id}"), "GSI-2": ("c#{customer_id}", "i#{invoiced_at}")},
+            {
+                "GSI-1": ("i#{invoice_id}", "i#{invoice_id}"),
+                "GSI-2": ("c#{customer_id}", "i#{invoiced_at}"),
+            },
         ),
         Shipment: Keys(
             ("o#{order_id}", "sh#{shipment_id}"),
-            {"GSI-1": ("sh#{shipment_id}", "sh#{shipment_id}"), "GSI-2": ("w#{warehouse_id}", "sh#{shipment_id}")},
+            {
+                "GSI-1": ("sh#{shipment_id}", "sh#{shipment_id}"),
+                "GSI-2": ("w#{warehouse_id}", "sh#{shipment_id}"),
+            },
         ),
         ShipmentItem: Keys(
-            ("o#{order_id}", "shp#{shipment_id}#{product_id}"), {"GSI-1": ("sh#{shipment_id}", "p#{product_id}")}
+            ("o#{order_id}", "shp#{shipment_id}#{product_id}"),
+            {"GSI-1": ("sh#{shipment_id}", "p#{product_id}")},
         ),
     },
     paths={
@@ -317,25 +365,51 @@ MODEL = Model(
         ("products_of_order", {"order_id": "o3"}),
         ("invoice_of_order", {"order_id": "o9"}),
         ("shipments_of_order", {"order_id": "o12"}),
-        ("orders_of_product", {"product_id": "p2", "start": START, "end": START + timedelta(hours=12)}),
+        (
+            "orders_of_product",
+            {"product_id": "p2", "start": START, "end": START + timedelta(hours=12)},
+        ),
         ("invoice", {"invoice_id": "i4"}),
         ("shipment", {"shipment_id": "sh5-1"}),
         ("shipments_of_warehouse", {"warehouse_id": "w2"}),
         ("inventory_of_warehouse", {"warehouse_id": "w1"}),
-        ("invoices_of_customer", {"customer_id": "c1", "start": START, "end": START + timedelta(hours=20)}),
-        ("products_of_customer", {"customer_id": "c#3", "start": START + timedelta(hours=5), "end": START + timedelta(days=9)}),
+        (
+            "invoices_of_customer",
+            {"customer_id": "c1", "start": START, "end": START + timedelta(hours=20)},
+        ),
+        (
+            "products_of_customer",
+            {
+                "customer_id": "c#3",
+                "start": START + timedelta(hours=5),
+                "end": START + timedelta(days=9),
+            },
+        ),
     ),
     differences={
         "Order": Difference(
-            "The customer in the sort key of an order finds nothing, an order has one: without it, the id alone gives the key.",
-            lambda ours, theirs: base_of(ours, "Order") == (("order_id",), ()) and base_of(theirs, "Order")[1] == ("customer_id",),
+            "The customer in the sort key of an order finds nothing, an order has one: without it, "
+            "the id alone gives the key.",
+            lambda ours, theirs: (
+                base_of(ours, "Order") == (("order_id",), ())
+                and base_of(theirs, "Order")[1] == ("customer_id",)
+            ),
         ),
         "indexes": Difference(
-            "Five indexes cost less than two: where an entity is often updated and seldom listed (stock by warehouse, invoices), the "
-            "index holds only keys, and updates do not write to it; such an index cannot be one with those that hold whole items.",
-            lambda ours, theirs: {"Invoice", "WarehouseItem"}
-            == {name for each in indexes_of(ours) if each.projection == "KEYS_ONLY" for name in each.entities}
-            and theirs.dollars_per_month - ours.dollars_per_month > 30,
+            "Five indexes cost less than two: where an entity is often updated and seldom listed "
+            "(stock by warehouse, invoices), the "
+            "index holds only keys, and updates do not write to it; such an index cannot be one "
+            "with those that hold whole items.",
+            lambda ours, theirs: (
+                {"Invoice", "WarehouseItem"}
+                == {
+                    name
+                    for each in indexes_of(ours)
+                    if each.projection == "KEYS_ONLY"
+                    for name in each.entities
+                }
+                and theirs.dollars_per_month - ours.dollars_per_month > 30
+            ),
         ),
     },
-)  # fmt: skip
+)

@@ -1,7 +1,9 @@
-"""Recurring payments: aws-samples/aws-dynamodb-examples, schema_design/SchemaExamples/RecurringPayments/README.md, and "Recurring payments
-schema design in DynamoDB" in the developer guide. Subscriptions and receipts under their account; two indexes for the daily jobs, by the
-date a reminder or a payment is due. The published indexes project a few attributes; patterns here return whole subscriptions, so both
-designs are priced with all of them."""
+"""Recurring payments: aws-samples/aws-dynamodb-examples,
+schema_design/SchemaExamples/RecurringPayments/README.md, and "Recurring payments schema design in
+DynamoDB" in the developer guide. Subscriptions and receipts under their account; two indexes for
+the daily jobs, by the date a reminder or a payment is due. The published indexes project a few
+attributes; patterns here return whole subscriptions, so both designs are priced with all of them.
+"""
 
 from __future__ import annotations
 
@@ -125,14 +127,25 @@ MODEL = Model(
     name="payments",
     entities=(Account, Subscription, Receipt),
     patterns=(
-        account, subscriptions_of, subscription, receipts_of, due_reminders, due_payments, subscribe, process_payment, remind,
+        account,
+        subscriptions_of,
+        subscription,
+        receipts_of,
+        due_reminders,
+        due_payments,
+        subscribe,
+        process_payment,
+        remind,
     ),
     volumes={Account: 1_000_000, Subscription: per(Account, 2), Receipt: per(Subscription, 12)},
     keys={
         Account: Keys(("ACC#{account_id}", "ACC")),
         Subscription: Keys(
             ("ACC#{account_id}", "SUB#{subscription_id}#SKU#{sku}"),
-            {"GSI-1": ("{next_reminder}", "{last_reminder}"), "GSI-2": ("{next_payment}", "{last_payment}")},
+            {
+                "GSI-1": ("{next_reminder}", "{last_reminder}"),
+                "GSI-2": ("{next_payment}", "{last_payment}"),
+            },
         ),
         Receipt: Keys(("ACC#{account_id}", "REC#{processed_at}#SKU#{sku}")),
     },
@@ -156,11 +169,16 @@ MODEL = Model(
     ),
     differences={
         "Subscription": Difference(
-            "Nobody asks for what is due in the order of the last payment or reminder: those are no key. And the indexes hold only keys: "
-            "reading what is due once a day costs less than writing whole subscriptions at every change.",
-            lambda ours, theirs: [each.projection for each in indexes_of(ours)] == ["KEYS_ONLY", "KEYS_ONLY"]
-            and {sort for _, sort in index_shapes(ours, Subscription)} == {()}
-            and {sort for _, sort in index_shapes(theirs, Subscription)} == {("last_payment",), ("last_reminder",)},
+            "Nobody asks for what is due in the order of the last payment or reminder: those are "
+            "no key. And the indexes hold only keys: "
+            "reading what is due once a day costs less than writing whole subscriptions at every "
+            "change.",
+            lambda ours, theirs: (
+                [each.projection for each in indexes_of(ours)] == ["KEYS_ONLY", "KEYS_ONLY"]
+                and {sort for _, sort in index_shapes(ours, Subscription)} == {()}
+                and {sort for _, sort in index_shapes(theirs, Subscription)}
+                == {("last_payment",), ("last_reminder",)}
+            ),
         ),
     },
-)  # fmt: skip
+)

@@ -1,5 +1,7 @@
-"""The router tests of the user's own notes: "Understanding DynamoDB: Design Patterns for Scale" (../shared/seeds/001), diagnostic tests
-of home routers under their router in the order of time, with a time to live. No index."""
+"""The router tests of the user's own notes: "Understanding DynamoDB: Design Patterns for Scale"
+(../shared/seeds/001), diagnostic tests of home routers under their router in the order of time,
+with a time to live. No index.
+"""
 
 from __future__ import annotations
 

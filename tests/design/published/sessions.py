@@ -1,5 +1,7 @@
-"""Sessions and their child sessions: aws-samples/aws-dynamodb-examples, schema_design/SchemaExamples/SessionManagement/README.md. The
-index is the table's key turned round: by customer or child session, then by session."""
+"""Sessions and their child sessions: aws-samples/aws-dynamodb-examples,
+schema_design/SchemaExamples/SessionManagement/README.md. The index is the table's key turned round:
+by customer or child session, then by session.
+"""
 
 from __future__ import annotations
 
@@ -103,12 +105,22 @@ MODEL = Model(
     name="sessions",
     entities=(Session, ChildSession),
     patterns=(
-        session, child_sessions, by_child_session, last_login, session_of_customer, sessions_of_customer, create_session,
-        expire_session, create_child,
+        session,
+        child_sessions,
+        by_child_session,
+        last_login,
+        session_of_customer,
+        sessions_of_customer,
+        create_session,
+        expire_session,
+        create_child,
     ),
     volumes={Session: 1_000_000, ChildSession: per(Session, 0.5)},
     keys={
-        Session: Keys(("suuid#{session_id}", "c#{customer_id}"), {"GSI": ("c#{customer_id}", "suuid#{session_id}")}),
+        Session: Keys(
+            ("suuid#{session_id}", "c#{customer_id}"),
+            {"GSI": ("c#{customer_id}", "suuid#{session_id}")},
+        ),
         ChildSession: Keys(
             ("suuid#{session_id}", "child#suuid#{child_session_id}"),
             {"GSI": ("child#suuid#{child_session_id}", "suuid#{session_id}")},
@@ -135,19 +147,27 @@ MODEL = Model(
     ),
     differences={
         "Session": Difference(
-            "The session id alone identifies a session; with the customer in the sort key, whoever has only the id needs a Query. And "
-            "the last login of a customer is found by its time: in the published index, sorted by session id, it is any of them.",
-            lambda ours, theirs: ours.pattern("session").operation == "GetItem"
-            and theirs.pattern("session").operation == "Query"
-            and [sort[:1] for _, sort in index_shapes(ours, Session)] == [("logged_in_at",)]
-            and [sort[:1] for _, sort in index_shapes(theirs, Session)] == [("session_id",)],
+            "The session id alone identifies a session; with the customer in the sort key, whoever "
+            "has only the id needs a Query. And "
+            "the last login of a customer is found by its time: in the published index, sorted by "
+            "session id, it is any of them.",
+            lambda ours, theirs: (
+                ours.pattern("session").operation == "GetItem"
+                and theirs.pattern("session").operation == "Query"
+                and [sort[:1] for _, sort in index_shapes(ours, Session)] == [("logged_in_at",)]
+                and [sort[:1] for _, sort in index_shapes(theirs, Session)] == [("session_id",)]
+            ),
         ),
         "ChildSession": Difference(
-            "Table and index change places: a child session is looked up by its own id, a GetItem, and listed by its session in the "
+            "Table and index change places: a child session is looked up by its own id, a GetItem, "
+            "and listed by its session in the "
             "index. It is the same number of entries, but the key follows from the identity.",
-            lambda ours, theirs: ours.pattern("by_child_session").operation == "GetItem"
-            and theirs.pattern("by_child_session").operation == "Query"
-            and ours.pattern("child_sessions").units_per_call == theirs.pattern("child_sessions").units_per_call,
+            lambda ours, theirs: (
+                ours.pattern("by_child_session").operation == "GetItem"
+                and theirs.pattern("by_child_session").operation == "Query"
+                and ours.pattern("child_sessions").units_per_call
+                == theirs.pattern("child_sessions").units_per_call
+            ),
         ),
     },
-)  # fmt: skip
+)

@@ -1,6 +1,8 @@
-"""A social network: "Social network schema design in DynamoDB" in the developer guide, and aws-samples/aws-dynamodb-examples,
-schema_design/SchemaExamples/SocialNetwork/README.md. Follows are written from both sides and timelines are fanned out to followers, so
-each list is one partition and there is no index. Counts are items of their own, so that likes do not write to posts."""
+"""A social network: "Social network schema design in DynamoDB" in the developer guide, and
+aws-samples/aws-dynamodb-examples, schema_design/SchemaExamples/SocialNetwork/README.md. Follows are
+written from both sides and timelines are fanned out to followers, so each list is one partition and
+there is no index. Counts are items of their own, so that likes do not write to posts.
+"""
 
 from __future__ import annotations
 
@@ -145,11 +147,26 @@ MODEL = Model(
     name="social-network",
     entities=(UserInfo, UserCount, Follower, Following, Post, Like, LikeCount, TimelineEntry),
     patterns=(
-        user_page, followers_of, followed_by, posts_of, likes_of, like_count, timeline, follow, publish, like,
+        user_page,
+        followers_of,
+        followed_by,
+        posts_of,
+        likes_of,
+        like_count,
+        timeline,
+        follow,
+        publish,
+        like,
     ),
     volumes={
-        UserInfo: 1_000_000, UserCount: per(UserInfo, 1), Follower: per(UserInfo, 50), Following: per(UserInfo, 50),
-        Post: per(UserInfo, 30), Like: per(Post, 10), LikeCount: per(Post, 1), TimelineEntry: per(Post, 50),
+        UserInfo: 1_000_000,
+        UserCount: per(UserInfo, 1),
+        Follower: per(UserInfo, 50),
+        Following: per(UserInfo, 50),
+        Post: per(UserInfo, 30),
+        Like: per(Post, 10),
+        LikeCount: per(Post, 1),
+        TimelineEntry: per(Post, 50),
     },
     keys={
         UserInfo: Keys(("u#{user_id}", "info")),
@@ -180,4 +197,4 @@ MODEL = Model(
         ("like_count", {"post_id": "p11"}),
         ("timeline", {"user_id": "345"}),
     ),
-)  # fmt: skip
+)

@@ -1,6 +1,8 @@
-"""The social model of the user's own notes: "DynamoDB System Design: The Complete Guide", sections on keys, on the single table and on
-many-to-many relations (../shared/seeds/003): profiles and posts under their user, hashtags by likes, comments under their post, and
-tasks shared between users. The notes write a shared task twice, once from each side."""
+"""The social model of the user's own notes: "DynamoDB System Design: The Complete Guide", sections
+on keys, on the single table and on many-to-many relations (../shared/seeds/003): profiles and posts
+under their user, hashtags by likes, comments under their post, and tasks shared between users. The
+notes write a shared task twice, once from each side.
+"""
 
 from __future__ import annotations
 
@@ -129,14 +131,29 @@ MODEL = Model(
     name="social",
     entities=(User, Post, Comment, Assignment),
     patterns=(
-        profile, posts_of, posts_between, home, popular, comments_of, tasks_of, users_on, publish, like, comment, assign,
+        profile,
+        posts_of,
+        posts_between,
+        home,
+        popular,
+        comments_of,
+        tasks_of,
+        users_on,
+        publish,
+        like,
+        comment,
+        assign,
     ),
     volumes={User: 100_000, Post: per(User, 30), Comment: per(Post, 4), Assignment: per(User, 10)},
     keys={
         User: Keys(("USER#{user_id}", "PROFILE")),
-        Post: Keys(("USER#{user_id}", "POST#{posted_at}"), {"GSI1": ("HASHTAG#{hashtag}", "LIKES#{likes}")}),
+        Post: Keys(
+            ("USER#{user_id}", "POST#{posted_at}"), {"GSI1": ("HASHTAG#{hashtag}", "LIKES#{likes}")}
+        ),
         Comment: Keys(("POST#{post_id}", "COMMENT#{commented_at}")),
-        Assignment: Keys(("USER#{user_id}", "TASK#{task_id}"), {"GSI1": ("TASK#{task_id}", "USER#{user_id}")}),
+        Assignment: Keys(
+            ("USER#{user_id}", "TASK#{task_id}"), {"GSI1": ("TASK#{task_id}", "USER#{user_id}")}
+        ),
     },
     paths={
         "profile": Wanted("GetItem", "table", ("user_id",)),
@@ -159,4 +176,4 @@ MODEL = Model(
         ("tasks_of", {"user_id": "bo"}),
         ("users_on", {"task_id": "t#2"}),
     ),
-)  # fmt: skip
+)
