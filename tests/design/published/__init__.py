@@ -1,3 +1,1 @@
-"""Published DynamoDB designs, asked of the planner: one module for each, with the keys its authors
-chose.
-"""
+"""Published DynamoDB designs for the planner, one module each, with the keys of their authors."""

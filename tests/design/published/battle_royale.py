@@ -1,7 +1,9 @@
-"""Games that players join: "Modeling Game Player Data with Amazon DynamoDB" (AWS tutorial; the same
-in amazon-dynamodb-labs.com, game-player-data). A sparse index of the games that are still open, by
-map, and an inverted index from a player to the games played. The tutorial lists the open games of
-all maps with a Scan of the sparse index; that one is left out here.
+"""Games that players join, from "Modeling Game Player Data with Amazon DynamoDB".
+
+This is an AWS tutorial; amazon-dynamodb-labs.com has the same as game-player-data. A sparse index
+holds the open games by map, and an inverted index leads from a player to the games played. The
+tutorial lists the open games of all maps with a Scan of the sparse index; that pattern is left out
+here.
 """
 
 from __future__ import annotations

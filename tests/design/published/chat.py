@@ -1,5 +1,7 @@
-"""Chat rooms: aws-samples/aws-dynamodb-examples, schema_design/SchemaExamples/ChatSystem/README.md.
-Comments are kept under the user who wrote them, and found by room and time in an index.
+"""Chat rooms.
+
+Source: aws-samples/aws-dynamodb-examples, schema_design/SchemaExamples/ChatSystem/README.md.
+Comments are stored under the user who wrote them, and an index finds them by room and time.
 """
 
 from __future__ import annotations
@@ -159,13 +161,12 @@ MODEL = Model(
     ),
     differences={
         "indexes": Difference(
-            "It saves the one index.",
+            "The plan needs no index.",
             lambda ours, theirs: not indexes_of(ours) and len(indexes_of(theirs)) == 1,
         ),
         "Comment": Difference(
-            "Nobody asks for the comments of a user: with room and time in the table's own key the "
-            "index, which writes every "
-            "comment a second time, is not needed.",
+            "No pattern reads the comments of a user. With room and time in the table's own "
+            "key, the index, which stores every comment a second time, is not needed.",
             lambda ours, theirs: (
                 base_of(ours, "Comment")[0] == ("room_id",)
                 and not indexes_of(ours)

@@ -1,8 +1,10 @@
-"""Complaints: "Complaint management system schema design in DynamoDB" in the DynamoDB developer
-guide, and aws-samples/aws-dynamodb-examples,
-schema_design/SchemaExamples/ComplainManagement/README.md. Complaints with their comments, and three
-indexes: by customer, sparse by who it was escalated to, comments by agent. The published list of
-all escalations is a Scan of the sparse index; it is left out here.
+"""Complaint management.
+
+Sources: "Complaint management system schema design in DynamoDB" in the DynamoDB developer guide,
+and aws-samples/aws-dynamodb-examples, schema_design/SchemaExamples/ComplainManagement/README.md.
+Complaints have comments and three indexes: by customer, sparse by the person a complaint was
+escalated to, and comments by agent. The published list of all escalations is a Scan of the sparse
+index; it is left out here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""A log of device states in a factory: aws-samples/amazon-dynamodb-design-patterns,
-examples/device-state-log/README.md. It shows a composite sort key instead of a filter, a second
-item collection in an index, and a sparse index.
+"""A log of device states in a factory.
+
+Source: aws-samples/amazon-dynamodb-design-patterns, examples/device-state-log/README.md. It shows a
+composite sort key instead of a filter, a second item collection in an index, and a sparse index.
 """
 
 from __future__ import annotations

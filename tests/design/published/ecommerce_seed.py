@@ -1,7 +1,9 @@
-"""The e-commerce model of the user's own notes: "DynamoDB Design Patterns That Scale", sections
-"Single Table Design" and "Access Patterns and GSI Design" (../shared/seeds/002). The notes also
-write a second copy of each order under its user; their GSI1 holds the same, so the copy is left out
-here, which favours them: it would cost a write more for each order and each change of its status.
+"""The e-commerce model of the user's own notes.
+
+Source: "DynamoDB Design Patterns That Scale", sections "Single Table Design" and "Access Patterns
+and GSI Design" (../shared/seeds/002). The notes also write a second copy of each order under its
+user. Their GSI1 holds the same data, so the copy is left out here. That favours the notes: the copy
+would cost one more write for each order and each change of its status.
 """
 
 from __future__ import annotations
@@ -214,9 +216,9 @@ MODEL = Model(
     ),
     differences={
         "indexes": Difference(
-            "The sales of a product need no index to themselves: no order item has another key in "
-            "GSI1, so one index holds users by "
-            "email, orders by user and order items by product.",
+            "The sales of a product need no separate index: order items have no other key in "
+            "GSI1, so one index holds users by email, orders by user and order items by "
+            "product.",
             lambda ours, theirs: (
                 len(indexes_of(ours)) == 2
                 and {"Order", "OrderItem", "User"}

@@ -1,7 +1,9 @@
-"""Player profiles of a game: "Gaming profile schema design in DynamoDB" in the DynamoDB developer
-guide, and aws-samples/aws-dynamodb-examples, schema_design/SchemaExamples (game player profiles).
-Everything of a player is one item collection; no index. The published profile has six kinds of
-items; ``together`` takes four, so equipment is read apart here.
+"""Player profiles of a game.
+
+Sources: "Gaming profile schema design in DynamoDB" in the DynamoDB developer guide, and
+aws-samples/aws-dynamodb-examples, schema_design/SchemaExamples (game player profiles). All data of
+a player is one item collection, without an index. The published profile has six kinds of items.
+``together`` takes four, so equipment is read separately here.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""What a published design is here: entities, patterns with rates, the published keys, the access
-paths that must come out.
+"""A published design: entities, patterns with rates, published keys, expected access paths.
 
-The published keys are data. ``Model.published`` plans them too: it makes subclasses of the entities
-with ``key=`` and ``index=`` and asks the same patterns of them, so that both designs are priced by
-one cost function and run against one engine.
+The published keys are data. ``Model.published`` plans them, too: it creates subclasses of the
+entities with ``key=`` and ``index=`` and gives them the same patterns. Both designs are then priced
+by one cost function and run on one engine.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ Shape = tuple[Fields, Fields]
 
 @dataclass(frozen=True)
 class Keys:
-    """What the authors wrote for one entity: the table's key, and its keys in the indexes."""
+    """The published keys of one entity: in the table, and in the indexes."""
 
     key: tuple[str, str] | tuple[str]
     indexes: Mapping[str, tuple[str, str] | tuple[str]] = field(default_factory=dict)
@@ -44,8 +43,9 @@ class Keys:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The access path a pattern must get. ``sort`` is what the sort key has to begin with;
-    ``filtered`` allows a filter.
+    """The expected access path of a pattern.
+
+    ``sort`` is the expected start of the sort key; ``filtered`` allows a filter.
     """
 
     operation: Literal["GetItem", "Query"]
@@ -57,8 +57,9 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Difference:
-    """Why our keys of an entity are not the published ones, and the fact that the reason stands on:
-    of our plan and theirs.
+    """Why the planned keys of an entity differ from the published ones.
+
+    The reason rests on a fact, a test of both plans.
     """
 
     why: str
@@ -67,10 +68,11 @@ class Difference:
 
 @dataclass(frozen=True)
 class Model:
-    """``plain``: published indexes whose keys are attributes of the items, not strings made for the
-    index. ``instead``: patterns that the published keys cannot answer, or not as they are written
-    here, with what is asked of them instead. ``differences`` are by entity, and by "indexes" where
-    the number of indexes is another.
+    """A published design.
+
+    ``plain`` are published indexes whose keys are attributes of the items, not composed strings.
+    ``instead`` has replacements for patterns that the published keys cannot serve as written.
+    ``differences`` are by entity, and by "indexes" if the number of indexes differs.
     """
 
     name: str
@@ -102,7 +104,7 @@ class Model:
         return Published(self, Design(self.name, made.values(), patterns, volumes=volumes), made)
 
     def at_other_rates(self, chance: random.Random) -> Model:
-        """The same model with every pattern asked up to ten times as often, or as seldom."""
+        """The same model with the rate of every pattern up to ten times higher or lower."""
 
         def turned(pattern: Pattern[..., Any] | WritePattern) -> Pattern[..., Any] | WritePattern:
             factor = 10 ** chance.uniform(-1, 1)
@@ -140,10 +142,10 @@ class Published:
         ]
 
     def dollars(self, plan: Plan, weight: float) -> float:
-        """What their design weighs in the search, without what only comes of writing it down with
-        ``index=``: there, an index is charged for once for each entity in it, its keys are strings
-        even if the authors took plain attributes, and several entities in it are read by several
-        queries.
+        """The value of the published design in the search, without the cost of ``index=`` itself.
+
+        With ``index=``, an index is charged once for each entity in it, its keys are strings even
+        if the authors used plain attributes, and several entities in it need several queries.
         """
         dollars = weight
         dollars -= sum(
@@ -185,7 +187,7 @@ def _keyed(entity: type[Entity], keys: Keys) -> type[Entity]:
 
 
 class _Retargeted(Pattern[..., Any]):
-    """A pattern asked of subclasses of the entities it was written for."""
+    """A pattern applied to subclasses of the entities it was written for."""
 
     def __init__(
         self, pattern: Pattern[..., Any], made: Mapping[type[Entity], type[Entity]]
@@ -250,8 +252,9 @@ def index_shapes(plan: Plan, entity: type[Entity]) -> list[Shape]:
 
 
 def has_same_keys(entity: type[Entity], ours: Plan, theirs: Plan) -> bool:
-    """Whether both plans key an entity by the same fields. What follows in a sort key to tell items
-    apart does not count.
+    """Whether both plans use the same fields in the keys of an entity.
+
+    Fields at the end of a sort key that only tell items apart do not count.
     """
     name, identity = info(entity).name, set(info(entity).identity)
 

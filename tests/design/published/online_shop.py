@@ -1,7 +1,9 @@
-"""An online shop: aws-samples/amazon-dynamodb-design-patterns, examples/an-online-shop/README.md,
-as it stands after step 13 (also "Using DynamoDB as a data store for an online shop" in the DynamoDB
-developer guide). Sixteen patterns on a table and two overloaded indexes. "All details of an order"
-are five kinds of items; ``together`` takes four, so the items of its shipments are asked for apart.
+"""An online shop.
+
+Sources: aws-samples/amazon-dynamodb-design-patterns, examples/an-online-shop/README.md, in its
+state after step 13, and "Using DynamoDB as a data store for an online shop" in the DynamoDB
+developer guide. Sixteen patterns use a table and two overloaded indexes. "All details of an order"
+are five kinds of items. ``together`` takes four, so the items of shipments are read separately.
 """
 
 from __future__ import annotations
@@ -388,18 +390,18 @@ MODEL = Model(
     ),
     differences={
         "Order": Difference(
-            "The customer in the sort key of an order finds nothing, an order has one: without it, "
-            "the id alone gives the key.",
+            "The customer in the sort key of an order distinguishes nothing, because an order "
+            "has one customer. Without it, the order id alone is the key.",
             lambda ours, theirs: (
                 base_of(ours, "Order") == (("order_id",), ())
                 and base_of(theirs, "Order")[1] == ("customer_id",)
             ),
         ),
         "indexes": Difference(
-            "Five indexes cost less than two: where an entity is often updated and seldom listed "
-            "(stock by warehouse, invoices), the "
-            "index holds only keys, and updates do not write to it; such an index cannot be one "
-            "with those that hold whole items.",
+            "Five indexes cost less than two. An entity that is often updated and rarely listed "
+            "(stock by warehouse, invoices) gets an index that holds only keys, so updates do "
+            "not write to it. Such an index cannot be shared with entities whose index holds "
+            "whole items.",
             lambda ours, theirs: (
                 {"Invoice", "WarehouseItem"}
                 == {

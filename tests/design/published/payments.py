@@ -1,8 +1,11 @@
-"""Recurring payments: aws-samples/aws-dynamodb-examples,
+"""Recurring payments.
+
+Sources: aws-samples/aws-dynamodb-examples,
 schema_design/SchemaExamples/RecurringPayments/README.md, and "Recurring payments schema design in
-DynamoDB" in the developer guide. Subscriptions and receipts under their account; two indexes for
-the daily jobs, by the date a reminder or a payment is due. The published indexes project a few
-attributes; patterns here return whole subscriptions, so both designs are priced with all of them.
+DynamoDB" in the developer guide. Subscriptions and receipts are stored under their account. Two
+indexes serve the daily jobs, by the date a reminder or a payment is due. The published indexes
+project a few attributes. Patterns here return whole subscriptions, so both designs are priced with
+all attributes.
 """
 
 from __future__ import annotations
@@ -169,10 +172,9 @@ MODEL = Model(
     ),
     differences={
         "Subscription": Difference(
-            "Nobody asks for what is due in the order of the last payment or reminder: those are "
-            "no key. And the indexes hold only keys: "
-            "reading what is due once a day costs less than writing whole subscriptions at every "
-            "change.",
+            "No pattern orders what is due by the last payment or reminder, so those are not in "
+            "a key. The indexes hold only keys: reading what is due once a day costs less than "
+            "writing whole subscriptions at every change.",
             lambda ours, theirs: (
                 [each.projection for each in indexes_of(ours)] == ["KEYS_ONLY", "KEYS_ONLY"]
                 and {sort for _, sort in index_shapes(ours, Subscription)} == {()}

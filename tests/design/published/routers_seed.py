@@ -1,6 +1,8 @@
-"""The router tests of the user's own notes: "Understanding DynamoDB: Design Patterns for Scale"
-(../shared/seeds/001), diagnostic tests of home routers under their router in the order of time,
-with a time to live. No index.
+"""The router tests of the user's own notes.
+
+Source: "Understanding DynamoDB: Design Patterns for Scale" (../shared/seeds/001). Diagnostic tests
+of home routers are stored under their router in order of time, with a time to live and without an
+index.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Sessions and their child sessions: aws-samples/aws-dynamodb-examples,
-schema_design/SchemaExamples/SessionManagement/README.md. The index is the table's key turned round:
-by customer or child session, then by session.
+"""Sessions and their child sessions.
+
+Source: aws-samples/aws-dynamodb-examples, schema_design/SchemaExamples/SessionManagement/README.md.
+The index is the inverted key of the table: by customer or child session, then by session.
 """
 
 from __future__ import annotations
@@ -147,10 +148,9 @@ MODEL = Model(
     ),
     differences={
         "Session": Difference(
-            "The session id alone identifies a session; with the customer in the sort key, whoever "
-            "has only the id needs a Query. And "
-            "the last login of a customer is found by its time: in the published index, sorted by "
-            "session id, it is any of them.",
+            "The session id alone identifies a session; with the customer in the sort key, a "
+            "reader who has only the id needs a Query. The last login of a customer is found by "
+            "its time; the published index is sorted by session id, so it returns any of them.",
             lambda ours, theirs: (
                 ours.pattern("session").operation == "GetItem"
                 and theirs.pattern("session").operation == "Query"
@@ -159,9 +159,9 @@ MODEL = Model(
             ),
         ),
         "ChildSession": Difference(
-            "Table and index change places: a child session is looked up by its own id, a GetItem, "
-            "and listed by its session in the "
-            "index. It is the same number of entries, but the key follows from the identity.",
+            "Table and index change places: a child session is read by its own id with a "
+            "GetItem, and listed by its session in the index. The number of entries is the "
+            "same, but the key follows from the identity.",
             lambda ours, theirs: (
                 ours.pattern("by_child_session").operation == "GetItem"
                 and theirs.pattern("by_child_session").operation == "Query"

@@ -1,7 +1,9 @@
-"""A social network: "Social network schema design in DynamoDB" in the developer guide, and
+"""A social network.
+
+Sources: "Social network schema design in DynamoDB" in the developer guide, and
 aws-samples/aws-dynamodb-examples, schema_design/SchemaExamples/SocialNetwork/README.md. Follows are
 written from both sides and timelines are fanned out to followers, so each list is one partition and
-there is no index. Counts are items of their own, so that likes do not write to posts.
+there is no index. Counts are separate items, so that likes do not write to posts.
 """
 
 from __future__ import annotations

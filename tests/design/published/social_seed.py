@@ -1,7 +1,9 @@
-"""The social model of the user's own notes: "DynamoDB System Design: The Complete Guide", sections
-on keys, on the single table and on many-to-many relations (../shared/seeds/003): profiles and posts
-under their user, hashtags by likes, comments under their post, and tasks shared between users. The
-notes write a shared task twice, once from each side.
+"""The social model of the user's own notes.
+
+Source: "DynamoDB System Design: The Complete Guide", sections on keys, on the single table and on
+many-to-many relations (../shared/seeds/003). Profiles and posts are stored under their user,
+hashtags by likes, comments under their post, and tasks are shared between users. The notes write a
+shared task twice, once from each side.
 """
 
 from __future__ import annotations
