@@ -32,6 +32,7 @@ from stator.demo.processes import ServerProcess, WorkerProcess, rebuild_views, w
 from stator.demo.story import Checked, Event, PatternSeen, Sample, Story
 from stator.design.lint.check import check
 from stator.design.plan.plan import Plan
+from stator.model.wording import about_dollars, size
 from stator.pipeline.bulk.load.load import LoadOptions, LoadProgress, load
 from stator.pipeline.bulk.targets import BulkTarget
 from stator.tables.connection import connect
@@ -117,7 +118,7 @@ class Demo:
         self.story.findings = [f"{finding.code} {finding.message}" for finding in report.findings]
         tables = ", ".join(f"{table.name} ({1 + len(table.indexes)} keys)" for table in plan.tables)
         self._say(
-            f"{len(plan.patterns)} patterns -> {tables}, about [green]${plan.dollars_per_month:,.0f}[/] a month on AWS at the declared rates"
+            f"{len(plan.patterns)} patterns -> {tables}, about [green]{about_dollars(plan.dollars_per_month)}[/] a month on AWS at the declared rates"
         )
         self._say(
             f"checked: {len(report.findings)} findings"
@@ -134,7 +135,7 @@ class Demo:
         )
         self.story.parquet_bytes = history.path.stat().st_size
         self._say(
-            f"{history.tests:,} tests of {history.routers:,} routers, {self.story.parquet_bytes / 1e6:,.0f} MB, made in {time.time() - now:.1f} s"
+            f"{history.tests:,} tests of {history.routers:,} routers, {size(self.story.parquet_bytes)}, made in {time.time() - now:.1f} s"
         )
         names = router_ids(self.scale.routers)
         db.write_many(

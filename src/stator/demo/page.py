@@ -10,6 +10,7 @@ from stator.demo.charts import bar_chart, line_chart
 from stator.demo.live import HOT
 from stator.demo.story import Story
 from stator.design.documents.style import STYLE
+from stator.model.wording import about_dollars, size
 
 _CHARTS: Final = """
 svg.chart { display: block; width: 100%; height: auto; background: var(--card); border: 1px solid var(--line); border-radius: 10px; margin: .8rem 0; }
@@ -75,7 +76,7 @@ def _head(story: Story) -> Iterable[str]:
 
 def _design(story: Story) -> Iterable[str]:
     yield "<h2>Designed from its access patterns</h2>"
-    yield f"<p>The planner chose one table and its keys; at the declared rates AWS would ask about ${story.dollars_per_month:,.0f} a month.</p>"
+    yield f"<p>The planner chose one table and its keys; at the declared rates AWS would ask about {about_dollars(story.dollars_per_month)} a month.</p>"
     yield _table(
         ["pattern", "request", "calls", "items", "ms a call", "planned RCU", "measured RCU"],
         [
@@ -100,7 +101,7 @@ def _design(story: Story) -> Iterable[str]:
 def _load(story: Story) -> Iterable[str]:
     yield "<h2>A month, loaded</h2>"
     yield (
-        f"<p>{story.history_tests:,} tests of {story.routers:,} routers from {story.parquet_bytes / 1e6:,.0f} MB of Parquet in "
+        f"<p>{story.history_tests:,} tests of {story.routers:,} routers from {size(story.parquet_bytes)} of Parquet in "
         f"{story.load_seconds:.1f} s ({story.load_units:,.0f} write units), and summed up by router, and by provider and hour, in {story.summary_seconds:.1f} s.</p>"
     )
     if story.hours:
