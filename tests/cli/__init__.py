@@ -24,6 +24,7 @@ design_file: test_plan.py
 git_lock: test_cost.py
 live_tables: test_infer_and_diff.py
 main: test_main.py
+options: test_main.py
 output: test_main.py
 plan_view: test_plan.py
 register: test_main.py

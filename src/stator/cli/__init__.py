@@ -2,7 +2,7 @@
 
 ``main`` finds the called command in ``register`` and imports only its module from ``commands``.
 The other modules here are what several commands share: finding a design or an app in a user's
-file, explaining what is wrong with that file, progress bars, live tables, signals, output.
+file, explaining what is wrong with it, common options, progress bars, live tables, signals.
 The work itself is done by the packages below; every command has a Python twin there.
 
 Data goes to stdout; notes, progress and errors go to stderr. Exit codes: 0 success, 1 an error

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from stator.cli.design_file import DesignFile, load_design_file
+from stator.cli.options import DesignArgument
 from stator.cli.output import show_error
 from stator.design.lint.finding import Finding, Report
 from stator.design.lint.location import Location
@@ -33,15 +34,7 @@ _GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
 
 
 def command(
-    target: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[TARGET]",
-            help="The design: shop.py, shop.py:shop or package.module:shop. "
-            "By default, the design of the current folder.",
-            show_default=False,
-        ),
-    ] = None,
+    target: DesignArgument = None,
     lock: Annotated[
         Path | None,
         typer.Option(

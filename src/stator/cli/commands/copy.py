@@ -10,6 +10,7 @@ import typer
 
 from stator.addresses import TransportOptions
 from stator.cli.bulk_commands import ProgressBar, connection_options, resumable
+from stator.cli.options import JournalOption, RestartOption, ResumeOption
 from stator.model.wording import duration, plural
 from stator.pipeline.bulk.copy import Copy, CopyOptions, CopyProgress, CopyReport, find_transform
 from stator.pipeline.bulk.targets import BulkTarget
@@ -60,16 +61,9 @@ def command(
         int | None,
         typer.Option(min=1, max=64, metavar="N", help="Write requests in flight at once."),
     ] = None,
-    journal: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The journal that --resume continues from.")
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue where an earlier run stopped.")
-    ] = False,
-    restart: Annotated[
-        bool,
-        typer.Option("--restart", help="Discard the journal of an earlier run and start again."),
-    ] = False,
+    journal: JournalOption = None,
+    resume: ResumeOption = False,
+    restart: RestartOption = False,
     dead_letters: Annotated[
         Path | None,
         typer.Option(

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from stator.cli.design_file import DesignFile, load_design_file, plan_of
 from stator.cli.git_lock import plan_at
+from stator.cli.options import DesignArgument
 from stator.design.cost.difference import CostDiff, compare
 from stator.design.cost.prices import PriceFile, price_file
 from stator.design.cost.report import Basis, CostOptions, CostReport, cost, report
@@ -34,15 +35,7 @@ class BillingMode(StrEnum):
 
 
 def command(
-    target: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[TARGET]",
-            help="The design: shop.py, shop.py:shop or package.module:shop. "
-            "By default, the design of the current folder.",
-            show_default=False,
-        ),
-    ] = None,
+    target: DesignArgument = None,
     region: Annotated[
         str, typer.Option(metavar="REGION", help="The AWS region for the prices.")
     ] = "us-east-1",

@@ -10,6 +10,7 @@ import typer
 
 from stator.cli.design_file import load_design, plan_of
 from stator.cli.live_tables import LiveTables
+from stator.cli.options import DesignArgument, PrefixOption, ProfileOption, RegionOption
 from stator.design.plan.drift import Difference, drift
 from stator.design.plan.own_table import needs_own_table, own_table
 from stator.model.wording import plural
@@ -18,37 +19,20 @@ _COLOURS = {"missing": "red", "different": "yellow", "extra": "cyan"}
 
 
 def command(
-    target: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[TARGET]",
-            help="The design: shop.py, shop.py:shop or package.module:shop. "
-            "By default, the design of the current folder.",
-            show_default=False,
-        ),
-    ] = None,
+    target: DesignArgument = None,
     live: Annotated[
         str,
         typer.Option(metavar="URL", help="Where the tables are: http://host:port or aws://region."),
     ] = "http://localhost:8000",
-    prefix: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT", help="Text before the table names of the design, as in prod-."
-        ),
-    ] = "",
+    prefix: PrefixOption = "",
     with_patterns: Annotated[
         bool,
         typer.Option(
             "--with-patterns", help="Compare the table NAME-stator even if no field is unique()."
         ),
     ] = False,
-    region: Annotated[
-        str | None, typer.Option(metavar="REGION", help="The region for an http address.")
-    ] = None,
-    profile: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The profile in ~/.aws/config.")
-    ] = None,
+    region: RegionOption = None,
+    profile: ProfileOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the differences as JSON.")] = False,
 ) -> None:
     """Compare a design with live tables.

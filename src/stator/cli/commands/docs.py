@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from stator.cli.design_file import load_design, plan_of
+from stator.cli.options import DesignArgument, OutOption
 from stator.cli.output import write_text
 from stator.design.documents import document_of, html, markdown
 
@@ -20,15 +20,7 @@ class DocumentFormat(StrEnum):
 
 
 def command(
-    target: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[TARGET]",
-            help="The design: shop.py, shop.py:shop or package.module:shop. "
-            "By default, the design of the current folder.",
-            show_default=False,
-        ),
-    ] = None,
+    target: DesignArgument = None,
     form: Annotated[
         DocumentFormat | None,
         typer.Option(
@@ -37,10 +29,7 @@ def command(
             show_default="from the name in --out, else markdown",
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write to this file instead of stdout.", dir_okay=False),
-    ] = None,
+    out: OutOption = None,
     json_output: Annotated[
         bool, typer.Option("--json", help="Print the file and its format as JSON. Needs --out.")
     ] = False,

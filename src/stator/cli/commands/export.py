@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from stator.cli.bulk_commands import ProgressBar, connection_options, open_target, resumable
 from stator.cli.design_file import load_design_file
+from stator.cli.options import (
+    JournalOption,
+    PrefixOption,
+    ProfileOption,
+    RegionOption,
+    RestartOption,
+    ResumeOption,
+)
 from stator.model.wording import duration, plural, size
 from stator.pipeline.bulk.export.export import (
     ExportJob,
@@ -50,12 +57,7 @@ def command(
             metavar="DESIGN", help="With --table: write a folder for each entity of this design."
         ),
     ] = None,
-    prefix: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT", help="Text before the table names of the design, as in prod-."
-        ),
-    ] = "",
+    prefix: PrefixOption = "",
     snapshot: Annotated[
         str | None,
         typer.Option(
@@ -95,23 +97,12 @@ def command(
             "--consistent", help="Use strongly consistent reads, which cost twice as much."
         ),
     ] = False,
-    journal: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The journal that --resume continues from.")
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue where an earlier run stopped.")
-    ] = False,
-    restart: Annotated[
-        bool,
-        typer.Option("--restart", help="Discard the journal of an earlier run and start again."),
-    ] = False,
+    journal: JournalOption = None,
+    resume: ResumeOption = False,
+    restart: RestartOption = False,
     verify: Annotated[bool, typer.Option(help="Read the files back and compare checksums.")] = True,
-    region: Annotated[
-        str | None, typer.Option(metavar="REGION", help="The region for an http address.")
-    ] = None,
-    profile: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The profile in ~/.aws/config.")
-    ] = None,
+    region: RegionOption = None,
+    profile: ProfileOption = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Write a table, or an AWS export of one, to JSON, CSV or Parquet files.

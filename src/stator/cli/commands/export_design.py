@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from stator.cli.design_file import load_design, plan_of
+from stator.cli.options import DesignArgument, OutOption
 from stator.cli.output import write_text
 from stator.design.export import export
 from stator.design.export.iam import policy
@@ -31,19 +31,8 @@ def command(
             metavar="TOOL", help=f"One of {', '.join(ExportTarget)}.", show_default=False
         ),
     ],
-    target: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[TARGET]",
-            help="The design: shop.py, shop.py:shop or package.module:shop. "
-            "By default, the design of the current folder.",
-            show_default=False,
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write to this file instead of stdout.", dir_okay=False),
-    ] = None,
+    target: DesignArgument = None,
+    out: OutOption = None,
     pattern: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="With iam: only this pattern. May be repeated."),

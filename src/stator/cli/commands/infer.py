@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from stator.cli.live_tables import LiveTables
+from stator.cli.options import OutOption, ProfileOption, RegionOption
 from stator.cli.output import write_text
 from stator.design.infer import Inference, design_file, infer
 from stator.errors import ConfigurationError
@@ -50,19 +51,10 @@ def command(
             help="The key of the table, for an export whose key attributes cannot be guessed.",
         ),
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write the design to this file instead of stdout.", dir_okay=False
-        ),
-    ] = None,
+    out: OutOption = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
-    region: Annotated[
-        str | None, typer.Option(metavar="REGION", help="The region for an http address.")
-    ] = None,
-    profile: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The profile in ~/.aws/config.")
-    ] = None,
+    region: RegionOption = None,
+    profile: ProfileOption = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the inferred entities and patterns as JSON.")
     ] = False,

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from stator.cli.bulk_commands import ProgressBar, open_target, resumable
+from stator.cli.options import ProfileOption, RestartOption, ResumeOption
 from stator.model.wording import duration, plural, size
 from stator.pipeline.bulk.load.estimate import LoadEstimate, estimate
 from stator.pipeline.bulk.load.inputs import FORMATS
@@ -121,13 +122,8 @@ def command(
             help="The journal that --resume continues from. By default, beside the first file.",
         ),
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue where an earlier run stopped.")
-    ] = False,
-    restart: Annotated[
-        bool,
-        typer.Option("--restart", help="Discard the journal of an earlier run and start again."),
-    ] = False,
+    resume: ResumeOption = False,
+    restart: RestartOption = False,
     dead_letters: Annotated[
         Path | None,
         typer.Option(
@@ -149,9 +145,7 @@ def command(
             help="The region for an http address, and for the prices of --dry-run.",
         ),
     ] = None,
-    profile: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The profile in ~/.aws/config.")
-    ] = None,
+    profile: ProfileOption = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
     """Load CSV, JSON, Parquet or Arrow files into a table, from disk or S3.

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from stator.cli.app_file import load_app
+from stator.cli.options import AppArgument, AtOption, PrefixOption
 from stator.errors import ConfigurationError
 from stator.model.wording import plural
 from stator.pipeline.workers.handlers.parked_retry import ParkedRetry, RetryOutcome
@@ -36,31 +37,16 @@ def command(
             help="List the parked items, handle their changes again, or drop them.",
         ),
     ],
-    target: Annotated[
-        str,
-        typer.Argument(metavar="APP", help="The app: work.py, work.py:app or package.module:app."),
-    ],
+    target: AppArgument,
     marks: Annotated[
         list[str] | None,
         typer.Argument(metavar="[ITEM]...", help="Items, by the id or key that `list` shows."),
     ] = None,
-    at: Annotated[
-        str,
-        typer.Option(
-            "--at",
-            metavar="ADDRESS",
-            help="Where the tables are: http://host:port, aws://region or a folder.",
-        ),
-    ] = "",
+    at: AtOption = "",
     everything: Annotated[
         bool, typer.Option("--all", help="Retry or drop every parked item.")
     ] = False,
-    prefix: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT", help="Text before the table names of the design, as in prod-."
-        ),
-    ] = "",
+    prefix: PrefixOption = "",
     json_output: Annotated[
         bool, typer.Option("--json", help="Print the items or the results as JSON.")
     ] = False,

@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 
 from stator.cli.design_file import DesignFile, load_design_file, plan_of
+from stator.cli.options import DesignArgument
 from stator.cli.plan_view import show, to_data
 from stator.design.plan.lock import compare, write_lock
 from stator.design.plan.plan import Plan
@@ -19,15 +20,7 @@ from stator.model.wording import dollars
 
 
 def command(
-    target: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[TARGET]",
-            help="The design: shop.py, shop.py:shop or package.module:shop. "
-            "By default, the design of the current folder.",
-            show_default=False,
-        ),
-    ] = None,
+    target: DesignArgument = None,
     write: Annotated[
         bool,
         typer.Option("--write", help="Write the plan to the lock file <name>.design.json."),

@@ -14,24 +14,15 @@ from rich.live import Live
 from rich.table import Table
 
 from stator.cli.app_file import load_app
+from stator.cli.options import AppArgument, AtOption, PrefixOption
 from stator.model.wording import plural
 from stator.pipeline.workers.group_state import GroupState, GroupWatch
 from stator.tables.connection import connect
 
 
 def command(
-    target: Annotated[
-        str,
-        typer.Argument(metavar="APP", help="The app: work.py, work.py:app or package.module:app."),
-    ],
-    at: Annotated[
-        str,
-        typer.Option(
-            "--at",
-            metavar="ADDRESS",
-            help="Where the tables are: http://host:port, aws://region or a folder.",
-        ),
-    ],
+    target: AppArgument,
+    at: AtOption,
     once: Annotated[
         bool,
         typer.Option(
@@ -41,12 +32,7 @@ def command(
     every: Annotated[
         float, typer.Option(min=0.5, metavar="SECONDS", help="Time between updates.")
     ] = 2.0,
-    prefix: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT", help="Text before the table names of the design, as in prod-."
-        ),
-    ] = "",
+    prefix: PrefixOption = "",
     json_output: Annotated[
         bool, typer.Option("--json", help="Print the state once, as JSON.")
     ] = False,

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from stator.cli.app_file import load_app
+from stator.cli.options import AppArgument, AtOption, PrefixOption
 from stator.errors import ConfigurationError
 from stator.model.wording import plural
 from stator.pipeline.views.projection import Projection
@@ -43,21 +44,11 @@ def command(
             metavar="list|rebuild", help="List the views, or rebuild some from their tables."
         ),
     ],
-    target: Annotated[
-        str,
-        typer.Argument(metavar="APP", help="The app: work.py, work.py:app or package.module:app."),
-    ],
+    target: AppArgument,
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[VIEW]...", help="The views to rebuild.")
     ] = None,
-    at: Annotated[
-        str,
-        typer.Option(
-            "--at",
-            metavar="ADDRESS",
-            help="Where the tables are: http://host:port, aws://region or a folder.",
-        ),
-    ] = "",
+    at: AtOption = "",
     everything: Annotated[bool, typer.Option("--all", help="Rebuild every view.")] = False,
     work: Annotated[
         bool,
@@ -81,12 +72,7 @@ def command(
             help="Longest delay of a change in the stream. The embedded engine has none.",
         ),
     ] = 2.0,
-    prefix: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT", help="Text before the table names of the design, as in prod-."
-        ),
-    ] = "",
+    prefix: PrefixOption = "",
     json_output: Annotated[
         bool, typer.Option("--json", help="Print the views or the results as JSON.")
     ] = False,

@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from stator.cli.app_file import load_app
+from stator.cli.options import AppArgument, PrefixOption
 from stator.cli.stop_signal import StopSignal
 from stator.cli.worker_processes import WorkerProcesses
 from stator.errors import ConfigurationError, ResourceNotFound
@@ -33,10 +34,7 @@ class StartPosition(StrEnum):
 
 
 def command(
-    target: Annotated[
-        str,
-        typer.Argument(metavar="APP", help="The app: work.py, work.py:app or package.module:app."),
-    ],
+    target: AppArgument,
     at: Annotated[
         str,
         typer.Option(
@@ -57,12 +55,7 @@ def command(
             "of all items.",
         ),
     ] = StartPosition.latest,
-    prefix: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT", help="Text before the table names of the design, as in prod-."
-        ),
-    ] = "",
+    prefix: PrefixOption = "",
     ensure: Annotated[
         bool,
         typer.Option("--ensure", help="Create missing tables and enable their streams."),

@@ -1,0 +1,57 @@
+"""Arguments and options that several commands share, as annotated types."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DesignArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[TARGET]",
+        help="The design: shop.py, shop.py:shop or package.module:shop. "
+        "By default, the design of the current folder.",
+        show_default=False,
+    ),
+]
+AppArgument = Annotated[
+    str,
+    typer.Argument(metavar="APP", help="The app: work.py, work.py:app or package.module:app."),
+]
+
+AtOption = Annotated[
+    str,
+    typer.Option(
+        "--at",
+        metavar="ADDRESS",
+        help="Where the tables are: http://host:port, aws://region or a folder.",
+    ),
+]
+PrefixOption = Annotated[
+    str,
+    typer.Option(metavar="TEXT", help="Text before the table names of the design, as in prod-."),
+]
+RegionOption = Annotated[
+    str | None, typer.Option(metavar="REGION", help="The region for an http address.")
+]
+ProfileOption = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The profile in ~/.aws/config.")
+]
+
+JournalOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="The journal that --resume continues from."),
+]
+ResumeOption = Annotated[
+    bool, typer.Option("--resume", help="Continue where an earlier run stopped.")
+]
+RestartOption = Annotated[
+    bool,
+    typer.Option("--restart", help="Discard the journal of an earlier run and start again."),
+]
+OutOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Write to this file instead of stdout.", dir_okay=False),
+]
