@@ -87,7 +87,7 @@ def test_json_says_what_was_written(folder: Path) -> None:
 def test_an_unknown_pattern_is_explained(folder: Path) -> None:
     done = stator_in(folder, "export-design", "iam", "--pattern", "nobody")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("error: shop has no pattern nobody\nhint: it has ")
+    assert done.stderr.startswith("error: design shop has no pattern nobody\nhint: name one of ")
 
 
 def test_no_design_in_the_folder_is_explained(tmp_path: Path) -> None:
