@@ -65,13 +65,13 @@ def command(
         )
     app = load_app(target)
     with connect(app.design, at, prefix=prefix) as db:
-        retrying = ParkedRetry(db.context, app)
-        parked = db.run(retrying.parking.keys())
+        parked_retry = ParkedRetry(db.context, app)
+        parked = db.run(parked_retry.parking.keys())
         if action is ParkedAction.list:
             _show(parked, as_json=json_output)
             return
         chosen = _chosen(parked, marks or [], everything=everything)
-        results = [_apply(db, retrying, action, each) for each in chosen]
+        results = [_apply(db, parked_retry, action, each) for each in chosen]
     _report([each for each in results if each is not None], action, as_json=json_output)
 
 
@@ -100,10 +100,12 @@ def _chosen(parked: list[ParkedKey], marks: list[str], *, everything: bool) -> l
 
 
 def _apply(
-    db: Db, retrying: ParkedRetry, action: ParkedAction, parked: ParkedKey
+    db: Db, parked_retry: ParkedRetry, action: ParkedAction, parked: ParkedKey
 ) -> RetryOutcome | None:
     work = (
-        retrying.retry(parked.mark) if action is ParkedAction.retry else retrying.drop(parked.mark)
+        parked_retry.retry(parked.mark)
+        if action is ParkedAction.retry
+        else parked_retry.drop(parked.mark)
     )
     return db.run(work)
 

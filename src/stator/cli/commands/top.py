@@ -47,19 +47,19 @@ def command(
     app = load_app(target)
     console = Console(highlight=False)
     with connect(app.design, at, prefix=prefix) as db:
-        watching = GroupWatch(db.context, app.name)
-        state = db.run(watching.look())
+        watch = GroupWatch(db.context, app.name)
+        state = db.run(watch.look())
         if json_output:
             typer.echo(json.dumps(_facts(app.name, state), indent=2))
         elif once or not sys.stdout.isatty():
-            console.print(_shown(app.name, state))
+            console.print(_state_table(app.name, state))
         else:
-            with Live(_shown(app.name, state), console=console, refresh_per_second=4) as live:
+            with Live(_state_table(app.name, state), console=console, refresh_per_second=4) as live:
                 try:
                     while True:
                         time.sleep(every)
-                        state = db.run(watching.look())
-                        live.update(_shown(app.name, state))
+                        state = db.run(watch.look())
+                        live.update(_state_table(app.name, state))
                 except KeyboardInterrupt:
                     return
     if any(
@@ -80,7 +80,7 @@ def _facts(name: str, state: GroupState) -> dict[str, object]:
     }
 
 
-def _shown(name: str, state: GroupState) -> Table:
+def _state_table(name: str, state: GroupState) -> Table:
     parked = (
         f", {plural(state.parked_items, 'item')} parked with "
         f"{plural(state.parked_changes, 'change')}"
