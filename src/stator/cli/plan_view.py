@@ -12,7 +12,7 @@ from rich.text import Text
 
 from stator.design.design import Design
 from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan, Step, TablePlan
-from stator.model.wording import about_dollars, amount, plural, size
+from stator.model.quantities import about_dollars, amount, plural, size
 
 _SHORT = {
     "single-digit milliseconds": "<10 ms",

@@ -32,7 +32,7 @@ from stator.demo.processes import ServerProcess, WorkerProcess, rebuild_views, w
 from stator.demo.story import Checked, Event, PatternSeen, Sample, Story
 from stator.design.lint.check import check
 from stator.design.plan.plan import Plan
-from stator.model.wording import about_dollars, size
+from stator.model.quantities import about_dollars, size
 from stator.pipeline.bulk.load.load import LoadOptions, LoadProgress, load
 from stator.pipeline.bulk.targets import BulkTarget
 from stator.tables.connection import connect

@@ -10,7 +10,7 @@ from stator.demo.charts import bar_chart, line_chart
 from stator.demo.live import HOT
 from stator.demo.story import Story
 from stator.design.documents.style import STYLE
-from stator.model.wording import about_dollars, size
+from stator.model.quantities import about_dollars, size
 
 _CHARTS: Final = """
 svg.chart { display: block; width: 100%; height: auto; background: var(--card); border: 1px solid var(--line); border-radius: 10px; margin: .8rem 0; }

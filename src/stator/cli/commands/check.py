@@ -20,7 +20,7 @@ from stator.design.lint.location import Location
 from stator.design.plan.lock import LockChange, read_lock
 from stator.design.plan.plan import Plan
 from stator.errors import ConfigurationError, DesignFileWrong, StatorError
-from stator.model.wording import plural
+from stator.model.quantities import plural
 
 _COLOURS = {
     "error": "red",

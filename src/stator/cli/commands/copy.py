@@ -11,7 +11,7 @@ import typer
 from stator.addresses import TransportOptions
 from stator.cli.bulk_commands import ProgressBar, connection_options, resumable
 from stator.cli.options import JournalOption, RestartOption, ResumeOption
-from stator.model.wording import duration, plural
+from stator.model.quantities import duration, plural
 from stator.pipeline.bulk.copy import Copy, CopyOptions, CopyProgress, CopyReport, find_transform
 from stator.pipeline.bulk.targets import BulkTarget
 

@@ -23,7 +23,7 @@ from stator.design.cost.report import Basis, CostOptions, CostReport, cost, repo
 from stator.design.cost.workload import Workload, workload_of
 from stator.design.plan.plan import Plan
 from stator.errors import DesignError
-from stator.model.wording import dollars, signed_dollars
+from stator.model.quantities import dollars, signed_dollars
 
 _BAR = 20
 

@@ -13,7 +13,7 @@ from stator.cli.live_tables import LiveTables
 from stator.cli.options import DesignArgument, PrefixOption, ProfileOption, RegionOption
 from stator.design.plan.drift import Difference, drift
 from stator.design.plan.own_table import needs_own_table, own_table
-from stator.model.wording import plural
+from stator.model.quantities import plural
 
 _COLOURS = {"missing": "red", "different": "yellow", "extra": "cyan"}
 

@@ -18,7 +18,7 @@ from stator.cli.options import (
     RestartOption,
     ResumeOption,
 )
-from stator.model.wording import duration, plural, size
+from stator.model.quantities import duration, plural, size
 from stator.pipeline.bulk.export.export import (
     ExportJob,
     ExportOptions,

@@ -17,7 +17,7 @@ from stator.cli.options import OutOption, ProfileOption, RegionOption
 from stator.cli.output import write_text
 from stator.design.infer import Inference, design_file, infer
 from stator.errors import ConfigurationError
-from stator.model.wording import plural
+from stator.model.quantities import plural
 
 _FORMS = (
     "run stator infer http://localhost:8000 TABLE, stator infer aws://eu-west-1 TABLE "

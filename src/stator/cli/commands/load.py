@@ -10,7 +10,7 @@ import typer
 
 from stator.cli.bulk_commands import ProgressBar, open_target, resumable
 from stator.cli.options import ProfileOption, RestartOption, ResumeOption
-from stator.model.wording import duration, plural, size
+from stator.model.quantities import duration, plural, size
 from stator.pipeline.bulk.load.estimate import LoadEstimate, estimate
 from stator.pipeline.bulk.load.inputs import FORMATS
 from stator.pipeline.bulk.load.load import LoadOptions, LoadPlan, LoadProgress, LoadReport

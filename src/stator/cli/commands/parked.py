@@ -16,7 +16,7 @@ from rich.table import Table
 from stator.cli.app_file import load_app
 from stator.cli.options import AppArgument, AtOption, PrefixOption
 from stator.errors import ConfigurationError
-from stator.model.wording import plural
+from stator.model.quantities import plural
 from stator.pipeline.workers.handlers.parked_retry import ParkedRetry, RetryOutcome
 from stator.pipeline.workers.handlers.parking import ParkedKey
 from stator.tables.connection import connect

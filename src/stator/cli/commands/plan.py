@@ -16,7 +16,7 @@ from stator.design.plan.lock import compare, write_lock
 from stator.design.plan.plan import Plan
 from stator.design.planner.planner import plan as fresh_plan
 from stator.errors import ConfigurationError
-from stator.model.wording import dollars
+from stator.model.quantities import dollars
 
 
 def command(

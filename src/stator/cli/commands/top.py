@@ -15,7 +15,7 @@ from rich.table import Table
 
 from stator.cli.app_file import load_app
 from stator.cli.options import AppArgument, AtOption, PrefixOption
-from stator.model.wording import plural
+from stator.model.quantities import plural
 from stator.pipeline.workers.group_state import GroupState, GroupWatch
 from stator.tables.connection import connect
 

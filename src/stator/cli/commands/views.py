@@ -17,7 +17,7 @@ from rich.table import Table
 from stator.cli.app_file import load_app
 from stator.cli.options import AppArgument, AtOption, PrefixOption
 from stator.errors import ConfigurationError
-from stator.model.wording import plural
+from stator.model.quantities import plural
 from stator.pipeline.views.projection import Projection
 from stator.pipeline.views.rebuild.rebuild import (
     Rebuild,

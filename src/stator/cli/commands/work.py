@@ -17,7 +17,7 @@ from stator.cli.options import AppArgument, PrefixOption
 from stator.cli.stop_signal import StopSignal
 from stator.cli.worker_processes import WorkerProcesses
 from stator.errors import ConfigurationError, ResourceNotFound
-from stator.model.wording import plural
+from stator.model.quantities import plural
 from stator.pipeline.workers.app import StreamApp
 from stator.pipeline.workers.options import WorkerOptions
 from stator.pipeline.workers.shards.lease_holder import ShardProgress

@@ -14,7 +14,7 @@ from stator.design.cost.origin import CostChange, Origin, origin_of
 from stator.design.cost.report import CostLine, CostReport
 from stator.design.plan.plan import Plan
 from stator.errors import DesignError
-from stator.model.wording import signed_dollars
+from stator.model.quantities import signed_dollars
 
 _SHOWN: Final = 3
 _CENT: Final = Decimal("0.005")

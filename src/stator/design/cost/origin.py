@@ -19,7 +19,7 @@ from decimal import Decimal
 from stator.design.cost.workload import found_by
 from stator.design.plan.lock import requests_of
 from stator.design.plan.plan import PatternPlan, Plan
-from stator.model.wording import signed_dollars
+from stator.model.quantities import signed_dollars
 
 _SHOWN = 3
 _CENT = Decimal("0.005")

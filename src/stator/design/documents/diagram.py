@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from stator.design.declaration import Declaration
 from stator.design.entities.entity import EntityInfo, info
 from stator.design.entities.shapes import type_name
-from stator.model.wording import amount
+from stator.model.quantities import amount
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from stator.design.entities.shapes import type_name
 from stator.design.plan.example_items import item_of, shown_value
 from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan, TablePlan
 from stator.design.planner.planner import plan as plan_of
-from stator.model.wording import plural
+from stator.model.quantities import plural
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from stator.design.documents.document import (
 )
 from stator.design.documents.style import STYLE
 from stator.design.documents.svg import svg
-from stator.model.wording import amount, dollars, size
+from stator.model.quantities import amount, dollars, size
 
 
 def html(document: Document) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from stator.design.documents.diagram import mermaid
 from stator.design.documents.document import Document, EntityEntry, PatternEntry, TableEntry
-from stator.model.wording import amount, dollars, size
+from stator.model.quantities import amount, dollars, size
 
 
 def markdown(document: Document) -> str:

@@ -12,7 +12,7 @@ from stator.design.lint.finding import Finding
 from stator.design.planner.refusals import MANY_INDEXES
 from stator.design.planner.weights import WRITE_UNIT_DOLLARS
 from stator.model.limits import GLOBAL_INDEXES, LOCAL_INDEXES, READ_UNIT_BYTES
-from stator.model.wording import about_dollars, amount, size
+from stator.model.quantities import about_dollars, amount, size
 
 _CHURN_RATE: Final = 10.0
 _FAST_CHURN_RATE: Final = 100.0

@@ -19,7 +19,7 @@ from stator.design.planner.weights import (
     WRITE_UNIT_DOLLARS,
 )
 from stator.model.limits import ITEM_SIZE_BYTES, NESTING_LEVELS, READ_UNIT_BYTES, WRITE_UNIT_BYTES
-from stator.model.wording import about_dollars, amount, plural, size
+from stator.model.quantities import about_dollars, amount, plural, size
 
 _NEAR: Final = 0.5
 _DEEP: Final = 4

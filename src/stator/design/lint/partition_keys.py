@@ -18,7 +18,7 @@ from stator.design.lint.facts import Collection, Facts
 from stator.design.lint.finding import Finding, Severity
 from stator.design.planner.cost_model import READ_LIMIT, WRITE_LIMIT, shards_for
 from stator.design.planner.weights import FEW_VALUES
-from stator.model.wording import amount, size
+from stator.model.quantities import amount, size
 
 _CROWDED_ITEMS: Final = 1_000
 """Items under one value from which a key with few values is reported."""

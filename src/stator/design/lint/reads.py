@@ -19,7 +19,7 @@ from stator.design.plan.plan import PatternPlan, Step
 from stator.design.planner.needs import need_of
 from stator.errors import DesignError
 from stator.model.limits import PAGE_BYTES, READ_UNIT_BYTES
-from stator.model.wording import about_dollars, amount, size
+from stator.model.quantities import about_dollars, amount, size
 
 _WASTEFUL: Final = 4.0
 _MANY_PAGES: Final = 10

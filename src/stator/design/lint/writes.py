@@ -12,7 +12,7 @@ from stator.design.lint.facts import Facts
 from stator.design.lint.finding import Finding
 from stator.design.planner.cost_model import WRITE_LIMIT, shards_for
 from stator.model.limits import TRANSACTION_BYTES
-from stator.model.wording import amount, size
+from stator.model.quantities import amount, size
 
 _TRANSACTION_ITEMS: Final = 100
 _NEAR: Final = 0.5

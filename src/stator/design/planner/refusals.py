@@ -19,7 +19,7 @@ from stator.design.planner.search import Component, TableLayout
 from stator.design.planner.weights import INDEX_DOLLARS, READ_UNIT_DOLLARS
 from stator.errors import DesignError, PatternRefused, ScanNeeded
 from stator.model.limits import GLOBAL_INDEXES, LOCAL_INDEXES, READ_UNIT_BYTES
-from stator.model.wording import dollars as in_dollars
+from stator.model.quantities import dollars as in_dollars
 
 MANY_INDEXES = 5
 

@@ -14,7 +14,7 @@ from stator.design.planner.cost_model import CostModel, Placement
 from stator.design.planner.search import GroupLayout
 from stator.design.planner.weights import INDEX_DOLLARS
 from stator.model.limits import PAGE_BYTES, READ_UNIT_BYTES
-from stator.model.wording import dollars as in_dollars
+from stator.model.quantities import dollars as in_dollars
 
 QUICK: Final = "single-digit milliseconds"
 TWO_TRIPS: Final = "two round trips, about ten milliseconds"

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from stator.model.wording import (
+from stator.model.quantities import (
     about_dollars,
     amount,
     dollars,

@@ -1,4 +1,4 @@
-"""Numbers, sizes, sums of money and durations in the form people read them.
+"""Quantities in the form people read them: numbers, sizes, sums of money, durations.
 
 Every message, report and document formats its quantities here, so that one value reads the same
 everywhere. Machine-readable output (``--json``) never passes through this module.
