@@ -148,8 +148,8 @@ def test_a_folder_in_use_is_explained(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--credentials", "missing.ini"], "there is no credentials file at missing.ini"),
-        (["--tls-cert", "missing.pem"], "there is no file missing.pem"),
+        (["--credentials", "missing.ini"], "the credentials file missing.ini does not exist"),
+        (["--tls-cert", "missing.pem"], "the certificate or key file missing.pem does not exist"),
         (["--host", "203.0.113.1"], "203.0.113.1 is not an address of this machine"),
         (
             ["--host", "no-such-host.invalid"],
@@ -178,7 +178,7 @@ def test_an_error_is_json_for_who_asked_for_json() -> None:
     error = json.loads(done.stderr)["error"]
     assert done.returncode == 1
     assert error["type"] == "ConfigurationError"
-    assert error["message"] == "there is no credentials file at missing.ini"
+    assert error["message"] == "the credentials file missing.ini does not exist"
     assert error["hint"]
 
 

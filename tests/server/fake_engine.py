@@ -23,8 +23,8 @@ class FakeReply:
 
 @dataclass
 class FakeEngine:
-    """GetItem echoes at once, PutItem echoes once ``settle`` made it durable, Scan answers ``page``,
-    DescribeTable answers the scope, DeleteTable raises."""
+    """GetItem echoes at once, PutItem echoes once ``settle`` made it durable, Scan answers
+    ``page``, DescribeTable answers the scope, DeleteTable raises."""
 
     page: bytes = b"{}"
     durable_at_once: bool = False

@@ -94,7 +94,7 @@ def test_plain_http_to_a_tls_port_does_not_hurt(
 def test_a_certificate_that_cannot_be_used_is_explained(
     tmp_path: Path, certificate: tuple[Path, Path]
 ) -> None:
-    with pytest.raises(ConfigurationError, match="there is no file"):
+    with pytest.raises(ConfigurationError, match="does not exist"):
         server_context(tmp_path / "missing.pem", certificate[1])
     nonsense = tmp_path / "nonsense.pem"
     nonsense.write_text("nonsense")

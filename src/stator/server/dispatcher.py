@@ -1,8 +1,8 @@
-"""From a request to what to answer: AWS's wire-level rules, in AWS's order, around the engine.
+"""From a request to its outcome: AWS's wire-level rules, in AWS's order, around the engine.
 
-Method and content type come first (health check, CORS, 404), then the body must be JSON, then the
-target must be known, then the caller; what is left is the engine's. The JSON is parsed by the engine
-alone: the order is kept by looking at the body only once one of the later checks has failed.
+Method and content type come first (health check, CORS, 404). Then the body must be JSON, then the
+target must be known, then the caller. The engine does the rest. Only the engine parses the JSON:
+the dispatcher keeps the order by looking at the body once a later check has failed.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import orjson
 from stator.errors import InternalServerError, SerializationFailed, ServiceError, UnknownOperation
 from stator.model.service import target_of
 from stator.server.auth.authenticator import Authenticator
-from stator.server.backend import Backend
 from stator.server.http.compression import decode_body
 from stator.server.http.limits import ServerLimits
 from stator.server.http.reply import AMZ_JSON, NO_TYPE, PLAIN_JSON, Outcome
-from stator.server.http.request import Request
+from stator.server.http.request import HttpRequest
+from stator.server.protocols import Backend
 
 log = logging.getLogger("stator.server")
 
@@ -41,8 +41,8 @@ class Dispatcher:
         self._last_failure = ""
         self._operations = {target_of(name).encode(): name for name in backend.operations()}
 
-    def answer(self, request: Request) -> Outcome:
-        """Never raises: an error nobody expected is logged, answered with 500, and the server goes on."""
+    def answer(self, request: HttpRequest) -> Outcome:
+        """Answer a request. Never raises: an unexpected error is logged and answered with 500."""
         try:
             return self._route(request)
         except ServiceError as error:
@@ -54,14 +54,14 @@ class Dispatcher:
             return self._refusal(request, InternalServerError())
 
     def failure(self, request_outcome: Outcome, reason: BaseException) -> Outcome:
-        """What to answer instead of a reply whose commit could not be made durable."""
-        if str(reason) != self._last_failure:  # a full disk fails every write: say it once
+        """Return the outcome that replaces a reply whose commit could not be made durable."""
+        if str(reason) != self._last_failure:  # a full disk fails every write: log it once
             self._last_failure = str(reason)
             log.error("a write could not be made durable: %s", reason, exc_info=reason)
         body = orjson.dumps(InternalServerError().wire())
         return Outcome(500, body, None, request_outcome.content_type, request_outcome.extra)
 
-    def _route(self, request: Request) -> Outcome:
+    def _route(self, request: HttpRequest) -> Outcome:
         headers = request.headers
         if request.method != b"POST":
             return self._without_operation(request)
@@ -78,48 +78,52 @@ class Dispatcher:
         extra = _ALLOW_ORIGIN if b"origin" in headers else b""
         return Outcome(reply.status, reply.body, reply.commit, content_type, extra)
 
-    def _without_operation(self, request: Request) -> Outcome:
+    def _without_operation(self, request: HttpRequest) -> Outcome:
         if request.method == b"OPTIONS" and b"origin" in request.headers:
             return _preflight(request)
         if request.method == b"GET" and request.url.partition(b"?")[0] == b"/":
             return Outcome(200, self._healthy, extra=_cors(request))
         return _not_found(request)
 
-    def _refusal(self, request: Request, error: ServiceError) -> Outcome:
+    def _refusal(self, request: HttpRequest, error: ServiceError) -> Outcome:
         if not isinstance(error, InternalServerError) and not self._is_json(request):
             error = SerializationFailed()
         content_type = _reply_type(request) or PLAIN_JSON
         return Outcome(error.status, orjson.dumps(error.wire()), None, content_type, _cors(request))
 
-    def _is_json(self, request: Request) -> bool:
+    def _is_json(self, request: HttpRequest) -> bool:
         if not request.body:
-            return True  # AWS looks at an empty body only once it knows the caller
+            return True  # AWS checks an empty body only once it knows the caller
         try:
             encoding = request.headers.get(b"content-encoding", b"")
             orjson.loads(decode_body(request.body, encoding, self._body_bytes))
         except (ValueError, SerializationFailed):
             return False
         except ServiceError:
-            return True  # too large: that is already the error
+            return True  # too large, which is the error already
         return True
 
 
-def _reply_type(request: Request) -> bytes:
-    """The reply's content type: the request's; JSON if it has no body; none if it is neither of the two."""
+def _reply_type(request: HttpRequest) -> bytes:
+    """Return the content type of the reply.
+
+    It is the request's own if that is one of the two JSON types, plain JSON for a request without a
+    body, and none otherwise.
+    """
     plain = request.headers.get(b"content-type", b"").partition(b";")[0].strip()
     return _REPLY_TYPES.get(plain, NO_TYPE if request.body else PLAIN_JSON)
 
 
-def _cors(request: Request) -> bytes:
+def _cors(request: HttpRequest) -> bytes:
     return _ALLOW_ORIGIN if b"origin" in request.headers else b""
 
 
-def _not_found(request: Request) -> Outcome:
+def _not_found(request: HttpRequest) -> Outcome:
     return Outcome(404, _NOT_FOUND, extra=_cors(request))
 
 
-def _preflight(request: Request) -> Outcome:
-    """Allow what the browser asks for: the data is protected by signatures, not by origins."""
+def _preflight(request: HttpRequest) -> Outcome:
+    """Allow what the browser asks for: signatures protect the data, not origins."""
     lines = [_ALLOW_ORIGIN]
     for asked, allowed in (
         (b"access-control-request-headers", b"Access-Control-Allow-Headers"),

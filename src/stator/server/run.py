@@ -1,4 +1,4 @@
-"""Run a server in this thread until a signal ends it, or in a thread of its own until told."""
+"""Run a server: in this thread until a signal arrives, or in a background thread."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from collections.abc import Callable, Coroutine
 from types import TracebackType
 from typing import Any, Self
 
-from stator.server.backend import Backend
 from stator.server.http.http_server import HttpServer
 from stator.server.options import ServerOptions
+from stator.server.protocols import Backend
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -19,7 +19,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 def run_until_signal(
     backend: Backend, options: ServerOptions, on_ready: Callable[[HttpServer], None]
 ) -> None:
-    """Serve until SIGINT or SIGTERM; a second signal cuts off the clients that are still waiting."""
+    """Serve until SIGINT or SIGTERM. A second signal cuts off clients that still wait."""
 
     async def serve() -> None:
         server = HttpServer(backend, options)
@@ -45,7 +45,7 @@ def _stop_on_signals(loop: asyncio.AbstractEventLoop) -> asyncio.Event:
 
 
 def _run(main: Coroutine[Any, Any, None]) -> None:
-    """On uvloop where there is one (it is twice as fast); Windows has none and gets asyncio's loop."""
+    """Run on uvloop, which is twice as fast, or on asyncio's loop where there is none (Windows)."""
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         runner.run(main)
 
@@ -59,7 +59,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 
 
 class BackgroundServer:
-    """A server in a thread of its own, for tests and for programs that want HTTP beside the engine.
+    """A server in a background thread, for tests and for programs that embed the engine.
 
     with BackgroundServer(engine) as server:
         boto3.client("dynamodb", endpoint_url=server.url, ...)
@@ -99,13 +99,13 @@ class BackgroundServer:
             raise self._failure
 
     def stop(self) -> None:
-        """Stop in good order and wait for it; stopping twice is harmless."""
+        """Drain the connections, stop, and wait for the thread. Stopping twice is harmless."""
         if self._thread.is_alive():
             self.call_soon(self._stop.set)
             self._thread.join()
 
     def call_soon(self, action: Callable[[], object]) -> None:
-        """Run ``action`` on the server's thread, which owns all of its state."""
+        """Run ``action`` on the server's thread, which owns all of the server's state."""
         self._loop.call_soon_threadsafe(action)
 
     def _main(self) -> None:

@@ -1,11 +1,12 @@
-"""Who is calling, and so whose tables the request is about.
+"""Who is calling, and therefore whose tables a request is about.
 
-The *form* of the authorization is checked always, so that a client that would fail on AWS for a
-malformed header fails here too. Date, scope and signature are checked only when the server was given
-credentials; without them any key works, which is what a local server is for.
+The *form* of the authorization is always checked, so a client with a header that AWS would reject
+fails here too. Date, scope and signature are checked only if the server has credentials. Without
+them any key works, as a local server should.
 
-SDKs repeat the same header for a whole day but for the signature at its end. Without credentials the
-scope is therefore remembered by the part before it, and the usual request costs one dictionary lookup.
+For a whole day an SDK repeats the same header apart from the signature at its end. Without
+credentials, the scope is therefore cached by the part before the signature, and the usual request
+costs one dictionary lookup.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from stator.model.scope import Scope
 from stator.server.auth.authorization import read_authorization
 from stator.server.auth.credentials import Credential, account_of_key
 from stator.server.auth.verifier import Verifier
-from stator.server.http.request import Request
+from stator.server.http.request import HttpRequest
 
 # Bounds, because anyone can invent key ids.
 _REMEMBERED = 10_000
@@ -29,8 +30,8 @@ class Authenticator:
         self._verifier = None if credentials is None else Verifier(credentials, clock)
         self._scopes: dict[bytes, Scope] = {}
 
-    def scope_of(self, request: Request) -> Scope:
-        """Raises the error AWS answers when the request may not pass."""
+    def scope_of(self, request: HttpRequest) -> Scope:
+        """Return the caller's account and region, or raise the error that AWS answers with."""
         if self._verifier is not None:
             return self._verifier.verify(request, read_authorization(request))
         headers = request.headers
@@ -45,7 +46,7 @@ class Authenticator:
             return self._read(request, stem if signature.isalnum() else b"")
         return scope
 
-    def _read(self, request: Request, stem: bytes) -> Scope:
+    def _read(self, request: HttpRequest, stem: bytes) -> Scope:
         authorization = read_authorization(request)
         authorization.check_form()
         scope = Scope(account_of_key(authorization.elements[0]), authorization.elements[2])

@@ -1,7 +1,7 @@
-"""The form of a signed request: its Authorization header or its presigned query string, taken apart.
+"""The authorization of a signed request, parsed from its header or its presigned query string.
 
-Both forms say the same five things. AWS names every part that is missing in one message, in a fixed
-order; the texts here are its own.
+Both forms hold the same five parts. AWS names every missing part in one message, in a fixed order;
+the texts here are AWS's own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from stator.errors import IncompleteSignature, InvalidSignature, MissingAuthenticationToken
 from stator.server.auth.signature import ALGORITHM, query_pairs
-from stator.server.http.request import Request
+from stator.server.http.request import HttpRequest
 
 SIGNATURE_PARAMETER = "X-Amz-Signature"
 _HEADER_PARAMETERS = ("Credential", "Signature", "SignedHeaders")
@@ -27,7 +27,7 @@ _SEPARATORS = re.compile(r"[, ]+")
 
 @dataclass(frozen=True, slots=True)
 class Authorization:
-    """``elements`` are the credential's: key id, date, region, service, terminator."""
+    """``elements`` of the credential: key id, date, region, service, terminator."""
 
     algorithm: str
     credential: str
@@ -51,14 +51,15 @@ class Authorization:
             )
 
 
-def read_authorization(request: Request) -> Authorization:
-    """Take the request's authorization apart, or raise what AWS answers when a part is missing."""
+def read_authorization(request: HttpRequest) -> Authorization:
+    """Parse the authorization of a request, or raise AWS's error for a missing part."""
     header = request.headers.get(b"authorization", b"").decode("latin-1")
     query = dict(query_pairs(request.url)) if b"?" in request.url else {}
     if "X-Amz-Algorithm" in query:
         if header:
             raise InvalidSignature(
-                "Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header."
+                "Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP "
+                "header."
             )
         return _from_query(query)
     if not header.startswith("AWS4-"):
@@ -66,7 +67,7 @@ def read_authorization(request: Request) -> Authorization:
     return _from_header(request, header)
 
 
-def _from_header(request: Request, header: str) -> Authorization:
+def _from_header(request: HttpRequest, header: str) -> Authorization:
     algorithm, *pieces = (piece for piece in _SEPARATORS.split(header) if piece)
     parameters = dict(_key_and_value(piece, header) for piece in pieces)
     timestamp = request.headers.get(b"x-amz-date") or request.headers.get(b"date") or b""
@@ -118,7 +119,8 @@ def _key_and_value(piece: str, header: str) -> tuple[str, str]:
     key, equals, value = piece.partition("=")
     if not equals:
         raise IncompleteSignature(
-            f"'{piece}' not a valid key=value pair (missing equal-sign) in Authorization header: '{header}'."
+            f"'{piece}' not a valid key=value pair (missing equal-sign) in Authorization header: "
+            f"'{header}'."
         )
     return key, value
 

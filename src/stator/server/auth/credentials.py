@@ -1,13 +1,13 @@
-"""Who may call, from an AWS shared credentials file.
+"""The callers that a server accepts, read from an AWS shared credentials file.
 
     [alice]
     aws_access_key_id = AKIAALICE
     aws_secret_access_key = wJalr...
-    aws_session_token = ...          ; optional: then every request must carry it
-    account_id = 111122223333        ; optional: whose tables alice works on
+    aws_session_token = ...          ; optional: every request must then carry it
+    account_id = 111122223333        ; optional: the account whose tables alice uses
 
-The same file serves the clients (``AWS_SHARED_CREDENTIALS_FILE``), so a test set-up needs only one.
-Profiles without keys (roles, SSO) are passed over.
+Clients can read the same file (``AWS_SHARED_CREDENTIALS_FILE``), so a test set-up needs only one.
+Profiles without keys (roles, SSO) are skipped.
 """
 
 from __future__ import annotations
@@ -32,7 +32,10 @@ class Credential:
 
 
 def account_of_key(access_key_id: str) -> str:
-    """Without a credentials file, a key id of twelve digits names its account: tests can use several."""
+    """Return the account of a key id when there is no credentials file.
+
+    A key id of twelve digits is an account of its own, so tests can use several.
+    """
     is_account = (
         len(access_key_id) == _ACCOUNT_DIGITS
         and access_key_id.isdecimal()
@@ -42,19 +45,19 @@ def account_of_key(access_key_id: str) -> str:
 
 
 def read_credentials(path: str | Path) -> dict[str, Credential]:
-    """The file's credentials by access key id."""
+    """Read a credentials file; return its credentials by access key id."""
     parser = configparser.ConfigParser(interpolation=None, default_section="\0none")
     try:
         parser.read_string(Path(path).read_text(encoding="utf-8"), source=str(path))
     except FileNotFoundError as error:
         raise ConfigurationError(
-            f"there is no credentials file at {path}",
+            f"the credentials file {path} does not exist",
             hint="write one with [profile], aws_access_key_id and aws_secret_access_key lines",
         ) from error
     except (OSError, UnicodeDecodeError, configparser.Error) as error:
         raise ConfigurationError(
             f"the credentials file {path} cannot be read: {str(error).splitlines()[0]}",
-            hint="it must be an AWS shared credentials file (INI)",
+            hint="write it as an AWS shared credentials file (INI)",
         ) from error
     return _by_key_id(path, parser)
 
@@ -68,7 +71,8 @@ def _by_key_id(path: str | Path, parser: configparser.ConfigParser) -> dict[str,
         if credential.access_key_id in found:
             raise ConfigurationError(
                 f"{path}: the profiles {found[credential.access_key_id].profile} and {profile} "
-                f"have the same aws_access_key_id"
+                f"have the same aws_access_key_id",
+                hint="give each profile a key id of its own",
             )
         found[credential.access_key_id] = credential
     if not found:
@@ -88,7 +92,9 @@ def _credential(
         return None
     if not key_id or not secret:
         missing = "aws_secret_access_key" if key_id else "aws_access_key_id"
-        raise ConfigurationError(f"{path}: the profile {profile} has no {missing}")
+        raise ConfigurationError(
+            f"{path}: the profile {profile} has no {missing}", hint=f"add a line {missing} = ..."
+        )
     return Credential(
         profile=profile,
         access_key_id=key_id,
@@ -101,13 +107,13 @@ def _credential(
 def _account(
     path: str | Path, profile: str, section: configparser.SectionProxy, key_id: str
 ) -> str:
-    # AWS's own tools spell it aws_account_id in this file; both are read.
+    # AWS's own tools write aws_account_id in this file; both spellings are read.
     account = section.get("account_id", section.get("aws_account_id", "")).strip()
     if not account:
         return account_of_key(key_id)
     if len(account) != _ACCOUNT_DIGITS or not account.isdecimal():
         raise ConfigurationError(
-            f"{path}: account_id of the profile {profile} is {account!r}",
-            hint="an account id is twelve digits",
+            f"{path}: the profile {profile} has the account_id {account!r}",
+            hint="write an account id of twelve digits",
         )
     return account

@@ -1,9 +1,9 @@
-"""AWS Signature Version 4, the server's side: what the signature of a request should have been.
+"""AWS Signature Version 4 on the server: the signature that a request should carry.
 
-The idea: client and server share a secret. The client reduces its request to a canonical text, hashes
-it, and signs the hash with a key derived from the secret, the day, the region and the service. The
-server does the same to what arrived and compares. Nothing here decides *whether* a request may pass;
-``authentication`` does.
+Client and server share a secret. The client reduces its request to a canonical text, hashes it, and
+signs the hash with a key derived from the secret, the day, the region and the service. The server
+does the same with the request it received and compares. Whether a request may pass is decided in
+``verifier``.
 
     canonical request      method, path, query, signed headers, their names, hash of the body
     string to sign         AWS4-HMAC-SHA256, time, scope, hash of the canonical request
@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
-from stator.server.http.request import Request
+from stator.server.http.request import HttpRequest
 
 ALGORITHM = "AWS4-HMAC-SHA256"
 _UNRESERVED = "-_.~"
@@ -26,7 +26,7 @@ _UNRESERVED = "-_.~"
 
 @lru_cache(maxsize=1024)
 def signing_key(secret: str, date: str, region: str, service: str) -> bytes:
-    """Derived per day, region and service: four HMACs that all requests of a day share."""
+    """Derive the key of a day, region and service: four HMACs that a day's requests share."""
     key = ("AWS4" + secret).encode()
     for part in (date, region, service, "aws4_request"):
         key = hmac.digest(key, part.encode(), "sha256")
@@ -34,16 +34,16 @@ def signing_key(secret: str, date: str, region: str, service: str) -> bytes:
 
 
 def query_pairs(url: bytes) -> list[tuple[str, str]]:
-    """The query string's names and values, decoded; a plus sign stays one, as AWS reads it."""
+    """Decode the names and values of the query string. AWS keeps a plus sign as it is."""
     query = url.partition(b"?")[2].partition(b"#")[0].decode("latin-1")
     pairs = (piece.partition("=") for piece in query.split("&") if piece)
     return [(unquote(name), unquote(value)) for name, _, value in pairs]
 
 
 def canonical_request(
-    request: Request, signed_headers: Sequence[str], *, leave_out: str = ""
+    request: HttpRequest, signed_headers: Sequence[str], *, leave_out: str = ""
 ) -> str:
-    """``leave_out`` names the query parameter that carries the signature itself, if one does."""
+    """``leave_out`` names the query parameter that carries the signature itself, if any."""
     headers = "".join(f"{name}:{_header_value(request, name)}\n" for name in signed_headers)
     return "\n".join(
         (
@@ -68,7 +68,7 @@ def sign(key: bytes, text: str) -> str:
 
 
 def same_signature(expected: str, given: str) -> bool:
-    """In constant time, so that the comparison does not tell how much of a guess was right."""
+    """Compare in constant time, so the timing does not reveal how much of a guess is right."""
     return hmac.compare_digest(expected.encode(), given.encode("latin-1"))
 
 
@@ -88,5 +88,5 @@ def _canonical_query(url: bytes, leave_out: str) -> str:
     return "&".join(f"{name}={value}" for name, value in encoded)
 
 
-def _header_value(request: Request, name: str) -> str:
+def _header_value(request: HttpRequest, name: str) -> str:
     return " ".join(request.headers.get(name.encode("latin-1"), b"").decode("latin-1").split())

@@ -1,6 +1,6 @@
-"""Whether a signed request may pass: its date, its scope, its key, its signature, in AWS's order.
+"""The checks of a signed request: date, scope, key and signature, in AWS's order.
 
-Only a server that was given credentials verifies. The clock is an argument, so the tests can be late.
+Only a server with credentials verifies. The clock is an argument, so tests can be late.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from stator.server.auth.signature import (
     signing_key,
     string_to_sign,
 )
-from stator.server.http.request import Request
+from stator.server.http.request import HttpRequest
 
 SERVICE = "dynamodb"
 TERMINATOR = "aws4_request"
@@ -30,11 +30,11 @@ _TOLERANCE = timedelta(minutes=15)
 _TOLERANCE_TEXT = "15 min."
 _BASIC_FORMAT = "%Y%m%dT%H%M%SZ"
 _BASIC_PATTERN = re.compile(r"\d{8}T\d{6}Z")
-# Any region is served; only what cannot be one is refused.
+# Every region is served; only a text that cannot name a region is refused.
 _REGION = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]*")
 _MISMATCH = (
-    "The request signature we calculated does not match the signature you provided. Check your AWS Secret "
-    "Access Key and signing method. Consult the service documentation for details."
+    "The request signature we calculated does not match the signature you provided. Check your AWS "
+    "Secret Access Key and signing method. Consult the service documentation for details."
 )
 
 
@@ -43,8 +43,8 @@ class Verifier:
         self._credentials = credentials
         self._clock = clock
 
-    def verify(self, request: Request, authorization: Authorization) -> Scope:
-        """The caller's scope, or the error AWS answers; the checks stand in AWS's order."""
+    def verify(self, request: HttpRequest, authorization: Authorization) -> Scope:
+        """Return the caller's scope, or raise AWS's error; the checks run in AWS's order."""
         self._check_time(authorization)
         if "host" not in authorization.signed_headers:
             raise InvalidSignature("'Host' must be a 'SignedHeader' in the AWS Authorization.")
@@ -86,18 +86,19 @@ def _check_scope(authorization: Authorization) -> None:
         wrong.append(f"Credential should be scoped to correct service: '{SERVICE}'. ")
     if terminator != TERMINATOR:
         wrong.append(
-            f"Credential should be scoped with a valid terminator: '{TERMINATOR}', not '{terminator}'. "
+            f"Credential should be scoped with a valid terminator: '{TERMINATOR}', "
+            f"not '{terminator}'. "
         )
     if date != authorization.timestamp[:8]:
         wrong.append(
-            "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: "
-            f"'{date}' != '{authorization.timestamp[:8]}', from '{authorization.timestamp}'."
+            "Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from "
+            f"HTTP: '{date}' != '{authorization.timestamp[:8]}', from '{authorization.timestamp}'."
         )
     if wrong:
         raise InvalidSignature("".join(wrong))
 
 
-def _expected(request: Request, authorization: Authorization, credential: Credential) -> str:
+def _expected(request: HttpRequest, authorization: Authorization, credential: Credential) -> str:
     _, date, region, service, _ = authorization.elements
     leave_out = SIGNATURE_PARAMETER if authorization.presigned else ""
     canonical = canonical_request(request, authorization.signed_headers, leave_out=leave_out)
@@ -106,7 +107,7 @@ def _expected(request: Request, authorization: Authorization, credential: Creden
 
 
 def _lifetime(authorization: Authorization) -> timedelta:
-    """A presigned request says how long it holds; a signed header holds for the clock tolerance."""
+    """A presigned request states its lifetime; a signed header lives for the clock tolerance."""
     if authorization.expires_seconds.isdecimal():
         return timedelta(seconds=min(int(authorization.expires_seconds), 604_800))
     return _TOLERANCE
@@ -119,14 +120,15 @@ def _lifetime_text(authorization: Authorization) -> str:
 
 @lru_cache(maxsize=256)
 def _parse(timestamp: str) -> datetime:
-    """Remembered, because all requests of a second carry the same text and strptime is slow."""
+    """Parse a timestamp; cached, as the requests of a second share it and strptime is slow."""
     try:
         if _BASIC_PATTERN.fullmatch(timestamp):
             return datetime.strptime(timestamp, _BASIC_FORMAT).replace(tzinfo=UTC)
     except ValueError:
         pass  # the pattern allows a month 13
     raise IncompleteSignature(
-        f"Date must be in ISO-8601 'basic format'. Got '{timestamp}'. See http://en.wikipedia.org/wiki/ISO_8601"
+        f"Date must be in ISO-8601 'basic format'. Got '{timestamp}'. "
+        "See http://en.wikipedia.org/wiki/ISO_8601"
     )
 
 

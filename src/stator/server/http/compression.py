@@ -1,7 +1,7 @@
-"""Compression in both directions: gzip in requests, gzip or deflate in replies, as AWS has them.
+"""Compression as AWS offers it: gzip in requests, gzip or deflate in replies.
 
-Requests are decompressed with a bound, since a kilobyte can be made to unfold into a gigabyte. Replies
-are compressed at the fastest level: the server has one thread, and JSON shrinks well even so.
+Decompression of requests is bounded, since a kilobyte can expand to a gigabyte. Replies are
+compressed at the fastest level: the server has one thread, and JSON shrinks well even so.
 """
 
 from __future__ import annotations
@@ -10,17 +10,20 @@ import zlib
 
 from stator.errors import InternalServerError, RequestTooLarge
 from stator.server.http.reply import Outcome
-from stator.server.http.request import Request
+from stator.server.http.request import HttpRequest
 
 _GZIP = 16 + zlib.MAX_WBITS
 _GZIP_MAGIC = b"\x1f\x8b"
 _FASTEST = 1
-# What a reply can be encoded as, the one AWS prefers first.
+# The encodings of a reply, in AWS's order of preference.
 _WINDOW_BITS = {b"gzip": _GZIP, b"deflate": zlib.MAX_WBITS}
 
 
 def decode_body(body: bytes, encoding: bytes, limit_bytes: int) -> bytes:
-    """The body without its Content-Encoding. AWS takes one it cannot undo for a fault of its own."""
+    """Undo the Content-Encoding of a body.
+
+    AWS answers an encoding that it cannot undo as a fault of its own: 500.
+    """
     name = encoding.strip().lower()
     if name in (b"", b"identity"):
         return body
@@ -30,7 +33,7 @@ def decode_body(body: bytes, encoding: bytes, limit_bytes: int) -> bytes:
 
 
 def _gunzip(body: bytes, limit_bytes: int) -> bytes:
-    """One gzip stream after another; what follows the last and is none is ignored."""
+    """Decompress one gzip stream after another; other bytes after the last are ignored."""
     plain = b""
     while not plain or body.startswith(_GZIP_MAGIC):
         decoder = zlib.decompressobj(_GZIP)
@@ -48,8 +51,8 @@ def _gunzip(body: bytes, limit_bytes: int) -> bytes:
     return plain
 
 
-def compress_if_accepted(outcome: Outcome, request: Request) -> Outcome:
-    """The same answer with a compressed body, if the client can read one."""
+def compress_if_accepted(outcome: Outcome, request: HttpRequest) -> Outcome:
+    """Return the outcome with its body compressed, if the client accepts that."""
     encoding = best_encoding(request.headers.get(b"accept-encoding", b""))
     if encoding is None:
         return outcome
@@ -64,9 +67,10 @@ def compress_if_accepted(outcome: Outcome, request: Request) -> Outcome:
 
 
 def best_encoding(accept_encoding: bytes) -> bytes | None:
-    """gzip, deflate or neither, by the header's qualities; of two alike, the one it names first.
+    """Choose gzip, deflate or neither by the header's qualities; of two equals, the first named.
 
-    ``*`` stands for those it does not name. What AWS makes of malformed offers is in ``_quality``.
+    ``*`` stands for the encodings it does not name. ``_quality`` reads malformed offers as AWS
+    does.
     """
     qualities: dict[bytes, float] = {}
     for offer in accept_encoding.lower().split(b","):
@@ -80,7 +84,7 @@ def best_encoding(accept_encoding: bytes) -> bytes | None:
 
 
 def _quality(parameters: list[bytes]) -> float:
-    """The first ``q`` counts; without one, or with one that is no number, it is 1, as for any larger number."""
+    """The first ``q`` counts. It is 1 if missing, not a number, or larger than 1."""
     for parameter in parameters:
         name, _, value = parameter.partition(b"=")
         if name.strip() == b"q":

@@ -1,20 +1,20 @@
 """One client's connection: requests in, replies out, in the same order.
 
-The usual request takes the short way: its bytes arrive whole, ``read_whole`` takes them apart, the dispatcher
-answers, the reply is written, all within one call of ``data_received``. Everything else is the
-exception, and kept off that way:
+The usual request takes the short way: its bytes arrive whole, ``read_whole`` parses them, the
+dispatcher answers, and the reply is written, all within one call of ``data_received``. Everything
+else stays off that way:
 
-* What ``read_whole`` does not know (pieces, chunks, several requests at once, bad HTTP) goes to the parser, which
-  calls back. A request that has begun there ends there.
-* A reply whose commit is not durable yet waits in ``_pending``; the replies behind it wait too, so
-  pipelined replies leave in the order of their requests.
-* When the client does not read its replies, or is too many requests ahead of them, the requests that
-  have already been read wait unanswered in ``_backlog`` and the socket is not read any further.
+* Bytes that ``read_whole`` does not accept (parts of a request, chunks, several requests at once,
+  bad HTTP) go to the HTTP parser, which calls back. A request that began in the parser ends there.
+* A reply whose commit is not durable yet waits in ``_pending``, and the replies behind it wait too.
+  So pipelined replies leave in the order of their requests.
+* If the client does not read its replies, or is too many requests ahead of them, the requests
+  already read wait unanswered in ``_backlog`` and the socket is not read any further.
 * After a request that ends the connection (``Connection: close``, bad HTTP, a body too large) the
-  connection is ``_deaf``: what still arrives is thrown away. After a refusal it lingers so, because
-  closing a socket with unread input makes TCP drop the answer as well.
+  connection is ``_deaf``: it discards further input. After a refusal it lingers in that state,
+  because closing a socket with unread input makes TCP drop the reply as well.
 
-Time limits are not timers: each connection notes since when it has been in its present state, and the
+Time limits are not timers: each connection notes when it entered its present state, and the
 server's sweep compares.
 """
 
@@ -31,8 +31,7 @@ from httptools import HttpParserCallbackError, HttpParserError, HttpParserUpgrad
 from stator.server.http.compression import compress_if_accepted
 from stator.server.http.context import ServerContext
 from stator.server.http.reply import CONTINUE, Outcome
-from stator.server.http.request import LowercaseNames, Request
-from stator.server.http.whole_request import read_whole
+from stator.server.http.request import HttpRequest, LowercaseNames, read_whole
 
 log = logging.getLogger("stator.server")
 
@@ -41,7 +40,7 @@ _NO_HEADERS: dict[bytes, bytes] = {}
 
 
 class PendingReply:
-    """A place in the queue of replies; ``data`` may leave once ``ready``."""
+    """A place in the queue of replies; ``data`` may be sent once ``ready``."""
 
     __slots__ = ("data", "last", "linger", "ready")
 
@@ -58,7 +57,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, context: ServerContext) -> None:
         self._context = context
         self._raw_headers: dict[bytes, bytes] = {}
-        # The parser calls this once per header: a C function spares a Python call each time.
+        # The parser calls this once per header: a C function saves a Python call each time.
         self.on_header = self._raw_headers.__setitem__
         self._parser = HttpRequestParser(self)
         self._url = b""
@@ -67,7 +66,7 @@ class Connection(asyncio.Protocol):
         self._body_bytes = 0
         self._head_bytes = 0
         self._pending: deque[PendingReply] = deque()
-        self._backlog: deque[Request] = deque()
+        self._backlog: deque[HttpRequest] = deque()
         self._since = context.now
         self._reading = False  # a request has begun and is not complete
         self._deaf = False
@@ -108,7 +107,7 @@ class Connection(asyncio.Protocol):
         except HttpParserUpgrade as upgrade:
             self._decline_upgrade(data, upgrade)
         except HttpParserCallbackError:
-            log.exception("a request could not be taken in")
+            log.exception("a request could not be read")
             self._refuse(500)
         except HttpParserError:
             self._refuse(400)
@@ -116,7 +115,7 @@ class Connection(asyncio.Protocol):
             self._bound_head(len(data))
 
     def eof_received(self) -> bool:
-        """A client may stop sending and still wait for its replies."""
+        """Keep the connection open if the client stopped sending but still waits for replies."""
         self._context.write_now()
         self._deaf = True
         self._reading = False
@@ -138,7 +137,7 @@ class Connection(asyncio.Protocol):
         self._url += url
 
     def on_headers_complete(self) -> None:
-        # A copy: what arrives as a trailer after the body must not pass for a header.
+        # A copy: a trailer that arrives after the body must not pass for a header.
         self._headers = headers = {
             _lowercase[name]: value for name, value in self._raw_headers.items()
         }
@@ -149,7 +148,7 @@ class Connection(asyncio.Protocol):
             self._encourage(headers[b"expect"])
 
     def _encourage(self, expectation: bytes) -> None:
-        """Tell a client that asked first to send its body; not ahead of the replies it still waits for."""
+        """Ask for the body with 100 Continue, but not ahead of replies that are still due."""
         if expectation.lower() == b"100-continue" and not self._backlog:
             self._send(PendingReply(CONTINUE, ready=True))
 
@@ -167,7 +166,7 @@ class Connection(asyncio.Protocol):
         parser = self._parser
         chunks = self._chunks
         body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        request = Request(
+        request = HttpRequest(
             parser.get_method(), self._url, self._headers, body, parser.should_keep_alive()
         )
         self._begin_next_request()
@@ -175,8 +174,8 @@ class Connection(asyncio.Protocol):
 
     # Requests.
 
-    def _take(self, request: Request) -> None:
-        """Answer a complete request, now or when it is its turn."""
+    def _take(self, request: HttpRequest) -> None:
+        """Answer a complete request, now or when its turn comes."""
         context = self._context
         self._since = context.now
         if context.stopping:
@@ -197,7 +196,7 @@ class Connection(asyncio.Protocol):
         self._body_bytes = self._head_bytes = 0
         self._raw_headers.clear()
 
-    def _serve(self, request: Request) -> None:
+    def _serve(self, request: HttpRequest) -> None:
         outcome = self._context.dispatcher.answer(request)
         data = self._render(request, outcome)
         if outcome.commit is None and not self._pending:
@@ -212,7 +211,7 @@ class Connection(asyncio.Protocol):
             self._context.settlement.notify(outcome.commit, settled)
         self._adjust_reading()
 
-    def _render(self, request: Request, outcome: Outcome) -> bytes:
+    def _render(self, request: HttpRequest, outcome: Outcome) -> bytes:
         if len(outcome.body) >= self._context.limits.compressed_reply_bytes:
             outcome = compress_if_accepted(outcome, request)
         return self._context.renderer.render(
@@ -220,7 +219,11 @@ class Connection(asyncio.Protocol):
         )
 
     def _settled(
-        self, reply: PendingReply, request: Request, outcome: Outcome, reason: BaseException | None
+        self,
+        reply: PendingReply,
+        request: HttpRequest,
+        outcome: Outcome,
+        reason: BaseException | None,
     ) -> None:
         if reason is not None:
             failure = self._context.dispatcher.failure(outcome, reason)
@@ -234,7 +237,7 @@ class Connection(asyncio.Protocol):
 
     def _work_off_backlog(self) -> None:
         if self._working:
-            return  # a commit that is durable at once leads back here from within the loop
+            return  # a commit that is durable at once calls back from within the loop
         self._working = True
         while self._backlog and not self._must_wait():
             self._serve(self._backlog.popleft())
@@ -264,9 +267,11 @@ class Connection(asyncio.Protocol):
             self._refuse(431)
 
     def _decline_upgrade(self, data: bytes, upgrade: HttpParserUpgrade) -> None:
-        """HTTP lets a server ignore an Upgrade; the parser has stopped before the body, taking it for
-        the other protocol. Show it the same request again without the offer. (Java's own HTTP client
-        offers HTTP/2 in this way.)"""
+        """Ignore an Upgrade offer, as HTTP allows.
+
+        The parser has stopped before the body, which it takes for the other protocol. It gets the
+        same request again without the offer. Java's own HTTP client offers HTTP/2 in this way.
+        """
         while self._headers is not _NO_HEADERS and not self._deaf:
             data = self._head_without_upgrade() + data[upgrade.args[0] :]
             self._headers, self._url = _NO_HEADERS, b""
@@ -288,7 +293,7 @@ class Connection(asyncio.Protocol):
         return b"\r\n".join(lines) + b"\r\n\r\n"
 
     def _refuse(self, status: int) -> None:
-        """Answer what is not a proper request, once, and listen no more."""
+        """Answer a malformed request once, then discard all further input."""
         if self._deaf:
             return
         self._deaf = True
@@ -308,12 +313,12 @@ class Connection(asyncio.Protocol):
         self._flush()
 
     def _close(self) -> None:
-        """Close once everything said has been sent."""
+        """Close once all written replies have been sent."""
         self._context.write_now()
         self._transport.close()
 
     def _flush(self) -> None:
-        """Write the replies whose turn it is, in one piece."""
+        """Write the replies at the front of the queue that are ready, in one piece."""
         ready: list[bytes] = []
         reply: PendingReply | None = None
         while self._pending and self._pending[0].ready:
@@ -347,14 +352,14 @@ class Connection(asyncio.Protocol):
         elif self._write_paused or self._transport.is_closing():
             self._close_unless_read(now)
         elif self._pending or self._backlog:
-            return  # it is the server that is late
+            return  # the server is late, not the client
         elif self._reading:
             self._close_after(waited, limits.request_seconds)
         elif waited > limits.idle_seconds:
             self._close()
 
     def _close_unless_read(self, now: float) -> None:
-        """A client may read slowly, as long as it reads."""
+        """Abort if the client has stopped reading; a slow reader may stay."""
         unsent_bytes = self._transport.get_write_buffer_size()
         if unsent_bytes < self._unsent_bytes:
             self._since = now
@@ -366,7 +371,7 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def finish(self) -> None:
-        """The server stops: close now, or after the requests that have begun."""
+        """Close for shutdown: now, or after the requests that have begun."""
         if self._is_finished():
             self._close()
 

@@ -1,4 +1,4 @@
-"""What the connections of one server share."""
+"""The state that all connections of one server share: the dispatcher, the outbox, the sweep."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from stator.server.dispatcher import Dispatcher
 from stator.server.http.limits import ServerLimits
 from stator.server.http.reply import ReplyRenderer
 from stator.server.http.settlement import Settlement
-from stator.server.http.swept_connection import SweptConnection
+from stator.server.protocols import SweptConnection
 
 CallSoon = Callable[[Callable[[], None]], object]
 
-# Past this, replies are sent without waiting for the end of the turn: a client that asks much and reads little must be
-# noticed while its requests are being worked off.
+# Past this size, replies are sent before the end of the turn, so that a client that asks much and
+# reads little is noticed while its requests are being answered.
 _OUTBOX_BYTES = 128 * 1024
 
 
 class ServerContext:
-    """``now`` is the loop's time at the last sweep: coarse on purpose, reading it costs nothing."""
+    """``now`` is the loop's time at the last sweep: coarse on purpose, and free to read."""
 
     def __init__(
         self,
@@ -43,11 +43,11 @@ class ServerContext:
         self._outbox_bytes = 0
 
     def write_later(self, transport: asyncio.Transport, data: bytes) -> None:
-        """Send with all other replies of this turn of the loop, once every request that has arrived is worked off.
+        """Send the reply with the others of this turn of the loop, once all requests are answered.
 
-        A reply that is sent at once wakes the client's processor, which in a virtual machine costs the sender more than
-        the request itself did; sent together, one wake serves them all. (GetItem at 16 connections: 14,000 a second
-        one by one, 23,000 together.)
+        A reply sent at once wakes the client's processor. In a virtual machine that costs the
+        sender more than the request itself; one wake for all replies of a turn is cheaper. GetItem
+        at 16 connections: 14,000 a second one by one, 23,000 together.
         """
         self._outbox.append((transport, data))
         self._outbox_bytes += len(data)
@@ -57,7 +57,7 @@ class ServerContext:
             self._call_soon(self.write_now)
 
     def write_now(self) -> None:
-        """Send what waits: before a connection is closed, or at the end of a turn."""
+        """Send the waiting replies: at the end of a turn, or before a connection is closed."""
         outbox, self._outbox = self._outbox, []
         self._outbox_bytes = 0
         for transport, data in outbox:
@@ -72,12 +72,12 @@ class ServerContext:
             self._nobody_left.set()
 
     def sweep(self, now: float) -> None:
-        """Close the connections whose time is up. One pass per second, instead of a timer per request."""
+        """Close overdue connections: one pass a second instead of a timer per request."""
         self.now = now
         self._each(lambda connection: connection.close_if_overdue(now))
 
     async def drain(self, timeout_seconds: float) -> None:
-        """Let every connection finish what it has begun; cut off those that do not in time."""
+        """Let every connection finish the requests it has begun; abort the rest at the timeout."""
         self.stopping = True
         self._each(lambda connection: connection.finish())
         if not self.connections:

@@ -1,23 +1,23 @@
-"""The server: listen, look after the connections once a second, stop in good order."""
+"""The listening server: it accepts connections, sweeps them once a second, and drains on stop."""
 
 from __future__ import annotations
 
 import asyncio
 
 from stator.server.auth.authenticator import Authenticator
-from stator.server.backend import Backend
 from stator.server.dispatcher import Dispatcher
 from stator.server.http.connection import Connection
 from stator.server.http.context import ServerContext
 from stator.server.http.reply import ReplyRenderer
 from stator.server.http.settlement import Settlement
 from stator.server.options import ServerOptions
+from stator.server.protocols import Backend
 
 _ACCEPT_QUEUE = 1024
 
 
 class HttpServer:
-    """DynamoDB over HTTP in front of one engine, on the running event loop. It does not close the engine."""
+    """DynamoDB over HTTP in front of one engine, which it does not close."""
 
     def __init__(self, backend: Backend, options: ServerOptions) -> None:
         self._loop = asyncio.get_running_loop()
@@ -34,7 +34,7 @@ class HttpServer:
         )
 
     async def start(self) -> None:
-        """Listen. An address that cannot be had raises the OSError of the system."""
+        """Listen. Raises the system's OSError if the address cannot be bound."""
         self._server = await self._loop.create_server(
             lambda: Connection(self.context),
             self._options.host,
@@ -51,16 +51,20 @@ class HttpServer:
 
     @property
     def url(self) -> str:
-        """An address under which a client on this machine reaches the server."""
+        """The URL under which a client on this machine reaches the server."""
         scheme = "http" if self._options.tls is None else "https"
         addresses = [listening.getsockname() for listening in self._server.sockets]
-        # A name with an IPv4 and an IPv6 address gets two free ports: then only an address is unambiguous.
+        # A name with an IPv4 and an IPv6 address gets two free ports: then only an address is
+        # unambiguous.
         same_port = len({port for _, port, *_ in addresses}) == 1
         host = self._options.host if same_port else addresses[0][0]
         return f"{scheme}://{_reachable(host)}:{self.port}"
 
     async def stop(self, timeout_seconds: float | None = None) -> None:
-        """Accept nobody more, answer what has been asked, close; give up after ``timeout_seconds``."""
+        """Stop accepting connections, answer the requests in flight, and close.
+
+        Connections that are not done after ``timeout_seconds`` are aborted.
+        """
         self._server.close()
         self._next_sweep.cancel()
         await self.context.drain(

@@ -1,7 +1,8 @@
-"""HTTP replies as bytes, with the headers AWS sends.
+"""HTTP replies as bytes, with the headers that AWS sends.
 
-This is on the hot path of every request: the head is rendered once per second and per kind of reply
-(the Date header changes no faster), up to where replies differ, and the rest is joined to it in one piece.
+Every request passes through here. The head is rendered once per second and kind of reply, up to the
+point where replies differ (the Date header changes no faster), and the rest is appended in one
+piece.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 _REASONS = {
     200: b"OK",
-    400: b"Bad Request",
+    400: b"Bad HttpRequest",
     404: b"Not Found",
-    413: b"Request Entity Too Large",
-    431: b"Request Header Fields Too Large",
+    413: b"HttpRequest Entity Too Large",
+    431: b"HttpRequest Header Fields Too Large",
     500: b"Internal Server Error",
     503: b"Service Unavailable",
 }
@@ -37,7 +38,7 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 @dataclass(slots=True, init=False)
 class Outcome:
-    """What to answer: the engine's reply, dressed for HTTP. ``extra`` holds whole header lines."""
+    """An engine's reply with what HTTP adds. ``extra`` holds complete header lines."""
 
     status: int
     body: bytes
@@ -61,9 +62,10 @@ class Outcome:
 
 
 class RequestIds:
-    """A source of ids in AWS's form, 52 capital letters and digits: a random stem, a counter, and an ending.
+    """Request ids in AWS's form: 52 capital letters and digits.
 
-    The endings are made beforehand and used in turn; the counter rises when all have been used.
+    An id is a random stem, a counter and an ending. The endings are precomputed and used in turn;
+    the counter rises when all have been used.
     """
 
     def __init__(self) -> None:
@@ -83,7 +85,7 @@ class RequestIds:
 
 
 def http_date(epoch_seconds: float) -> bytes:
-    """The Date header; not through strftime's names, which follow the locale."""
+    """Format the Date header without strftime's names, which follow the locale."""
     moment = gmtime(epoch_seconds)
     day, month = _WEEKDAYS[moment.tm_wday], _MONTHS[moment.tm_mon - 1]
     return strftime(f"{day}, %d {month} %Y %H:%M:%S GMT", moment).encode()
@@ -100,7 +102,11 @@ class ReplyRenderer:
         self._heads.clear()
 
     def render(self, outcome: Outcome, *, keep_alive: bool, without_body: bool = False) -> bytes:
-        """The CRC is that of the body as sent, compressed or not: so AWS has it, and its SDKs check it."""
+        """Return the reply as bytes.
+
+        The CRC covers the body as sent, compressed or not: AWS does the same, and its SDKs check
+        it.
+        """
         key = (outcome.status, outcome.content_type, keep_alive)
         head = self._heads.get(key) or self._remember_head(key)
         body = outcome.body
@@ -119,7 +125,7 @@ class ReplyRenderer:
         )
 
     def render_too_large(self) -> bytes:
-        """As AWS refuses a body over the limit: chunked, empty, no request id."""
+        """Return AWS's refusal of a body over the limit: chunked, empty, without a request id."""
         head = self._shared_lines(413, NO_TYPE, False)
         return b"%bTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" % head
 

@@ -1,9 +1,10 @@
 """From the thread that makes writes durable back to the thread that owns the sockets.
 
-The writes of one turn of the event loop wait together for the newest of them: asking the storage for each would wake
-its thread in the middle of the turn, to sync one write and then the rest, both threads after the same interpreter lock.
-A group commit settles many of them at once, on the storage's thread; they are put into a mailbox, and only the first
-letter in an empty one wakes the loop, which then takes all there are.
+The writes of one turn of the event loop wait together for the newest of them. Asking the storage
+for each would wake its thread in the middle of the turn, which would sync one write and then the
+rest, while both threads compete for the interpreter lock. A group commit settles many writes at
+once, on the storage's thread. It puts them into a mailbox, and only the first entry in an empty
+mailbox wakes the loop, which then takes all of them.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from stator.server.backend import Backend
+from stator.server.protocols import Backend
 
 Settled = Callable[[BaseException | None], None]
 
 
 class Settlement:
-    """To be made on the event loop's own thread."""
+    """Create it on the event loop's own thread."""
 
     def __init__(self, backend: Backend, loop: asyncio.AbstractEventLoop) -> None:
         self._when_durable = backend.when_durable
@@ -33,7 +34,7 @@ class Settlement:
         self._awake = False
 
     def notify(self, commit: int, settled: Settled) -> None:
-        """Call ``settled`` on the loop's thread once ``commit`` is durable, or cannot be."""
+        """Call ``settled`` on the loop's thread once ``commit`` is durable, or has failed."""
         if not self._turn:
             self._loop.call_soon(self._end_turn)
         self._turn.append(settled)
@@ -43,7 +44,7 @@ class Settlement:
         turn, self._turn = self._turn, []
         try:
             self._when_durable(self._newest, partial(self._deliver, turn))
-        except Exception as broken:  # whatever it is, the clients get a 500
+        except Exception as broken:  # whatever it is, the clients receive a 500
             _tell(turn, broken)
 
     def _deliver(self, turn: list[Settled], reason: BaseException | None) -> None:
@@ -56,12 +57,12 @@ class Settlement:
             self._wake()
 
     def _wake(self) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody waits for these replies any more
+        with suppress(RuntimeError):  # the loop is closed, so no client waits for these replies
             self._loop.call_soon_threadsafe(self._empty_mailbox)
 
     def _empty_mailbox(self) -> None:
-        # First this, then the letters: one that arrives in between wakes the loop once too often,
-        # which is harmless; the other order could leave one lying.
+        # The flag is cleared first. An entry that arrives in between wakes the loop once too often,
+        # which is harmless; in the other order it could be left behind.
         self._awake = False
         while self._mailbox:
             _tell(*self._mailbox.popleft())

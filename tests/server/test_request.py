@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stator.server.http.request import Request
-from stator.server.http.whole_request import read_whole
+from stator.server.http.request import HttpRequest, read_whole
 
 from .memory_connection import feed, without_request_ids
 from .wire import AUTHORIZATION, request_bytes
@@ -26,7 +25,7 @@ CLIENTS = {
     ),
     "go": (
         "Host: localhost:8000\r\nUser-Agent: aws-sdk-go-v2/1.30.0 os/linux lang/go#1.22 md/GOOS#linux\r\n"
-        "Accept-Encoding: identity\r\nAmz-Sdk-Invocation-Id: 3c5a0d4e\r\nAmz-Sdk-Request: attempt=1; max=3\r\n"
+        "Accept-Encoding: identity\r\nAmz-Sdk-Invocation-Id: 3c5a0d4e\r\nAmz-Sdk-HttpRequest: attempt=1; max=3\r\n"
         f"Authorization: {AUTHORIZATION}\r\nContent-Type: application/x-amz-json-1.0\r\n"
         "X-Amz-Date: 20260101T000000Z\r\nX-Amz-Target: DynamoDB_20120810.GetItem\r\n"
     ),
@@ -77,7 +76,7 @@ UNUSUAL = {
 
 
 def test_a_usual_request_is_taken_apart() -> None:
-    assert read_whole(request_bytes(BODY), LIMIT_BYTES) == Request(
+    assert read_whole(request_bytes(BODY), LIMIT_BYTES) == HttpRequest(
         b"POST",
         b"/",
         {

@@ -1,0 +1,61 @@
+"""The server's seams: the engine behind it, and the connections that its sweep looks after.
+
+The server knows connections, headers and signatures, but no tables. Any object with ``submit`` can
+stand behind it; the tests drive it with a fake. The protocols live in a module of their own because
+it is never compiled: a compiled Protocol would accept only its declared subclasses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from stator.model.scope import Scope
+
+DurableCallback = Callable[[BaseException | None], None]
+
+
+class BackendReply(Protocol):
+    @property
+    def status(self) -> int:
+        """The HTTP status: 200, or the status of the error."""
+        ...
+
+    @property
+    def body(self) -> bytes:
+        """The body as JSON bytes, for errors as well."""
+        ...
+
+    @property
+    def commit(self) -> int | None:
+        """The commit that must be durable before the reply is sent, or None to send it now."""
+        ...
+
+
+class Backend(Protocol):
+    def submit(self, operation: str, body: bytes, scope: Scope) -> BackendReply:
+        """Run one operation now, without waiting for the disk."""
+        ...
+
+    def when_durable(self, commit: int, callback: DurableCallback) -> None:
+        """Call back once ``commit`` is durable, from any thread, perhaps before this returns.
+
+        The callback receives None, or the error that prevents durability.
+        """
+        ...
+
+    def operations(self) -> frozenset[str]:
+        """Return the names of the operations that ``submit`` accepts."""
+        ...
+
+
+class SweptConnection(Protocol):
+    """A connection, as the sweep and the shutdown of ``ServerContext`` see it."""
+
+    def close_if_overdue(self, now: float) -> None: ...
+
+    def finish(self) -> None:
+        """Close now, or after the requests that have begun."""
+        ...
+
+    def abort(self) -> None: ...
