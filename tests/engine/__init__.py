@@ -12,7 +12,7 @@ Where modules without a test file of their own are tested:
     keyspace: test_items.py
     lifecycle: tables/test_lifecycle.py
     expiry: streams/test_expiry.py
-    housekeeping: streams/test_expiry.py
+    housekeeper: streams/test_expiry.py
     items.actions: test_items.py
     items.capacity: test_items.py
     items.item_update: facts/test_updates.py

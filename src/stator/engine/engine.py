@@ -20,7 +20,7 @@ import orjson
 from stator.clock import Clock, SystemClock
 from stator.engine.database import Database
 from stator.engine.expiry import Expiry
-from stator.engine.housekeeping import Housekeeping
+from stator.engine.housekeeper import Housekeeper
 from stator.engine.items.request_tokens import RequestTokens
 from stator.engine.keyspace import PARTITION_BYTES
 from stator.engine.lifecycle import Lifecycle
@@ -89,7 +89,7 @@ class Engine:
         )
         database.observers = [self.streams, expiry, self.recovery]
         self.lifecycle = Lifecycle(database, self.recovery, expiry, status_delay_seconds)
-        self.housekeeping = Housekeeping(database, expiry, self.streams, self.recovery)
+        self.housekeeping = Housekeeper(database, expiry, self.streams, self.recovery)
         self._parts = EngineParts(
             RequestTokens(storage, self.clock),
             self.lifecycle,

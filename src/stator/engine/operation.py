@@ -8,7 +8,7 @@ from typing import Any
 
 from stator.engine.database import Database
 from stator.engine.expiry import Expiry
-from stator.engine.housekeeping import Housekeeping
+from stator.engine.housekeeper import Housekeeper
 from stator.engine.items.request_tokens import RequestTokens
 from stator.engine.items.write_path import Writer
 from stator.engine.lifecycle import Lifecycle
@@ -45,7 +45,7 @@ class EngineParts:
     streams: Streams
     expiry: Expiry
     recovery: Recovery
-    housekeeping: Housekeeping
+    housekeeping: Housekeeper
 
 
 class RequestContext:

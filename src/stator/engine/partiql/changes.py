@@ -38,7 +38,7 @@ _SET_FUNCTIONS: Final = ("set_add", "set_delete")
 
 
 def bind_changes(
-    changes: tuple[syntax.Assignment | syntax.Removal, ...], parameters: list[Value]
+    changes: tuple[syntax.SetClause | syntax.RemoveClause, ...], parameters: list[Value]
 ) -> Update:
     binder = _Binder(parameters)
     update = Update(tuple(map(binder.action, changes)))
@@ -52,9 +52,9 @@ class _Binder:
     parameters: list[Value]
     operators: int = 0
 
-    def action(self, change: syntax.Assignment | syntax.Removal) -> UpdateAction:
+    def action(self, change: syntax.SetClause | syntax.RemoveClause) -> UpdateAction:
         path = document_path(change.target)
-        if isinstance(change, syntax.Removal):
+        if isinstance(change, syntax.RemoveClause):
             return RemoveAction(path)
         if isinstance(change.value, syntax.FunctionCall) and change.value.name in _SET_FUNCTIONS:
             return self._set_function(path, change.value)

@@ -10,7 +10,7 @@ from typing import Final
 
 from stator.engine.partiql import syntax
 from stator.engine.partiql.keywords import FUNCTION_KEYWORDS, TYPE_NAMES
-from stator.engine.partiql.lexer import END, Position, Token, malformed
+from stator.engine.partiql.lexer import END, Position, StatementToken, malformed
 from stator.engine.partiql.syntax import Expression, Step
 
 _PRECEDENCE: Final = {
@@ -37,7 +37,7 @@ _DEEPEST: Final = 64
 
 @dataclass(slots=True)
 class ExpressionParser:
-    tokens: list[Token]
+    tokens: list[StatementToken]
     index: int = 0
     depth: int = 0
     parameters: int = 0
@@ -45,7 +45,7 @@ class ExpressionParser:
     # -- tokens
 
     @property
-    def token(self) -> Token:
+    def token(self) -> StatementToken:
         return self.tokens[self.index]
 
     def at_symbol(self, symbol: str, ahead: int = 0) -> bool:
@@ -59,7 +59,7 @@ class ExpressionParser:
     def at_name(self) -> bool:
         return self.token.kind in ("name", "quoted")
 
-    def take(self) -> Token:
+    def take(self) -> StatementToken:
         token = self.token
         self.index += token.kind != END
         return token
@@ -310,7 +310,7 @@ class ExpressionParser:
         return syntax.Struct(tuple(members), at)
 
 
-def _signed(sign: Token, operand: Expression) -> Expression:
+def _signed(sign: StatementToken, operand: Expression) -> Expression:
     """Parse a sign and its operand. A sign before a number belongs to the number."""
     if not (isinstance(operand, syntax.Constant) and operand.kind == "number"):
         return syntax.OperatorExpression(sign.text, (operand,), sign.at)

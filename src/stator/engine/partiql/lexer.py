@@ -36,7 +36,7 @@ class Position(NamedTuple):
         return f"{self.line}:{self.column}:{self.length}"
 
 
-class Token(NamedTuple):
+class StatementToken(NamedTuple):
     """``kind`` is keyword, name, quoted, text, number, ion, symbol or end.
 
     Keywords are lower case.
@@ -51,8 +51,8 @@ def malformed(detail: str = "") -> ValidationFailed:
     return ValidationFailed(f"Statement wasn't well formed, can't be processed: {detail}")
 
 
-def tokenize(statement: str) -> list[Token]:
-    tokens: list[Token] = []
+def tokenize(statement: str) -> list[StatementToken]:
+    tokens: list[StatementToken] = []
     place, line, line_start = 0, 1, 0
     while place < len(statement):
         match = _TOKEN.match(statement, place)
@@ -65,21 +65,25 @@ def tokenize(statement: str) -> list[Token]:
             line += raw.count("\n")
             line_start = place + raw.rindex("\n") + 1
         place = match.end()
-    tokens.append(Token(END, "", Position(line, place - line_start + 1, 0)))
+    tokens.append(StatementToken(END, "", Position(line, place - line_start + 1, 0)))
     return tokens
 
 
-def _token(kind: str, raw: str, at: Position) -> Token:
+def _token(kind: str, raw: str, at: Position) -> StatementToken:
     if kind == "word":
         lowered = raw.lower()
-        return Token("keyword", lowered, at) if lowered in KEYWORDS else Token("name", raw, at)
+        return (
+            StatementToken("keyword", lowered, at)
+            if lowered in KEYWORDS
+            else StatementToken("name", raw, at)
+        )
     if kind == "quoted":
-        return Token(kind, raw[1:-1].replace('""', '"'), at)
+        return StatementToken(kind, raw[1:-1].replace('""', '"'), at)
     if kind == "text":
-        return Token(kind, raw[1:-1].replace("''", "'"), at)
+        return StatementToken(kind, raw[1:-1].replace("''", "'"), at)
     if kind == "number":
         _check_exponent(raw)
-    return Token(kind, "<>" if raw == "!=" else raw, at)
+    return StatementToken(kind, "<>" if raw == "!=" else raw, at)
 
 
 def _check_exponent(raw: str) -> None:

@@ -30,13 +30,13 @@ _SEVERAL_SOURCES = "Only select from a single table or index is supported."
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
+class ParsedStatement:
     statement: Expression
     parameters: int
 
 
 @lru_cache(maxsize=4096)
-def parse(text: str) -> Parsed:
+def parse(text: str) -> ParsedStatement:
     try:
         parser = StatementParser(tokenize(text))
         statement = parser.expression()
@@ -45,7 +45,7 @@ def parse(text: str) -> Parsed:
     parser.take_symbol(";")
     if parser.token.kind != END:
         raise malformed("Unexpected token after expression")
-    return Parsed(statement, parser.parameters)
+    return ParsedStatement(statement, parser.parameters)
 
 
 class StatementParser(ExpressionParser):
@@ -204,25 +204,25 @@ class StatementParser(ExpressionParser):
         returning, refusal = self._returning()
         return syntax.DeleteStatement(table, where, returning, ALIASING if aliased else refusal, at)
 
-    def _changes(self) -> tuple[syntax.Assignment | syntax.Removal, ...]:
-        changes: list[syntax.Assignment | syntax.Removal] = []
+    def _changes(self) -> tuple[syntax.SetClause | syntax.RemoveClause, ...]:
+        changes: list[syntax.SetClause | syntax.RemoveClause] = []
         while True:
             if self.take_word("set"):
                 changes.append(self._assignment())
                 while self.take_symbol(","):
                     changes.append(self._assignment())
             elif self.take_word("remove"):
-                changes.append(syntax.Removal(self.simple_path()))
+                changes.append(syntax.RemoveClause(self.simple_path()))
             elif changes:
                 return tuple(changes)
             else:
                 raise malformed("Expected data manipulation")
 
-    def _assignment(self) -> syntax.Assignment:
+    def _assignment(self) -> syntax.SetClause:
         target = self.simple_path()
         if not self.take_symbol("="):
             raise malformed("Expected '='")
-        return syntax.Assignment(target, self.expression())
+        return syntax.SetClause(target, self.expression())
 
     def _returning(self) -> tuple[str | None, str | None]:
         """Return ``ALL OLD`` or the like, and what is wrong with the clause beyond its syntax."""

@@ -129,20 +129,20 @@ class InsertStatement:
 
 
 @dataclass(frozen=True, slots=True)
-class Assignment:
+class SetClause:
     target: Reference
     value: Expression
 
 
 @dataclass(frozen=True, slots=True)
-class Removal:
+class RemoveClause:
     target: Reference
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateStatement:
     table: Expression
-    changes: tuple[Assignment | Removal, ...]
+    changes: tuple[SetClause | RemoveClause, ...]
     where: Expression | None
     returning: str | None
     refusal: str | None

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from stator.engine.tables import throughput
-from stator.engine.tables.table import Counts, Index, IndexDefinition, Table, TableDefinition
+from stator.engine.tables.table import Index, IndexDefinition, ItemCounts, Table, TableDefinition
 
 Description = dict[str, Any]
 
@@ -123,7 +123,7 @@ def _index(table: Table, index: Index) -> Description:
     }
 
 
-def _counted(counts: Counts) -> Description:
+def _counted(counts: ItemCounts) -> Description:
     return {"IndexSizeBytes": counts.size_bytes, "ItemCount": counts.items}
 
 

@@ -121,7 +121,7 @@ class TableDefinition:
 
 
 @dataclass(slots=True)
-class Counts:
+class ItemCounts:
     """How many items or entries exist and how many bytes they take, as DescribeTable reports."""
 
     items: int = 0
@@ -152,7 +152,7 @@ class Index:
         self.prefix = keyspace.data_prefix(table.number, definition.number)
         self.schema = read_schema(definition.key_schema, table.attributes)
         self._encode: Callable[[Item], bytes | None] = entry_encoder(self.schema, self.prefix)
-        self.counts = Counts()
+        self.counts = ItemCounts()
         self.projected: frozenset[str] | None = None
         if definition.projection_type != "ALL":
             self.projected = frozenset(
@@ -230,7 +230,7 @@ class Table:
             or definition.recovery is not None
             or definition.captures > 0
         )
-        self.counts = Counts()
+        self.counts = ItemCounts()
         self._pack_stats = Struct(f">{2 + 3 * len(definition.indexes)}Q").pack
         # AWS names the alphabetically first index when a value fits none of several.
         self.indexes = sorted(
@@ -262,13 +262,13 @@ class Table:
         if record is None:
             return
         numbers = [int.from_bytes(record[at : at + 8], "big") for at in range(0, len(record), 8)]
-        self.counts = Counts(numbers[0], numbers[1])
+        self.counts = ItemCounts(numbers[0], numbers[1])
         by_number = {
-            numbers[at]: Counts(numbers[at + 1], numbers[at + 2])
+            numbers[at]: ItemCounts(numbers[at + 1], numbers[at + 2])
             for at in range(2, len(numbers), 3)
         }
         for index in self.indexes:
-            index.counts = by_number.get(index.definition.number, Counts())
+            index.counts = by_number.get(index.definition.number, ItemCounts())
 
 
 def read_schema(elements: list[dict[str, str]], attributes: dict[str, str]) -> KeySchema:

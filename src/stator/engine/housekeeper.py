@@ -24,7 +24,7 @@ _STREAMS_EVERY_SECONDS: Final = 60.0
 _AFTER_FAILURE_SECONDS: Final = 10.0
 
 
-class Housekeeping:
+class Housekeeper:
     def __init__(
         self, database: Database, expiry: Expiry, streams: Streams, recovery: Recovery
     ) -> None:
