@@ -195,7 +195,8 @@ def mutate(
     old_item: Item | None = None
     if old is not None and (needs_old or table.indexes or action.condition is not None):
         old_item = records.unpack(old)
-    check_condition(action, old_item)
+    if action.condition is not None:
+        check_condition(action, old_item)
     if isinstance(action, ItemUpdate):
         if old is None:
             new_item, size = action.apply(table, None)

@@ -18,9 +18,12 @@ from stator.model.values import normalise_item
 
 
 def parse(request: dict[str, Any]) -> SingleWrite:
+    key = request["Key"]
+    if len(request) == 2:  # only a table and a key: the common case
+        normalise_item(key)
+        return SingleWrite(ItemDelete(request["TableName"], key, None), request, "NONE")
     check_mixing(request, ("Expected", "ConditionalOperator"), ("ConditionExpression",))
     check_placeholder_use(request, ("ConditionExpression",), ("ConditionExpression",))
-    key = request["Key"]
     normalise_item(key)
     returns = old_return_values(request)
     condition, nested = read_condition(request)

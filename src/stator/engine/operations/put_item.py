@@ -19,12 +19,16 @@ from stator.model.values import normalise_item
 
 
 def parse(request: dict[str, Any]) -> SingleWrite:
-    check_mixing(request, ("Expected", "ConditionalOperator"), ("ConditionExpression",))
-    check_placeholder_use(request, ("ConditionExpression",), ("ConditionExpression",))
+    is_plain = len(request) == 2  # only a table and an item: the common case
+    if not is_plain:
+        check_mixing(request, ("Expected", "ConditionalOperator"), ("ConditionExpression",))
+        check_placeholder_use(request, ("ConditionExpression",), ("ConditionExpression",))
     item = request["Item"]
     if "" in item:
         raise ValidationFailed("Empty attribute name")
     size = normalise_item(item)
+    if is_plain:
+        return SingleWrite(ItemPut(request["TableName"], item, size, None), request, "NONE")
     returns = old_return_values(request)
     condition, nested = read_condition(request)
     put = ItemPut(
