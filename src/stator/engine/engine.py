@@ -64,6 +64,8 @@ class Reply:
 
 
 class Engine:
+    """Answers requests, in process (``call``) or for a server (``submit``). Close it after use."""
+
     def __init__(
         self,
         storage: Storage,
@@ -186,6 +188,8 @@ class Engine:
         response, commit = self._run(operation, body, Scope(account, region))
         if commit is not None:
             self.storage.wait_durable(commit)
+        if not response:  # most writes answer nothing
+            return {}
         answer: dict[str, Any] = orjson.loads(orjson.dumps(response))
         return answer
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from stator.engine.items.write_path import Writer
 from stator.storage import Changes
-
-if TYPE_CHECKING:
-    from stator.engine.items.write_path import Writer
 
 
 class WriteObserver(Protocol):
