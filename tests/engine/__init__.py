@@ -1,8 +1,8 @@
 """The engine's tests, through its API wherever possible.
 
-``facts`` and ``conformance`` hold behaviour of AWS that public suites recorded. ``tables`` tests the
-control plane; ``streams``, ``partiql`` and ``recovery`` test those features. ``tests/compare`` runs
-random programs on this engine and on DynamoDB Local.
+``facts`` and ``conformance`` hold behaviour of AWS that public suites recorded. ``tables`` tests
+the control plane; ``streams``, ``partiql`` and ``recovery`` test those features. ``tests/compare``
+runs random programs on this engine and on DynamoDB Local.
 
 Where modules without a test file of their own are tested:
 

@@ -14,9 +14,8 @@ NO_NAME = (
     "greater than or equal to 1"
 )
 OLD_RETURN_VALUES = (
-    "Value '{}' at 'returnValues' failed to satisfy constraint: Member must satisfy enum "
-    "value set: "
-    "[ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]"
+    "Value '{}' at 'returnValues' failed to satisfy constraint: Member must satisfy enum value "
+    "set: [ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]"
 )
 OLD_XOR = (
     "Value 'XOR' at 'conditionalOperator' failed to satisfy constraint: Member must "
@@ -82,8 +81,8 @@ def test_an_update_with_a_key_stops_at_the_first(aws: Answers) -> None:
         "ReturnValues": "INVALID",
     }
     assert aws.refusal("UpdateItem", request) == (
-        "1 validation error detected: Failed to satisfy constraint: "
-        "Member must satisfy enum value set: [ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]"
+        "1 validation error detected: Failed to satisfy constraint: Member must satisfy enum "
+        "value set: [ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]"
     )
 
 

@@ -50,8 +50,8 @@ def test_a_batch_of_reads_names_it_with_the_rest(aws: Answers) -> None:
 @pytest.mark.parametrize("operation", ["BatchGetItem", "BatchWriteItem"])
 def test_an_empty_batch(aws: Answers, operation: str) -> None:
     assert aws.refusal(operation, {"RequestItems": {}}) == (
-        f"{ENVELOPE}Value at 'RequestItems' failed to satisfy constraint: "
-        "Member must have length greater than or equal to 1"
+        f"{ENVELOPE}Value at 'RequestItems' failed to satisfy constraint: Member must have "
+        "length greater than or equal to 1"
     )
 
 

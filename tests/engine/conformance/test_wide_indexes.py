@@ -88,7 +88,6 @@ def test_no_attribute_may_be_left_out(
     wide: Answers, condition: str, without: str, present: str
 ) -> None:
     assert (
-        f"RANGE key attributes {without} must have equality conditions specified in the "
-        "query because a condition is "
-        f"present on key attribute {present}"
+        f"RANGE key attributes {without} must have equality conditions specified in the query "
+        f"because a condition is present on key attribute {present}"
     ) in wide.refusal("Query", asked(condition))

@@ -254,9 +254,8 @@ def test_in_takes_a_hundred_options(subject: Subject) -> None:
 
 def test_if_not_exists_takes_two_different_operands(subject: Subject) -> None:
     assert subject.refused_update("SET a = if_not_exists(b, b)") == (
-        "The first operand must be distinct from the remaining operands for this "
-        "operator or function; "
-        "operator: if_not_exists, first operand: [b]"
+        "The first operand must be distinct from the remaining operands for this operator or "
+        "function; operator: if_not_exists, first operand: [b]"
     )
 
 

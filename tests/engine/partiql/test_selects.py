@@ -164,17 +164,15 @@ def test_only_texts_numbers_and_bytes_have_an_order(db: Statements, value: dict[
         (
             "attribute_exists()",
             (
-                "Incorrect number of operands for operator or function; operator or "
-                "function: attribute_exists, "
-                "number of operands: 0"
+                "Incorrect number of operands for operator or function; operator or function: "
+                "attribute_exists, number of operands: 0"
             ),
         ),
         (
             "attribute_exists(ss, ns)",
             (
-                "Incorrect number of operands for operator or function; operator or "
-                "function: attribute_exists, "
-                "number of operands: 2"
+                "Incorrect number of operands for operator or function; operator or function: "
+                "attribute_exists, number of operands: 2"
             ),
         ),
         ("EXISTS(ss)", "Unrecognized function: exists at 1:41:6"),
@@ -188,24 +186,21 @@ def test_only_texts_numbers_and_bytes_have_an_order(db: Statements, value: dict[
             "a = a",
             (
                 "The first operand must be distinct from the remaining operands for this "
-                "operator or function; "
-                "operator: =, first operand: [a]"
+                "operator or function; operator: =, first operand: [a]"
             ),
         ),
         (
             "a IS INT",
             (
-                "Unsupported data type for IS operator: INTEGER. Supported data types "
-                "are [MISSING, NULL, BOOLEAN, BLOB, "
-                "STRING, NUMERIC, STRUCT, TUPLE, LIST] at 1:43:2"
+                "Unsupported data type for IS operator: INTEGER. Supported data types are "
+                "[MISSING, NULL, BOOLEAN, BLOB, STRING, NUMERIC, STRUCT, TUPLE, LIST] at 1:43:2"
             ),
         ),
         (
             "a IN []",
             (
-                "IN operator must have a left hand argument of type Variable Reference "
-                "and right hand argument of type "
-                "Seq with at least one member"
+                "IN operator must have a left hand argument of type Variable Reference and "
+                "right hand argument of type Seq with at least one member"
             ),
         ),
         (
@@ -344,9 +339,8 @@ def test_a_key_is_compared_with_its_own_type_only(orders: Statements) -> None:
         "does not match schema type"
     )
     assert orders.refused("SELECT * FROM orders WHERE pk = ''") == (
-        "One or more parameter values are not valid. The AttributeValue for a key "
-        "attribute cannot contain an empty "
-        "string value. Key: pk"
+        "One or more parameter values are not valid. The AttributeValue for a key attribute "
+        "cannot contain an empty string value. Key: pk"
     )
 
 

@@ -39,9 +39,9 @@ def updated(db: Statements, changes: str, *parameters: dict[str, Any]) -> dict[s
 
 def test_insert_takes_every_kind_of_literal(db: Statements) -> None:
     answer = db.run(
-        "INSERT INTO things VALUE {'pk': 'x', 'n': -1.50, 't': true, 'f': false, 'z': "
-        "null, 'l': [1, 'a', [], {}], "
-        "'m': {'k': {'': 'v'}}, 'ss': <<'b', 'a'>>, 'ns': <<2, 1>>, 'e': ''}"
+        "INSERT INTO things VALUE {'pk': 'x', 'n': -1.50, 't': true, 'f': false, 'z': null, "
+        "'l': [1, 'a', [], {}], 'm': {'k': {'': 'v'}}, 'ss': <<'b', 'a'>>, 'ns': <<2, 1>>, 'e': "
+        "''}"
     )
     assert answer == {"Items": []}
     assert db.get("things", pk=s("x")) == {
@@ -116,18 +116,16 @@ def test_insert_never_replaces(db: Statements) -> None:
         (
             "[1]",
             (
-                "Unsupported format in item expression. Please use struct format {...} "
-                "to express item values for insert "
-                "statement. at 1:26:1"
+                "Unsupported format in item expression. Please use struct format {...} to "
+                "express item values for insert statement. at 1:26:1"
             ),
         ),
         ("{'pk': 'x'} RETURNING ALL OLD *", "RETURNING is not supported in INSERT"),
         (
             f"{{'pk': 'x', 'd': {'[' * 32}1{']' * 32}}}",
             (
-                "Nesting Levels have exceeded supported limits: Attributes in the item "
-                "have nested levels beyond "
-                "supported limit"
+                "Nesting Levels have exceeded supported limits: Attributes in the item have "
+                "nested levels beyond supported limit"
             ),
         ),
     ],
@@ -290,9 +288,8 @@ def test_a_parameter_can_carry_a_set(thing: Statements) -> None:
         (
             "SET v = 1, v = 2",
             (
-                "Two document paths overlap with each other; must remove or rewrite one "
-                "of these paths; "
-                "path one: [v], path two: [v]"
+                "Two document paths overlap with each other; must remove or rewrite one of "
+                "these paths; path one: [v], path two: [v]"
             ),
         ),
         ("SET pk = 'z'", f"{POVI}Cannot update attribute pk. This attribute is part of the key"),

@@ -60,8 +60,7 @@ KEY_RULES = {
         on_demand(AttributeDefinitions=None),
         (
             "1 validation error detected: Value null at 'attributeDefinitions' failed to "
-            "satisfy constraint: "
-            "Member must not be null"
+            "satisfy constraint: Member must not be null"
         ),
     ),
     "empty definitions": (
@@ -82,11 +81,9 @@ KEY_RULES = {
         on_demand(KeySchema=keys("pk", ranges=("sk", "extra"))),
         (
             "1 validation error detected: Value '[KeySchemaElement(attributeName=pk, "
-            "keyType=HASH), "
-            "KeySchemaElement(attributeName=sk, keyType=RANGE), "
-            "KeySchemaElement(attributeName=extra, keyType=RANGE)]' "
-            "at 'keySchema' failed to satisfy constraint: Member must have length less "
-            "than or equal to 2"
+            "keyType=HASH), KeySchemaElement(attributeName=sk, keyType=RANGE), "
+            "KeySchemaElement(attributeName=extra, keyType=RANGE)]' at 'keySchema' failed to "
+            "satisfy constraint: Member must have length less than or equal to 2"
         ),
     ),
     "range before hash": (
@@ -116,8 +113,7 @@ KEY_RULES = {
         on_demand(AttributeDefinitions=attributes(pk="S", x="S")),
         (
             f"{POVI}Number of attributes in KeySchema does not exactly match number of "
-            "attributes defined in "
-            "AttributeDefinitions"
+            "attributes defined in AttributeDefinitions"
         ),
     ),
     "unused definition beside an index": (
@@ -139,17 +135,16 @@ KEY_RULES = {
     "bad key type": (
         on_demand(KeySchema=[{"AttributeName": "pk", "KeyType": "INVALID"}]),
         (
-            "1 validation error detected: Value 'INVALID' at "
-            "'keySchema.1.member.keyType' failed to satisfy "
-            "constraint: Member must satisfy enum value set: [HASH, RANGE]"
+            "1 validation error detected: Value 'INVALID' at 'keySchema.1.member.keyType' "
+            "failed to satisfy constraint: Member must satisfy enum value set: [HASH, RANGE]"
         ),
     ),
     "bad attribute type": (
         on_demand(AttributeDefinitions=attributes(pk="INVALID")),
         (
             "1 validation error detected: Value 'INVALID' at "
-            "'attributeDefinitions.1.member.attributeType' failed to "
-            "satisfy constraint: Member must satisfy enum value set: [B, N, S]"
+            "'attributeDefinitions.1.member.attributeType' failed to satisfy constraint: Member "
+            "must satisfy enum value set: [B, N, S]"
         ),
     ),
     "short name": (
@@ -176,9 +171,8 @@ INDEX_RULES = {
     "local index with another hash key": (
         with_local(index("l-a", keys("a", ranges=("sk",)))),
         (
-            f"{POVI}Index KeySchema does not have the same leading hash key as table "
-            "KeySchema for index: l-a. "
-            "index hash key: a, table hash key: pk"
+            f"{POVI}Index KeySchema does not have the same leading hash key as table KeySchema "
+            "for index: l-a. index hash key: a, table hash key: pk"
         ),
     ),
     "no local index in the list": (
@@ -294,8 +288,7 @@ INDEX_RULES = {
         ),
         (
             f"{POVI}MaxReadRequestUnits for OnDemandThroughput for index: g-a cannot be "
-            "specified when table "
-            "BillingMode is PROVISIONED."
+            "specified when table BillingMode is PROVISIONED."
         ),
     ),
     "no maximum for an index": (
@@ -357,18 +350,17 @@ SETTING_RULES = {
     "too little warm throughput on demand": (
         on_demand(WarmThroughput={"ReadUnitsPerSecond": 11_999}),
         (
-            f"{POVI}Requested ReadUnitsPerSecond for WarmThroughput for table is lower "
-            "than initial throughput for "
-            "OnDemand. See: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/"
+            f"{POVI}Requested ReadUnitsPerSecond for WarmThroughput for table is lower than "
+            "initial throughput for OnDemand. See: "
+            "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/"
             "on-demand-capacity-mode.html#on-demand-capacity-mode-initial"
         ),
     ),
     "less warm throughput than units": (
         provisioned(read=5, WarmThroughput={"ReadUnitsPerSecond": 4}),
         (
-            f"{POVI}Requested ReadUnitsPerSecond for WarmThroughput for table is lower "
-            "than ReadCapacityUnits of "
-            "ProvisionedThroughput"
+            f"{POVI}Requested ReadUnitsPerSecond for WarmThroughput for table is lower than "
+            "ReadCapacityUnits of ProvisionedThroughput"
         ),
     ),
     "stream without a view type": (
@@ -509,11 +501,9 @@ QUOTAS = {
     "table": (
         provisioned(read=40_001),
         (
-            "The requested ReadCapacityUnits, 40001, is above the per table maximum for "
-            "the account in us-east-1. "
-            "Per table maximum: 40000. Refer to the Amazon DynamoDB Developer Guide for "
-            "current limits and how to "
-            "request higher limits."
+            "The requested ReadCapacityUnits, 40001, is above the per table maximum for the "
+            "account in us-east-1. Per table maximum: 40000. Refer to the Amazon DynamoDB "
+            "Developer Guide for current limits and how to request higher limits."
         ),
     ),
     "index": (
@@ -524,19 +514,17 @@ QUOTAS = {
             ],
         ),
         (
-            "The requested WriteCapacityUnits for index g-a, 40001, is above the per "
-            "index maximum for the account in "
-            "us-east-1. Per index maximum: 40000. Refer to the Amazon DynamoDB Developer "
-            "Guide for current limits and "
-            "how to request higher limits."
+            "The requested WriteCapacityUnits for index g-a, 40001, is above the per index "
+            "maximum for the account in us-east-1. Per index maximum: 40000. Refer to the "
+            "Amazon DynamoDB Developer Guide for current limits and how to request higher "
+            "limits."
         ),
     ),
     "maximum": (
         on_demand(OnDemandThroughput={"MaxReadRequestUnits": 40_001}),
         (
-            "Subscriber limit exceeded: Requested MaxReadRequestUnits for "
-            "OnDemandThroughput for table exceeds "
-            "TableMaxReadCapacityUnits of the account in region us-east-1"
+            "Subscriber limit exceeded: Requested MaxReadRequestUnits for OnDemandThroughput "
+            "for table exceeds TableMaxReadCapacityUnits of the account in region us-east-1"
         ),
     ),
 }
@@ -553,9 +541,9 @@ def test_an_account_has_eighty_thousand_units_per_region() -> None:
     engine.call("CreateTable", provisioned("second", read=39_999))
     text = refusal(engine, "CreateTable", provisioned("third", read=2), LimitExceeded)
     assert text.startswith(
-        "This request would have caused the ReadCapacityUnits limit to be exceeded for "
-        "the account in us-east-1. "
-        "Current ReadCapacityUnits reserved by the account: 79999. Limit: 80000. Requested: 2."
+        "This request would have caused the ReadCapacityUnits limit to be exceeded for the "
+        "account in us-east-1. Current ReadCapacityUnits reserved by the account: 79999. Limit: "
+        "80000. Requested: 2."
     )
     engine.call("CreateTable", provisioned("third", read=1))
     engine.call("CreateTable", provisioned("elsewhere", read=40_000), region="eu-west-2")

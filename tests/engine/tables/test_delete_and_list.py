@@ -163,9 +163,8 @@ def test_a_table_being_deleted_is_listed_until_it_is_gone(
         (
             {"ExclusiveStartTableName": f"{ARN}orders"},
             (
-                f"Value '{ARN}orders' at 'exclusiveStartTableName' failed to satisfy "
-                "constraint: Member must satisfy "
-                "regular expression pattern: [a-zA-Z0-9_.-]+"
+                f"Value '{ARN}orders' at 'exclusiveStartTableName' failed to satisfy constraint: "
+                "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
             ),
         ),
     ],

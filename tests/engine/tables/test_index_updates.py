@@ -114,19 +114,16 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "the same units": (
         updates(change("by-a", ProvisionedThroughput=units(2, 2))),
-        "The provisioned throughput for the index by-a will not change. The requested "
-        "value equals the current "
-        "value. Current ReadCapacityUnits provisioned for index by-a: 2. Requested "
-        "ReadCapacityUnits: 2. Current "
-        "WriteCapacityUnits provisioned for index by-a: 2. Requested WriteCapacityUnits: 2. "
-        + REFER,
+        "The provisioned throughput for the index by-a will not change. The requested value "
+        "equals the current value. Current ReadCapacityUnits provisioned for index by-a: 2. "
+        "Requested ReadCapacityUnits: 2. Current WriteCapacityUnits provisioned for index by-a: "
+        "2. Requested WriteCapacityUnits: 2. " + REFER,
     ),
     "maxima": (
         updates(change("by-a", OnDemandThroughput={"MaxReadRequestUnits": 4})),
         (
-            f"{POVI}MaxReadRequestUnits for OnDemandThroughput for index : by-a cannot "
-            "be specified when the table "
-            "BillingMode is PROVISIONED"
+            f"{POVI}MaxReadRequestUnits for OnDemandThroughput for index : by-a cannot be "
+            "specified when the table BillingMode is PROVISIONED"
         ),
     ),
     "units beyond counting": (
@@ -171,24 +168,21 @@ def test_on_demand_an_index_takes_no_units() -> None:
     assert refusal(
         engine, "UpdateTable", updates(change("by-a", ProvisionedThroughput=units(1, 1)))
     ) == (
-        f"{POVI}The only Updates for index: by-a when TableThroughputMode is "
-        "PAY_PER_REQUEST can be to "
-        "OnDemandThroughput, WarmThroughput"
+        f"{POVI}The only Updates for index: by-a when TableThroughputMode is PAY_PER_REQUEST can "
+        "be to OnDemandThroughput, WarmThroughput"
     )
     request = {
         "TableName": "orders",
         **create_index("by-b", "b", ProvisionedThroughput=units(1, 1)),
     }
     assert refusal(engine, "UpdateTable", request) == (
-        f"{POVI}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for "
-        "index: by-b when BillingMode is "
-        "PAY_PER_REQUEST"
+        f"{POVI}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for index: "
+        "by-b when BillingMode is PAY_PER_REQUEST"
     )
     less = updates(change("by-a", WarmThroughput={"WriteUnitsPerSecond": 3_999}))
     assert refusal(engine, "UpdateTable", less) == (
-        f"{POVI}Requested WriteUnitsPerSecond for WarmThroughput for index by-a is lower "
-        "than current WarmThroughput, "
-        "decreasing WarmThroughput is not supported"
+        f"{POVI}Requested WriteUnitsPerSecond for WarmThroughput for index by-a is lower than "
+        "current WarmThroughput, decreasing WarmThroughput is not supported"
     )
     engine.call(
         "UpdateTable", updates(change("by-a", WarmThroughput={"WriteUnitsPerSecond": 5_000}))

@@ -33,9 +33,9 @@ MEMBERS: dict[str, tuple[dict[str, Any], str]] = {
     "no units at all": (
         on_demand(ProvisionedThroughput={"ReadCapacityUnits": 0, "WriteCapacityUnits": 0}),
         (
-            "2 validation errors detected: "
-            f"Value '0' at 'provisionedThroughput.writeCapacityUnits' {FEW_UNITS}; "
-            f"Value '0' at 'provisionedThroughput.readCapacityUnits' {FEW_UNITS}"
+            "2 validation errors detected: Value '0' at "
+            f"'provisionedThroughput.writeCapacityUnits' {FEW_UNITS}; Value '0' at "
+            f"'provisionedThroughput.readCapacityUnits' {FEW_UNITS}"
         ),
     ),
     "no write units": (
@@ -54,9 +54,9 @@ MEMBERS: dict[str, tuple[dict[str, Any], str]] = {
             GlobalSecondaryIndexes=[index("g1", keys("sk"))],
         ),
         (
-            "2 validation errors detected: "
-            f"Value 'g1' at 'globalSecondaryIndexes.1.member.indexName' {SHORT}; "
-            f"Value 'l1' at 'localSecondaryIndexes.1.member.indexName' {SHORT}"
+            "2 validation errors detected: Value 'g1' at "
+            f"'globalSecondaryIndexes.1.member.indexName' {SHORT}; Value 'l1' at "
+            f"'localSecondaryIndexes.1.member.indexName' {SHORT}"
         ),
     ),
     "an unknown table class": (on_demand(TableClass="GLACIER"), CLASS),

@@ -112,8 +112,7 @@ ARNS = {
         f"{POVI}Provided Arn is not a DynamoDB resource arn: arn:aws:s3:::bucket"
     ),
     f"{TABLE}/index/by-a": f"{POVI}Invalid resource arn provided, only table or stream is "
-    "accepted. "
-    f"Provided resource arn: {TABLE}/index/by-a",
+    f"accepted. Provided resource arn: {TABLE}/index/by-a",
     TABLE.replace(
         "us-east-1", "eu-west-2"
     ): "Invalid TableArn: Invalid ResourceArn provided as input "

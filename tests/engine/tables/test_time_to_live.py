@@ -50,9 +50,8 @@ def test_a_change_without_effect_is_refused(engine: Engine) -> None:
 
 def test_an_incomplete_setting_is_refused_before_the_table_is_looked_for(engine: Engine) -> None:
     text = (
-        "1 validation error detected: Value '' at "
-        "'timeToLiveSpecification.attributeName' failed to satisfy "
-        "constraint: Member must have length greater than or equal to 1"
+        "1 validation error detected: Value '' at 'timeToLiveSpecification.attributeName' "
+        "failed to satisfy constraint: Member must have length greater than or equal to 1"
     )
     assert refusal(engine, "UpdateTimeToLive", setting(True, "", "ghost")) == text
     empty = {"TableName": "ghost", "TimeToLiveSpecification": {}}

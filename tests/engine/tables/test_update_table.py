@@ -27,10 +27,9 @@ from .declare import (
 
 NOTHING = (
     "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
-    "GlobalSecondaryIndexUpdates, "
-    "SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, ReplicaTransitRoleArn, "
-    "MultiRegionConsistency, "
-    "DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass is required"
+    "GlobalSecondaryIndexUpdates, SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, "
+    "ReplicaTransitRoleArn, MultiRegionConsistency, DeletionProtectionEnabled, "
+    "OnDemandThroughput, WarmThroughput or TableClass is required"
 )
 STREAM = {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
 
@@ -161,9 +160,8 @@ ON_DEMAND: dict[str, tuple[dict[str, Any], str]] = {
     "less warm throughput": (
         {"WarmThroughput": {"ReadUnitsPerSecond": 11_000}},
         (
-            f"{POVI}Requested ReadUnitsPerSecond for WarmThroughput for table is lower "
-            "than current WarmThroughput, "
-            "decreasing WarmThroughput is not supported"
+            f"{POVI}Requested ReadUnitsPerSecond for WarmThroughput for table is lower than "
+            "current WarmThroughput, decreasing WarmThroughput is not supported"
         ),
     ),
     "no stream to disable": (
@@ -178,18 +176,16 @@ ON_DEMAND: dict[str, tuple[dict[str, Any], str]] = {
 PROVISIONED: dict[str, tuple[dict[str, Any], str]] = {
     "same units": (
         {"ProvisionedThroughput": units(5, 5)},
-        "The provisioned throughput for the table will not change. The requested value "
-        "equals the current value. "
-        "Current ReadCapacityUnits provisioned for the table: 5. Requested ReadCapacityUnits: 5. "
-        "Current WriteCapacityUnits provisioned for the table: 5. Requested WriteCapacityUnits: 5. "
-        + REFER,
+        "The provisioned throughput for the table will not change. The requested value equals "
+        "the current value. Current ReadCapacityUnits provisioned for the table: 5. Requested "
+        "ReadCapacityUnits: 5. Current WriteCapacityUnits provisioned for the table: 5. "
+        "Requested WriteCapacityUnits: 5. " + REFER,
     ),
     "maxima": (
         {"OnDemandThroughput": {"MaxReadRequestUnits": 5}},
         (
-            f"{POVI}MaxReadRequestUnits for OnDemandThroughput cannot be specified when "
-            "the table BillingMode is "
-            "PROVISIONED"
+            f"{POVI}MaxReadRequestUnits for OnDemandThroughput cannot be specified when the "
+            "table BillingMode is PROVISIONED"
         ),
     ),
 }
@@ -235,15 +231,12 @@ def test_four_decreases_a_day_then_one_an_hour(clock: VirtualClock) -> None:
     assert shown["LastDecreaseDateTime"] == clock.now()
     request = {"TableName": "orders", "ProvisionedThroughput": units(95, 5)}
     assert refusal(engine, "UpdateTable", request, LimitExceeded) == (
-        "Subscriber limit exceeded: Provisioned throughput decreases are limited within "
-        "a given UTC day. After the "
-        "first 4 decreases, each subsequent decrease in the same UTC day can be "
-        "performed at most once every 3600 "
-        "seconds. Number of decreases today: 4. Last decrease at Thursday, October 8, "
-        "2026 at 8:04:00 PM "
-        "Coordinated Universal Time. Next decrease can be made at Thursday, October 8, "
-        "2026 at 9:04:00 PM "
-        "Coordinated Universal Time."
+        "Subscriber limit exceeded: Provisioned throughput decreases are limited within a given "
+        "UTC day. After the first 4 decreases, each subsequent decrease in the same UTC day can "
+        "be performed at most once every 3600 seconds. Number of decreases today: 4. Last "
+        "decrease at Thursday, October 8, 2026 at 8:04:00 PM Coordinated Universal Time. Next "
+        "decrease can be made at Thursday, October 8, 2026 at 9:04:00 PM Coordinated Universal "
+        "Time."
     )
     # An increase is always possible, and an hour later so is a decrease.
     update(engine, ProvisionedThroughput=units(200, 5))
@@ -359,8 +352,7 @@ def test_encryption_keys_change(engine: Engine) -> None:
     again = {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": key}
     assert refusal(engine, "UpdateTable", {"TableName": "orders", "SSESpecification": again}) == (
         f"{POVI}Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId "
-        "parameter if you want to "
-        "change Master Key"
+        "parameter if you want to change Master Key"
     )
     answer = update(engine, SSESpecification={"Enabled": False})
     assert answer["SSEDescription"] == {

@@ -115,9 +115,8 @@ class ItemUpdate:
             return
         if len(action.path.parts) > 1:
             raise ValidationFailed(
-                "Key attributes must be scalars; list random access '[]' and map lookup "
-                "'.' are not allowed: "
-                f"IndexKey: {name}"
+                "Key attributes must be scalars; list random access '[]' and map lookup '.' are "
+                f"not allowed: IndexKey: {name}"
             )
         if isinstance(action, (SetAction, AddAction)) and isinstance(action.value, Literal):
             actual = kind_of(action.value.value)
@@ -186,11 +185,10 @@ class ItemUpdate:
                 if kind != "N" and value[kind] == "":
                     word = "string" if kind == "S" else "binary"
                     raise ItemRefused(
-                        "One or more parameter values are not valid. The update "
-                        "expression attempted to update a "
-                        "secondary index key to a value that is not supported. The "
-                        "AttributeValue for a key "
-                        f"attribute cannot contain an empty {word} value."
+                        "One or more parameter values are not valid. The update expression "
+                        "attempted to update a secondary index key to a value that is not "
+                        "supported. The AttributeValue for a key attribute cannot contain an "
+                        f"empty {word} value."
                     )
         check_index_keys(table.indexes, item)
 

@@ -111,9 +111,9 @@ def _check_sort(schema: KeySchema, tests: dict[str, KeyTest]) -> None:
             _check_kind(test, kind)
             if open_ended:
                 raise ValidationFailed(
-                    f"RANGE key attributes {', '.join(open_ended)} must have equality "
-                    "conditions specified in "
-                    f"the query because a condition is present on key attribute {name}"
+                    f"RANGE key attributes {', '.join(open_ended)} must have equality conditions "
+                    "specified in the query because a condition is present on key attribute "
+                    f"{name}"
                 )
         if test is None or test.operator != "=":
             open_ended.append(name)

@@ -112,9 +112,8 @@ def make_view(
         filtered = [] if filter is None else sorted(attribute_names(filter) - index.projected)
         if is_query and filtered:
             raise ValidationFailed(
-                f"{INVALID}Secondary index {index.name} does not project one or more "
-                "filter attributes: "
-                f"[{', '.join(filtered)}]"
+                f"{INVALID}Secondary index {index.name} does not project one or more filter "
+                f"attributes: [{', '.join(filtered)}]"
             )
         fetch = not index.is_global and (bool(beyond) or select == "ALL_ATTRIBUTES")
     return ReadView(table, index, filter, projection, select == "COUNT", fetch, consistent)
@@ -131,9 +130,8 @@ def _ordered(projection: Projection | None) -> list[str]:
 def _refuse_beyond(index: Index, beyond: list[str], select: str | None) -> None:
     if select == "ALL_ATTRIBUTES":
         raise ValidationFailed(
-            f"{INVALID}Select type ALL_ATTRIBUTES is not supported for global secondary "
-            f"index {index.name} "
-            "because its projection type is not ALL"
+            f"{INVALID}Select type ALL_ATTRIBUTES is not supported for global secondary index "
+            f"{index.name} because its projection type is not ALL"
         )
     if beyond:
         raise ValidationFailed(

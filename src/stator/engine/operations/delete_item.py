@@ -1,4 +1,4 @@
-"""DeleteItem."""
+"""DeleteItem. The order of checks is that of PutItem."""
 
 from __future__ import annotations
 

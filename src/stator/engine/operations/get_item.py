@@ -1,4 +1,8 @@
-"""GetItem."""
+"""GetItem.
+
+The order of checks: the request's shape, its key's values, mixed and unused parameters, the
+projection. Then the table, the key against its schema, and paths into key attributes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""PutItem."""
+"""PutItem.
+
+The order of checks: the request's shape (``requests.shapes``), then ``parse`` from top to bottom.
+Then ``single_write.run``: the table, its key and index attributes (``ItemPut.locate``), a
+transaction in flight, and the condition (``actions.mutate``).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Query."""
+"""Query: a page of one partition of a table or index.
+
+``parse`` reads expressions and their older forms in AWS's order of checks. ``run`` checks them
+against the table, turns the key condition into a range of storage keys and reads a page of it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scan."""
+"""Scan: a page of a whole table or index, or of one of its parallel segments."""
 
 from __future__ import annotations
 
@@ -50,15 +50,13 @@ def parse(request: dict[str, Any]) -> ScanRequest:
 def _check_segments(segment: int | None, total: int | None) -> None:
     if segment is not None and total is None:
         raise ValidationFailed(
-            "The TotalSegments parameter is required but was not present in the request "
-            "when Segment parameter "
-            "is present"
+            "The TotalSegments parameter is required but was not present in the request when "
+            "Segment parameter is present"
         )
     if total is not None and segment is None:
         raise ValidationFailed(
             "The Segment parameter is required but was not present in the request when "
-            "parameter TotalSegments "
-            "is present"
+            "parameter TotalSegments is present"
         )
     if segment is not None and total is not None and segment >= total:
         raise ValidationFailed(
@@ -98,9 +96,8 @@ def _after_start(table: Table, index: Index | None, start: Item, segment: int, t
     entry = start_entry(table, index, start)
     if keyspace.segment_of(entry, total) != segment:
         raise ValidationFailed(
-            f"{BAD_START}: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with "
-            "correct Segment. "
-            f"TotalSegments: {total} Segment: {segment}"
+            f"{BAD_START}: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct "
+            f"Segment. TotalSegments: {total} Segment: {segment}"
         )
     return entry + b"\0"
 

@@ -63,8 +63,8 @@ def _parse_action(entry: dict[str, Any]) -> ItemAction:
     if not kinds:
         raise ValidationFailed(
             "1 validation error detected: Value '' at 'transactItems' failed to satisfy "
-            "constraint: "
-            "TransactWriteRequest should contain Delete or Put or Update or ConditionCheck"
+            "constraint: TransactWriteRequest should contain Delete or Put or Update or "
+            "ConditionCheck"
         )
     if len(kinds) > 1:
         raise ValidationFailed("TransactItems can only contain one of Check, Put, Update or Delete")

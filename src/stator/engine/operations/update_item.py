@@ -1,4 +1,8 @@
-"""UpdateItem."""
+"""UpdateItem.
+
+The order of checks is that of PutItem. The update itself is applied after the condition
+(``ItemUpdate.apply``), and the size and index keys of the new item are checked last.
+"""
 
 from __future__ import annotations
 

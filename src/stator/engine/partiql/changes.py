@@ -109,8 +109,8 @@ class _Binder:
             )
         if len(node.operands) != 2:
             raise ValidationFailed(
-                "Incorrect number of operands for operator or function; "
-                f"operator or function: {node.operator}, number of operands: {len(node.operands)}"
+                "Incorrect number of operands for operator or function; operator or function: "
+                f"{node.operator}, number of operands: {len(node.operands)}"
             )
         self.operators += 1
         if self.operators > EXPRESSION_OPERATORS:

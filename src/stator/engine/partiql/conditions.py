@@ -30,9 +30,8 @@ _COMPARATORS: Final = frozenset({"=", "<>", "<", "<=", ">", ">="})
 _NOT_BOOLEAN: Final = "WHERE clause must contain an expression that resolves to a boolean"
 MISSING_COMPARED: Final = "MISSING must be compared using IS operator"
 _IN: Final = (
-    "IN operator must have a left hand argument of type Variable Reference and right "
-    "hand argument of type Seq "
-    "with at least one member"
+    "IN operator must have a left hand argument of type Variable Reference and right hand "
+    "argument of type Seq with at least one member"
 )
 _TYPES: Final = {
     "NULL": "NULL",
@@ -111,9 +110,9 @@ class _Binder:
         kind = _TYPES.get(node.type_name)
         if kind is None:
             raise ValidationFailed(
-                f"Unsupported data type for IS operator: {node.type_name}. Supported "
-                "data types are [MISSING, NULL, "
-                f"BOOLEAN, BLOB, STRING, NUMERIC, STRUCT, TUPLE, LIST] at {node.at}"
+                f"Unsupported data type for IS operator: {node.type_name}. Supported data types "
+                "are [MISSING, NULL, BOOLEAN, BLOB, STRING, NUMERIC, STRUCT, TUPLE, LIST] at "
+                f"{node.at}"
             )
         return Function("attribute_type", (operand, Literal({"S": kind})))
 

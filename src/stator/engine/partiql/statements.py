@@ -157,8 +157,8 @@ def _delete(node: syntax.DeleteStatement, parameters: list[Value]) -> BoundWrite
         raise ValidationFailed(node.refusal)
     if node.returning not in (None, "ALL OLD"):
         raise ValidationFailed(
-            f"Invalid returning clause: RETURNING {node.returning} *. "
-            "Only RETURNING ALL OLD * is allowed in DELETE statements."
+            f"Invalid returning clause: RETURNING {node.returning} *. Only RETURNING ALL OLD * "
+            "is allowed in DELETE statements."
         )
     returning = None if node.returning is None else "ALL_OLD"
     table_name = _single_table(node.table)

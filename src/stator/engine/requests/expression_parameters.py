@@ -151,9 +151,8 @@ def _checked_names(names: dict[str, str]) -> dict[str, str]:
         size = len(key.encode())
         if size > _REFERENCE_BYTES:
             raise ValidationFailed(
-                "ExpressionAttributeNames contains invalid key: The expression attribute "
-                "map contains a key "
-                f"that is too long; size of key: {size}"
+                "ExpressionAttributeNames contains invalid key: The expression attribute map "
+                f"contains a key that is too long; size of key: {size}"
             )
         if key[:1] != "#" or not _REFERENCE.fullmatch(key, 1):
             raise ValidationFailed(
@@ -179,8 +178,8 @@ def _check_values(values: dict[str, Value], wrapped: bool) -> int:
     for key, value in values.items():
         if len(key.encode()) > _REFERENCE_BYTES:
             raise ValidationFailed(
-                "ExpressionAttributeValues contains invalid key: "
-                "The expression attribute map contains a key that is too long;"
+                "ExpressionAttributeValues contains invalid key: The expression attribute map "
+                "contains a key that is too long;"
             )
         if key[:1] != ":" or not _REFERENCE.fullmatch(key, 1):
             raise ValidationFailed(

@@ -119,8 +119,7 @@ ENUM_ORDER = {
     "Select": "SPECIFIC_ATTRIBUTES, COUNT, ALL_ATTRIBUTES, ALL_PROJECTED_ATTRIBUTES",
     "ConditionalOperator": "OR, AND",
     "ComparisonOperator": "IN, NULL, BETWEEN, LT, NOT_CONTAINS, EQ, GT, NOT_NULL, NE, LE, "
-    "BEGINS_WITH, GE, "
-    "CONTAINS",
+    "BEGINS_WITH, GE, CONTAINS",
     "KeyType": "HASH, RANGE",
     "ScalarAttributeType": "B, N, S",
     "ProjectionType": "ALL, INCLUDE, KEYS_ONLY",
@@ -130,8 +129,8 @@ ENUM_ORDER = {
 NAME_PATTERN = "[a-zA-Z0-9_.-]+"
 TABLE_KEYS = (
     "Map keys must satisfy constraint: [Member must have length less than or equal to 255, "
-    "Member must have length greater than or equal to 3, "
-    f"Member must satisfy regular expression pattern: {NAME_PATTERN}]"
+    "Member must have length greater than or equal to 3, Member must satisfy regular expression "
+    f"pattern: {NAME_PATTERN}]"
 )
 NAME = re.compile(NAME_PATTERN)
 

@@ -377,9 +377,8 @@ class _Compiler:
 
         least, most = inner_shape.get("min", 0), inner_shape.get("max", 0)
         _list_bounds = (
-            "Map value must satisfy constraint: [Member must have length less than or "
-            f"equal to {most}, "
-            f"Member must have length greater than or equal to {least}]"
+            "Map value must satisfy constraint: [Member must have length less than or equal to "
+            f"{most}, Member must have length greater than or equal to {least}]"
         )
 
         def low_high(size: int) -> bool:
@@ -389,11 +388,9 @@ class _Compiler:
 
 
 _PARAMETERIZED = (
-    "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast "
-    "to class java.lang.Class "
-    "(sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and java.lang.Class "
-    "are in module java.base "
-    "of loader 'bootstrap')"
+    "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast to class "
+    "java.lang.Class (sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and "
+    "java.lang.Class are in module java.base of loader 'bootstrap')"
 )
 
 

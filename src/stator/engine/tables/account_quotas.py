@@ -49,11 +49,10 @@ def check_account_quota(catalog: Catalog, definition: TableDefinition) -> None:
         if requested > before[at] and reserved[at] + requested > limit:
             member = ("ReadCapacityUnits", "WriteCapacityUnits")[at]
             raise LimitExceeded(
-                f"This request would have caused the {member} limit to be exceeded for "
-                "the account in "
-                f"{definition.region}. Current {member} reserved by the account: "
-                f"{reserved[at] + before[at]}. Limit: "
-                f"{limit}. Requested: {requested}. {throughput.REFER}"
+                f"This request would have caused the {member} limit to be exceeded for the "
+                f"account in {definition.region}. Current {member} reserved by the account: "
+                f"{reserved[at] + before[at]}. Limit: {limit}. Requested: {requested}. "
+                f"{throughput.REFER}"
             )
 
 

@@ -100,17 +100,15 @@ def _check_throughput(spec: Spec, billing_mode: str) -> None:
     if billing_mode == "PAY_PER_REQUEST":
         if provisioned is not None:
             raise ValidationFailed(
-                f"{INVALID}ProvisionedThroughput should not be specified for index: "
-                f"{name} when BillingMode is "
-                "PAY_PER_REQUEST"
+                f"{INVALID}ProvisionedThroughput should not be specified for index: {name} when "
+                "BillingMode is PAY_PER_REQUEST"
             )
     elif provisioned is None:
         raise ValidationFailed(f"{INVALID}ProvisionedThroughput is not specified for index: {name}")
     elif (member := throughput.first_maximum(on_demand)) is not None:
         raise ValidationFailed(
-            f"{INVALID}{member} for OnDemandThroughput for index: {name} cannot be "
-            "specified when table BillingMode "
-            "is PROVISIONED."
+            f"{INVALID}{member} for OnDemandThroughput for index: {name} cannot be specified "
+            "when table BillingMode is PROVISIONED."
         )
     throughput.check_bounds(provisioned, subject)
     throughput.check_maxima(on_demand, subject, clearable=False)

@@ -52,8 +52,7 @@ def read_updates(entries: list[Spec]) -> list[IndexUpdate]:
         if update.name in seen:
             raise ValidationFailed(
                 f"{INVALID}Only one global secondary index update per index is allowed "
-                "simultaneously. "
-                f"Index: {update.name}"
+                f"simultaneously. Index: {update.name}"
             )
         seen.add(update.name)
         _check_alone(update)
@@ -65,8 +64,8 @@ def _read_update(entry: Spec) -> IndexUpdate:
     if not actions:
         raise ValidationFailed(
             f"{INVALID}One of GlobalSecondaryIndexUpdate.Update, "
-            "GlobalSecondaryIndexUpdate.Create, "
-            "GlobalSecondaryIndexUpdate.Delete must not be null"
+            "GlobalSecondaryIndexUpdate.Create, GlobalSecondaryIndexUpdate.Delete must not be "
+            "null"
         )
     if len(actions) > 1:
         raise ValidationFailed(
@@ -189,10 +188,10 @@ def _check_not_redefined(
             schemas = [definition.key_schema, *(index.key_schema for index in definition.indexes)]
             existing = next(schema for schema in schemas if name in key_checks.names(schema))
             raise ValidationFailed(
-                f"{INVALID}Attributes cannot be redefined. Please check that your "
-                "attribute has the same type as "
-                f"previously defined. Existing schema: {_shown_schema(existing, known)} "
-                f"New schema: {_shown_schema(key_schema, attributes)}"
+                f"{INVALID}Attributes cannot be redefined. Please check that your attribute has "
+                "the same type as previously defined. Existing schema: "
+                f"{_shown_schema(existing, known)} New schema: "
+                f"{_shown_schema(key_schema, attributes)}"
             )
 
 
@@ -211,9 +210,8 @@ def _check_new_throughput(definition: TableDefinition, update: IndexUpdate) -> N
     if definition.billing_mode == "PAY_PER_REQUEST":
         if provisioned is not None:
             raise ValidationFailed(
-                f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be "
-                f"specified for index: {name} when "
-                "BillingMode is PAY_PER_REQUEST"
+                f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified for "
+                f"index: {name} when BillingMode is PAY_PER_REQUEST"
             )
     elif provisioned is None:
         raise ValidationFailed(
@@ -236,9 +234,8 @@ def _check_maxima_fit(definition: TableDefinition, update: IndexUpdate) -> None:
     member = throughput.first_maximum(update.spec.get("OnDemandThroughput"))
     if member is not None and definition.billing_mode == "PROVISIONED":
         raise ValidationFailed(
-            f"{INVALID}{member} for OnDemandThroughput for index : {update.name} cannot "
-            "be specified when the table "
-            "BillingMode is PROVISIONED"
+            f"{INVALID}{member} for OnDemandThroughput for index : {update.name} cannot be "
+            "specified when the table BillingMode is PROVISIONED"
         )
 
 
@@ -292,9 +289,8 @@ def _change_units(
 def _nothing_asked(definition: TableDefinition, index: IndexDefinition) -> ValidationFailed:
     if definition.billing_mode == "PAY_PER_REQUEST":
         return ValidationFailed(
-            f"{INVALID}The only Updates for index: {index.name} when TableThroughputMode "
-            "is PAY_PER_REQUEST can be to "
-            "OnDemandThroughput, WarmThroughput"
+            f"{INVALID}The only Updates for index: {index.name} when TableThroughputMode is "
+            "PAY_PER_REQUEST can be to OnDemandThroughput, WarmThroughput"
         )
     return ValidationFailed(
         f"{INVALID}Both ReadCapacityUnits and WriteCapacityUnits must be specified for "

@@ -20,9 +20,8 @@ _FIRST_NOT_HASH = "Invalid KeySchema: The first KeySchemaElement is not a HASH k
 _SECOND_NOT_RANGE = "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type"
 _SAME_NAME = "Both the Hash Key and the Range Key element in the KeySchema have the same name"
 _NOT_EXACT = (
-    f"{INVALID}Number of attributes in KeySchema does not exactly match number of "
-    "attributes defined in "
-    "AttributeDefinitions"
+    f"{INVALID}Number of attributes in KeySchema does not exactly match number of attributes "
+    "defined in AttributeDefinitions"
 )
 
 
@@ -85,8 +84,8 @@ def check_all_used(schemas: list[Schema], attributes: dict[str, str]) -> None:
     if len(schemas) == 1:
         raise ValidationFailed(_NOT_EXACT)
     raise ValidationFailed(
-        f"{INVALID}Some AttributeDefinitions are not used. "
-        f"AttributeDefinitions: {_listed(attributes)}, keys used: {_listed(used)}"
+        f"{INVALID}Some AttributeDefinitions are not used. AttributeDefinitions: "
+        f"{_listed(attributes)}, keys used: {_listed(used)}"
     )
 
 
@@ -101,8 +100,7 @@ def check_local_index_keys(name: str, schema: Schema, table_schema: Schema, path
     if own != table:
         raise ValidationFailed(
             f"{INVALID}Index KeySchema does not have the same leading hash key as table "
-            "KeySchema for index: "
-            f"{name}. index hash key: {own}, table hash key: {table}"
+            f"KeySchema for index: {name}. index hash key: {own}, table hash key: {table}"
         )
 
 

@@ -232,9 +232,8 @@ def _check_index_value(index: Any, name: str, kind: str, value: Value) -> None:
     if not value[kind]:
         raise ItemRefused(
             f"{_EMPTY}A value specified for a secondary index key is not supported. The "
-            "AttributeValue "
-            f"for a key attribute cannot contain an empty {_KIND_WORDS[kind]} value. "
-            f"IndexName: {index.name}, IndexKey: {name}"
+            f"AttributeValue for a key attribute cannot contain an empty {_KIND_WORDS[kind]} "
+            f"value. IndexName: {index.name}, IndexKey: {name}"
         )
     partition = any(name == attribute.name for attribute in index.schema.partition)
     limit = PARTITION_KEY_BYTES if partition else SORT_KEY_BYTES

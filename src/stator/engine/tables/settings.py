@@ -40,9 +40,8 @@ def refuse_unoffered(request: dict[str, Any], members: tuple[str, ...]) -> None:
 def check_table_class(table_class: str | None) -> None:
     if table_class not in (None, *_CLASSES):
         raise ValidationFailed(
-            "Invalid table-class parameter provided. Please try again with a valid "
-            "table-class value: "
-            f"[{', '.join(_CLASSES)}]."
+            "Invalid table-class parameter provided. Please try again with a valid table-class "
+            f"value: [{', '.join(_CLASSES)}]."
         )
 
 

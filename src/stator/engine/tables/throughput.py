@@ -75,9 +75,9 @@ def check_quota(holder: Provisioned, subject: Subject, region: str) -> None:
     for member, value, most in zip(_CAPACITY, requested, _TABLE_MAXIMA, strict=True):
         if value > most:
             raise LimitExceeded(
-                f"The requested {member}{subject.named('', ' for index ')}, {value}, is "
-                f"above the per {kind} maximum "
-                f"for the account in {region}. Per {kind} maximum: {most}. {REFER}"
+                f"The requested {member}{subject.named('', ' for index ')}, {value}, is above "
+                f"the per {kind} maximum for the account in {region}. Per {kind} maximum: "
+                f"{most}. {REFER}"
             )
 
 
@@ -87,12 +87,11 @@ def check_changes(holder: Provisioned, throughput: dict[str, int], subject: Subj
         return
     whom = subject.named("the table", "index ")
     raise ValidationFailed(
-        f"The provisioned throughput for {subject.named('the table', 'the index ')} will "
-        "not change. The requested "
-        "value equals the current value. Current ReadCapacityUnits provisioned for "
-        f"{whom}: {holder.read_units}. "
-        f"Requested ReadCapacityUnits: {read}. Current WriteCapacityUnits provisioned for {whom}: "
-        f"{holder.write_units}. Requested WriteCapacityUnits: {write}. {REFER}"
+        f"The provisioned throughput for {subject.named('the table', 'the index ')} will not "
+        "change. The requested value equals the current value. Current ReadCapacityUnits "
+        f"provisioned for {whom}: {holder.read_units}. Requested ReadCapacityUnits: {read}. "
+        f"Current WriteCapacityUnits provisioned for {whom}: {holder.write_units}. Requested "
+        f"WriteCapacityUnits: {write}. {REFER}"
     )
 
 
@@ -122,13 +121,11 @@ def _too_many_decreases(count: int, last: datetime) -> LimitExceeded:
     midnight = datetime(last.year, last.month, last.day, tzinfo=UTC) + timedelta(days=1)
     after = min(last + timedelta(seconds=_DECREASE_SECONDS), midnight)
     return LimitExceeded(
-        "Subscriber limit exceeded: Provisioned throughput decreases are limited within "
-        "a given UTC day. After the "
-        f"first {_DECREASES_AT_WILL} decreases, each subsequent decrease in the same UTC "
-        "day can be performed at most "
-        f"once every {_DECREASE_SECONDS} seconds. Number of decreases today: {count}. "
-        "Last decrease at "
-        f"{_in_words(last)}. Next decrease can be made at {_in_words(after)}."
+        "Subscriber limit exceeded: Provisioned throughput decreases are limited within a given "
+        f"UTC day. After the first {_DECREASES_AT_WILL} decreases, each subsequent decrease in "
+        f"the same UTC day can be performed at most once every {_DECREASE_SECONDS} seconds. "
+        f"Number of decreases today: {count}. Last decrease at {_in_words(last)}. Next decrease "
+        f"can be made at {_in_words(after)}."
     )
 
 
@@ -152,8 +149,7 @@ def check_maxima(on_demand: dict[str, int] | None, subject: Subject, *, clearabl
         if value is not None and value < 1 and not (clearable and value == -1):
             raise ValidationFailed(
                 f"{INVALID}Requested {member} for OnDemandThroughput for "
-                f"{subject.named('table', 'index : ')} "
-                "is outside of valid range"
+                f"{subject.named('table', 'index : ')} is outside of valid range"
             )
 
 
@@ -162,9 +158,8 @@ def check_maxima_quota(on_demand: dict[str, int] | None, subject: Subject, regio
         if on_demand is not None and on_demand.get(member, 0) > most:
             raise LimitExceeded(
                 f"Subscriber limit exceeded: Requested {member} for OnDemandThroughput for "
-                f"{subject.named('table', 'index : ')} exceeds "
-                f"TableMax{kind}CapacityUnits of the account in "
-                f"region {region}"
+                f"{subject.named('table', 'index : ')} exceeds TableMax{kind}CapacityUnits of "
+                f"the account in region {region}"
             )
 
 
@@ -235,8 +230,7 @@ def check_warm_quota(warm: dict[str, int] | None, subject: Subject, region: str)
         if warm is not None and warm.get(member, 0) > most:
             raise LimitExceeded(
                 f"Subscriber limit exceeded: {_requested(member, subject)} exceeds "
-                f"TableMax{kind}CapacityUnits of "
-                f"the account in region {region}"
+                f"TableMax{kind}CapacityUnits of the account in region {region}"
             )
 
 

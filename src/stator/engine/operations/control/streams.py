@@ -36,9 +36,8 @@ def parse_describe(request: dict[str, Any]) -> DescribeStreamRequest:
         )
     if shard_filter is not None and shard_filter.get("Type") is None:
         raise ValidationFailed(
-            "1 validation error detected: Value 'null' at 'shardFilter.type' failed to "
-            "satisfy constraint: "
-            "Member must be CHILD_SHARDS"
+            "1 validation error detected: Value 'null' at 'shardFilter.type' failed to satisfy "
+            "constraint: Member must be CHILD_SHARDS"
         )
     parent = None if shard_filter is None else shard_filter.get("ShardId")
     return DescribeStreamRequest(

@@ -76,9 +76,8 @@ def _check_billing(options: dict[str, Any], billing_mode: str) -> None:
     if billing_mode == "PAY_PER_REQUEST":
         if provisioned is not None:
             raise ValidationFailed(
-                f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be "
-                "specified when BillingMode is "
-                "PAY_PER_REQUEST"
+                f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
+                "when BillingMode is PAY_PER_REQUEST"
             )
     elif provisioned is None:
         raise ValidationFailed(
@@ -169,8 +168,7 @@ def _own_name(name: str, scope: Scope) -> str:
     if not name.startswith(prefix):
         raise AccessDenied(
             f"User: arn:aws:iam::{scope.account}:root is not authorized to perform: "
-            "dynamodb:CreateTable on resource: "
-            f"{name}"
+            f"dynamodb:CreateTable on resource: {name}"
         )
     return name.removeprefix(prefix)
 

@@ -43,10 +43,9 @@ _OPERATIONS = (
 )
 _NOTHING = (
     "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
-    "GlobalSecondaryIndexUpdates, "
-    "SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, ReplicaTransitRoleArn, "
-    "MultiRegionConsistency, "
-    "DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass is required"
+    "GlobalSecondaryIndexUpdates, SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, "
+    "ReplicaTransitRoleArn, MultiRegionConsistency, DeletionProtectionEnabled, "
+    "OnDemandThroughput, WarmThroughput or TableClass is required"
 )
 # In the order in which AWS reports them.
 _ALONE = {
@@ -225,9 +224,8 @@ def _change_billing(definition: TableDefinition, options: dict[str, Any], now: f
         return None
     if mode == "PAY_PER_REQUEST":
         raise ValidationFailed(
-            f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
-            "when BillingMode is "
-            "PAY_PER_REQUEST"
+            f"{INVALID}Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when "
+            "BillingMode is PAY_PER_REQUEST"
         )
     throughput.check_changes(definition, provisioned, throughput.TABLE)
     throughput.change_units(definition, provisioned, now)
@@ -297,9 +295,8 @@ def _change_encryption(definition: TableDefinition, specification: dict[str, Any
         raise ValidationFailed(f"{INVALID}Table is already encrypted by default")
     if encryption == definition.sse:
         raise ValidationFailed(
-            f"{INVALID}Table is already encrypted with given KMSMasterKeyId. Use "
-            "KMSMasterKeyId parameter if you want "
-            "to change Master Key"
+            f"{INVALID}Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId "
+            "parameter if you want to change Master Key"
         )
     definition.sse = encryption
 
