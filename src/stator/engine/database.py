@@ -21,6 +21,8 @@ from stator.storage import Storage
 
 
 class Database:
+    """What the parts of one engine share; see the module's header."""
+
     def __init__(self, storage: Storage, clock: Clock, transaction_seconds: float = 0.0) -> None:
         self.storage = storage
         self.clock = clock

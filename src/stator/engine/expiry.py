@@ -61,6 +61,8 @@ def prefix_of(table_number: int) -> bytes:
 
 
 class Expiry:
+    """Keeps the expiry lists as a write observer, and deletes what is due."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 

@@ -25,6 +25,8 @@ _AFTER_FAILURE_SECONDS: Final = 10.0
 
 
 class Housekeeper:
+    """Runs the background work, in a thread or when ``sweep`` is called."""
+
     def __init__(
         self, database: Database, expiry: Expiry, streams: Streams, recovery: Recovery
     ) -> None:

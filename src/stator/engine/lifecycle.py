@@ -27,6 +27,8 @@ CHUNKS_AT_ONCE = 8
 
 
 class Lifecycle:
+    """Ends statuses whose time is over, removes deleted tables, and backfills indexes."""
+
     def __init__(
         self, database: Database, recovery: Recovery, expiry: Expiry, delay_seconds: float
     ) -> None:

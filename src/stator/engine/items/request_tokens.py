@@ -23,6 +23,8 @@ _CLEAN_EVERY = 1000
 
 
 class RequestTokens:
+    """Remembers client request tokens in storage and forgets expired ones."""
+
     def __init__(self, storage: Storage, clock: Clock) -> None:
         self._storage = storage
         self._clock = clock

@@ -15,6 +15,8 @@ from stator.clock import Clock
 
 
 class TransactionLocks:
+    """The storage keys of items that transactions in flight hold."""
+
     def __init__(self, clock: Clock, seconds: float) -> None:
         self._clock = clock
         self._seconds = seconds

@@ -35,6 +35,8 @@ _PARTITION_WRITE_UNITS: Final = 1000
 
 
 class Streams:
+    """Fills streams as a write observer, and finds, rolls, splits and trims them."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
         self._storage = database.storage

@@ -23,6 +23,8 @@ _TABLES = keyspace.META + b"t"
 
 
 class Catalog:
+    """Finds tables by account, region and name, and stores their definitions."""
+
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._tables: dict[Scope, dict[str, Table]] = {}
