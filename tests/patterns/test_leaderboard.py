@@ -193,7 +193,7 @@ def test_an_estimate_is_near() -> None:
     for number in (0, 37, 99):
         estimate = board.rank(f"m{number}", exact=False)
         assert estimate is not None and abs(estimate - (100 - number)) <= 5
-    assert "estimated by the histogram alone" in str(board.explain())
+    assert "estimated from the histogram alone" in str(board.explain())
 
 
 def test_what_makes_no_sense() -> None:
@@ -212,11 +212,11 @@ def test_what_makes_no_sense() -> None:
             Leaderboard(db, "weekly", **options)  # type: ignore[arg-type]
     other = Leaderboard(db, "weekly", histogram=10)
     for refused in (lambda: other.set_score("bob", 1), other.top):
-        with pytest.raises(ConfigurationError, match="begun with histogram=None"):
+        with pytest.raises(ConfigurationError, match="created with histogram=None"):
             refused()
     with pytest.raises(RequestRefused):
         board.top(0)
-    assert "exact, by counting all entries" in str(board.explain())
+    assert "exact; counts all better entries" in str(board.explain())
 
 
 _steps = st.lists(

@@ -158,7 +158,7 @@ def test_a_copy_is_never_replaced_by_an_older_one() -> None:
     asleep = db.run(links._stored(links._left, "s0"))
     rename(db, who, "Anne")
     links.refresh(who)
-    items = db.run(links._listing(links._left, "s0").page())
+    items = db.run(links._pages(links._left, "s0").page())
     assert len(items) == 1
     raw = [item for item in every_item(db) if item["PK"]["S"].startswith("LINK#enrolments#L")]
     db.run(links._refresh_page(links._left, "s0", raw, asleep))
@@ -298,7 +298,7 @@ def test_what_does_not_make_sense_is_refused() -> None:
         Links(db, Student, Course, copy_left=["name"])
     links = enrolments(db)
     for wrong in ({}, {"left": "s1", "right": "c1"}):
-        with pytest.raises(RequestRefused, match="whose links"):
+        with pytest.raises(RequestRefused, match="exactly one end"):
             links.count(**wrong)
     with pytest.raises(RequestRefused, match="neither"):
         links.refresh(Note(note_id="n", text="t"))

@@ -1,4 +1,4 @@
-"""Blobs that no item names: left behind by writes that failed half-way, found and deleted."""
+"""Finds and deletes blobs that no item refers to: the remains of writes that failed half-way."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from functools import partial
 from typing import Any
 
 from stator.errors import ConfigurationError
+from stator.model.values import Item
+from stator.patterns.item_pages import ItemPages
 from stator.tables.blobs.blobs import blob_keys, blob_prefix
 from stator.tables.operation import D, OnDb, operation
-from stator.tables.work import BlockingCall, Call, Work
+from stator.tables.work import BlockingCall, Work
 
 
 class BlobAudit(OnDb[D]):
-    """``BlobAudit(db, Document).sweep()``. It reads the entity's whole table to know which blobs are named."""
+    """``BlobAudit(db, Document).sweep()``. Scans the entity's table for the blobs in use."""
 
     def __init__(self, db: D, entity: type[Any]) -> None:
         super().__init__(db)
@@ -20,41 +22,41 @@ class BlobAudit(OnDb[D]):
         if self.context.blobs is None or not self._of.offloads:
             raise ConfigurationError(
                 f"{self._of.name} has no blobs",
-                hint="use large(offload_over_bytes=...), and connect with blobs=...",
+                hint="declare a field as large(offload_over_bytes=...) and connect with blobs=...",
             )
         self._store = self.context.blobs
 
     @operation
     def unnamed(self, *, older_than_seconds: float = 3600.0) -> Work[list[str]]:
-        """Blobs that no item names and that are not just being written: the age keeps those under way out."""
-        # The store first, then the table: a blob listed here and named by an item there is never missed.
+        """Keys of blobs that no item refers to.
+
+        A blob is written before its item. Blobs younger than ``older_than_seconds`` are skipped,
+        because their item may still be on its way.
+        """
+        # The store before the table: every blob listed here had its item written by the time of
+        # the scan, unless the write failed.
         listed = yield BlockingCall(partial(lambda: list(self._store.keys(blob_prefix(self._of)))))
         oldest = self.context.now() - older_than_seconds
         candidates = {key for key, written in listed if written <= oldest}
-        named = yield from self._named() if candidates else _nothing()
-        return sorted(candidates - named)
+        in_use = yield from self._in_use() if candidates else _nothing()
+        return sorted(candidates - in_use)
 
-    def _named(self) -> Work[set[str]]:
+    def _in_use(self) -> Work[set[str]]:
+        request = {"TableName": self._of.table.name, "ConsistentRead": True}
+        pages = ItemPages[Item](request, f"audit of {self._of.name}", lambda item: item, "Scan")
         found: set[str] = set()
-        start = None
-        while True:
-            request: dict[str, Any] = {"TableName": self._of.table.name, "ConsistentRead": True}
-            if start is not None:
-                request["ExclusiveStartKey"] = start
-            reply = yield Call("Scan", request, f"audit of {self._of.name}")
-            for item in reply["Items"]:
+        while not pages.is_done:
+            for item in (yield from pages.page()):
                 found.update(blob_keys(self._of, item))
-            start = reply.get("LastEvaluatedKey")
-            if start is None:
-                return found
+        return found
 
     @operation
     def sweep(self, *, older_than_seconds: float = 3600.0) -> Work[list[str]]:
-        """Delete them; says which."""
-        gone = yield from self.unnamed.work(older_than_seconds=older_than_seconds)
-        if gone:
-            yield BlockingCall(partial(self._store.delete, gone))
-        return gone
+        """Delete the blobs that no item refers to; returns their keys."""
+        unnamed = yield from self.unnamed.work(older_than_seconds=older_than_seconds)
+        if unnamed:
+            yield BlockingCall(partial(self._store.delete, unnamed))
+        return unnamed
 
 
 def _nothing() -> Work[set[str]]:

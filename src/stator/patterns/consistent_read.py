@@ -1,4 +1,4 @@
-"""Several items as they are in one moment: TransactGetItems, asked again while a transaction is writing one of them."""
+"""Items as of one moment: TransactGetItems, retried while a transaction is writing one of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ATTEMPTS = 12
 def read_snapshot(
     context: Context, keys: list[tuple[str, Item]], label: str
 ) -> Work[list[Item | None]]:
-    """Items by table and key, None for those that are not there."""
+    """Items by table and key; None for a key without an item."""
     gets = [{"Get": {"TableName": table, "Key": key}} for table, key in keys]
     for attempt in range(_ATTEMPTS):
         try:

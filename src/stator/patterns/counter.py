@@ -1,18 +1,22 @@
-"""Sharded counters: more additions a second than one item takes, and a total that is exact.
+"""Sharded counters: more additions per second than one item takes, and an exact total.
 
-One item takes 1,000 write units a second, so a counter that everybody adds to is spread over several, its shards:
+One item takes 1,000 write units per second, so a busy counter is spread over several items, its
+shards:
 
-    PK  COUNTER#page-views#3      SK  SHARD      n  17        what was added to shard 3
-    PK  COUNTER#page-views        SK  TOTAL      n  4210      what compaction has gathered so far
+    PK  COUNTER#page-views#3      SK  SHARD      n  17        the additions in shard 3
+    PK  COUNTER#page-views        SK  TOTAL      n  4210      the additions compacted so far
 
-An addition goes to a shard chosen by chance; the value is the total plus all shards, read in one transaction, so that it never counts an
-addition twice while compaction moves it, nor misses it. Compaction moves what a shard holds to the total in one transaction, on condition that
-the shard still holds it: any number of processes may compact at once, and additions go on meanwhile.
+``add`` picks a shard at random. ``value`` reads the total and all shards in one transaction, so it
+neither misses an addition nor counts one twice while compaction moves it. ``compact`` moves the
+content of a shard to the total in one transaction, on condition that the shard has not changed. Any
+number of processes may compact at once, and additions continue while they do.
 
-An addition is exact even when its answer is lost: it is sent as a transaction with a token, which DynamoDB carries out once, however often it is
-sent. That costs twice the write units. ``exact=False`` makes it a plain update; then an addition whose answer was lost raises OutcomeUnknown.
+An addition is exact even if its reply is lost: it is sent as a transaction with a token, and
+DynamoDB carries out a token once, however often it is sent. That costs twice the write units.
+``exact=False`` sends a plain update instead; if its reply is lost, ``add`` raises OutcomeUnknown.
 
-More shards can be given at any time; fewer, once the others are compacted: ``compact`` knows the highest number that was ever used.
+The number of shards can be raised at any time. It can be lowered after a compaction, because the
+total remembers the highest number of shards ever used.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ from stator.errors import ConditionFailed, ConfigurationError, TransactionFailed
 from stator.model.limits import TRANSACTION_ITEMS
 from stator.model.values import Item
 from stator.patterns.consistent_read import read_snapshot
-from stator.patterns.explanation import OperationCost, PatternExplanation
+from stator.patterns.explanation import OperationCost, PatternExplanation, item_layout
 from stator.tables.operation import D, OnDb, operation
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions
@@ -39,7 +43,7 @@ class Counter(OnDb[D]):
         if not 1 <= shards < TRANSACTION_ITEMS:
             raise ConfigurationError(
                 f"a counter has 1 to {TRANSACTION_ITEMS - 1} shards, not {shards}",
-                hint="ten shards take 10,000 additions a second",
+                hint="choose about one shard for every 500 additions per second",
             )
         self.name = name
         self.shards = shards
@@ -58,13 +62,13 @@ class Counter(OnDb[D]):
 
     @operation
     def value(self) -> Work[int]:
-        """The exact number at one moment."""
+        """The exact value at one moment."""
         keys = [self._total(), *(self._shard(number) for number in range(self.shards))]
         found = yield from self._read(keys)
         known = max(
             [self.shards, *(int(item["shards"]["N"]) for item in found if "shards" in item)]
         )
-        if known > self.shards:  # it had more shards once
+        if known > self.shards:  # the counter once had more shards
             found = yield from self._read(
                 [self._total(), *(self._shard(number) for number in range(known))]
             )
@@ -72,7 +76,10 @@ class Counter(OnDb[D]):
 
     @operation
     def compact(self) -> Work[int]:
-        """Move what the shards hold to the total; gives how much was moved. What another process moves meanwhile is left to it."""
+        """Move the content of the shards to the total; returns the amount moved.
+
+        A shard that changes in between is skipped, and so is one that another process moves.
+        """
         moved = 0
         total = (yield from self._read([self._total()])) or [{}]
         known = max(self.shards, int(total[0].get("shards", {"N": "0"})["N"]))
@@ -88,13 +95,13 @@ class Counter(OnDb[D]):
                     f"compact {self.name}",
                 )
             except TransactionFailed:
-                continue  # it was added to, or moved, in between
+                continue  # the shard was added to, or another process moved its content
             moved += amount
         return moved
 
     @operation
     def reset(self) -> Work[None]:
-        """Back to nothing. Additions under way at the same moment may survive it."""
+        """Set the counter to zero. An addition in flight at the same moment may survive."""
         total = (yield from self._read([self._total()])) or [{}]
         known = max(self.shards, int(total[0].get("shards", {"N": "0"})["N"]))
         for key in (self._total(), *(self._shard(number) for number in range(known))):
@@ -142,9 +149,11 @@ class Counter(OnDb[D]):
         request = {
             "TableName": self._place.table,
             "Key": self._total(),
-            # A process that knows of fewer shards does not make others forget theirs.
-            "ConditionExpression": f"attribute_not_exists({shards}) OR {shards} <= {written.value({'N': str(known)})}",
-            "UpdateExpression": f"SET {shards} = {written.value({'N': str(known)})} ADD {n} {written.value({'N': str(amount)})}",
+            # A process configured with fewer shards must not lower the stored number.
+            "ConditionExpression": f"attribute_not_exists({shards})"
+            f" OR {shards} <= {written.value({'N': str(known)})}",
+            "UpdateExpression": f"SET {shards} = {written.value({'N': str(known)})}"
+            f" ADD {n} {written.value({'N': str(amount)})}",
         }
         return Statement("Update", written.into(request), f"gather {self.name}", _moved)
 
@@ -152,8 +161,8 @@ class Counter(OnDb[D]):
         return PatternExplanation(
             f"counter {self.name}, {self.shards} shards in {self._place.table}",
             (
-                f"{self._place.partition} COUNTER#{self.name}#0..{self.shards - 1}  {self._place.sort} SHARD  n",
-                f"{self._place.partition} COUNTER#{self.name}  {self._place.sort} TOTAL  n",
+                item_layout(self._place, f"COUNTER#{self.name}#0..{self.shards - 1}", "SHARD", "n"),
+                item_layout(self._place, f"COUNTER#{self.name}", "TOTAL", "n"),
             ),
             (
                 OperationCost(
@@ -172,9 +181,9 @@ class Counter(OnDb[D]):
                     4.0 * self.shards,
                 ),
             ),
-            (f"takes about {self.shards * (500 if self.exact else 1000):,} additions a second",),
+            (f"takes about {self.shards * (500 if self.exact else 1000):,} additions per second",),
         )
 
 
 def _moved(item: Item | None) -> ConditionFailed:
-    return ConditionFailed("the shard holds another amount", item=item)
+    return ConditionFailed("the shard has changed since it was read", item=item)

@@ -1,13 +1,21 @@
-"""What a pattern object costs, in words and units: ``print(counter.explain())``."""
+"""The layout and cost of a pattern object, for ``print(counter.explain())``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stator.tables.schema import Place
+
+
+def item_layout(place: Place, partition: str, sort: str, attributes: str = "") -> str:
+    """One line of ``PatternExplanation.layout``: the key of an item, and what it holds."""
+    line = f"{place.partition} {partition}  {place.sort} {sort}"
+    return f"{line}  {attributes}" if attributes else line
+
 
 @dataclass(frozen=True, slots=True)
 class OperationCost:
-    """One operation of a pattern: the requests it makes, and what they consume for items of the size that is usual."""
+    """One operation of a pattern: its requests, and the units they consume for small items."""
 
     operation: str
     requests: str
@@ -21,12 +29,13 @@ class OperationCost:
             for amount, kind in ((self.read_units, "read"), (self.write_units, "write"))
             if amount
         ]
-        return f"  {self.operation}: {self.requests}; {' and '.join(units) or 'nothing'}{f' ({self.note})' if self.note else ''}"
+        note = f" ({self.note})" if self.note else ""
+        return f"  {self.operation}: {self.requests}; {' and '.join(units) or 'nothing'}{note}"
 
 
 @dataclass(frozen=True, slots=True)
 class PatternExplanation:
-    """``layout`` shows the keys of the items behind the pattern."""
+    """``layout`` shows the keys of the pattern's items, ``beware`` its limits."""
 
     name: str
     layout: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Identities as key text: an object, or the values of its identity fields, become the part of a key that stands for it, and back."""
+"""Identities as key text: encodes an object, or its identity values, as part of a key, and back."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from stator.errors import DesignError, RequestRefused
 
 
 class Identities:
-    """The identities of one entity. ``text("f1")`` and ``text(Folder(folder_id="f1", ...))`` are the same."""
+    """The identities of one entity.
+
+    ``text("f1")`` and ``text(Folder(folder_id="f1", ...))`` return the same text.
+    """
 
     def __init__(self, info: EntityInfo) -> None:
         self.info = info
         self._encodings = [encoding_name(info, field) for field in info.identity]
 
     def owns(self, given: Any) -> bool:
-        """Whether it is an object of the entity."""
+        """Whether ``given`` is an object of the entity."""
         return isinstance(given, self.info.cls) or type(given) is getattr(self.info, "model", None)
 
     def values(self, given: Any) -> tuple[Any, ...]:
@@ -27,7 +30,7 @@ class Identities:
             return (given,)
         if not isinstance(given, tuple) or len(given) != len(self._encodings):
             raise RequestRefused(
-                f"{given!r} does not say which {self.info.name} is meant",
+                f"{given!r} is not an identity of {self.info.name}",
                 hint=f"pass an object, or a tuple of {', '.join(self.info.identity)}",
             )
         return given
@@ -36,17 +39,17 @@ class Identities:
         return keys.join(self._encodings, self.values(given))
 
     def value(self, text: str) -> Any:
-        """What the text was made of: the value where one field is the identity, else a tuple."""
+        """The value that ``text`` encodes, or a tuple if the identity has several fields."""
         values = keys.split(self._encodings, text)
         return values[0] if len(values) == 1 else values
 
 
 def encoding_name(info: EntityInfo, field: str) -> str:
-    """How values of a field are written in keys."""
+    """The name of the encoding of a field in keys."""
     encoding = keys.encoding_of(info.fields[field].shape)
     if encoding is None:
         raise DesignError(
             f"{info.name}.{field} cannot be part of a key: values of its type have no order",
-            hint="use text, a number, a time or a UUID",
+            hint="use text, a number, a time or a UUID as the field's type",
         )
     return encoding.name

@@ -1,4 +1,4 @@
-"""Queries of a pattern's own items: all of it at once, or page by page as an iterator."""
+"""Queries of a pattern's own items: the whole result at once, or page by page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 def prefix_query(
     place: Place, partition: str, prefix: str, limit: int | None = None
 ) -> dict[str, Any]:
-    """A strongly consistent Query for the items of a partition whose sort key begins with ``prefix``."""
+    """A strongly consistent Query for the items of a partition with a sort key prefix."""
     written = Expressions()
     condition = f"{written.name(place.partition)} = {written.value({'S': partition})}"
     if prefix:
@@ -31,8 +31,24 @@ def prefix_query(
     return written.into(request)
 
 
+def range_query(place: Place, partition: str, low: str, high: str) -> dict[str, Any]:
+    """A Query for the items of a partition with a sort key from ``low`` to ``high``, inclusive."""
+    written = Expressions()
+    sort = written.name(place.sort)
+    bounds = f"{written.value({'S': low})} AND {written.value({'S': high})}"
+    condition = f"{written.name(place.partition)} = {written.value({'S': partition})}"
+    request = {
+        "TableName": place.table,
+        "KeyConditionExpression": f"{condition} AND {sort} BETWEEN {bounds}",
+    }
+    return written.into(request)
+
+
 class ItemPages(Generic[T]):
-    """The pages of one Query or Scan, from ``start`` on, each item read by ``read``; items it gives None for are left out."""
+    """The pages of one Query or Scan, from ``start`` on.
+
+    ``read`` converts each item; an item for which it returns None is left out.
+    """
 
     def __init__(
         self,
@@ -61,22 +77,22 @@ class ItemPages(Generic[T]):
 
 
 def query_all(request: dict[str, Any], label: str) -> Work[list[Item]]:
-    listing = ItemPages[Item](request, label, lambda item: item)
+    pages = ItemPages[Item](request, label, lambda item: item)
     found: list[Item] = []
-    while not listing.is_done:
-        found += yield from listing.page()
+    while not pages.is_done:
+        found += yield from pages.page()
     return found
 
 
 def query_count(request: dict[str, Any], label: str) -> Work[int]:
-    """How many items a Query finds, without sending them."""
+    """The number of items that match a Query; the items themselves are not sent."""
     total: int = 0
     start: Item | None = None
     while True:
-        asked = (
-            request | {"Select": "COUNT"} | ({} if start is None else {"ExclusiveStartKey": start})
-        )
-        reply = yield Call("Query", asked, label)
+        counted = request | {"Select": "COUNT"}
+        if start is not None:
+            counted["ExclusiveStartKey"] = start
+        reply = yield Call("Query", counted, label)
         total += int(reply["Count"])
         start = reply.get("LastEvaluatedKey")
         if start is None:

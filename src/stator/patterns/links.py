@@ -1,23 +1,29 @@
-"""Links: many-to-many, read from both sides, with copies of chosen fields of the other side.
+"""Links: many-to-many relations, read from both ends, with copies of fields of the other end.
 
-    PK  LINK#enrolments#L#s1     SK  R#c1     _attributes {grade: 2}    _copy {title: "Algebra"}     _stamp  a17
-    PK  LINK#enrolments#R#c1     SK  L#s1     _attributes {grade: 2}    _copy {name: "Anna"}         _stamp  a13
+    PK                         SK      attributes
+    LINK#enrolments#L#s1       R#c1    _attributes {grade: 2}  _copy {title: "Algebra"}  _stamp a17
+    LINK#enrolments#R#c1       L#s1    _attributes {grade: 2}  _copy {name: "Anna"}      _stamp a13
 
-A link is two items, one with each end, written and deleted in one transaction: the courses of a student are one Query, the students of a course
-another. Each holds a copy of the fields of the *other* end that a list shows, so that a list needs no second read.
+A link is two items, one under each end, written and deleted in one transaction. The courses of a
+student are one Query, the students of a course another. Each item holds a copy of those fields of
+the *other* end that a list shows, so that a list needs no second read.
 
 Invariants:
 
-- Either both items of a link are there, or none.
-- A link is made only between entities that exist, and copies what is stored: the transaction checks both. So whoever deletes an entity first and then
-  calls ``unlink_all`` leaves no link behind, and whoever changes it first and then calls ``refresh`` leaves no old copy.
-- ``refresh`` copies what is stored at the time. When it is through it looks whether the entity has changed meanwhile, and if so begins again; so of several
-  at once the last to finish leaves the newest copies. Where the entity has a ``version()`` or an ``updated()``, its stamp is kept with the copy, and a
-  copy is never replaced by an older one, also by a process that was asleep.
+- Both items of a link exist, or neither.
+- A link connects entities that exist, and its copies are what is stored: the transaction checks
+  both. Deleting an entity and then calling ``unlink_all`` therefore leaves no link behind. Changing
+  an entity and then calling ``refresh`` leaves no stale copy behind.
+- ``refresh`` copies the entity as stored. At the end it reads the entity again and starts over if
+  it has changed, so that of several concurrent refreshes the last to finish leaves the newest
+  copies. If the entity has a ``version()`` or ``updated()`` field, the copy carries it as a stamp,
+  and no process, however long it was suspended, replaces a copy by an older one.
 
-What fails: ``refresh`` and ``unlink_all`` go through any number of links, and may die on the way. Called again they do the rest: links that are
-fresh are read and left alone, deleted ones are not there any more. Copies are out of date between a change and its refresh. Call it after
-the change, or have a worker call ``settle`` for every change of which ``copies_changed`` tells that there is something to do: ``app.refresh(links)``.
+Failure and recovery: ``refresh`` and ``unlink_all`` go through any number of links and may die on
+the way. A second call does the rest: fresh copies are read and left alone, deleted links are gone.
+Copies are stale between a change and its refresh. Call ``refresh`` after the change, or let a
+worker call ``settle`` for every change for which ``copies_changed`` returns fields:
+``app.refresh(links)``.
 """
 
 from __future__ import annotations
@@ -37,7 +43,7 @@ from stator.errors import (
     TransactionFailed,
 )
 from stator.model.values import Item, Value
-from stator.patterns.explanation import OperationCost, PatternExplanation
+from stator.patterns.explanation import OperationCost, PatternExplanation, item_layout
 from stator.patterns.identities import Identities
 from stator.patterns.item_pages import ItemPages, prefix_query, query_count
 from stator.patterns.plain_values import decode_plain, encode_plain
@@ -51,12 +57,12 @@ from stator.tables.writes.statements import Statement, Terms
 
 L = TypeVar("L")
 R = TypeVar("R")
-_PAIRS = 50  # two items each, in a transaction of a hundred
+_PAIRS = 50  # of two items each: a transaction holds 100
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """``copy`` holds the copied fields of the end that was not asked about; ``attributes`` what was given with the link."""
+    """``copy`` has the copied fields of the other end, ``attributes`` those of the link itself."""
 
     left: Any
     right: Any
@@ -65,7 +71,10 @@ class Link:
 
 
 class Links(OnDb[D], Generic[D, L, R]):
-    """``Links(db, Student, Course, copy_left=[Student.name], copy_right=[Course.title])``. Ends are named by object or by identity."""
+    """``Links(db, Student, Course, copy_left=[Student.name], copy_right=[Course.title])``.
+
+    An end is given as an object or as its identity.
+    """
 
     def __init__(
         self,
@@ -86,20 +95,23 @@ class Links(OnDb[D], Generic[D, L, R]):
         self._label = f"links {self.name}"
 
     def is_end(self, entity: type[Any]) -> bool:
-        """Whether changes of an entity concern these links."""
+        """Whether an entity is one of the two ends."""
         return entity in (self._left.of.cls, self._right.of.cls)
 
     # -- one link
 
     @operation
     def link(self, left: L, right: R, /, **attributes: Any) -> Work[None]:
-        """Link two objects, or give their link other attributes. ItemNotFound if one is not stored; ConditionFailed if what is to be
-        copied of it is not what is stored."""
+        """Link two objects, or replace the attributes of their link.
+
+        Raises ItemNotFound if one of them is not stored, and ConditionFailed if a field to be
+        copied differs from the stored one.
+        """
         for end, given in ((self._left, left), (self._right, right)):
             if not end.identities.owns(given):
                 raise RequestRefused(
-                    f"{given!r} is no {end.of.name}",
-                    hint="pass the objects: parts of them are copied into the link",
+                    f"{given!r} is not a {end.of.name}",
+                    hint=f"pass a {end.of.name} object: its fields are copied into the link",
                 )
         given_attributes = encode_plain(attributes)
 
@@ -137,7 +149,7 @@ class Links(OnDb[D], Generic[D, L, R]):
 
     @operation
     def get(self, left: Any, right: Any) -> Work[Link | None]:
-        """The link of two, as the left end lists it."""
+        """The link between two ends, as seen from the left."""
         text = self._left.text(left)
         key = self._key(self._left, text, self._right.text(right))
         request = {"TableName": self._place.table, "Key": key, "ConsistentRead": True}
@@ -152,50 +164,53 @@ class Links(OnDb[D], Generic[D, L, R]):
 
     @iteration
     def of_left(self, left: Any) -> ItemPages[Link]:
-        """All links of one on the left, by the identity of the other end."""
-        return self._listing(self._left, self._left.text(left))
+        """All links of a left end, ordered by the identity of the right end."""
+        return self._pages(self._left, self._left.text(left))
 
     @iteration
     def of_right(self, right: Any) -> ItemPages[Link]:
-        return self._listing(self._right, self._right.text(right))
+        return self._pages(self._right, self._right.text(right))
 
-    def _listing(self, end: _End, text: str) -> ItemPages[Link]:
+    def _pages(self, end: _End, text: str) -> ItemPages[Link]:
         return ItemPages(
             self._query(end, text), self._label, lambda item: self._read(end, text, item)
         )
 
     @operation
     def count(self, *, left: Any = None, right: Any = None) -> Work[int]:
-        """How many links one has: ``count(left="s1")``, or ``count(right="c1")``."""
-        [(end, text)] = self._meant(None, left, right)
+        """The number of links of one end: ``count(left="s1")`` or ``count(right="c1")``."""
+        [(end, text)] = self._ends_of(None, left, right)
         return (yield from query_count(self._query(end, text), self._label))
 
-    # -- all links of one
+    # -- all links of one end
 
     def copies_changed(self, old: L | R | None, new: L | R | None) -> tuple[str, ...]:
-        """The copied fields in which two states of an entity differ; when there are any, ``refresh`` has something to do.
+        """The copied fields in which two states of an entity differ; if any, call ``refresh``.
 
-        None stands for an item that is not there: a new one has no links to refresh, and for one that is gone ``unlink_all`` is right.
+        None stands for an absent item. A new entity has no links to refresh, and for a deleted one
+        ``unlink_all`` is the right call.
         """
         if old is None or new is None:
             return ()
         ends = [end for end in (self._left, self._right) if end.identities.owns(new)]
         if not ends or not ends[0].identities.owns(old):
             raise RequestRefused(
-                f"{type(old).__name__} and {type(new).__name__} are not two states of one end of {self.name}",
-                hint=f"pass two of {self._left.of.name}, or two of {self._right.of.name}",
+                f"{type(old).__name__} and {type(new).__name__}"
+                f" are not two states of one end of links {self.name!r}",
+                hint=f"pass two {self._left.of.name} objects, or two {self._right.of.name} objects",
             )
         copied = dict.fromkeys(name for end in ends for name in end.copied)
         return tuple(name for name in copied if getattr(old, name) != getattr(new, name))
 
     @operation
     def refresh(self, entity: Any = None, *, left: Any = None, right: Any = None) -> Work[int]:
-        """Copy an entity's fields as they are stored to all its links; gives how many were out of date.
+        """Copy an entity's stored fields to all its links; returns how many copies were stale.
 
-        An object says by itself which end it is; an identity is given as ``left=`` or ``right=``. ItemNotFound if it is not stored.
+        Pass an object, or an identity as ``left=`` or ``right=``. Raises ItemNotFound if the entity
+        is not stored.
         """
         done = 0
-        for end, text in self._meant(entity, left, right):
+        for end, text in self._ends_of(entity, left, right):
             if end.copied:
                 done += yield from self._refresh(end, text)
         return done
@@ -229,8 +244,9 @@ class Links(OnDb[D], Generic[D, L, R]):
                 for item in stale
             ]
             for result in (yield Gather(calls)) if calls else ():
+                # A failed condition means that the pair was unlinked or has a newer copy.
                 if isinstance(result, BaseException) and not isinstance(result, ConditionFailed):
-                    raise result  # a failed condition: it was unlinked, or has a newer copy
+                    raise result
             done += len(stale)
         return done
 
@@ -248,9 +264,9 @@ class Links(OnDb[D], Generic[D, L, R]):
 
     @operation
     def unlink_all(self, entity: Any = None, *, left: Any = None, right: Any = None) -> Work[int]:
-        """Delete all links of an entity, after it was deleted itself; gives how many."""
+        """Delete all links of an entity that was deleted before; returns how many."""
         done = 0
-        for end, text in self._meant(entity, left, right):
+        for end, text in self._ends_of(entity, left, right):
             while True:
                 reply = yield Call("Query", self._query(end, text) | {"Limit": _PAIRS}, self._label)
                 others = [self._other(end, item) for item in reply["Items"]]
@@ -265,7 +281,10 @@ class Links(OnDb[D], Generic[D, L, R]):
 
     @operation
     def settle(self, entity: Any) -> Work[int]:
-        """Bring the links of an entity to what is stored now: fresh copies if it is there, no links if it is not. Gives how many were changed."""
+        """Bring the links of an entity in line with what is stored; returns how many changed.
+
+        If the entity exists, its copies are refreshed. If it does not, its links are deleted.
+        """
         while True:
             try:
                 return (yield from self.refresh.work(entity))
@@ -273,12 +292,16 @@ class Links(OnDb[D], Generic[D, L, R]):
                 pass
             done = yield from self._unlink_gone(entity)
             if done is not None:
-                return done  # otherwise it is there again
+                return done  # None: the entity exists again
 
     def _unlink_gone(self, entity: Any) -> Work[int | None]:
-        """Delete the links of an entity that does not exist, on condition that it does not: one that was made again may have new ones."""
+        """Delete the links of a missing entity; None if it exists again.
+
+        Each transaction checks that the entity is absent, because one that was created anew may
+        have new links.
+        """
         done = 0
-        for end, text in self._meant(entity, None, None):
+        for end, text in self._ends_of(entity, None, None):
             while True:
                 reply = yield Call(
                     "Query", self._query(end, text) | {"Limit": _PAIRS - 1}, self._label
@@ -346,9 +369,13 @@ class Links(OnDb[D], Generic[D, L, R]):
             )
         return item
 
-    def _meant(self, entity: Any, left: Any, right: Any) -> list[tuple[_End, str]]:
+    def _ends_of(self, entity: Any, left: Any, right: Any) -> list[tuple[_End, str]]:
+        """Which ends the arguments name, each with its identity as key text."""
         if sum(given is not None for given in (entity, left, right)) != 1:
-            raise RequestRefused("whose links?", hint="pass an object, or left=..., or right=...")
+            raise RequestRefused(
+                f"links {self.name!r}: exactly one end must be given",
+                hint="pass an object, or left=..., or right=...",
+            )
         if entity is None:
             return [
                 (self._left, self._left.text(left))
@@ -363,7 +390,7 @@ class Links(OnDb[D], Generic[D, L, R]):
         if not found:
             raise RequestRefused(
                 f"{entity!r} is neither a {self._left.of.name} nor a {self._right.of.name}",
-                hint="pass an object of one of them, or left=..., or right=... with its identity",
+                hint="pass an object of one of them, or its identity as left=... or right=...",
             )
         return found
 
@@ -372,31 +399,41 @@ class Links(OnDb[D], Generic[D, L, R]):
         return PatternExplanation(
             f"links {self.name} of {self._left.of.name} and {self._right.of.name} in {place.table}",
             (
-                f"{place.partition} {start}#L#<{self._left.of.name}>  {place.sort} R#<{self._right.of.name}>  _attributes, _copy",
-                f"{place.partition} {start}#R#<{self._right.of.name}>  {place.sort} L#<{self._left.of.name}>  _attributes, _copy",
+                item_layout(
+                    place,
+                    f"{start}#L#<{self._left.of.name}>",
+                    f"R#<{self._right.of.name}>",
+                    "_attributes, _copy",
+                ),
+                item_layout(
+                    place,
+                    f"{start}#R#<{self._right.of.name}>",
+                    f"L#<{self._left.of.name}>",
+                    "_attributes, _copy",
+                ),
             ),
             (
                 OperationCost("link", "TransactWriteItems of 4", 0, 8),
                 OperationCost("unlink", "TransactWriteItems of 2", 0, 4),
-                OperationCost("of_left, of_right", "Query", 1, note="for each 4 KB"),
+                OperationCost("of_left, of_right", "Query", 1, note="per 4 KB"),
                 OperationCost("exists", "GetItem", 1),
                 OperationCost(
                     "refresh",
-                    "Query, BatchGetItem, UpdateItem where it is old",
+                    "Query, BatchGetItem, and UpdateItem for each stale copy",
                     1,
                     1,
-                    "for each link",
+                    "per link",
                 ),
                 OperationCost(
-                    "unlink_all", "Query and TransactWriteItems for each 50", 0, 4, "for each link"
+                    "unlink_all", "Query and TransactWriteItems for every 50", 0, 4, "per link"
                 ),
             ),
-            ("copies are out of date until refresh() is called after a change",),
+            ("copies are stale between a change and the refresh() after it",),
         )
 
 
 class _End:
-    """One side: its entity, and which of its fields are copied."""
+    """One end of the links: its entity, and the fields copied from it."""
 
     def __init__(self, letter: str, of: EntityMap, copied: Sequence[Any]) -> None:
         self.letter = letter
@@ -405,8 +442,9 @@ class _End:
         self.copied = tuple(self._copied(each) for each in copied)
         if set(of.base_fields) - set(of.identity):
             raise DesignError(
-                f"the key of {of.name} has more in it than its identity: {', '.join(of.base_fields)}",
-                hint="links find an entity by its identity; declare a pattern that reads it by that",
+                f"the key of {of.name} contains more than its identity:"
+                f" {', '.join(of.base_fields)}",
+                hint=f"declare a pattern that reads {of.name} by its identity, as links do",
             )
 
     def _copied(self, reference: Any) -> str:
@@ -418,11 +456,12 @@ class _End:
         ):
             raise DesignError(
                 f"{reference!r} is not a field of {self.of.name}",
-                hint=f"copy fields of {self.of.name} by reference",
+                hint=f"pass fields of {self.of.name} by reference, as in {self.of.name}.name",
             )
         if reference.name in self.of.large:
             raise DesignError(
-                f"{reference!r} is large(), and not to be copied", hint="copy what lists show"
+                f"{reference!r} is large() and cannot be copied into links",
+                hint="copy only the short fields that lists show",
             )
         return reference.name
 
@@ -446,14 +485,14 @@ class _End:
         return {name: decode[name](found[name]) if name in found else None for name in self.copied}
 
     def stamp(self, item: Item) -> Value | None:
-        """What orders two states of an entity, as text that sorts; None where it has nothing of the kind."""
+        """Sortable text that orders two states of an entity; None without version or update time."""
         for name, kind in ((self.of.version, "int"), (self.of.updated, "datetime")):
             if name is not None and name in item:
                 return {"S": keys.encode(kind, self.of.codec.decode_field[name](item[name]))}
         return None
 
     def check(self, entity: Any, copied: Iterable[str]) -> Statement:
-        """It is stored, with the values that are to be copied."""
+        """Check that the entity is stored with the field values that are about to be copied."""
         shown = self.of.shown_entity(entity)
         terms = Terms(self.of)
         terms.present()
@@ -465,7 +504,7 @@ class _End:
             if not found:
                 return ItemNotFound(f"{shown} does not exist", item=None)
             return ConditionFailed(
-                f"{shown} has changed: what is to be copied is not what is stored", item=found
+                f"{shown} has changed: its stored fields differ from those to be copied", item=found
             )
 
         request = terms.into({"TableName": self.of.table.name, "Key": self.of.key_of(entity)})
@@ -481,8 +520,11 @@ class _End:
             "ConditionExpression": condition,
         }
         return Statement(
-            "ConditionCheck", written.into(request), f"check {shown}", lambda item: ItemExists(f"{shown} exists", item=item)
-        )  # fmt: skip
+            "ConditionCheck",
+            written.into(request),
+            f"check {shown}",
+            lambda item: ItemExists(f"{shown} exists", item=item),
+        )
 
 
 def _not_written(item: Item | None) -> ConditionFailed:

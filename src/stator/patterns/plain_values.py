@@ -1,4 +1,7 @@
-"""Values without a declared type, such as the attributes of a link: what DynamoDB knows, and nothing it would change on the way."""
+"""Values without a declared type, such as the attributes of a link.
+
+Only types that DynamoDB returns unchanged are accepted. A float, for example, is refused.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from stator.model.values import Value
 
 
 def encode_plain(value: Any) -> Value:
-    """None, bool, int, Decimal, str, bytes, and lists and dictionaries of them."""
+    """Accepts None, bool, int, Decimal, str, bytes, and lists and dictionaries of these."""
     match value:
         case None:
             return {"NULL": True}
@@ -30,12 +33,13 @@ def encode_plain(value: Any) -> Value:
             return {"M": {str(name): encode_plain(each) for name, each in value.items()}}
     raise RequestRefused(
         f"{value!r} cannot be stored without a declared type",
-        hint="use text, an int, a Decimal, bytes, or lists and dictionaries of them; a time as value.isoformat()",
+        hint="use text, an int, a Decimal, bytes, or lists and dictionaries of these;"
+        " store a time as value.isoformat()",
     )
 
 
 def decode_plain(value: Value) -> Any:
-    """Numbers come back as int where they are whole, else as Decimal."""
+    """A whole number is returned as an int, any other as a Decimal."""
     [(kind, content)] = value.items()
     match kind:
         case "NULL":

@@ -1,18 +1,22 @@
-"""Sequences: numbers in order, one after the other, for any number of processes.
+"""Sequences: increasing numbers, unique among any number of processes.
 
-    PK  SEQUENCE#invoices    SK  NUMBER    n  4711        the last number that was given
+    PK  SEQUENCE#invoices    SK  NUMBER    n  4711        the last number handed out
 
-Three ways, from the strictest to the quickest:
+Three ways, from the strictest to the fastest:
 
-- ``create(make)`` writes an item with the next number, in one transaction with the number: it is used if, and only if, the item is written. There are no gaps,
-  whoever dies when. ``make`` is called with the number, perhaps more than once, and gives the entity.
-- ``next()`` gives the next number and leaves it to the caller to use it. It is a transaction with a token on condition that the sequence is still where it was
-  read, so that an answer that is lost and asked for again gives the same number. A process that dies with a number in its hand leaves a gap.
-- ``Sequence(db, name, block=100)`` takes a hundred numbers at once with one UpdateItem, and ``next()`` hands them out from memory: unique among all processes,
-  increasing within one, with gaps where a process ends with a block unused or an answer is lost.
+- ``create(make)`` writes an item together with its number, in one transaction. A number is used if
+  and only if its item is written, so there are no gaps, whichever process dies at whatever moment.
+  ``make`` receives the number and returns the entity; it may be called more than once.
+- ``next()`` returns the next number and leaves its use to the caller. It is a transaction with a
+  token, on condition that the sequence has not moved since it was read; a repeat after a lost reply
+  therefore returns the same number. A process that dies before it uses its number leaves a gap.
+- ``Sequence(db, name, block=100)`` takes a hundred numbers with one UpdateItem, and ``next()``
+  hands them out from memory. They are unique among all processes and increase within one. A process
+  that ends with part of a block unused leaves a gap, and so does a lost reply.
 
-One item takes a thousand writes a second, and a transaction counts twice: numbers without gaps come some hundreds a second at best, and writers who race for
-them have to try again. Blocks have no such limit that matters.
+One item takes a thousand writes per second, and a transaction counts twice. Numbers without gaps
+therefore reach a few hundred per second at best, and writers that race for them must retry. Blocks
+have no limit that matters.
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ from stator.errors import (
     TransactionFailed,
 )
 from stator.model.values import Item
-from stator.patterns.explanation import OperationCost, PatternExplanation
+from stator.patterns.explanation import OperationCost, PatternExplanation, item_layout
 from stator.tables.operation import D, OnDb, operation
 from stator.tables.work import Call, Pause, Work
 from stator.tables.writes.expressions import Expressions
@@ -43,20 +47,23 @@ from stator.tables.writes.writes import LostRace, WritePlanner
 E = TypeVar("E")
 _ATTEMPTS: Final = 200
 _LOST_ANSWERS: Final = 5
-# Somebody wins every race, and the next round is short.
+# Every race has a winner, and the next round is short.
 _RACE_BACKOFF: Final = Backoff(base_seconds=0.005, cap_seconds=0.04)
 _WAIT_SECONDS: Final = 0.001
 
 
 class Sequence(OnDb[D]):
-    """``Sequence(db, "invoices").next()``. ``start`` is the first number ever; with ``block`` numbers are taken so many at once."""
+    """``Sequence(db, "invoices").next()``.
+
+    ``start`` is the very first number; ``block`` is how many numbers are taken at a time.
+    """
 
     def __init__(self, db: D, name: str, *, start: int = 1, block: int | None = None) -> None:
         super().__init__(db)
         if block is not None and block < 1:
             raise ConfigurationError(
-                f"a block of {block} holds no number",
-                hint="take 100, or None for numbers without gaps",
+                f"block={block} is not a positive number",
+                hint="use block=100, or leave it out for numbers without gaps",
             )
         self.name = name
         self.start = start
@@ -72,14 +79,15 @@ class Sequence(OnDb[D]):
         """The next number."""
         if self.block is not None:
             return (yield from self._from_block())
-        return (yield from self._taken(None))
+        return (yield from self._take(None))
 
     @operation
     def create(self, make: Callable[[int], E]) -> Work[E]:
-        """Write the entity that ``make`` gives for the next number; number and item come into being together, or not at all."""
+        """Write the entity that ``make`` returns for the next number, together with the number."""
         if self.block is not None:
             raise RequestRefused(
-                "numbers of a block have gaps", hint="make the Sequence without block="
+                f"sequence {self.name!r} takes numbers in blocks, which leaves gaps",
+                hint="create the Sequence without block= to use create()",
             )
         prepare = WritePlanner(self.context)
         made: dict[int, E] = {}
@@ -88,17 +96,17 @@ class Sequence(OnDb[D]):
             made[number] = make(number)
             return (yield from prepare.create(made[number]))
 
-        number = yield from self._taken(statements)
+        number = yield from self._take(statements)
         return made[number]
 
     @operation
     def current(self) -> Work[int | None]:
-        """The last number that was given, to anybody; of blocks, the last that was taken. None before the first."""
+        """The last number handed out (or the last of a block), or None before the first."""
         return (yield from self._current())
 
     # -- one by one
 
-    def _taken(self, prepare: Callable[[int], Work[list[Statement]]] | None) -> Work[int]:
+    def _take(self, prepare: Callable[[int], Work[list[Statement]]] | None) -> Work[int]:
         last = self._seen if self._seen is not None else (yield from self._current())
         for attempt in range(_ATTEMPTS):
             number = self.start if last is None else last + 1
@@ -115,7 +123,10 @@ class Sequence(OnDb[D]):
                 yield from forget_blobs(self.context, statements, has_happened=True)
                 self._seen = number
                 return number
-        raise TransactionConflict(f"the next number of {self.name} is taken by others all the time")
+        raise TransactionConflict(
+            f"sequence {self.name!r}: other writers took the next number in {_ATTEMPTS} attempts",
+            hint="use block=, or write with fewer processes at once",
+        )
 
     def _step(self, last: int | None, number: int) -> Statement:
         written = Expressions()
@@ -149,12 +160,12 @@ class Sequence(OnDb[D]):
             if number is not None:
                 return number
             if is_ours:
-                yield from self._refilled()
+                yield from self._refill()
             else:
-                yield Pause(_WAIT_SECONDS)  # another thread or task is at it
+                yield Pause(_WAIT_SECONDS)  # another thread or task is fetching a block
 
-    def _refilled(self) -> Work[None]:
-        """Only one at a time, so that numbers are handed out in order."""
+    def _refill(self) -> Work[None]:
+        """Fetch a block. Only one caller does so at a time, so numbers are handed out in order."""
         block: range | None = None
         try:
             block = yield from self._take_block()
@@ -168,7 +179,8 @@ class Sequence(OnDb[D]):
         request = {
             "TableName": self._place.table,
             "Key": self._key,
-            "UpdateExpression": f"SET {n} = if_not_exists({n}, {before}) + {written.value(_number(size))}",
+            "UpdateExpression": f"SET {n} = if_not_exists({n}, {before})"
+            f" + {written.value(_number(size))}",
             "ReturnValues": "UPDATED_NEW",
         }
         written.into(request)
@@ -178,9 +190,8 @@ class Sequence(OnDb[D]):
             except OutcomeUnknown:
                 if attempt == _LOST_ANSWERS - 1:
                     raise
-                yield Pause(
-                    self.context.backoff(attempt)
-                )  # a block may be lost: that is a gap, and allowed
+                # The lost reply may cost a block: a gap, which blocks allow.
+                yield Pause(self.context.backoff(attempt))
             else:
                 last = int(reply["Attributes"]["n"]["N"])
                 return range(last - size + 1, last + 1)
@@ -194,26 +205,26 @@ class Sequence(OnDb[D]):
                     "TransactWriteItems of 1",
                     0,
                     2,
-                    "once more for each writer that was quicker",
+                    "repeated for each race lost to another writer",
                 ),
                 OperationCost(
-                    "create", "TransactWriteItems of 2", 0, 4, "and what guards unique fields"
+                    "create", "TransactWriteItems of 2", 0, 4, "plus the guards of unique fields"
                 ),
             )
             beware: tuple[str, ...] = (
-                "takes some hundreds a second in all; numbers that may have gaps: see block=",
+                "takes a few hundred numbers per second in all; block= is faster but leaves gaps",
             )
         else:
             costs = (OperationCost(f"next, {self.block} times", "UpdateItem", 0, 1),)
-            beware = ("a process that ends leaves a gap of what it had not handed out",)
-        layout = (f"{self._place.partition} SEQUENCE#{self.name}  {self._place.sort} NUMBER  n",)
+            beware = ("a process that ends with part of its block unused leaves a gap",)
+        layout = (item_layout(self._place, f"SEQUENCE#{self.name}", "NUMBER", "n"),)
         return PatternExplanation(
             f"sequence {self.name} in {self._place.table}", layout, costs, beware
         )
 
 
 class _Hand:
-    """The numbers a process has taken and not given yet."""
+    """The numbers that a process has taken and not handed out yet."""
 
     def __init__(self) -> None:
         self._numbers = iter(range(0))
@@ -221,7 +232,7 @@ class _Hand:
         self._lock = threading.Lock()
 
     def take(self) -> tuple[int | None, bool]:
-        """A number; without one, whether it is for the caller to ``refill``."""
+        """A number; if there is none, whether the caller must ``refill``."""
         with self._lock:
             number = next(self._numbers, None)
             is_ours = number is None and not self._is_refilling
@@ -236,7 +247,7 @@ class _Hand:
 
 
 def _raced(failed: TransactionFailed, last: int | None) -> int | None:
-    """Where the sequence is, if that is why it failed; raises the other reasons."""
+    """Where the sequence stands now, if a race was the only reason for the failure."""
     at, _, error = failed.failures[0]
     if at == 0 and isinstance(error, ConditionFailed):
         return _n(error.item)
@@ -257,4 +268,4 @@ def _number(value: int) -> dict[str, str]:
 
 
 def _moved_on(item: Item | None) -> ConditionFailed:
-    return ConditionFailed("another was quicker", item=item)
+    return ConditionFailed("another writer took the number", item=item)

@@ -1,22 +1,28 @@
-"""The audit of unique fields: does every value have its guard, and every guard its value?
+"""The audit of unique fields: every value must have its guard, and every guard its value.
 
-``unique()`` fields are kept unique by guards, items of their own that are written in the transaction of the item they belong to (``tables/uniques``).
-As long as everything is written through a ``Db`` they agree. They come apart when items are written past it: imports, other programs, restored tables,
-a field made unique when there was data already. Then a value is blocked by nobody, or two items have the same. The audit finds:
+Guards keep ``unique()`` fields unique. A guard is an item of its own, written in the transaction of
+the item it belongs to (``tables.writes.unique_guards``). Guards and items agree as long as every
+write goes through a ``Db``. They come apart when items are written past it: by an import, another
+program, a restored table, or a field made unique when data already existed. A value may then be
+blocked for no reason, or two items may share one. The audit finds:
 
-| kind | what it means | repair |
-|---|---|---|
-| ``orphan`` | a guard whose item is gone, or has another value, or whose field is not unique any more | the guard is deleted |
-| ``missing`` | an item whose value has no guard | the guard is written |
-| ``foreign`` | an item whose value is guarded for another, which is gone or has another value | the guard is given to the item |
-| ``duplicate`` | an item whose value is guarded for another that has the same value | none: somebody has to decide |
-| ``expiry`` | a guard that expires at another time than its item | the guard is written with the item's expiry |
+- ``orphan``: a guard whose item is gone or has another value, or whose field is no longer unique.
+  Repair: the guard is deleted.
+- ``missing``: an item whose value has no guard. Repair: the guard is written.
+- ``foreign``: an item whose value is guarded for another item, which is gone or has another value.
+  Repair: the guard is given to the item.
+- ``duplicate``: an item whose value is guarded for another item with the same value. There is no
+  repair: a person must decide.
+- ``expiry``: a guard that does not expire at the same time as its item. Repair: the guard gets the
+  item's expiry.
 
-It scans the table of guards and the entity's table, page by page, and looks up what each should belong with in batches. Writers go on meanwhile, and what was read a
-moment ago may not be so now; so whatever looks wrong is read again, guard and items in one TransactGetItems, before it is reported.
+The audit scans the guards and the entity's table page by page and looks up the counterparts in
+batches. Writers continue, so a page may be outdated by the time it is judged. Whatever looks wrong
+is therefore read again, guard and items in one TransactGetItems, before it is reported.
 
-A repair judges anew and is one transaction on condition that guard and items are as they were judged. It never touches items, only guards; if others write
-meanwhile, it looks again. Dying half-way leaves the rest for the next run.
+A repair judges once more. It is one transaction, on condition that guard and items are as they were
+judged, and it changes only guards, never items. If another writer interferes, it looks again. A
+repair that dies half-way leaves the rest to the next run.
 """
 
 from __future__ import annotations
@@ -30,7 +36,7 @@ from stator.design.plan.own_table import FIELD, GUARD, OWNER
 from stator.errors import ConditionFailed, DesignError, TransactionFailed
 from stator.model.values import Item
 from stator.patterns.consistent_read import read_snapshot
-from stator.patterns.explanation import OperationCost, PatternExplanation
+from stator.patterns.explanation import OperationCost, PatternExplanation, item_layout
 from stator.patterns.item_pages import ItemPages
 from stator.tables.operation import D, OnDb, operation
 from stator.tables.reads.items import batch_get
@@ -47,7 +53,11 @@ _ATTEMPTS = 10
 
 @dataclass(frozen=True, slots=True)
 class UniqueFinding:
-    """``guard`` is the guard's key, ``owner`` the key of the item it names, ``item`` that of the item whose value it should guard."""
+    """``guard`` and ``owner`` are the keys of a guard and of the item it names.
+
+    ``item`` is the key of the item whose value should be guarded; None if the guard itself is
+    wrong.
+    """
 
     kind: Kind
     field: str
@@ -62,7 +72,7 @@ class UniqueFinding:
 
 @dataclass(slots=True)
 class UniqueAuditReport:
-    """``items`` and ``guards`` count what was looked at."""
+    """``items`` and ``guards`` count what was examined."""
 
     items: int = 0
     guards: int = 0
@@ -75,7 +85,7 @@ class UniqueAuditReport:
 
 @dataclass(slots=True)
 class UniqueRepairReport:
-    """``left`` holds what cannot be repaired safely: duplicates, and what others changed faster than it could be judged."""
+    """``left`` has duplicates, and findings that changed faster than they could be judged."""
 
     repaired: list[UniqueFinding] = field(default_factory=list)
     left: list[UniqueFinding] = field(default_factory=list)
@@ -83,7 +93,7 @@ class UniqueRepairReport:
 
 @dataclass(slots=True)
 class _Seen:
-    """What was read in one moment: a guard, the item it names, and the item that was asked about."""
+    """A guard, the item it names, and the item under examination, all as of one moment."""
 
     guard: Item | None
     owner: Item | None
@@ -91,7 +101,7 @@ class _Seen:
 
 
 class UniqueAudit(OnDb[D]):
-    """``UniqueAudit(db, User).audit()`` looks; ``repair()`` looks and repairs."""
+    """``UniqueAudit(db, User)``: ``audit()`` reports, ``repair()`` reports and repairs."""
 
     def __init__(self, db: D, entity: type[Any]) -> None:
         super().__init__(db)
@@ -118,28 +128,27 @@ class UniqueAudit(OnDb[D]):
 
     @operation
     def repair(self) -> Work[UniqueRepairReport]:
-        """Audit, and repair what can be. What is found right when it is judged again is neither repaired nor left."""
+        """Audit, then repair. A finding that has disappeared by then is in neither list."""
         report = UniqueRepairReport()
         found = (yield from self.audit.work()).findings
-        for finding in sorted(
-            found, key=lambda each: each.item is None
-        ):  # a guard given to its item is no orphan
+        # Items first: a guard that is given to its item is no longer an orphan.
+        for finding in sorted(found, key=lambda each: each.item is None):
             done = yield from self._repair(finding)
             if done is not None:
-                (
-                    report.left if done.kind == "duplicate" or done is finding else report.repaired
-                ).append(done)
+                is_left = done.kind == "duplicate" or done is finding
+                (report.left if is_left else report.repaired).append(done)
         return report
 
-    # -- looking
+    # -- scanning
 
     def _guards(self) -> ItemPages[Item]:
         written = Expressions()
+        prefix = written.value({"S": f"UNIQUE#{self._of.name}#"})
         request = {
             "TableName": self._place.table,
             "ConsistentRead": True,
-            "FilterExpression": f"{written.name(self._place.sort)} = {written.value({'S': GUARD})} AND "
-            f"begins_with({written.name(self._place.partition)}, {written.value({'S': f'UNIQUE#{self._of.name}#'})})",
+            "FilterExpression": f"{written.name(self._place.sort)} = {written.value({'S': GUARD})}"
+            f" AND begins_with({written.name(self._place.partition)}, {prefix})",
         }
         return ItemPages(written.into(request), self._label, lambda item: item, "Scan")
 
@@ -155,7 +164,7 @@ class UniqueAudit(OnDb[D]):
         return ItemPages(request, self._label, self._own, "Scan")
 
     def _own(self, item: Item) -> Item | None:
-        """Guards and other items of patterns may lie in the same table; they have no identity."""
+        """None for an item without the entity's identity: guards may be in the same table."""
         return item if all(name in item for name in self._of.identity) else None
 
     def _audit_guards(self, guards: list[Item]) -> Work[list[UniqueFinding]]:
@@ -168,20 +177,20 @@ class UniqueAudit(OnDb[D]):
         return found
 
     def _audit_items(self, items: list[Item]) -> Work[list[UniqueFinding]]:
-        wanted = [
+        expected = [
             (self._of.stored_key(item), name, guard_key(self._place, self._of, name, value))
             for item in items
             for name in self._of.unique
             if (value := unique_value(self._of, name, item)) is not None and not self._is_over(item)
         ]
-        keys = [key for _, _, key in wanted]
-        unlike = {_text(key): key for key in keys}
+        keys = [key for _, _, key in expected]
+        distinct = {_text(key): key for key in keys}
         guards = yield from batch_get(
-            self.context, self._place.table, list(unlike.values()), self._label, consistent=True
+            self.context, self._place.table, list(distinct.values()), self._label, consistent=True
         )
         by_key = {_text(self._guard_key(guard)): guard for guard in guards}
         found = []
-        for item, name, key in wanted:
+        for item, name, key in expected:
             guard = by_key.get(_text(key))
             if guard is None or self._is_free(guard) or guard[OWNER] != owner_of(item):
                 finding, _ = yield from self._look_at_item(item, name)
@@ -189,10 +198,10 @@ class UniqueAudit(OnDb[D]):
         return found
 
     def _read_items(self, keys: list[Item]) -> Work[dict[str, Item]]:
-        unlike = {owner_of(key)["S"]: key for key in keys}
+        distinct = {owner_of(key)["S"]: key for key in keys}
         table = self._of.table.name
         found = yield from batch_get(
-            self.context, table, list(unlike.values()), self._label, consistent=True
+            self.context, table, list(distinct.values()), self._label, consistent=True
         )
         return {owner_of(self._of.stored_key(item))["S"]: item for item in found}
 
@@ -201,7 +210,7 @@ class UniqueAudit(OnDb[D]):
         return (None if seen.guard is None else self._judge_guard(seen.guard, seen.owner)), seen
 
     def _look_at_item(self, key: Item, name: str) -> Work[tuple[UniqueFinding | None, _Seen]]:
-        """Guard and items as they are in one moment: the value says which guard, the guard says which owner."""
+        """Judge an item from a snapshot: its value names the guard, and the guard its owner."""
         [item] = yield from self._moment([(self._of.table.name, key)])
         for _ in range(_ATTEMPTS):
             value = unique_value(self._of, name, item)
@@ -210,20 +219,23 @@ class UniqueAudit(OnDb[D]):
             seen = yield from self._together(guard_key(self._place, self._of, name, value), key)
             if unique_value(self._of, name, seen.item) == value:
                 return self._judge_item(seen, name), seen
-            item = seen.item  # it has got another value meanwhile, which has another guard
+            item = seen.item  # the value has changed, and with it the guard to look at
         return None, _Seen(None, None, item)
 
     def _together(self, guard: Item, item: Item | None) -> Work[_Seen]:
-        """A guard, its owner and an item, read in one transaction; twice, for the guard has to be known before its owner is."""
+        """A guard, its owner and an item, read in one transaction.
+
+        The guard is read before that, because only the guard names its owner.
+        """
         [known] = yield from self._moment([(self._place.table, guard)])
         while True:
             owner = None if known is None else _owner_key(known)
-            unlike = {owner_of(key)["S"]: key for key in (owner, item) if key is not None}
-            tables = [(self._of.table.name, key) for key in unlike.values()]
+            distinct = {owner_of(key)["S"]: key for key in (owner, item) if key is not None}
+            tables = [(self._of.table.name, key) for key in distinct.values()]
             known, *found = yield from self._moment([(self._place.table, guard), *tables])
             if owner == (None if known is None else _owner_key(known)):
                 break
-        by_key = dict(zip(unlike, found))
+        by_key = dict(zip(distinct, found))
         of_owner = None if owner is None else by_key[owner_of(owner)["S"]]
         return _Seen(known, of_owner, None if item is None else by_key[owner_of(item)["S"]])
 
@@ -242,14 +254,14 @@ class UniqueAudit(OnDb[D]):
             return UniqueFinding(kind, name, key, _owner_key(guard), None, shown)
 
         if name not in self._of.unique:
-            return finding("orphan", f"is about {self._of.name}.{name}, which is not unique")
+            return finding("orphan", f"is for {self._of.name}.{name}, which is not unique")
         if owner is None or self._is_over(owner):
-            return finding("orphan", "belongs to an item that is gone")
+            return finding("orphan", "belongs to an item that no longer exists")
         value = unique_value(self._of, name, owner)
         if value is None or guard_key(self._place, self._of, name, value) != key:
             return finding("orphan", f"belongs to an item whose {name} is {value!r}")
         if not _same(guard.get(self._place.ttl), self._expiry(owner)):
-            return finding("expiry", "expires at another time than its item")
+            return finding("expiry", "does not expire at the same time as its item")
         return None
 
     def _judge_item(self, seen: _Seen, name: str) -> UniqueFinding | None:
@@ -258,10 +270,10 @@ class UniqueAudit(OnDb[D]):
         if item is None or value is None or self._is_over(item):
             return None
         key, guarded = self._of.stored_key(item), guard_key(self._place, self._of, name, value)
-        shown = f"{self._of.name} {orjson.dumps(key).decode()} has the {name} {value!r}"
+        shown = f"{self._of.name} {orjson.dumps(key).decode()} has {name} {value!r}"
         if guard is None or self._is_free(guard):
             return UniqueFinding(
-                "missing", name, guarded, None, key, f"{shown}, which no guard keeps for it"
+                "missing", name, guarded, None, key, f"{shown}, which has no guard"
             )
         owner = _owner_key(guard)
         if guard[OWNER] == owner_of(key):
@@ -274,7 +286,7 @@ class UniqueAudit(OnDb[D]):
                 guarded,
                 owner,
                 key,
-                f"{shown}, and so has {orjson.dumps(owner).decode()}",
+                f"{shown}, and so does {orjson.dumps(owner).decode()}",
             )
         return UniqueFinding(
             "foreign",
@@ -282,7 +294,7 @@ class UniqueAudit(OnDb[D]):
             guarded,
             owner,
             key,
-            f"{shown}, kept for another item that has it no more",
+            f"{shown}, guarded for another item that no longer has it",
         )
 
     def _is_over(self, item: Item) -> bool:
@@ -301,7 +313,7 @@ class UniqueAudit(OnDb[D]):
     # -- repairing
 
     def _repair(self, finding: UniqueFinding) -> Work[UniqueFinding | None]:
-        """What was repaired; the finding itself if it could not be; None if there is nothing wrong any more."""
+        """The finding as repaired; ``finding`` itself on failure; None if nothing is wrong now."""
         for attempt in range(_ATTEMPTS):
             if finding.item is not None:
                 now, seen = yield from self._look_at_item(finding.item, finding.field)
@@ -320,7 +332,7 @@ class UniqueAudit(OnDb[D]):
         return finding
 
     def _statements(self, finding: UniqueFinding, seen: _Seen) -> list[Statement]:
-        """The repair, on condition that everything is as it was judged."""
+        """The repair, on condition that guard and items are as they were judged."""
         checks = []
         if finding.owner is not None:
             checks.append(self._unchanged(finding.owner, seen.owner))
@@ -340,18 +352,18 @@ class UniqueAudit(OnDb[D]):
     ) -> Statement:
         value = unique_value(self._of, finding.field, item)
         expires = None if item is None else self._expiry(item)
-        made = guard_put(
+        put = guard_put(
             self._place, self._of, finding.field, value, key, expires, self.context.now()
         )
         if finding.kind != "missing":
             written = Expressions()
-            made.request = {
+            put.request = {
                 "TableName": self._place.table,
-                "Item": made.request["Item"],
+                "Item": put.request["Item"],
                 "ConditionExpression": self._owned(written, guard),
             }
-            written.into(made.request)
-        return made
+            written.into(put.request)
+        return put
 
     def _delete(self, key: Item, guard: Item) -> Statement:
         written = Expressions()
@@ -366,7 +378,7 @@ class UniqueAudit(OnDb[D]):
         return f"{written.name(OWNER)} = {written.value(guard.get(OWNER, {'NULL': True}))}"
 
     def _unchanged(self, key: Item, item: Item | None) -> Statement:
-        """An item is as it was read, in all that guards are about."""
+        """Check that an item's unique fields and expiry are as they were read."""
         terms = Terms(self._of)
         if item is None:
             terms.equal(self._of.table.partition, None)
@@ -380,24 +392,26 @@ class UniqueAudit(OnDb[D]):
         return PatternExplanation(
             f"unique audit of {self._of.name}: {', '.join(self._of.unique)}",
             (
-                f"{self._place.partition} UNIQUE#{self._of.name}#<field>#<value>  {self._place.sort} GUARD  owner",
+                item_layout(
+                    self._place, f"UNIQUE#{self._of.name}#<field>#<value>", "GUARD", "owner"
+                ),
             ),
             (
                 OperationCost(
                     "audit",
                     "Scan of both tables, BatchGetItem",
                     2,
-                    note="for each item and each guard",
+                    note="per item and per guard",
                 ),
                 OperationCost(
                     "repair",
-                    "an audit, and TransactWriteItems for each finding",
+                    "an audit, and TransactWriteItems per finding",
                     2,
                     4,
-                    "for each finding",
+                    "per finding",
                 ),
             ),
-            ("a Scan reads, and pays for, everything in the table",),
+            ("a Scan reads, and is charged for, the whole table",),
         )
 
 
@@ -415,4 +429,4 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def _changed(item: Item | None) -> ConditionFailed:
-    return ConditionFailed("it changed meanwhile", item=item)
+    return ConditionFailed("the item has changed since it was read", item=item)

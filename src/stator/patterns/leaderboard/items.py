@@ -1,6 +1,8 @@
-"""The items of a leaderboard: their keys, and the statements that change them. ``leaderboard`` has the layout.
+"""The items of a leaderboard: keys, and the statements that change them.
 
-Attributes begin with ``_``, so that no index of the table they are in takes them for its own.
+``leaderboard`` explains the layout. Attribute names begin with ``_``, so that no index of the
+table
+picks them up by accident.
 """
 
 from __future__ import annotations
@@ -22,14 +24,18 @@ from stator.tables.writes.expressions import Expressions
 from stator.tables.writes.statements import Kind, Statement
 
 Score = int | float | Decimal
-# DynamoDB's numbers go from 1e-130 to 1e126: wide enough for sums of any two of them to be exact.
+# DynamoDB's numbers range from 1e-130 to 1e126. With 300 digits the sum of any two is exact.
 EXACT: Final = Arithmetic(prec=300)
 _REMEMBER_SECONDS: Final = 7 * 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A member's place. ``since`` is when the score was reached; ``rank`` counts from 1, and is None where it was not asked for."""
+    """A member's score and place.
+
+    ``since`` is when the member reached the score. ``rank`` counts from 1; it is None where the
+    caller did not ask for it.
+    """
 
     member: str
     score: Decimal
@@ -39,7 +45,7 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class BoardEntry:
-    """What the member's own item says. ``version`` is another with each change."""
+    """The content of the member's own item. ``version`` is new with every change."""
 
     standing: Standing
     shard: int
@@ -47,12 +53,12 @@ class BoardEntry:
 
 
 def exact_score(value: Score) -> Decimal:
-    """A score that DynamoDB keeps as it is."""
+    """The score as a number that DynamoDB stores without rounding."""
     number = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
     if not number.is_finite() or len(number.normalize(EXACT).as_tuple().digits) > NUMBER_DIGITS:
         raise RequestRefused(
-            f"{value} is no score",
-            hint=f"a score is a finite number of up to {NUMBER_DIGITS} digits",
+            f"{value} is not a valid score",
+            hint=f"use a finite number of at most {NUMBER_DIGITS} digits",
         )
     return number
 
@@ -88,7 +94,7 @@ class BoardItems:
         return self.place.key(self.entries(entry.shard), self.sort_text(entry.standing))
 
     def bucket(self, score: Decimal) -> int:
-        """Which stretch of points a score is in."""
+        """The number of the histogram bucket that holds a score."""
         assert self.histogram is not None
         found = EXACT.divide_int(score, self.histogram)
         return int(found) - (
@@ -99,7 +105,7 @@ class BoardItems:
         return encode("int", bucket, inverted=True)
 
     def bucket_begin(self, bucket: int) -> str:
-        """A sort key before every entry of a stretch, and after those of better ones."""
+        """A sort key before every entry of a bucket and after all entries of better buckets."""
         assert self.histogram is not None
         return (
             encode("decimal", EXACT.multiply(Decimal(bucket + 1), self.histogram), inverted=True)
@@ -113,7 +119,7 @@ class BoardItems:
             self.counts(entry.shard), self.bucket_text(self.bucket(entry.standing.score))
         )
 
-    # -- what is stored
+    # -- stored items
 
     def read_member(self, item: Item) -> BoardEntry:
         return BoardEntry(self.read_entry(item), int(item["_shard"]["N"]), item["_version"]["S"])
@@ -127,63 +133,64 @@ class BoardItems:
 
     # -- changes
 
-    def change(self, stored: BoardEntry | None, made: BoardEntry) -> list[Statement]:
-        """From one score to another."""
-        statements = [self._member("Put", made, stored)]
-        if stored is not None and self.entry_key(stored) == self.entry_key(made):
+    def change(self, stored: BoardEntry | None, entry: BoardEntry) -> list[Statement]:
+        """The statements that take a member from one score to another."""
+        statements = [self._member("Put", entry, stored)]
+        if stored is not None and self.entry_key(stored) == self.entry_key(entry):
             return statements
-        statements.append(self._entry(made))
+        statements.append(self._put_entry(entry))
         if stored is not None:
-            statements.append(self._entry_gone(stored))
-        if stored is None or self.count_key(stored) != self.count_key(made):
-            statements += self._counted(made, 1)
-            statements += [] if stored is None else self._counted(stored, -1)
+            statements.append(self._delete_entry(stored))
+        if stored is None or self.count_key(stored) != self.count_key(entry):
+            statements += self._count(entry, 1)
+            statements += [] if stored is None else self._count(stored, -1)
         return statements
 
     def removal(self, stored: BoardEntry) -> list[Statement]:
         return [
             self._member("Delete", stored, stored),
-            self._entry_gone(stored),
-            *self._counted(stored, -1),
+            self._delete_entry(stored),
+            *self._count(stored, -1),
         ]
 
-    def done(self, once: str, now: float) -> Statement:
-        """Remember that something was done; fails if it was before."""
+    def record_once(self, once: str, now: float) -> Statement:
+        """Record that an addition was made; fails if it was recorded before."""
         written = Expressions()
         partition, ttl = written.name(self.place.partition), written.name(self.place.ttl)
         key = self.place.key(SEPARATOR.join((self.head, "ONCE", escape(once))), "ONCE")
         request = {
             "Item": key | {self.place.ttl: seconds(now + _REMEMBER_SECONDS)},
-            "ConditionExpression": f"attribute_not_exists({partition}) OR {ttl} <= {written.value({'N': str(int(now))})}",
+            "ConditionExpression": f"attribute_not_exists({partition})"
+            f" OR {ttl} <= {written.value({'N': str(int(now))})}",
         }
         return self._statement("Put", request, f"add once: {once}", written)
 
-    def _member(self, kind: Kind, made: BoardEntry, stored: BoardEntry | None) -> Statement:
+    def _member(self, kind: Kind, entry: BoardEntry, stored: BoardEntry | None) -> Statement:
         written = Expressions()
         version = written.name("_version")
         if stored is None:
             condition = f"attribute_not_exists({version})"
         else:
             condition = f"{version} = {written.value({'S': stored.version})}"
-        member = made.standing.member
+        member = entry.standing.member
         request: dict[str, Any] = {"ConditionExpression": condition}
         if kind == "Delete":
             request["Key"] = self.member_key(member)
         else:
-            own = {"_shard": {"N": str(made.shard)}, "_version": {"S": made.version}}
-            request["Item"] = self.member_key(member) | _attributes(made.standing) | own
+            own = {"_shard": {"N": str(entry.shard)}, "_version": {"S": entry.version}}
+            request["Item"] = self.member_key(member) | _attributes(entry.standing) | own
         return self._statement(kind, request, f"the score of {member}", written)
 
-    def _entry(self, made: BoardEntry) -> Statement:
-        item = self.entry_key(made) | _attributes(made.standing)
-        return self._statement("Put", {"Item": item}, f"enter {made.standing.member}")
+    def _put_entry(self, entry: BoardEntry) -> Statement:
+        item = self.entry_key(entry) | _attributes(entry.standing)
+        return self._statement("Put", {"Item": item}, f"enter {entry.standing.member}")
 
-    def _entry_gone(self, stored: BoardEntry) -> Statement:
+    def _delete_entry(self, stored: BoardEntry) -> Statement:
         return self._statement(
             "Delete", {"Key": self.entry_key(stored)}, f"take {stored.standing.member} out"
         )
 
-    def _counted(self, entry: BoardEntry, amount: int) -> list[Statement]:
+    def _count(self, entry: BoardEntry, amount: int) -> list[Statement]:
         key = self.count_key(entry)
         if key is None:
             return []

@@ -1,24 +1,31 @@
-"""Leaderboards: members in the order of their scores, the highest first; of equal ones, who reached it first.
+"""Leaderboards: members ordered by score, the highest first; of equal scores, the earliest first.
 
-    PK  BOARD#weekly#MEMBER#anna    SK  SCORE                               _score  120   _since  ...   _shard  2   _version  3f2a...
-    PK  BOARD#weekly#ENTRIES#2      SK  <120, turned round>#<since>#anna    _score  120   _member  anna
-    PK  BOARD#weekly#HISTOGRAM#2    SK  <stretch 1, turned round>           _n  48
-    PK  BOARD#weekly                SK  META                                _shards  4   _histogram  100
+    PK                              SK                              attributes
+    BOARD#weekly#MEMBER#anna        SCORE                           _score 120  _since ...
+                                                                    _shard 2  _version 3f2a...
+    BOARD#weekly#ENTRIES#2          <120, inverted>#<since>#anna    _score 120  _member anna
+    BOARD#weekly#HISTOGRAM#2        <bucket 1, inverted>            _n 48
+    BOARD#weekly                    META                            _shards 4  _histogram 100
 
-The entry of a member is where its score puts it; a query from the start of a shard gives its best. Shards are chosen by a hash of the member, so that a
-board takes more than the thousand writes a second of one partition; ``top`` asks all of them and merges.
+The sort key of a member's entry contains its score, inverted, so a query from the start of a shard
+returns the best first. A hash of the member chooses the shard. Several shards let a board take more
+than the thousand writes per second of one partition; ``top`` queries all shards and merges.
 
-A change of score is one transaction: the old entry goes, the new one comes, and the member's own item, on condition that it still has the version that was
-read, remembers where. So there is one entry for each member at any time, and ``add_score`` is exact: whoever loses a race reads again. An answer that is lost
-does no harm, as transactions carry a token; ``once`` makes an addition safe to be asked for again by a program that died before it heard.
+A change of score is one transaction. It deletes the old entry, puts the new one, and updates the
+member's own item on condition that it still has the version that was read. Therefore each member
+has exactly one entry at any time, and ``add_score`` is exact: a writer that loses a race reads
+again. A lost reply does no harm, because transactions carry a token. ``once`` protects an addition
+that a program repeats because it died before it saw the reply.
 
-A rank is the number of entries before one's own, and one. Counting them reads them: a rank of a million is read from a million entries. With
-``histogram=100`` the same transaction counts how many scores each stretch of 100 points holds; then ``rank`` adds up the better stretches and counts entries
-only within its own, and ``rank(exact=False)`` does not even do that, but takes the member to be in the middle of its stretch. A board has a histogram from its
-first score on, or never: one that was given later would not know the scores before it.
+A rank is one more than the number of better entries. Counting them reads them: rank 1,000,000 reads
+a million entries. With ``histogram=100`` the same transaction also counts the scores in each bucket
+of 100 points. ``rank`` then adds up the better buckets and counts entries only within the member's
+own. ``rank(exact=False)`` skips that count and assumes the middle of the bucket. A board has a
+histogram from its first score, or never: a histogram added later would miss the scores before it.
 
-The number of shards can be raised at any time: a member's item says in which shard its entry is, and META how many there may be. It is never lowered. Reads
-of several shards are not one moment: while scores change, ranks may be off by the changes under way.
+The number of shards can be raised at any time, because a member's item records the shard of its
+entry and META the number of shards. It is never lowered. A read of several shards is not a
+snapshot: while scores change, a rank can be off by the changes in flight.
 """
 
 from __future__ import annotations
@@ -38,7 +45,7 @@ from stator.errors import (
     TransactionFailed,
 )
 from stator.model.values import Item, Value
-from stator.patterns.explanation import OperationCost, PatternExplanation
+from stator.patterns.explanation import OperationCost, PatternExplanation, item_layout
 from stator.patterns.leaderboard.items import (
     EXACT,
     BoardEntry,
@@ -62,9 +69,9 @@ _ZERO: Final = Decimal(0)
 
 
 class Leaderboard(OnDb[D]):
-    """``Leaderboard(db, "weekly")``: ``set_score``, ``add_score``, ``top``, ``rank``, ``around``, ``get``, ``count``, ``remove``.
+    """``Leaderboard(db, "weekly")``.
 
-    ``histogram`` is a width in points: ranks are then found without counting all that are better.
+    ``histogram`` is a width in points. With it, ``rank`` does not have to count every better score.
     """
 
     def __init__(
@@ -74,13 +81,13 @@ class Leaderboard(OnDb[D]):
         if not 1 <= shards <= MAX_SHARDS:
             raise ConfigurationError(
                 f"a leaderboard has 1 to {MAX_SHARDS} shards, not {shards}",
-                hint="each takes a few hundred changes a second",
+                hint="choose one shard for every few hundred changes per second",
             )
         width = None if histogram is None else exact_score(histogram)
         if width is not None and width <= 0:
             raise ConfigurationError(
-                f"histogram={histogram} is not a width in points",
-                hint="take about a thousandth of the range of scores",
+                f"histogram={histogram} is not a positive width in points",
+                hint="use about a thousandth of the range of scores",
             )
         self.name = name
         self.shards = shards
@@ -92,13 +99,16 @@ class Leaderboard(OnDb[D]):
 
     @operation
     def set_score(self, member: str, score: Score) -> Work[Standing]:
-        """The member has this score from now on; who has it already keeps its place among equals."""
+        """Set a member's score. An unchanged score keeps its place among equals."""
         wanted = exact_score(score)
         return (yield from self._change(member, lambda old: wanted))
 
     @operation
     def add_score(self, member: str, amount: Score, *, once: str | None = None) -> Work[Standing]:
-        """Add to the score, from 0 for a new member. Of all calls with the same ``once`` within a week, one adds."""
+        """Add to a member's score; a new member starts at 0.
+
+        Of all calls with the same ``once`` within a week, one takes effect.
+        """
         added = exact_score(amount)
         return (
             yield from self._change(member, lambda old: exact_score(EXACT.add(old, added)), once)
@@ -106,12 +116,12 @@ class Leaderboard(OnDb[D]):
 
     @operation
     def remove(self, member: str) -> Work[bool]:
-        """Whether the member was there."""
+        """Remove a member; returns whether there was one."""
         for attempt in range(_ATTEMPTS):
             stored = yield from self._stored(member)
             if stored is None:
                 return False
-            if (yield from self._sent(self.items.removal(stored), attempt)) is None:
+            if (yield from self._send(self.items.removal(stored), attempt)) is None:
                 return True
         raise self._contended(member)
 
@@ -125,18 +135,18 @@ class Leaderboard(OnDb[D]):
             score = score_after(old)
             if stored is not None and score == old and once is None:
                 return stored.standing
-            made = self._made(member, score, stored)
-            statements = self.items.change(stored, made)
+            entry = self._new_entry(member, score, stored)
+            statements = self.items.change(stored, entry)
             if once is not None:
-                statements.append(self.items.done(once, self.context.now()))
-            failed = yield from self._sent(statements, attempt)
+                statements.append(self.items.record_once(once, self.context.now()))
+            failed = yield from self._send(statements, attempt)
             if failed is None:
-                return made.standing
-            if once is not None and len(statements) - 1 in failed:  # it was added before
-                return made.standing if stored is None else stored.standing
+                return entry.standing
+            if once is not None and len(statements) - 1 in failed:  # an earlier call has added it
+                return entry.standing if stored is None else stored.standing
         raise self._contended(member)
 
-    def _made(self, member: str, score: Decimal, stored: BoardEntry | None) -> BoardEntry:
+    def _new_entry(self, member: str, score: Decimal, stored: BoardEntry | None) -> BoardEntry:
         shard, version = self.items.shard(member, self.shards), self.context.token()
         if stored is not None and score == stored.standing.score:
             return BoardEntry(stored.standing, shard, version)
@@ -144,8 +154,8 @@ class Leaderboard(OnDb[D]):
             Standing(member, score, datetime.fromtimestamp(self.context.now(), UTC)), shard, version
         )
 
-    def _sent(self, statements: list[Statement], attempt: int) -> Work[set[int] | None]:
-        """None when it went through; else the statements in whose way others were."""
+    def _send(self, statements: list[Statement], attempt: int) -> Work[set[int] | None]:
+        """None on success; otherwise the statements whose condition failed, after a pause."""
         try:
             yield from send_all(self.context, statements, self._label)
         except TransactionFailed as failed:
@@ -160,20 +170,22 @@ class Leaderboard(OnDb[D]):
 
     def _contended(self, member: str) -> TransactionConflict:
         return TransactionConflict(
-            f"the score of {member} in {self.name} is changed by others all the time"
+            f"leaderboard {self.name!r}: other writers changed the score of {member!r}"
+            f" in {_ATTEMPTS} attempts",
+            hint="try again, or write to this member from fewer processes at once",
         )
 
     # -- reads
 
     @operation
     def get(self, member: str) -> Work[Standing | None]:
-        """The member's score, without its rank."""
+        """The member's score, without a rank."""
         stored = yield from self._stored(member)
         return None if stored is None else stored.standing
 
     @operation
     def top(self, n: int = 10, *, consistent: bool = False) -> Work[list[Standing]]:
-        """The best, with their ranks."""
+        """The ``n`` best members, with their ranks."""
         check_limit(n)
         reads = yield from self._reads(consistent)
         found = yield from reads.next(None, n)
@@ -183,11 +195,11 @@ class Leaderboard(OnDb[D]):
     def rank(
         self, member: str, *, exact: bool = True, consistent: bool = False
     ) -> Work[int | None]:
-        """The member's place, from 1; None for who is not there."""
+        """The member's rank, counted from 1; None for an unknown member."""
         if not exact and self.items.histogram is None:
             raise RequestRefused(
-                "a rank is only estimated from a histogram",
-                hint="make the Leaderboard with histogram=..., or ask exactly",
+                "rank(exact=False) needs a histogram to estimate from",
+                hint="create the Leaderboard with histogram=..., or use exact=True",
             )
         stored = yield from self._stored(member)
         if stored is None:
@@ -197,7 +209,7 @@ class Leaderboard(OnDb[D]):
 
     @operation
     def around(self, member: str, n: int = 5, *, consistent: bool = False) -> Work[list[Standing]]:
-        """The member, up to ``n`` before it and ``n`` after, with their ranks; nothing if it is not there."""
+        """The member with up to ``n`` before and ``n`` after it, ranked; empty if it is unknown."""
         check_limit(n)
         stored = yield from self._stored(member)
         if stored is None:
@@ -215,14 +227,14 @@ class Leaderboard(OnDb[D]):
 
     @operation
     def count(self, *, consistent: bool = False) -> Work[int]:
-        """How many members there are."""
+        """The number of members."""
         reads = yield from self._reads(consistent)
         if self.items.histogram is None:
             return (yield from reads.count())
         return (yield from reads.histogram())[0]
 
     def _rank(self, reads: BoardReads, standing: Standing, *, exact: bool) -> Work[int]:
-        """Entries up to one's own are counted: it is the last of them."""
+        """Count the entries up to and including the member's own: that number is its rank."""
         mine = self.items.sort_text(standing)
         if self.items.histogram is None:
             return max(1, (yield from reads.count(None, mine)))
@@ -244,7 +256,7 @@ class Leaderboard(OnDb[D]):
         return self.items.read_member(reply["Item"]) if reply.get("Item") else None
 
     def _open(self) -> Work[None]:
-        """Let readers know how many shards there are, before the first write to them."""
+        """Store the number of shards before the first write, so that readers know them all."""
         if self._is_open:
             return
         written = Expressions()
@@ -254,7 +266,8 @@ class Leaderboard(OnDb[D]):
             "TableName": self.items.place.table,
             "Key": self.items.meta_key(),
             "UpdateExpression": f"SET {shards} = {wanted}, {histogram} = {width}",
-            "ConditionExpression": f"attribute_not_exists({shards}) OR ({shards} < {wanted} AND {histogram} = {width})",
+            "ConditionExpression": f"attribute_not_exists({shards})"
+            f" OR ({shards} < {wanted} AND {histogram} = {width})",
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
         try:
@@ -269,12 +282,13 @@ class Leaderboard(OnDb[D]):
         }
 
     def _checked(self, meta: Item) -> int:
-        """How many shards META says there are; it must be of a board like this one."""
+        """The number of shards according to META, whose histogram must match this object's."""
         if meta["_histogram"] != self._width():
-            there = meta["_histogram"]["S"] or None
+            stored_width = meta["_histogram"]["S"] or None
             raise ConfigurationError(
-                f"{self.name} was begun with histogram={there}, and that cannot be changed",
-                hint="say the same here, or begin a board of another name",
+                f"leaderboard {self.name!r} was created with histogram={stored_width},"
+                " which cannot be changed",
+                hint="use the same histogram= here, or another name for a new board",
             )
         return int(meta["_shards"]["N"])
 
@@ -293,9 +307,9 @@ class Leaderboard(OnDb[D]):
         shards = self.shards
         change = 3 if width is None else 5
         ranks = (
-            "exact, by counting all entries that are better"
+            "exact; counts all better entries"
             if width is None
-            else f"exact, by a histogram of {width} points and counting within one stretch of it"
+            else f"exact; reads a histogram of {width} points and counts within one bucket"
         )
         costs = [
             OperationCost(
@@ -320,24 +334,24 @@ class Leaderboard(OnDb[D]):
                     f"2 GetItem and {shards} Query",
                     2,
                     0,
-                    "estimated by the histogram alone",
+                    "estimated from the histogram alone",
                 )
             )
         return PatternExplanation(
             f"leaderboard {self.name}, {shards} shard{'' if shards == 1 else 's'} in {place.table}",
             (
-                f"{place.partition} {head}#MEMBER#<member>  {place.sort} SCORE  _score, _since, _shard, _version",
-                f"{place.partition} {head}#ENTRIES#<shard>  {place.sort} <score>#<since>#<member>",
+                item_layout(
+                    place, f"{head}#MEMBER#<member>", "SCORE", "_score, _since, _shard, _version"
+                ),
+                item_layout(place, f"{head}#ENTRIES#<shard>", "<score>#<since>#<member>"),
                 *(
                     ()
                     if width is None
-                    else (
-                        f"{place.partition} {head}#HISTOGRAM#<shard>  {place.sort} <stretch>  _n",
-                    )
+                    else (item_layout(place, f"{head}#HISTOGRAM#<shard>", "<bucket>", "_n"),)
                 ),
             ),
             tuple(costs),
             ()
             if width is not None
-            else ("a rank costs a read unit for some 80 members that are better: see histogram=",),
+            else ("a rank costs one read unit per 80 better members, about; see histogram=",),
         )

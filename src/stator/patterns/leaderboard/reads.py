@@ -1,4 +1,4 @@
-"""Reads of a leaderboard: the next few entries after a place, and how many there are before one. All shards are asked side by side."""
+"""Reads of a leaderboard: the entries around a place, and counts, from all shards in parallel."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from stator.model.values import Item
+from stator.patterns.item_pages import query_count
 from stator.patterns.leaderboard.items import BoardItems, Standing
 from stator.tables.work import Call, Gather, Work, gathered
 from stator.tables.writes.expressions import Expressions
 
 
 class BoardReads:
-    """``shards`` is how many there are."""
-
     def __init__(self, items: BoardItems, shards: int, label: str, *, consistent: bool) -> None:
         self.items = items
         self.shards = shards
@@ -21,7 +20,7 @@ class BoardReads:
         self.consistent = consistent
 
     def next(self, after: str | None, n: int, *, backwards: bool = False) -> Work[list[Standing]]:
-        """The ``n`` that follow a place, or come before it; the nearest first."""
+        """The ``n`` entries after a place, or before it, the nearest first."""
         parts = [self._page(shard, after, n, backwards) for shard in range(self.shards)]
         found = [item for part in gathered((yield Gather(parts))) for item in part]
         found.sort(key=lambda item: item[self.items.place.sort]["S"].encode(), reverse=backwards)
@@ -35,24 +34,18 @@ class BoardReads:
         return (yield from self._all(request, n))
 
     def count(self, first: str | None = None, last: str | None = None) -> Work[int]:
-        """How many entries there are from one place up to another."""
+        """The number of entries from one place to another, both included."""
         parts = [self._count(shard, first, last) for shard in range(self.shards)]
         counts: Sequence[int] = gathered((yield Gather(parts)))
         return sum(counts)
 
     def _count(self, shard: int, first: str | None, last: str | None) -> Work[int]:
         terms = {sign: text for sign, text in ((">=", first), ("<=", last)) if text is not None}
-        request = self._query(self.items.entries(shard), terms) | {"Select": "COUNT"}
-        total: int = 0
-        while True:
-            reply = yield Call("Query", request, self.label)
-            total += reply["Count"]
-            if "LastEvaluatedKey" not in reply:
-                return total
-            request["ExclusiveStartKey"] = reply["LastEvaluatedKey"]
+        request = self._query(self.items.entries(shard), terms)
+        return (yield from query_count(request, self.label))
 
     def histogram(self, bucket: int | None = None) -> Work[tuple[int, int]]:
-        """How many scores there are in better stretches than this, and how many in it; without one, in all of them."""
+        """The scores in better buckets, and those in ``bucket``; without one, all scores and 0."""
         terms = {} if bucket is None else {"<=": self.items.bucket_text(bucket)}
         parts = [
             self._all(self._query(self.items.counts(shard), terms)) for shard in range(self.shards)
@@ -77,7 +70,7 @@ class BoardReads:
         return found
 
     def _query(self, partition: str, terms: dict[str, str]) -> dict[str, Any]:
-        """``terms`` compare the sort key; two of them are the ends of a stretch."""
+        """``terms`` compare the sort key; two of them are the ends of a range."""
         place = self.items.place
         written = Expressions()
         condition = f"{written.name(place.partition)} = {written.value({'S': partition})}"

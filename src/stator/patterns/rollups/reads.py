@@ -1,9 +1,10 @@
-"""Roll-ups read, and made anew from the readings.
+"""Reads of roll-ups, and their rebuild from the readings.
 
-``rebuild`` may be called at any time, as often as one likes, while readings are added: for each roll-up item it notes the version, then reads the readings
-strongly consistent, and stores what they add up to on condition that the version is still the same. A reading that is added in between changes the version,
-because it counts itself in the same transaction; then the item is done again. Where the stream counts (``rollup_changes``), it is told up to which moment
-changes may be counted already.
+``rebuild`` may run at any time and any number of times while readings are added. For each roll-up
+item it notes the version, reads the readings with strong consistency, and stores their sums on
+condition that the version is unchanged. A reading added in between changes the version, because it
+is counted in the same transaction; that item is then rebuilt again. If the stream does the counting
+(``stream_changes``), the item also records up to which moment changes may already be counted.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from stator.errors import ConditionFailed, RequestRefused, TransactionConflict
 from stator.model.periods import check_moment, floor, following, periods_between
 from stator.model.values import Item
 from stator.model.wide_numbers import wide_attributes
+from stator.patterns.item_pages import query_all, range_query
 from stator.patterns.rollups.rollup import RollupKey, RollupRule, RollupTally, Summary, number
 from stator.patterns.rollups.writes import RollupBook
 from stator.patterns.series.directory import BucketDirectory
@@ -25,7 +27,6 @@ from stator.tables.work import Call, Gather, Pause, Work, gathered
 from stator.tables.writes.expressions import Expressions
 
 _ATTEMPTS: Final = 25
-_APPLIED_SECONDS: Final = 7 * 86_400.0
 
 
 class RollupReader:
@@ -43,12 +44,12 @@ class RollupReader:
     def range(
         self, rule: RollupRule, by: str, start: datetime, end: datetime
     ) -> Work[list[Summary]]:
-        """The periods of the range that hold something, the earliest first."""
+        """The non-empty periods of the range, the earliest first."""
         found = yield from self._stored(rule, by, start, end, consistent=False)
         periods: dict[str, RollupTally] = {}
         for key, item in found.items():
             if "_min" not in item:
-                continue  # it has held readings, and holds none
+                continue  # all its readings were removed
             tally = RollupTally.read(item)
             periods[key.period] = periods[key.period] + tally if key.period in periods else tally
         return [periods[period].summary(period) for period in sorted(periods)]
@@ -57,10 +58,10 @@ class RollupReader:
         self, rule: RollupRule, by: str, start: datetime, end: datetime, *, consistent: bool
     ) -> Work[dict[RollupKey, Item]]:
         shards = yield from self.book.shards(by)
-        wanted = list(periods_between(rule.period, start, end))
-        groups = list(dict.fromkeys(map(rule.group, wanted)))
+        periods = list(periods_between(rule.period, start, end))
+        groups = list(dict.fromkeys(map(rule.group, periods)))
         parts = [
-            self._partition(rule, by, group, shard, (wanted[0], wanted[-1]), consistent)
+            self._partition(rule, by, group, shard, (periods[0], periods[-1]), consistent)
             for group in groups
             for shard in range(shards)
         ]
@@ -79,32 +80,19 @@ class RollupReader:
         bounds: tuple[str, str],
         consistent: bool,
     ) -> Work[dict[RollupKey, Item]]:
-        place = self.layout.place
-        written = Expressions()
-        partition, sort = written.name(place.partition), written.name(place.sort)
-        whose = written.value({"S": rule.partition(by, group, shard)})
-        low, high = (written.value({"S": text}) for text in bounds)
-        request: dict[str, Any] = {
-            "TableName": place.table,
-            "KeyConditionExpression": f"{partition} = {whose} AND {sort} BETWEEN {low} AND {high}",
-            "ConsistentRead": consistent,
-        }
-        written.into(request)
-        found: dict[RollupKey, Item] = {}
+        request = range_query(self.layout.place, rule.partition(by, group, shard), *bounds)
         now = self.context.now()
-        while True:
-            reply = yield Call("Query", request, self._label)
-            for item in reply["Items"]:
-                if consistent or not self.layout.is_expired(item, now):
-                    found[RollupKey(rule.number, by, item[place.sort]["S"], shard)] = item
-            if "LastEvaluatedKey" not in reply:
-                return found
-            request = request | {"ExclusiveStartKey": reply["LastEvaluatedKey"]}
+        items = yield from query_all(request | {"ConsistentRead": consistent}, self._label)
+        return {
+            RollupKey(rule.number, by, self.layout.sort_of(item), shard): item
+            for item in items
+            if consistent or not self.layout.is_expired(item, now)
+        }
 
-    # -- made anew
+    # -- rebuilds
 
     def rebuild(self, rule: RollupRule, by: str, start: datetime, end: datetime) -> Work[int]:
-        """Make the roll-ups of all periods that have a moment in the range; gives how many items were written."""
+        """Rebuild all periods that overlap the range; returns the number of items written."""
         start = floor(rule.period, start)
         last = floor(rule.period, end)
         end = end if last == end else following(rule.period, last)
@@ -113,8 +101,8 @@ class RollupReader:
         for attempt in range(_ATTEMPTS):
             stored = yield from self._stored(rule, by, start, end, consistent=True)
             tallies = yield from self.counted(rule, by, start, end)
-            wanted = [(key, stored.get(key), tallies.get(key)) for key in {*stored, *tallies}]
-            wrong = [each for each in wanted if not _is_right(each[1], each[2])]
+            pairs = [(key, stored.get(key), tallies.get(key)) for key in {*stored, *tallies}]
+            wrong = [pair for pair in pairs if not _is_right(pair[1], pair[2])]
             raced = 0
             for at in range(0, len(wrong), PARALLEL):
                 for error in (
@@ -130,32 +118,36 @@ class RollupReader:
                 return written
             yield Pause(self.context.backoff(attempt))
         raise TransactionConflict(
-            f"{self._label}: readings are added all the time while they are rebuilt"
+            f"{self._label}: readings were added during all {_ATTEMPTS} attempts to rebuild them",
+            hint="rebuild a period that is over, or pause its writers",
         )
 
     def check(self, start: datetime) -> Work[None]:
-        """Refuse to rebuild what there are no readings of any more."""
+        """Refuse to rebuild periods whose readings no longer exist."""
         keep = self.layout.keep
         if keep is not None and (start + keep).timestamp() <= self.context.now():
             raise RequestRefused(
-                f"readings from {start.isoformat()} have expired: what they added up to would be lost",
-                hint="rebuild only what is within keep=",
+                f"readings of {start.isoformat()} have expired:"
+                " a rebuild would lose what they added up to",
+                hint=f"rebuild only periods of the last {keep}, the keep= of the series",
             )
         dropped = yield from self.directory.dropped_before()
         if dropped is not None and start < dropped:
             raise RequestRefused(
-                f"readings before {dropped.isoformat()} were dropped: what they added up to would be lost",
-                hint="rebuild only what is still there",
+                f"readings before {dropped.isoformat()} were dropped:"
+                " a rebuild would lose what they added up to",
+                hint=f"rebuild only periods after {dropped.isoformat()}",
             )
 
     def counted(
         self, rule: RollupRule, by: str, start: datetime, end: datetime
     ) -> Work[dict[RollupKey, RollupTally]]:
+        """The roll-ups that the stored readings add up to."""
         tallies: dict[RollupKey, RollupTally] = {}
         largest = 0
-        asked = SeriesRange(by, start, end, newest_first=False, consistent=True)
+        whole = SeriesRange(by, start, end, newest_first=False, consistent=True)
         pages: SeriesPages[Item] = SeriesPages(
-            self.context, self.layout, self.directory, asked, lambda item: item
+            self.context, self.layout, self.directory, whole, lambda item: item
         )
         while not pages.is_done:
             for item in (yield from pages.page()):
@@ -172,6 +164,7 @@ class RollupReader:
         return tallies
 
     def where(self, item: Item) -> tuple[str, str, int]:
+        """The series key, the bucket and the shard of a stored reading."""
         by, bucket, shard = item[self.layout.place.partition]["S"].split("#")[2:]
         return by, bucket, int(shard)
 
@@ -223,5 +216,6 @@ def check_range(start: datetime, end: datetime) -> None:
     check_moment(end, "end")
     if start >= end:
         raise RequestRefused(
-            f"there is nothing at or after {start} and before {end}", hint="start comes before end"
+            f"the range from {start} to {end} is empty",
+            hint="pass a start that is before end; end itself is excluded",
         )

@@ -1,10 +1,14 @@
-"""Roll-ups of a series: count, sum, least, greatest and last of a field, for each minute, hour, day, month or year.
+"""Roll-ups of a series: count, sum, minimum, maximum and last value of a field, for each period.
 
     PK  SERIES#readings#s-17#ROLLUP#value#hour#2026-11#2    SK  2026-11-16T10
-        _count  12   _sum  250.5   _min  19   _max  22.5   _last  21   _last_key  2026-11-16T10:59:...   _version  12
+        _count 12  _sum 250.5  _min 19  _max 22.5  _last 21  _last_key 2026-11-16T10:59:...
+        _version 12
 
-They are sharded as the series is: what is in shard 2 of a bucket is summed in shard 2 of its roll-ups, and whoever reads puts the shards together. So a
-roll-up takes as many writes a second as the series does. This module knows values and keys; ``rollup_writes`` and ``rollup_reads`` know DynamoDB.
+A period is a minute, hour, day, month or year. Roll-ups are sharded like the series: the readings
+in shard 2 of a bucket are summed in shard 2 of its roll-ups, and a reader adds the shards together.
+A roll-up therefore takes as many writes per second as the series does.
+
+This module has values and keys; ``writes``, ``stream_changes`` and ``reads`` talk to DynamoDB.
 """
 
 from __future__ import annotations
@@ -38,7 +42,10 @@ _DIVISION: Final = Arithmetic(prec=NUMBER_DIGITS)
 
 @dataclass(frozen=True)
 class Rollup:
-    """``Rollup("hour", of=Reading.value)``, one of the ``rollups=`` of a Series. ``keep`` is how long each lives after its period; for ever without."""
+    """``Rollup("hour", of=Reading.value)``, one of the ``rollups=`` of a Series.
+
+    ``keep`` is how long a roll-up lives after its period; without it, forever.
+    """
 
     period: Period
     of: Any
@@ -47,7 +54,7 @@ class Rollup:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a period held. ``last`` is the value at ``last_at``, the latest time."""
+    """The readings of one period. ``last`` is the value at ``last_at``, the latest time."""
 
     start: datetime
     count: int
@@ -64,7 +71,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class RollupTally:
-    """A summary in the making. ``last_key`` is the sort key of the reading that was last."""
+    """A summary as it is computed. ``last_key`` is the sort key of the latest reading."""
 
     count: int
     sum: Decimal
@@ -93,8 +100,11 @@ class RollupTally:
 
     def extremes(self) -> Item:
         return {
-            "_min": number(self.min), "_max": number(self.max), "_last": number(self.last), "_last_key": {"S": self.last_key},
-        }  # fmt: skip
+            "_min": number(self.min),
+            "_max": number(self.max),
+            "_last": number(self.last),
+            "_last_key": {"S": self.last_key},
+        }
 
     @classmethod
     def read(cls, item: Item) -> RollupTally:
@@ -115,7 +125,7 @@ def number(value: int | Decimal) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class RollupKey:
-    """One roll-up item. ``rollup`` is the place of its rule among the series' own."""
+    """The key of one roll-up item. ``rollup`` is the index of its rule within the series."""
 
     rollup: int
     by: str
@@ -124,7 +134,7 @@ class RollupKey:
 
 
 class RollupRule:
-    """One of the roll-ups of a series: which item a reading counts in, and with what value."""
+    """One roll-up of a series: which item a reading counts in, and with what value."""
 
     def __init__(self, layout: SeriesLayout, number: int, given: Rollup) -> None:
         check_period(given.period, "the period of a roll-up")
@@ -149,7 +159,7 @@ class RollupRule:
         return RollupKey(self.number, self.layout.by.of(entity), self.period_of(entity), shard)
 
     def group(self, period: str) -> str:
-        """The part of the partition that keeps it from growing for ever."""
+        """The part of the partition key that bounds the size of a partition."""
         longer = _GROUPS[self.period]
         return "ALL" if longer is None else period_text(longer, period_start(period))
 
@@ -184,8 +194,8 @@ def numeric_field(entity: EntityInfo, given: Any) -> str:
         or shape.python not in (int, float, Decimal)
     ):
         raise ConfigurationError(
-            f"there is no roll-up of {given!r}: it is not a number of {entity.name}",
-            hint="name a field of int, float or Decimal",
+            f"{given!r} is not a numeric field of {entity.name}, so it has no roll-up",
+            hint=f"use a field of {entity.name} with type int, float or Decimal",
         )
     return name
 

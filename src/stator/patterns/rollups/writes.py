@@ -1,9 +1,11 @@
-"""How roll-ups are kept with the write: one update of each in the transaction that puts the reading.
+"""Roll-ups kept by the writer: one update of each, in the transaction that puts the reading.
 
-Count and sum are added to. Least, greatest and last have no such operation, so the update says what it expects of them: either that the new value takes
-the stored one's place, and sets it, or that it does not, and leaves it. Both are conditions (``_min > :v``, ``_min <= :v``), so that whatever is stored
-afterwards is right, whoever wrote in between. Where an expectation is wrong the transaction fails with the item as it is stored, and is sent again with
-expectations made from that. A writer remembers what it saw last: it is wrong at the first write to an item, and when others set a record.
+Count and sum are added to. DynamoDB has no such operation for minimum, maximum and last, so the
+update states what it expects of each: either that the new value replaces the stored one, and sets
+it, or that it does not, and leaves it. Both are conditions (``_min > :v``, ``_min <= :v``), so the
+stored result is right whoever wrote in between. If an expectation is wrong, the transaction fails
+and returns the stored item, and is sent again with expectations made from that. A writer remembers
+what it last saw: it is wrong at its first write to an item, and when another writer sets a record.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ _CLOCKS_SECONDS: Final = 5.0
 
 
 class RollupBook:
-    """The roll-ups of one series, and what is known of those that are stored."""
+    """The rules of one series' roll-ups, and a cache of the stored ones."""
 
     def __init__(
         self,
@@ -42,7 +44,7 @@ class RollupBook:
         self._stored: dict[RollupKey, RollupTally | None] = {}
         self._shards: dict[str, int] = {}
 
-    # -- what a reading adds
+    # -- the effect of a reading
 
     def tallies(self, entity: Any, shard: int) -> dict[RollupKey, RollupTally]:
         found: dict[RollupKey, RollupTally] = {}
@@ -55,6 +57,7 @@ class RollupBook:
         return found
 
     def addition(self, key: RollupKey, added: RollupTally) -> Statement:
+        """The update that counts ``added`` in a roll-up, with the expectations described above."""
         rule = self.rules[key.rollup]
         stored = self._stored.get(key)
         written = Expressions()
@@ -74,7 +77,8 @@ class RollupBook:
                     sets.append(f"{name('_last')} = {value(new['_last'])}")
             if stored is not None:
                 terms.append(
-                    f"{name(attribute)} {replaces if is_replaced else keeps} {value(new[attribute])}"
+                    f"{name(attribute)} {replaces if is_replaced else keeps}"
+                    f" {value(new[attribute])}"
                 )
         adds = [
             (name("_count"), new["_count"]),
@@ -97,11 +101,17 @@ class RollupBook:
         )
 
     def next_version(self, stored: RollupTally | None) -> dict[str, str]:
-        """What is added to the version: one, or, to an item that is made, anything, so that no two with one key begin alike."""
+        """The number to add to the version: 1, or a random one for a new item.
+
+        A key that is deleted and created again therefore never repeats a version.
+        """
         return number(1 if stored is not None else self.context.random.getrandbits(48))
 
     def rebuilt_at(self) -> float:
-        """The moment up to which changes of the stream may be counted already by what was counted just now, clocks and their rounding included."""
+        """The moment up to which changes of the stream may already be in a count made now.
+
+        It allows for clocks that differ and for the whole seconds of stream records.
+        """
         return self.context.now() + _CLOCKS_SECONDS
 
     def was_added(self, key: RollupKey, added: RollupTally) -> None:
@@ -109,7 +119,7 @@ class RollupBook:
         self._remember(key, added if stored is None else stored + added)
 
     def is_stored(self, key: RollupKey, item: Item | None) -> None:
-        """An expectation was wrong: this is what is there."""
+        """Remember the stored item after an expectation was wrong."""
         self._remember(key, RollupTally.read(item) if item else None)
 
     def _remember(self, key: RollupKey, tally: RollupTally | None) -> None:
@@ -117,10 +127,10 @@ class RollupBook:
             self._stored.clear()
         self._stored[key] = tally
 
-    # -- how many shards there are
+    # -- the number of shards
 
     def open_shards(self, by: str, shards: int) -> Work[None]:
-        """Let readers know that roll-ups have so many shards; they outlive the buckets that say so."""
+        """Record that the roll-ups have this many shards. Roll-ups outlive the buckets."""
         if self._shards.get(by, 0) >= shards:
             return
         written = Expressions()
@@ -131,13 +141,14 @@ class RollupBook:
             "UpdateExpression": f"SET {count} = {wanted}",
             "ConditionExpression": f"attribute_not_exists({count}) OR {count} < {wanted}",
         }
-        with suppress(ConditionFailed):  # it has as many, or more
+        with suppress(ConditionFailed):  # it already has as many, or more
             yield Call("UpdateItem", written.into(request), f"series {self.layout.name}")
         if len(self._shards) >= _REMEMBERED:
             self._shards.clear()
         self._shards[by] = shards
 
     def shards(self, by: str) -> Work[int]:
+        """The number of shards that roll-ups of a series key may have."""
         request = {
             "TableName": self.layout.place.table,
             "Key": self._shards_key(by),
@@ -151,7 +162,10 @@ class RollupBook:
 
 
 def _expected(stored: RollupTally | None, added: RollupTally) -> list[tuple[str, bool, str, str]]:
-    """Attribute, whether it is replaced, and the comparisons that hold of the stored one if it is not, and if it is."""
+    """For each extreme: its attribute, whether ``added`` replaces it, and the two comparisons.
+
+    The first comparison holds if the stored value stays, the second if it is replaced.
+    """
     return [
         ("_min", stored is None or added.min < stored.min, "<=", ">"),
         ("_max", stored is None or added.max > stored.max, ">=", "<"),

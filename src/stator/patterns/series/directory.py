@@ -1,22 +1,29 @@
-"""Which buckets a series has, and over how many shards each is spread.
+"""The directory of a series: which buckets exist, and how many shards each has.
 
-    PK  SERIES#readings#s-17    SK  BUCKET#2026-11-16    _shards  4    _history  [{shards 1, since ...}, {shards 4, since ...}]
-    PK  SERIES#readings#s-17    SK  ROLLUPS              _shards  4
+    PK  SERIES#readings#s-17    SK  BUCKET#2026-11-16    _shards 4
+                                                         _history [{shards 1, since ...}, ...]
+    PK  SERIES#readings#s-17    SK  ROLLUPS              _shards 4
     PK  SERIES#readings         SK  TABLE#2026-11
-    PK  SERIES#readings         SK  DROPPED              _before  2026-10-01T00:00:00.000000Z
+    PK  SERIES#readings         SK  DROPPED              _before 2026-10-01T00:00:00.000000Z
 
-A writer *opens* a bucket before it writes into it: it puts the entry there, or learns from it that the bucket has more shards than it thought. It
-remembers that for ``REFRESH_SECONDS``, so opening costs one write for each bucket and process. A reader asks for the entries first, strongly
-consistent, and so reads only buckets that are there, each with all the shards that anybody may have written to.
+A writer *opens* a bucket before it writes to it: it creates the bucket's entry, or learns from the
+entry that the bucket has more shards than expected. It remembers the answer for
+``REFRESH_SECONDS``, so opening costs about one write per bucket and process. A reader first reads
+the entries with strong consistency. It then queries only buckets that exist, each with all shards
+ever written to.
 
 Invariants:
 
-- No item is in a bucket without an entry, nor in a shard at or above the entry's ``_shards``: the entry is written first, and ``_shards`` only grows.
-- ``_history`` has every number of shards that the bucket had, with the time since when: an item may be where any of them puts it.
-- An entry lives at least as long as what is in its bucket.
+- No item is in a bucket without an entry, nor in a shard at or above the entry's ``_shards``: the
+  entry is written first, and ``_shards`` only grows.
+- ``_history`` has every number of shards that the bucket had, and since when. An item may be where
+  any of them puts it.
+- An entry lives at least as long as the items of its bucket.
 
-A process that dies between the entry and the item leaves an entry of an empty bucket, which costs readers one request and nothing else. The same holds
-of tables: TABLE# is written before the table is made, and removed after it is deleted, so that no table is ever forgotten.
+Failure and recovery: a process that dies between entry and item leaves the entry of an empty
+bucket, which costs readers one request and nothing else. Tables work the same way: TABLE# is
+written before the table is created and removed after it is deleted, so that no table is ever
+forgotten.
 """
 
 from __future__ import annotations
@@ -30,6 +37,7 @@ from stator.design.plan.key_text import encode
 from stator.errors import ConditionFailed, ResourceNotFound
 from stator.model.periods import following, period_start, period_text
 from stator.model.values import Item
+from stator.patterns.item_pages import prefix_query, query_all, range_query
 from stator.patterns.series.layout import SeriesLayout
 from stator.tables.context import Context
 from stator.tables.lifecycle import TableSettings, TableSetup
@@ -43,7 +51,7 @@ _REMEMBERED: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """``counts`` are the numbers of shards it had, the last and largest being in force."""
+    """``counts`` are the numbers of shards it has had; the last and largest is current."""
 
     by: str
     text: str
@@ -55,7 +63,10 @@ class Bucket:
 
 
 class BucketDirectory:
-    """``shards`` is the least number for new buckets; ``adaptive`` ones begin with as many as the bucket before them has."""
+    """``shards`` is the least number of shards of a new bucket.
+
+    With ``adaptive``, a new bucket starts with as many as the one before it has.
+    """
 
     def __init__(
         self, context: Context, layout: SeriesLayout, shards: int, *, adaptive: bool
@@ -71,7 +82,7 @@ class BucketDirectory:
     # -- for writers
 
     def open(self, by: str, text: str) -> Work[Bucket]:
-        """The bucket, ready to be written into."""
+        """The bucket, ready for writes."""
         known = self._open.get((by, text))
         if known is not None and known[1] > self.context.now():
             return known[0]
@@ -81,14 +92,14 @@ class BucketDirectory:
         return (yield from self._at_least(by, text, shards))
 
     def grow(self, bucket: Bucket) -> Work[Bucket]:
-        """Twice the shards, unless somebody else was quicker."""
+        """Double the shards, unless another process has already done so."""
         self.forget(bucket)
         return (
             yield from self._at_least(bucket.by, bucket.text, min(bucket.shards * 2, MAX_SHARDS))
         )
 
     def forget(self, bucket: Bucket) -> None:
-        """Open it anew next time: what is known of it turned out to be old."""
+        """Discard what is known of a bucket, so that the next write opens it again."""
         self._open.pop((bucket.by, bucket.text), None)
         self._tables.discard(self.layout.table(bucket.text))
 
@@ -100,33 +111,34 @@ class BucketDirectory:
         except ConditionFailed as failed:
             item = failed.item
             yield from self._keep_longer(by, text, item, expires)
-        made = Bucket(by, text, _counts(item))
+        bucket = Bucket(by, text, _counts(item))
         if len(self._open) >= _REMEMBERED:
             self._open.clear()
-        self._open[by, text] = (made, self.context.now() + REFRESH_SECONDS)
-        return made
+        self._open[by, text] = (bucket, self.context.now() + REFRESH_SECONDS)
+        return bucket
 
     def _entry(self, by: str, text: str, shards: int, expires: Item) -> dict[str, Any]:
         written = Expressions()
         number, history = written.name("_shards"), written.name("_history")
         since = {"M": {"shards": _number(shards), "since": {"N": f"{self.context.now():.6f}"}}}
+        earlier = f"if_not_exists({history}, {written.value({'L': []})})"
         sets = [
-            f"{number} = {(wanted := written.value(_number(shards)))}",
-            f"{history} = list_append(if_not_exists({history}, {written.value({'L': []})}), {written.value({'L': [since]})})",
+            f"{number} = {(count := written.value(_number(shards)))}",
+            f"{history} = list_append({earlier}, {written.value({'L': [since]})})",
             *(f"{written.name(name)} = {written.value(value)}" for name, value in expires.items()),
         ]
         request = {
             "TableName": self.layout.place.table,
             "Key": self._key(by, text),
             "UpdateExpression": f"SET {', '.join(sets)}",
-            "ConditionExpression": f"attribute_not_exists({number}) OR {number} < {wanted}",
+            "ConditionExpression": f"attribute_not_exists({number}) OR {number} < {count}",
             "ReturnValues": "ALL_NEW",
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
         return written.into(request)
 
     def _keep_longer(self, by: str, text: str, item: Item, expires: Item) -> Work[None]:
-        """An entry from when the series was kept for a shorter time lives as long as what is written now."""
+        """Extend the life of an entry that was written when ``keep`` was shorter."""
         ttl = self.layout.place.ttl
         if ttl not in item or (
             ttl in expires and float(item[ttl]["N"]) >= float(expires[ttl]["N"])
@@ -160,7 +172,10 @@ class BucketDirectory:
         newest_first: bool,
         limit: int | None = None,
     ) -> BucketListing:
-        """The buckets that are there, of those with a moment at or after ``start`` and before ``end``; ``limit`` of them at once."""
+        """The existing buckets that overlap the time from ``start`` to ``end``.
+
+        ``limit`` is the size of the first page; every further page is twice as large.
+        """
         last_moment = end - timedelta(microseconds=1)
         first, last = (period_text(self.layout.bucket, moment) for moment in (start, last_moment))
         return BucketListing(self, by, first, last, newest_first=newest_first, limit=limit)
@@ -171,19 +186,9 @@ class BucketDirectory:
     def listing_request(
         self, by: str, first: str, last: str, *, newest_first: bool
     ) -> dict[str, Any]:
-        place = self.layout.place
-        written = Expressions()
-        partition, sort = written.name(place.partition), written.name(place.sort)
-        low, high = (written.value({"S": f"BUCKET#{text}"}) for text in (first, last))
-        whose = written.value({"S": self.layout.directory(by)})
-        return written.into(
-            {
-                "TableName": place.table,
-                "KeyConditionExpression": f"{partition} = {whose} AND {sort} BETWEEN {low} AND {high}",
-                "ScanIndexForward": not newest_first,
-                "ConsistentRead": True,
-            }
-        )
+        partition = self.layout.directory(by)
+        request = range_query(self.layout.place, partition, f"BUCKET#{first}", f"BUCKET#{last}")
+        return request | {"ScanIndexForward": not newest_first, "ConsistentRead": True}
 
     # -- tables of a period
 
@@ -198,30 +203,12 @@ class BucketDirectory:
 
     def table_periods(self) -> Work[list[str]]:
         """The periods that have tables, the earliest first."""
-        place = self.layout.place
-        written = Expressions()
-        partition, sort = written.name(place.partition), written.name(place.sort)
-        whose, prefix = (
-            written.value({"S": self.layout.tables_partition}),
-            written.value({"S": "TABLE#"}),
-        )
-        request: dict[str, Any] = written.into(
-            {
-                "TableName": place.table,
-                "KeyConditionExpression": f"{partition} = {whose} AND begins_with({sort}, {prefix})",
-                "ConsistentRead": True,
-            }
-        )
-        found: list[str] = []
-        while True:
-            reply = yield Call("Query", request, self._label)
-            found += [item[place.sort]["S"].removeprefix("TABLE#") for item in reply["Items"]]
-            if "LastEvaluatedKey" not in reply:
-                return found
-            request = request | {"ExclusiveStartKey": reply["LastEvaluatedKey"]}
+        request = prefix_query(self.layout.place, self.layout.tables_partition, "TABLE#")
+        items = yield from query_all(request, self._label)
+        return [self.layout.sort_of(item).removeprefix("TABLE#") for item in items]
 
-    def dropping_before(self, moment: datetime) -> Work[None]:
-        """Remember, before any table is deleted, that readings before a moment are gone."""
+    def record_drop(self, moment: datetime) -> Work[None]:
+        """Record that readings before a moment are gone, before any table is deleted."""
         written = Expressions()
         before, value = written.name("_before"), written.value({"S": encode("datetime", moment)})
         request = {
@@ -230,7 +217,7 @@ class BucketDirectory:
             "UpdateExpression": f"SET {before} = {value}",
             "ConditionExpression": f"attribute_not_exists({before}) OR {before} < {value}",
         }
-        with suppress(ConditionFailed):  # more was dropped before
+        with suppress(ConditionFailed):  # an earlier drop went further
             yield Call("UpdateItem", written.into(request), self._label)
 
     def dropped_before(self) -> Work[datetime | None]:
@@ -248,9 +235,9 @@ class BucketDirectory:
         return self.layout.place.key(self.layout.tables_partition, "DROPPED")
 
     def drop_table(self, period: str) -> Work[None]:
-        """Delete the table of a period with all that is in it; once more after a crash, if need be."""
+        """Delete the table of a period with its readings. After a crash, call it again."""
         table = self.layout.period_table(period)
-        with suppress(ResourceNotFound):  # it was deleted before, or never made
+        with suppress(ResourceNotFound):  # deleted by an earlier attempt, or never created
             yield Call("DeleteTable", {"TableName": table}, self._label)
         listed = self.layout.place.key(self.layout.tables_partition, f"TABLE#{period}")
         yield Call("DeleteItem", {"TableName": self.layout.place.table, "Key": listed}, self._label)
@@ -261,7 +248,7 @@ class BucketDirectory:
 
 
 class BucketListing:
-    """The entries of some buckets, page by page."""
+    """The directory entries of a range of buckets, page by page."""
 
     def __init__(
         self,

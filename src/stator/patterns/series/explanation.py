@@ -1,10 +1,10 @@
-"""What a series costs, and where its items are."""
+"""The layout and cost of a series, for ``print(series.explain())``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stator.patterns.explanation import OperationCost, PatternExplanation
+from stator.patterns.explanation import OperationCost, PatternExplanation, item_layout
 from stator.patterns.rollups.rollup import RollupRule
 from stator.patterns.series.directory import BucketDirectory
 from stator.patterns.series.layout import SeriesLayout
@@ -18,29 +18,35 @@ def explain_series(
 ) -> PatternExplanation:
     place = layout.place
     shards = directory.shards
-    spread = f"{shards} shard{'' if shards == 1 else 's'}{' and more when throttled' if directory.adaptive else ''}"
+    spread = f"{shards} shard{'' if shards == 1 else 's'}"
+    if directory.adaptive:
+        spread += " and more when throttled"
     where = (
         f"tables {layout.period_table('<' + layout.table_per + '>')}"
         if layout.table_per
         else place.table
     )
-    head = layout.tables_partition
+    series = f"{layout.tables_partition}#<{layout.by.name}>"
     items = [
-        f"{place.partition} {head}#<{layout.by.name}>#<{layout.bucket}>#<shard>  {place.sort} <{layout.at.name}>#<identity>",
-        f"{place.partition} {head}#<{layout.by.name}>  {place.sort} BUCKET#<{layout.bucket}>  _shards, _history",
+        item_layout(place, f"{series}#<{layout.bucket}>#<shard>", f"<{layout.at.name}>#<identity>"),
+        item_layout(place, series, f"BUCKET#<{layout.bucket}>", "_shards, _history"),
         *(
-            f"{place.partition} {head}#<{layout.by.name}>#ROLLUP#{rule.field}#{rule.period}#...#<shard>  {place.sort} <{rule.period}>"
+            item_layout(
+                place,
+                f"{series}#ROLLUP#{rule.field}#{rule.period}#...#<shard>",
+                f"<{rule.period}>",
+            )
             for rule in rules
         ),
     ]
     return PatternExplanation(
-        f"series {layout.name}, a bucket for each {layout.bucket} over {spread}, in {where}",
+        f"series {layout.name}, one bucket per {layout.bucket} over {spread}, in {where}",
         tuple(items),
         (*_writes(counted_with_writes), *_reads(shards, rules)),
         (
-            "shards take 1,000 write units a second each; every read of a bucket asks all of its shards",
+            "a shard takes 1,000 write units per second; a read of a bucket queries all its shards",
             *(
-                ("tables of a period are made at the first write into it, which waits for them",)
+                ("the first write of a period creates its table and waits for it",)
                 if layout.table_per
                 else ()
             ),
@@ -49,9 +55,7 @@ def explain_series(
 
 
 def _writes(rollups: int) -> tuple[OperationCost, ...]:
-    opening = OperationCost(
-        "add, the first into a bucket by a process", "UpdateItem before it", 0, 1
-    )
+    opening = OperationCost("add, the first of a process to a bucket", "UpdateItem before it", 0, 1)
     if not rollups:
         return (
             OperationCost("add", "PutItem", 0, 1),
@@ -64,7 +68,7 @@ def _writes(rollups: int) -> tuple[OperationCost, ...]:
         "TransactWriteItems of up to 100",
         0,
         2.0,
-        "per reading, and 2 for each roll-up that it shares with others",
+        "per reading, and 2 per roll-up that it shares with others",
     )
     return (one, many, opening)
 
@@ -74,24 +78,24 @@ def _reads(shards: int, rules: Sequence[RollupRule]) -> tuple[OperationCost, ...
     found = [
         OperationCost(
             "range",
-            f"{listing}, {shards} Query for each bucket",
+            f"{listing}, {shards} Query per bucket",
             1 + 0.5 * shards,
             0,
-            "per bucket, and what it gives",
+            "per bucket, plus the items returned",
         ),
         OperationCost("latest", f"{listing}, {shards} Query", 1 + 0.5 * shards),
         OperationCost(
             "count",
-            f"{listing}, {shards} Query for each bucket",
+            f"{listing}, {shards} Query per bucket",
             1 + 0.5 * shards,
             0,
-            "and all the items counted",
+            "per bucket, plus the items counted",
         ),
     ]
     if rules:
         found.append(
             OperationCost(
-                "rollup range", f"GetItem, {shards} Query for each partition", 1 + 0.5 * shards
+                "rollup range", f"GetItem, {shards} Query per partition", 1 + 0.5 * shards
             )
         )
     return tuple(found)

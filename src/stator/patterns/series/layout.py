@@ -1,12 +1,14 @@
-"""Where the items of a series are: keys, shards, and the entity's fields on the item.
+"""The layout of a series: keys, shards, and the entity's fields on an item.
 
-    PK  SERIES#readings#s-17#2026-11-16#2    SK  2026-11-16T10:05:00.000000Z#r-9    the entity's fields, and its time to live
+    PK  SERIES#readings#s-17#2026-11-16#2    SK  2026-11-16T10:05:00.000000Z#r-9    the fields, TTL
 
-The partition is named by the series, what it is about (``by``), the bucket of time, and the shard; the sort key is the time, and after it what else
-belongs to the identity. A shard is chosen by a hash of the identity, or of a field: writing the same object again finds the same item.
+The partition key names the series, the value of ``by``, the bucket of time, and the shard. The sort
+key is the time, followed by the rest of the identity. A hash of the identity, or of one field,
+chooses the shard, so that writing the same object again finds the same item.
 
-Items lie in the design's own place, among items of other kinds, or in tables of a period. Fields with the name of a key attribute there, of the time
-to live, or of the attribute that tells entities apart, are stored under a name with ``_`` behind it, so that no index takes them for its own.
+Items are stored in the design's own table, among items of other kinds, or in a table per period. A
+field that has the name of a key attribute, of the time to live, or of the discriminator of that
+table is stored under its name with ``_`` appended, so that no index picks it up by accident.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ _PLAIN_ROLES = frozenset({None, "ident", "counter"})
 
 @dataclass(frozen=True, slots=True)
 class KeyField:
-    """A field that goes into a key, and how it is written there."""
+    """A field that is part of a key, and its encoding there."""
 
     name: str
     encoding: str
@@ -87,19 +89,21 @@ class SeriesLayout:
         if self.at.encoding != "datetime":
             raise ConfigurationError(
                 f"{self.info.name}.{self.at.name} is not a datetime",
-                hint="at= is the field with the time",
+                hint="pass the datetime field of the reading as at=",
             )
         special = next(
             (field for field in self.info.fields.values() if field.role not in _PLAIN_ROLES), None
         )
         if special is not None:
             raise ConfigurationError(
-                f"{self.info.name}.{special.name} is {special.role}(), which a series does not keep",
-                hint="say keep=... for a time to live; leave other markers to entities of the design",
+                f"{self.info.name}.{special.name} is {special.role}(),"
+                " which a series does not support",
+                hint="use keep=... for a time to live; remove other markers from the entity",
             )
         if self.keep is not None and self.keep <= timedelta(0):
             raise ConfigurationError(
-                f"keep={self.keep} keeps nothing", hint="say how long, as timedelta(days=90)"
+                f"keep={self.keep} is not a positive duration",
+                hint="pass a duration such as keep=timedelta(days=90)",
             )
         if self.table_per is not None:
             self._check_tables(self.table_per)
@@ -108,12 +112,13 @@ class SeriesLayout:
         check_period(period, "table_per of a series")
         if period not in ("day", "month", "year") or not is_within(self.bucket, period):
             raise ConfigurationError(
-                f"there cannot be a table for each {period} with buckets of a {self.bucket}",
-                hint="table_per is a day, a month or a year, and no shorter than the bucket",
+                f"table_per={period!r} does not fit buckets of one {self.bucket}",
+                hint='use "day", "month" or "year", no shorter than the bucket',
             )
         if not re.fullmatch(r"[a-zA-Z0-9_.-]{1,100}", self.name):
             raise ConfigurationError(
-                f"{self.name!r} cannot be part of a table's name", hint="use letters, digits, _ . -"
+                f"{self.name!r} cannot be part of a table name",
+                hint="use letters, digits, _ . - in the name of the series",
             )
 
     # -- keys
@@ -127,7 +132,7 @@ class SeriesLayout:
         return SEPARATOR.join((self.at.of(entity), *(field.of(entity) for field in self._rest)))
 
     def shard(self, entity: Any, shards: int) -> int:
-        """The same for the same object, whoever asks."""
+        """The shard of a reading among ``shards``; the same for equal readings."""
         if shards == 1:
             return 0
         fields = self._sharded or (self.at, *self._rest)
@@ -135,11 +140,11 @@ class SeriesLayout:
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) % shards
 
     def partition(self, by: str, bucket: str, shard: int) -> str:
-        """``by`` is text as ``self.by`` writes it."""
+        """``by`` is encoded as ``self.by`` does it."""
         return SEPARATOR.join((self._head, by, bucket, str(shard)))
 
     def directory(self, by: str) -> str:
-        """The partition in which the buckets are listed."""
+        """The partition that lists the buckets of a series."""
         return SEPARATOR.join((self._head, by))
 
     @property
@@ -160,13 +165,13 @@ class SeriesLayout:
     # -- bounds of sort keys
 
     def bounds(self, start: datetime, end: datetime) -> tuple[str, str]:
-        """The least and the greatest sort key of what is at or after ``start`` and before ``end``."""
+        """The lowest and highest sort key at or after ``start`` and before ``end``."""
         return self.at.text(start), self.at.text(end - timedelta(microseconds=1)) + AFTER
 
     # -- items
 
     def item(self, entity: Any, bucket: str, shards: int) -> Item:
-        """The item as it is stored in a bucket that has so many shards."""
+        """The item to store in a bucket with this many shards."""
         item: Item = {
             self._stored_name.get(name, name): value
             for name, value in self.info.codec.encode(entity).items()
@@ -200,7 +205,7 @@ class SeriesLayout:
         return value is not None and "N" in value and float(value["N"]) <= now
 
     def bucket_expiry(self, end: datetime) -> Item:
-        """The time to live of what says that a bucket is there: as long as anything in it can live."""
+        """The time to live of a bucket's entry: no shorter than that of any reading in it."""
         return {} if self.keep is None else {self.place.ttl: seconds((end + self.keep).timestamp())}
 
 
@@ -209,22 +214,23 @@ def seconds(moment: float) -> dict[str, str]:
 
 
 def key_field(entity: EntityInfo, given: Any, what: str) -> KeyField:
-    """A field as it was given: ``Reading.sensor_id``, or its name."""
+    """A field given by reference, ``Reading.sensor_id``, or by name."""
     if isinstance(given, FieldRef) and len(given.path) > 1:
         raise ConfigurationError(
-            f"{what}={given!r} is not a field of its own", hint="name a field of the entity"
+            f"{what}={given!r} is part of a field", hint=f"name a whole field of {entity.name}"
         )
     name = given.name if isinstance(given, FieldRef) else given
     field = entity.fields.get(name) if isinstance(name, str) else None
     if field is None:
         raise ConfigurationError(
             f"{what}={given!r} is not a field of {entity.name}",
-            hint=f"it has {', '.join(entity.fields)}",
+            hint=f"use one of {', '.join(entity.fields)}",
         )
     encoding = encoding_of(field.shape)
     if encoding is None:
         raise ConfigurationError(
-            f"{entity.name}.{name} cannot be part of a key", hint="take a field of one plain value"
+            f"{entity.name}.{name} cannot be part of a key: values of its type have no order",
+            hint="use a field with a single value, such as text, a number or a time",
         )
     return KeyField(field.name, encoding.name)
 

@@ -1,13 +1,14 @@
-"""Where a reading goes: its bucket opened, its shard chosen; and what is done when there is no room for it there.
+"""Where a reading goes: opens its bucket, chooses its shard, and makes room when it is throttled.
 
-When a shard of an adaptive series is throttled, its bucket gets twice the shards, and the write goes to where it belongs then. The client tries a throttled
-call again by itself first; on a Db with a deadline, ``db.within(0.5)``, growth comes as soon as that is over.
+When a shard of an adaptive series is throttled, its bucket gets twice the shards, and the reading
+is written where it then belongs. The client first retries a throttled call by itself; on a Db with
+a deadline, ``db.within(0.5)``, growth starts as soon as the deadline has passed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from stator.errors import DeadlineExceeded, RequestRefused, ResourceNotFound, SlowDown, StatorError
 from stator.model.values import Item
@@ -17,10 +18,14 @@ from stator.patterns.series.layout import SeriesLayout
 from stator.tables.context import Context
 from stator.tables.work import Work
 
+# How often a bucket may grow for one write, and the errors that call for it.
+GROWTHS: Final = 8
+NO_ROOM: Final = (SlowDown, DeadlineExceeded, ResourceNotFound)
+
 
 @dataclass(frozen=True, slots=True)
 class PlacedReading:
-    """A reading and where it goes."""
+    """A reading, its place and its item."""
 
     entity: Any
     bucket: Bucket
@@ -29,7 +34,7 @@ class PlacedReading:
 
 
 class SeriesPlacement:
-    """``book`` has the roll-ups that are kept with each write, if there are any."""
+    """``book`` has the roll-ups that are updated with each write, if there are any."""
 
     def __init__(
         self,
@@ -45,7 +50,7 @@ class SeriesPlacement:
         self.label = f"series {layout.name}"
 
     def place(self, entity: Any) -> Work[PlacedReading]:
-        """Open the bucket of a reading, and say where in it the reading belongs."""
+        """Open the bucket of a reading, and choose its shard."""
         self.check(entity)
         bucket = yield from self.directory.open(
             self.layout.by.of(entity), self.layout.bucket_of(entity)
@@ -58,17 +63,17 @@ class SeriesPlacement:
         )
 
     def check(self, entity: Any) -> None:
-        wanted = (self.layout.info.cls, getattr(self.layout.info, "model", self.layout.info.cls))
-        if not isinstance(entity, wanted):
+        info = self.layout.info
+        if not isinstance(entity, (info.cls, getattr(info, "model", info.cls))):
             raise RequestRefused(
-                f"{self.layout.name} is a series of {self.layout.info.name}, not of {type(entity).__name__}",
-                hint=f"add objects of {self.layout.info.name}",
+                f"{self.layout.name!r} is a series of {info.name}, not of {type(entity).__name__}",
+                hint=f"pass objects of {info.name}",
             )
 
     def make_room(self, bucket: Bucket, error: StatorError) -> Work[bool]:
-        """Whether it is worth trying again, now that the bucket is larger or its table is there."""
+        """Grow the bucket, or open its table again; returns whether a retry is worthwhile."""
         if isinstance(error, ResourceNotFound):
-            self.directory.forget(bucket)  # its table was dropped, and is made again
+            self.directory.forget(bucket)  # its table was dropped; the retry creates it again
             return self.layout.table_per is not None
         if (
             not (self.directory.adaptive and is_partition_busy(error))
@@ -80,10 +85,11 @@ class SeriesPlacement:
 
 
 def is_partition_busy(error: BaseException | None) -> bool:
-    """Whether more partitions would help: not when it is the table or the account that has reached its limit, and the service says so.
+    """Whether more partitions would help.
 
-    https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/throttling-diagnosing.html has the reasons; those about one partition
-    end with KeyRangeThroughputExceeded.
+    They do not if the table or the account has reached its limit and the service says so. The
+    reasons that concern one partition contain KeyRangeThroughputExceeded:
+    https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/throttling-diagnosing.html
     """
     if isinstance(error, DeadlineExceeded):
         error = error.__cause__

@@ -1,12 +1,14 @@
-"""Ranges of a series: buckets and shards read side by side, put together in the order of time.
+"""Ranges of a series: buckets and shards read in parallel and merged in the order of time.
 
-Buckets follow one another; the shards of one are merged by their sort keys. What is next in line is read from all shards of the first bucket at once,
-together with the beginning of the buckets after it: as many as may be wanted, up to ``PARALLEL`` requests. A read that wants only a few items begins
-with one bucket, and takes more at once with every bucket that held too little.
+Buckets follow one another, and the shards of a bucket are merged by sort key. One round of requests
+reads all shards of the first bucket and the start of the buckets after it, up to ``PARALLEL``
+requests. A read with a small limit starts with one bucket and doubles the number of buckets at once
+whenever a bucket held too little.
 
-Sort keys are the same wherever an item lies, so the place where a page ended is one sort key, however many shards there are by the time that the next
-page is asked for. An item that was written again after its bucket had grown may lie in two shards: the merge sees it twice in a row, and keeps the one
-that the larger number of shards put there.
+The sort key of an item is the same in every shard. The end of a page is therefore one sort key,
+valid however many shards the bucket has by the time of the next page. A reading that was written
+again after its bucket had grown may be in two shards. The merge then sees it twice in a row, and
+keeps the copy that belongs to the larger number of shards.
 """
 
 from __future__ import annotations
@@ -33,7 +35,10 @@ _FIRST_BUCKETS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class SeriesRange:
-    """What is asked for. ``after`` is the sort key of the last item that was seen; ``keys_only`` leaves the fields where they are."""
+    """The range to read.
+
+    ``after`` is the sort key of the last item seen; with ``keys_only`` no other fields are read.
+    """
 
     by: str
     start: datetime
@@ -50,12 +55,12 @@ class SeriesShard:
     """One partition, read from one end."""
 
     def __init__(
-        self, layout: SeriesLayout, asked: SeriesRange, bucket: Bucket, number: int
+        self, layout: SeriesLayout, span: SeriesRange, bucket: Bucket, number: int
     ) -> None:
         self.number = number
         self._layout = layout
-        self._request = _request(layout, asked, bucket, number)
-        self._after = asked.after
+        self._request = _request(layout, span, bucket, number)
+        self._after = span.after
         self._label = f"series {layout.name}"
         self._buffer: deque[Item] = deque()
         self._left = True
@@ -63,7 +68,7 @@ class SeriesShard:
 
     @property
     def is_dry(self) -> bool:
-        """Whether it has to be read before anything can be said about it."""
+        """Whether it must be read before its next item is known."""
         return self._left and not self._buffer
 
     @property
@@ -81,7 +86,7 @@ class SeriesShard:
         self.was_read = True
         try:
             reply = yield Call("Query", request, self._label)
-        except ResourceNotFound:  # the table of that period was dropped
+        except ResourceNotFound:  # the table of the period was dropped
             self._left = False
             return
         # The bounds of a query are inclusive.
@@ -94,11 +99,11 @@ class SeriesShard:
 
 
 def _request(
-    layout: SeriesLayout, asked: SeriesRange, bucket: Bucket, number: int
+    layout: SeriesLayout, span: SeriesRange, bucket: Bucket, number: int
 ) -> dict[str, Any]:
-    low, high = layout.bounds(asked.start, asked.end)
-    if asked.after is not None:
-        low, high = (low, asked.after) if asked.newest_first else (asked.after, high)
+    low, high = layout.bounds(span.start, span.end)
+    if span.after is not None:
+        low, high = (low, span.after) if span.newest_first else (span.after, high)
     place = layout.place
     written = Expressions()
     partition, sort = written.name(place.partition), written.name(place.sort)
@@ -107,11 +112,11 @@ def _request(
     request: dict[str, Any] = {
         "TableName": layout.table(bucket.text),
         "KeyConditionExpression": f"{partition} = {whose} AND {sort} {between}",
-        "ScanIndexForward": not asked.newest_first,
+        "ScanIndexForward": not span.newest_first,
     }
-    if asked.consistent:
+    if span.consistent:
         request["ConsistentRead"] = True
-    if asked.keys_only:
+    if span.keys_only:
         request["ProjectionExpression"] = f"{partition}, {sort}, {written.name(place.ttl)}"
     return written.into(request)
 
@@ -119,17 +124,15 @@ def _request(
 class OpenBucket:
     """The shards of one bucket, merged."""
 
-    def __init__(self, layout: SeriesLayout, asked: SeriesRange, bucket: Bucket) -> None:
+    def __init__(self, layout: SeriesLayout, span: SeriesRange, bucket: Bucket) -> None:
         self.bucket = bucket
-        self.shards = [
-            SeriesShard(layout, asked, bucket, number) for number in range(bucket.shards)
-        ]
+        self.shards = [SeriesShard(layout, span, bucket, number) for number in range(bucket.shards)]
         self._layout = layout
-        self._first = max if asked.newest_first else min
-        self._keys_only = asked.keys_only
+        self._first = max if span.newest_first else min
+        self._keys_only = span.keys_only
 
     def next(self) -> Item | None:
-        """The item that comes next; None when a shard has to be read first, or at the end."""
+        """The next item; None at the end, or if a shard must be read first."""
         if any(shard.is_dry for shard in self.shards):
             return None
         live = [shard for shard in self.shards if not shard.is_done]
@@ -140,7 +143,7 @@ class OpenBucket:
         return copies[0][1] if len(copies) == 1 else self._latest(copies)
 
     def _latest(self, copies: list[tuple[int, Item]]) -> Item:
-        """Of copies in several shards, the one that was put there when the bucket had the most."""
+        """Of copies in several shards, the one written when the bucket had the most shards."""
         by_shard = dict(copies)
         if not self._keys_only:
             entity = self._layout.decode(copies[0][1])
@@ -156,38 +159,38 @@ class OpenBucket:
 
 
 class SeriesPages(Generic[T]):
-    """The items of a range, one handful after the other."""
+    """The items of a range, page by page."""
 
     def __init__(
         self,
         context: Context,
         layout: SeriesLayout,
         directory: BucketDirectory,
-        asked: SeriesRange,
+        span: SeriesRange,
         read: Callable[[Item], T],
     ) -> None:
         self.context = context
         self.layout = layout
         self.directory = directory
-        self.asked = asked
+        self.span = span
         self._read = read
-        start, end = _still_wanted(asked)
-        at_once = None if asked.limit is None else _FIRST_BUCKETS
+        start, end = _remaining(span)
+        at_once = None if span.limit is None else _FIRST_BUCKETS
         self._listing = directory.listing(
-            asked.by, start, end, newest_first=asked.newest_first, limit=at_once
+            span.by, start, end, newest_first=span.newest_first, limit=at_once
         )
         self._waiting: deque[Bucket] = deque()
         self._open: deque[OpenBucket] = deque()
-        self._left = asked.limit
-        self._width = 1 if asked.limit is not None else PARALLEL
-        self.last: str | None = asked.after
+        self._left = span.limit
+        self._width = 1 if span.limit is not None else PARALLEL
+        self.last: str | None = span.after
 
     @property
     def is_done(self) -> bool:
         return self._left == 0 or (self._listing.is_done and not self._waiting and not self._open)
 
     def page(self) -> Work[list[T]]:
-        """What can be had with one more round of requests; empty only at the end."""
+        """The items of one more round of requests; empty only at the end."""
         found: list[T] = []
         while not found and not self.is_done:
             if len(self._waiting) < self._width and not self._listing.is_done:
@@ -195,7 +198,7 @@ class SeriesPages(Generic[T]):
             self._open_more()
             if self._open:
                 yield from self._fetch()
-                found = self._taken()
+                found = self._merge()
         return found
 
     def everything(self) -> Work[list[T]]:
@@ -209,12 +212,12 @@ class SeriesPages(Generic[T]):
         while self._waiting and (
             not self._open or requests + self._waiting[0].shards <= self._width
         ):
-            bucket = OpenBucket(self.layout, self.asked, self._waiting.popleft())
+            bucket = OpenBucket(self.layout, self.span, self._waiting.popleft())
             requests += len(bucket.shards)
             self._open.append(bucket)
 
     def _fetch(self) -> Work[None]:
-        """Read the shards that the first bucket waits for, and the beginning of those after it."""
+        """Read the shards that the first bucket needs, and the start of the buckets after it."""
         first, *others = self._open
         dry = [(shard, len(first.shards)) for shard in first.shards if shard.is_dry]
         if not dry:
@@ -230,12 +233,12 @@ class SeriesPages(Generic[T]):
                 raise error
 
     def _want(self, shards: int) -> int | None:
-        """Items lie evenly among shards: about as many from each as make what is wanted, and a few more."""
+        """How much to read of each shard: items spread evenly, so its share and a few more."""
         if self._left is None:
             return None
         return self._left + 1 if shards == 1 else self._left * 3 // (2 * shards) + 8
 
-    def _taken(self) -> list[T]:
+    def _merge(self) -> list[T]:
         found: list[T] = []
         now = self.context.now()
         while self._open and self._left != 0:
@@ -247,14 +250,14 @@ class SeriesPages(Generic[T]):
                 self._width = min(self._width * 2, PARALLEL)
                 continue
             self.last = self.layout.sort_of(item)
-            if self.asked.include_expired or not self.layout.is_expired(item, now):
+            if self.span.include_expired or not self.layout.is_expired(item, now):
                 found.append(self._read(item))
                 if self._left is not None:
                     self._left -= 1
         return found
 
     def may_have_more(self) -> bool:
-        """False when there is surely nothing after what was taken."""
+        """False if there is certainly nothing after the items taken."""
         return (
             not self._listing.is_done
             or bool(self._waiting)
@@ -262,9 +265,9 @@ class SeriesPages(Generic[T]):
         )
 
 
-def _still_wanted(asked: SeriesRange) -> tuple[datetime, datetime]:
-    """The part of the range that pages before this one have not been through."""
-    if asked.after is None:
-        return asked.start, asked.end
-    at = datetime.fromisoformat(asked.after.partition(SEPARATOR)[0])
-    return (asked.start, at + timedelta(microseconds=1)) if asked.newest_first else (at, asked.end)
+def _remaining(span: SeriesRange) -> tuple[datetime, datetime]:
+    """The part of the range that earlier pages have not covered."""
+    if span.after is None:
+        return span.start, span.end
+    at = datetime.fromisoformat(span.after.partition(SEPARATOR)[0])
+    return (span.start, at + timedelta(microseconds=1)) if span.newest_first else (at, span.end)

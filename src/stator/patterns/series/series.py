@@ -1,27 +1,33 @@
-"""Time series: readings of many things, spread over partitions so that neither time nor traffic makes one too large or too hot.
+"""Time series: readings spread over partitions, so that none grows too large or too hot.
 
     readings = Series(db, Reading, by=Reading.sensor_id, at=Reading.at, bucket="day", shards=4)
     readings.add(Reading(sensor_id="s-17", at=now, value=21.5))
     for reading in readings.range("s-17", start, end): ...
 
-The readings of one sensor are cut by time into buckets, and each bucket into shards; every shard of every bucket is one partition:
+The readings of one sensor are divided by time into buckets, and each bucket into shards. Every
+shard of every bucket is one partition:
 
-    PK  SERIES#reading#s-17#2026-11-16#2    SK  2026-11-16T10:05:00.000000Z      the reading
-    PK  SERIES#reading#s-17                 SK  BUCKET#2026-11-16                the bucket is there, and has 4 shards
+    PK  SERIES#reading#s-17#2026-11-16#2    SK  2026-11-16T10:05:00.000000Z    the reading
+    PK  SERIES#reading#s-17                 SK  BUCKET#2026-11-16              4 shards
 
-(``series_layout`` has the keys, ``series_directory`` the list of buckets, ``series_writes`` and ``series_reads`` what is done with them, ``rollup``
-and the modules beside it the sums.) The entity need not be in the design: its items lie beside the design's own, or in tables of a month or a year.
+The entity need not be in the design. Its items are stored beside the design's own, or in a table
+for each day, month or year.
 
 Promises:
 
-- The same reading, added again, is there once, in whichever process and with however many shards: its place follows from its identity.
-- The number of shards may grow at any time, by deploying ``shards=8`` in place of 4 or by itself (``shards="adaptive"``, when a partition is throttled).
-  What was written before stays readable; readers look into as many shards as a bucket ever had. It never shrinks within a bucket.
-- Roll-ups kept with the write are exact, whoever writes at the same time and whatever answers are lost.
-- What is older than ``keep`` is hidden at once, and deleted by DynamoDB when it gets to it.
+- A reading that is added again is stored once, by whichever process and with however many shards:
+  its key follows from its identity.
+- The number of shards may grow at any time: by deploying ``shards=8`` in place of 4, or by itself
+  when a partition is throttled (``shards="adaptive"``). Older readings stay readable, because
+  readers look into as many shards as a bucket ever had. Within a bucket the number never shrinks.
+- Roll-ups kept by the writer are exact, whatever else is written at the same time and whichever
+  replies are lost.
+- Readings older than ``keep`` are hidden at once. DynamoDB deletes them later.
 
-Not promised: a process learns of a growth within a minute. Should it within that minute write a reading *again, with other values*, that another has put
-into one of the new shards, readers go on to see the other's. With roll-ups it would count that reading a second time: ``rebuild`` puts that right.
+Not promised: a process learns within a minute that a bucket has grown. Suppose that within this
+minute it writes a reading *again, with other values*, after another process has put that reading
+into one of the new shards. Readers then continue to see the other process's values. With roll-ups
+the reading is counted twice; ``rebuild`` corrects that.
 """
 
 from __future__ import annotations
@@ -56,12 +62,14 @@ END: Final = datetime(9999, 12, 1, tzinfo=UTC)
 
 
 class Series(OnDb[D], Generic[D, E]):
-    """``add``, ``add_many``, ``range``, ``page``, ``latest``, ``count``, ``rollup``, ``drop_before``.
+    """A series of readings of one entity.
 
-    ``by`` is the field that says whose series it is, ``at`` the one with the time. ``shards`` is the least number of shards of a bucket, or
-    "adaptive". The shard of a reading follows from a hash of its identity, or of the field ``shard_by``. ``keep`` is how long readings live after
-    their time. ``table_per`` gives each day, month or year a table of its own. ``rollups`` are kept with each write, or, with
-    ``rollups_from="stream"``, by a worker (``app.roll_up``), or by ``fold``, ``apply`` and ``rebuild``. ``name`` is that of the entity unless another is given.
+    ``by`` is the field that names the series of a reading, ``at`` the field with its time.
+    ``shards`` is the least number of shards of a bucket, or "adaptive". A hash of the reading's
+    identity, or of the field ``shard_by``, chooses the shard. ``keep`` is how long a reading lives
+    after its time. ``table_per`` gives each day, month or year its own table. ``rollups`` are
+    updated with each write or, with ``rollups_from="stream"``, by a worker (``app.roll_up``) or
+    through ``fold``, ``apply`` and ``rebuild``. ``name`` defaults to the name of the entity.
     """
 
     def __init__(
@@ -84,12 +92,20 @@ class Series(OnDb[D], Generic[D, E]):
         least = _least_shards(shards)
         if rollups_from not in ("write", "stream"):
             raise ConfigurationError(
-                f"roll-ups are not made from {rollups_from!r}", hint="from the write, or the stream"
+                f"rollups_from={rollups_from!r} is not a source of roll-ups",
+                hint='use rollups_from="write" or rollups_from="stream"',
             )
         self.layout = SeriesLayout(
-            self.context.schema, entity,
-            name=name, by=by, at=at, bucket=bucket, shard_by=shard_by, keep=keep, table_per=table_per,
-        )  # fmt: skip
+            self.context.schema,
+            entity,
+            name=name,
+            by=by,
+            at=at,
+            bucket=bucket,
+            shard_by=shard_by,
+            keep=keep,
+            table_per=table_per,
+        )
         self.name = self.layout.name
         self.rollups_from = rollups_from
         self.directory = BucketDirectory(
@@ -97,8 +113,8 @@ class Series(OnDb[D], Generic[D, E]):
         )
         from_stream = rollups_from == "stream"
         self._book = RollupBook(self.context, self.layout, tuple(rollups), from_stream=from_stream)
-        counting = self._book if rollups and not from_stream else None
-        self._placement = SeriesPlacement(self.context, self.layout, self.directory, counting)
+        book = self._book if rollups and not from_stream else None
+        self._placement = SeriesPlacement(self.context, self.layout, self.directory, book)
         self._writer = SeriesWriter(self._placement)
         self._rollups = RollupReader(self.context, self.layout, self.directory, self._book)
         self.changes = RollupChanges(self._rollups)
@@ -111,24 +127,31 @@ class Series(OnDb[D], Generic[D, E]):
 
     @operation
     def add(self, reading: E) -> Work[None]:
-        """Write one. With roll-ups, ItemExists if it is there already with other values; without, it takes the other's place."""
+        """Write one reading.
+
+        If it exists with other values, it is replaced. With roll-ups kept by the writer,
+        ItemExists is raised instead.
+        """
         return (yield from self._writer.add(reading))
 
     @operation
     def add_many(self, readings: Iterable[E]) -> Work[BatchResult]:
-        """Write any number, side by side; the result names each that was not written, and why."""
+        """Write any number of readings in parallel; the result lists those that failed, and why."""
         return (yield from self._writer.add_many(readings))
 
     @operation
     def replace(self, reading: E) -> Work[None]:
-        """Write one whether it is there or not, and rebuild the roll-ups it counts in, unless the stream keeps them. Called again after a crash, it puts them right."""
+        """Write a reading whether it exists or not, and rebuild the roll-ups it counts in.
+
+        Roll-ups kept from the stream are not rebuilt. After a crash, call it again.
+        """
         yield from self._check_rebuilding(reading)
         yield from self._writer.put(reading)
         yield from self._rebuild_around(reading)
 
     @operation
     def remove(self, reading: E) -> Work[None]:
-        """Delete one, and rebuild the roll-ups it counted in, unless the stream keeps them."""
+        """Delete a reading and rebuild the roll-ups it counted in, unless the stream keeps them."""
         yield from self._check_rebuilding(reading)
         placed = yield from self._placement.place(reading)
         bucket = placed.bucket
@@ -171,11 +194,16 @@ class Series(OnDb[D], Generic[D, E]):
         consistent: bool = False,
         include_expired: bool = False,
     ) -> Pages[E]:
-        """What is at or after ``start`` and before ``end``, in the order of time."""
+        """The readings at or after ``start`` and before ``end``, ordered by time."""
         return self._pages(
-            by, start, end,
-            newest_first=newest_first, limit=limit, consistent=consistent, include_expired=include_expired,
-        )  # fmt: skip
+            by,
+            start,
+            end,
+            newest_first=newest_first,
+            limit=limit,
+            consistent=consistent,
+            include_expired=include_expired,
+        )
 
     @operation
     def page(
@@ -190,8 +218,8 @@ class Series(OnDb[D], Generic[D, E]):
         consistent: bool = False,
         include_expired: bool = False,
     ) -> Work[Page[E]]:
-        """Up to ``limit`` of a range, and a cursor that leads to the next."""
-        asked = {
+        """Up to ``limit`` readings of a range, and the cursor of the next page."""
+        arguments = {
             "by": self.layout.by.text(by),
             "start": self.layout.at.text(start),
             "end": self.layout.at.text(end),
@@ -200,21 +228,27 @@ class Series(OnDb[D], Generic[D, E]):
         about, secret = f"series {self.name}", self.context.cursor_key
         after: str | None = None
         if cursor is not None:
-            [position], _ = read_cursor(cursor, about, asked, secret)
+            [position], _ = read_cursor(cursor, about, arguments, secret)
             assert isinstance(position, dict)
             after = position["after"]["S"]
         pages = self._pages(
-            by, start, end,
-            newest_first=newest_first, limit=limit, consistent=consistent, include_expired=include_expired, after=after,
-        )  # fmt: skip
+            by,
+            start,
+            end,
+            newest_first=newest_first,
+            limit=limit,
+            consistent=consistent,
+            include_expired=include_expired,
+            after=after,
+        )
         items = yield from pages.everything()
         if pages.last is None or not pages.may_have_more():
             return Page(items, None)
-        return Page(items, make_cursor([{"after": {"S": pages.last}}], about, asked, secret))
+        return Page(items, make_cursor([{"after": {"S": pages.last}}], about, arguments, secret))
 
     @operation
     def latest(self, by: Any, n: int = 1, *, consistent: bool = False) -> Work[list[E]]:
-        """The newest, however long ago that was."""
+        """The newest ``n`` readings, however old they are."""
         return (
             yield from self._pages(by, BEGINNING, END, limit=n, consistent=consistent).everything()
         )
@@ -223,13 +257,13 @@ class Series(OnDb[D], Generic[D, E]):
     def count(
         self, by: Any, start: datetime = BEGINNING, end: datetime = END, *, consistent: bool = False
     ) -> Work[int]:
-        """How many there are in a range. It reads them all: ``rollup(...).range`` knows it for less."""
+        """The number of readings in a range. Reads them all; ``rollup(...).range`` is cheaper."""
         check_range(start, end)
-        asked = SeriesRange(
+        keys = SeriesRange(
             self.layout.by.text(by), start, end, consistent=consistent, keys_only=True
         )
         pages: SeriesPages[None] = SeriesPages(
-            self.context, self.layout, self.directory, asked, lambda item: None
+            self.context, self.layout, self.directory, keys, lambda item: None
         )
         total = 0
         while not pages.is_done:
@@ -239,32 +273,36 @@ class Series(OnDb[D], Generic[D, E]):
     def _pages(self, by: Any, start: datetime, end: datetime, **more: Any) -> SeriesPages[E]:
         check_range(start, end)
         check_limit(more.get("limit"))
-        asked = SeriesRange(self.layout.by.text(by), start, end, **more)
-        return SeriesPages(self.context, self.layout, self.directory, asked, self.layout.decode)
+        span = SeriesRange(self.layout.by.text(by), start, end, **more)
+        return SeriesPages(self.context, self.layout, self.directory, span, self.layout.decode)
 
     # -- roll-ups
 
     def rollup(self, period: Period, *, of: Any) -> SeriesRollup[D]:
-        """One of the roll-ups the series was made with."""
+        """A roll-up that the series declares."""
         rule = next((rule for rule in self._book.rules if rule.is_of(period, of)), None)
         if rule is None:
             raise ConfigurationError(
-                f"{self.name} has no roll-up of {of!r} by the {period}",
-                hint=f"make the Series with rollups=[Rollup({period!r}, of=...)]",
+                f"series {self.name!r} has no roll-up of {of!r} by {period}",
+                hint=f"create the Series with rollups=[Rollup({period!r}, of=...)]",
             )
         return SeriesRollup(self.db, self.layout, self._rollups, rule)
 
     def fold(self, images: Iterable[tuple[Item | None, Item | None]]) -> RollupUpdates:
-        """What changes of the table, as old and new images from its stream, mean for the roll-ups. Pure: nothing is read or written."""
+        """The effect of changes, as (old, new) images of a stream, on the roll-ups. Does no I/O."""
         return self.changes.fold(images, self.context.now())
 
     @operation
     def apply(self, updates: RollupUpdates, *, batch: str) -> Work[None]:
-        """Carry out what ``fold`` gave, once for each ``batch``: name it after the stream's shard and sequence numbers."""
+        """Apply the result of ``fold``, once for each ``batch``.
+
+        Name the batch after the stream's shard and sequence numbers.
+        """
         if self.rollups_from == "write":
             raise RequestRefused(
-                f"the roll-ups of {self.name} are kept with each write: these changes are in them already",
-                hint='make the Series with rollups_from="stream"',
+                f"series {self.name!r} updates its roll-ups with each write:"
+                " these changes are already counted",
+                hint='create the Series with rollups_from="stream" to apply changes',
             )
         yield from self.changes.apply(updates, batch)
 
@@ -272,21 +310,24 @@ class Series(OnDb[D], Generic[D, E]):
 
     @operation
     def tables(self) -> Work[list[str]]:
-        """The names of the tables there are, the earliest first."""
+        """The names of the existing tables, the earliest first."""
         periods = (yield from self.directory.table_periods()) if self.layout.table_per else []
         return [self.layout.period_table(period) for period in periods]
 
     @operation
     def drop_before(self, moment: date, *, confirm: bool = False) -> Work[list[str]]:
-        """Delete the tables of all periods that end at or before a day, or a moment; gives their names. Roll-ups stay."""
+        """Delete the tables of all periods that end at or before a day or moment; roll-ups stay.
+
+        Returns the names of the deleted tables.
+        """
         if self.layout.table_per is None:
             raise RequestRefused(
-                f"{self.name} has no tables of its own to drop",
-                hint="make the Series with table_per=...",
+                f"series {self.name!r} has no tables of its own to drop",
+                hint="create the Series with table_per=...",
             )
         if not isinstance(moment, datetime):
             moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
-        check_moment(moment, "the moment")
+        check_moment(moment, "drop_before")
         periods = yield from self.directory.table_periods()
         old = [
             text
@@ -296,11 +337,12 @@ class Series(OnDb[D], Generic[D, E]):
         names = [self.layout.period_table(text) for text in old]
         if not confirm:
             raise RequestRefused(
-                f"this would delete {len(names)} tables with all that is in them: {', '.join(names) or 'none'}",
-                hint="say confirm=True if that is meant",
+                f"drop_before deletes {len(names)} tables and all their readings:"
+                f" {', '.join(names) or 'none'}",
+                hint="pass confirm=True to delete them",
             )
         if old:
-            yield from self.directory.dropping_before(
+            yield from self.directory.record_drop(
                 following(self.layout.table_per, period_start(old[-1]))
             )
         for text in old:
@@ -323,13 +365,16 @@ class SeriesRollup(OnDb[D]):
 
     @operation
     def range(self, by: Any, start: datetime, end: datetime) -> Work[list[Summary]]:
-        """A Summary of each period that has a moment in the range and holds something, the earliest first."""
+        """A Summary of each non-empty period that overlaps the range, the earliest first."""
         check_range(start, end)
         return (yield from self._reader.range(self._rule, self._layout.by.text(by), start, end))
 
     @operation
     def rebuild(self, by: Any, start: datetime, end: datetime) -> Work[int]:
-        """Make the periods that have a moment in the range anew from the readings; gives how many items that changed."""
+        """Rebuild the periods that overlap the range from the readings.
+
+        Returns the number of roll-up items that changed.
+        """
         check_range(start, end)
         return (yield from self._reader.rebuild(self._rule, self._layout.by.text(by), start, end))
 
@@ -339,7 +384,7 @@ def _least_shards(shards: int | Literal["adaptive"]) -> int:
         return 1
     if not isinstance(shards, int) or not 1 <= shards <= MAX_SHARDS:
         raise ConfigurationError(
-            f'a bucket has 1 to {MAX_SHARDS} shards, or "adaptive", not {shards!r}',
-            hint="each takes 1,000 writes of up to 1 KB a second",
+            f'shards={shards!r} is not a number from 1 to {MAX_SHARDS} or "adaptive"',
+            hint="choose one shard for every 1,000 writes of up to 1 KB per second",
         )
     return shards

@@ -1,11 +1,14 @@
-"""Readings with roll-ups: each in one transaction with what it adds to them.
+"""Readings with roll-ups: each is written in one transaction with its effect on them.
 
-The transaction holds on condition that the reading is not there yet: so it is counted once, even when the answer was lost and the program sends it again an
-hour later. A reading that is there already and is the same is passed over; one that is there with other values is refused (ItemExists), because a sum can be
-corrected but a least value cannot. In a bucket that has grown, the places where the reading would have been before are checked in the same transaction.
+The transaction requires that the reading does not exist yet. A reading is therefore counted once,
+even if its reply was lost and the program sends it again an hour later. An identical reading that
+exists is skipped. One that exists with other values is refused (ItemExists), because a sum can be
+corrected but a minimum cannot. In a bucket that has grown, the same transaction also checks the
+shards in which the reading would have been stored earlier.
 
-Many readings go into as few transactions as hold them, with one update for all that count in the same roll-up. Those of one ``by`` are sent one after the
-other, as they would only be in each other's way; others side by side.
+Many readings share as few transactions as hold them, with one update for all readings of the same
+roll-up. Transactions of one series key are sent one after another, because they would only
+conflict; others are sent in parallel.
 """
 
 from __future__ import annotations
@@ -30,10 +33,9 @@ from stator.model.limits import TRANSACTION_BYTES, TRANSACTION_ITEMS
 from stator.model.values import Item
 from stator.patterns.rollups.rollup import RollupKey, RollupTally
 from stator.patterns.rollups.writes import RollupBook
-from stator.patterns.series.batches import NO_ROOM
 from stator.patterns.series.directory import Bucket
 from stator.patterns.series.layout import SeriesLayout
-from stator.patterns.series.placement import PlacedReading, SeriesPlacement
+from stator.patterns.series.placement import NO_ROOM, PlacedReading, SeriesPlacement
 from stator.tables.work import Gather, Pause, Work, gathered
 from stator.tables.writes.batches import BatchResult, FailedWrite
 from stator.tables.writes.expressions import Expressions
@@ -58,20 +60,19 @@ class ReadingTransactionWriter:
         placed = gathered((yield Gather([self.placement.place(entity) for entity in ordered])))
         chains = [list(group) for _, group in groupby(placed, key=lambda each: each.bucket.by)]
         result = BatchResult()
-        for part in gathered(
-            (yield Gather([self._one_after_the_other(chain) for chain in chains]))
-        ):
+        for part in gathered((yield Gather([self._write_chain(chain) for chain in chains]))):
             result.add(part)
         return result
 
-    def _one_after_the_other(self, placed: list[PlacedReading]) -> Work[BatchResult]:
+    def _write_chain(self, placed: list[PlacedReading]) -> Work[BatchResult]:
+        """The readings of one series key, one transaction after another."""
         result = BatchResult()
         for group in self._groups(placed):
             result.add((yield from self.write([each.entity for each in group])))
         return result
 
     def _groups(self, placed: list[PlacedReading]) -> Iterator[list[PlacedReading]]:
-        """As many as fit into a transaction, with the roll-ups they share."""
+        """Split readings into groups that fit into a transaction with the roll-ups they share."""
         group: list[PlacedReading] = []
         readings, size = 0, 0
         touched: set[RollupKey] = set()
@@ -93,7 +94,7 @@ class ReadingTransactionWriter:
             yield group
 
     def write(self, entities: list[Any]) -> Work[BatchResult]:
-        """All of them in one transaction, those left out that are there already or cannot be written."""
+        """Write readings in one transaction; leaves out those that exist or cannot be written."""
         result = BatchResult()
         left = self._distinct(entities, result)
         for attempt in range(_ATTEMPTS):
@@ -105,13 +106,14 @@ class ReadingTransactionWriter:
             if not left:
                 return result
         late = TransactionConflict(
-            f"{self.placement.label}: its roll-ups are changed by others all the time"
+            f"{self.placement.label}: other writers changed its roll-ups in {_ATTEMPTS} attempts",
+            hint="try again with fewer writers at once, or use more shards",
         )
         result.failures += [FailedWrite(entity, late) for entity in left]
         return result
 
     def _distinct(self, entities: list[Any], result: BatchResult) -> list[Any]:
-        """Of a reading that is given twice one is sent; the other must be the same."""
+        """Drop repeated readings; a repeat with other values is a failure."""
         found: dict[tuple[str, str], Any] = {}
         for entity in entities:
             first = found.setdefault(
@@ -119,18 +121,18 @@ class ReadingTransactionWriter:
             )
             if first is not entity:
                 bucket = self.layout.bucket_of(entity)
-                wanted, there = (self.layout.item(each, bucket, 1) for each in (entity, first))
-                self._settle(entity, wanted, there, result)
+                new, earlier = (self.layout.item(each, bucket, 1) for each in (entity, first))
+                self._settle_existing(entity, new, earlier, result)
         return list(found.values())
 
     def _attempt(self, entities: list[Any], result: BatchResult, attempt: int) -> Work[list[Any]]:
-        """Send them once; gives those that are to be sent again."""
+        """Send the readings once; returns those to be sent again."""
         placed = list(
             gathered((yield Gather([self.placement.place(entity) for entity in entities])))
         )
         transaction = ReadingTransaction(self.layout, self.book, placed)
         if len(transaction.statements) > TRANSACTION_ITEMS and len(placed) > 1:
-            return (yield from self._in_halves(entities, result))
+            return (yield from self._write_halves(entities, result))
         result.requests += 1
         try:
             yield from send_all(self.context, transaction.statements, self.placement.label)
@@ -138,39 +140,39 @@ class ReadingTransactionWriter:
             if len(placed) > 1 and any(
                 isinstance(error, ValidationFailed) for _, _, error in failed.failures
             ):
-                return (yield from self._in_halves(entities, result))
+                return (yield from self._write_halves(entities, result))
             if not any(isinstance(error, ConditionFailed) for _, _, error in failed.failures):
                 yield Pause(self.context.backoff(attempt))
-            return (yield from self._sorted_out(transaction, failed, result))
+            return (yield from self._sort_out(transaction, failed, result))
         except NO_ROOM as error:
-            if not (yield from self._made_room_for(placed, error)):
+            if not (yield from self._make_room(placed, error)):
                 raise
             return entities
         except ValidationFailed:
             if len(placed) == 1:
                 raise
-            return (yield from self._in_halves(entities, result))
+            return (yield from self._write_halves(entities, result))
         transaction.succeeded()
         result.written += len(placed)
         return []
 
-    def _made_room_for(self, placed: list[PlacedReading], error: StatorError) -> Work[bool]:
+    def _make_room(self, placed: list[PlacedReading], error: StatorError) -> Work[bool]:
         has_room = False
         for bucket in {each.bucket for each in placed}:
             has_room = (yield from self.placement.make_room(bucket, error)) or has_room
         return has_room
 
-    def _in_halves(self, entities: list[Any], result: BatchResult) -> Work[list[Any]]:
+    def _write_halves(self, entities: list[Any], result: BatchResult) -> Work[list[Any]]:
         middle = len(entities) // 2
         for half in (entities[:middle], entities[middle:]):
             result.add((yield from self.write(half)))
         return []
 
-    def _sorted_out(
+    def _sort_out(
         self, transaction: ReadingTransaction, failed: TransactionFailed, result: BatchResult
     ) -> Work[list[Any]]:
-        """What is to be sent again after a failure, now that more is known."""
-        yield from self._grown(transaction, failed)
+        """Learn from a failed transaction; returns the readings to be sent again."""
+        yield from self._grow(transaction, failed)
         settled: set[int] = set()
         for at, _, error in failed.failures:
             about = transaction.about[at]
@@ -179,15 +181,15 @@ class ReadingTransactionWriter:
                     transaction.book.is_stored(about, error.item)
             elif isinstance(error, ConditionFailed):
                 if id(about) not in settled:
-                    self._settle(about.entity, about.item, error.item, result)
+                    self._settle_existing(about.entity, about.item, error.item, result)
                 settled.add(id(about))
             elif not error.retryable:
                 result.failures.append(FailedWrite(about.entity, error))
                 settled.add(id(about))
         return [placed.entity for placed in transaction.placed if id(placed) not in settled]
 
-    def _grown(self, transaction: ReadingTransaction, failed: TransactionFailed) -> Work[None]:
-        """Raises what no later attempt can put right."""
+    def _grow(self, transaction: ReadingTransaction, failed: TransactionFailed) -> Work[None]:
+        """Grow the throttled buckets; raises an error that no later attempt can cure."""
         busy: dict[Bucket, ServiceError] = {}
         for at, _, error in failed.failures:
             if isinstance(error, SlowDown):
@@ -200,16 +202,18 @@ class ReadingTransactionWriter:
             if not (yield from self.placement.make_room(bucket, error)):
                 raise error
 
-    def _settle(self, entity: Any, wanted: Item, stored: Item | None, result: BatchResult) -> None:
-        """The reading is there already: done, if it is the same."""
-        if stored and items_equal(self._content(stored), self._content(wanted)):
+    def _settle_existing(
+        self, entity: Any, item: Item, stored: Item | None, result: BatchResult
+    ) -> None:
+        """A reading that exists counts as written if it is identical, and as failed otherwise."""
+        if stored and items_equal(self._content(stored), self._content(item)):
             result.written += 1
             return
         shown = f"{self.layout.info.name} at {self.layout.sort_text(entity)}"
         exists = ItemExists(
-            f"{shown} exists already, with other values",
+            f"{shown} already exists with other values",
             item=stored,
-            hint="its roll-ups have counted it: change it with replace(), which rebuilds them",
+            hint="its roll-ups have counted it; change it with replace(), which rebuilds them",
         )
         exists.entity = self.layout.decode(stored) if stored else None
         result.failures.append(FailedWrite(entity, exists))
@@ -223,7 +227,7 @@ class ReadingTransactionWriter:
 
 
 class ReadingTransaction:
-    """The statements of one transaction, and what each is about."""
+    """The statements of one transaction, and the reading or roll-up each is about."""
 
     def __init__(self, layout: SeriesLayout, book: RollupBook, placed: list[PlacedReading]) -> None:
         self.layout = layout
@@ -234,29 +238,29 @@ class ReadingTransaction:
         self.tallies: dict[RollupKey, RollupTally] = {}
         self._bucket_of: dict[RollupKey, Bucket] = {}
         for each in placed:
-            self._reading(each)
+            self._add_reading(each)
         for key, tally in self.tallies.items():
             self.statements.append(book.addition(key, tally))
             self.about.append(key)
 
-    def _reading(self, placed: PlacedReading) -> None:
-        self._absent("Put", {"Item": placed.item}, placed)
-        for shard in {self.layout.shard(placed.entity, count) for count in placed.bucket.counts} - {
-            placed.shard
-        }:
+    def _add_reading(self, placed: PlacedReading) -> None:
+        self._require_absent("Put", {"Item": placed.item}, placed)
+        shards = {self.layout.shard(placed.entity, count) for count in placed.bucket.counts}
+        for shard in shards - {placed.shard}:
             partition = self.layout.partition(placed.bucket.by, placed.bucket.text, shard)
             key = self.layout.place.key(partition, self.layout.sort_of(placed.item))
-            self._absent("ConditionCheck", {"Key": key}, placed)
+            self._require_absent("ConditionCheck", {"Key": key}, placed)
         for rollup, tally in self.book.tallies(placed.entity, placed.shard).items():
             self.tallies[rollup] = self.tallies[rollup] + tally if rollup in self.tallies else tally
             self._bucket_of[rollup] = placed.bucket
 
-    def _absent(self, kind: Kind, what: dict[str, Any], placed: PlacedReading) -> None:
+    def _require_absent(self, kind: Kind, what: dict[str, Any], placed: PlacedReading) -> None:
         written = Expressions()
+        partition = written.name(self.layout.place.partition)
         request = {
             "TableName": self.layout.table(placed.bucket.text),
             **what,
-            "ConditionExpression": f"attribute_not_exists({written.name(self.layout.place.partition)})",
+            "ConditionExpression": f"attribute_not_exists({partition})",
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
         shown = f"add {self.layout.sort_of(placed.item)}"

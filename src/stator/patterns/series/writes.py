@@ -1,7 +1,9 @@
-"""Readings written: one by one, in batches, or each in a transaction with the roll-ups it counts in.
+"""Writes of readings: one by one, in batches, or each in a transaction with its roll-ups.
 
-Without roll-ups a reading is one PutItem, and many are BatchWriteItem (``series_batches``). Putting the same reading twice leaves it once. With roll-ups
-it is a transaction (``series_transactions``). ``series_placing`` says where a reading goes.
+Without roll-ups a reading is one PutItem, and many are BatchWriteItem; whatever a batch leaves
+unwritten for lack of room is retried once its bucket has grown. Writing the same reading twice stores
+it once. With roll-ups a reading is a transaction (``transactions``). ``placement`` decides where a
+reading goes.
 """
 
 from __future__ import annotations
@@ -14,11 +16,19 @@ import orjson
 
 from stator.errors import SerializationFailed, StatorError
 from stator.model.limits import BATCH_WRITE_ITEMS
-from stator.patterns.series.batches import GROWTHS, NO_ROOM, ReadingBatchWriter
-from stator.patterns.series.placement import SeriesPlacement
+from stator.model.values import Item
+from stator.patterns.series.placement import GROWTHS, NO_ROOM, PlacedReading, SeriesPlacement
 from stator.patterns.series.transactions import ReadingTransactionWriter
-from stator.tables.work import Call, Gather, Work
-from stator.tables.writes.batches import WINDOW_REQUESTS, BatchResult, FailedWrite
+from stator.tables.work import Call, Gather, Work, gathered
+from stator.tables.writes.batches import (
+    WINDOW_REQUESTS,
+    BatchResult,
+    BatchWrite,
+    FailedWrite,
+    chunks,
+    keep_last_write,
+    send_writes,
+)
 
 
 class SeriesWriter:
@@ -39,7 +49,7 @@ class SeriesWriter:
             result.raise_for_failures()
 
     def put(self, entity: Any) -> Work[None]:
-        """Whatever roll-ups there are, they are left alone."""
+        """Write a reading without updating roll-ups."""
         for attempt in range(GROWTHS + 1):
             placed = yield from self.placement.place(entity)
             request = {"TableName": self.layout.table(placed.bucket.text), "Item": placed.item}
@@ -57,13 +67,13 @@ class SeriesWriter:
         source = iter(entities)
         write = self._batches.write if self._transactions is None else self._transactions.write_many
         while window := list(islice(source, WINDOW_REQUESTS * BATCH_WRITE_ITEMS)):
-            ready = yield from self._opened(window, result)
+            ready = yield from self._open_buckets(window, result)
             if ready:
                 result.add((yield from write(ready)))
         return result
 
-    def _opened(self, entities: Sequence[Any], result: BatchResult) -> Work[list[Any]]:
-        """Open all buckets side by side; what cannot be written at all fails here."""
+    def _open_buckets(self, entities: Sequence[Any], result: BatchResult) -> Work[list[Any]]:
+        """Open all buckets in parallel; returns the readings that can be written."""
         by_bucket: dict[tuple[str, str], list[Any]] = {}
         for entity in entities:
             try:
@@ -80,11 +90,73 @@ class SeriesWriter:
         return ready
 
     def _checked(self, entity: Any) -> tuple[str, str]:
-        """Whose reading it is, and in which bucket; raises if it cannot be written."""
+        """The series key and bucket of a reading; raises if it cannot be written."""
         self.placement.check(entity)
         bucket = self.layout.bucket_of(entity)
         try:
             orjson.dumps(self.layout.item(entity, bucket, 1))
-        except TypeError as error:  # text that is not Unicode, such as half of a surrogate pair
+        except TypeError as error:  # invalid Unicode, such as half of a surrogate pair
             raise SerializationFailed(f"{entity!r} cannot be sent as JSON: {error}") from None
         return self.layout.by.of(entity), bucket
+
+
+class ReadingBatchWriter:
+    """Writes readings without roll-ups, 25 per BatchWriteItem, and retries what finds no room."""
+
+    def __init__(self, placement: SeriesPlacement) -> None:
+        self.placement = placement
+        self.layout = placement.layout
+
+    def write(self, entities: list[Any]) -> Work[BatchResult]:
+        result = BatchResult()
+        for attempt in range(GROWTHS + 1):
+            sent = yield from self._send(entities)
+            failures, sent.failures = sent.failures, []
+            result.add(sent)
+            if attempt == GROWTHS:
+                result.failures += failures
+                break
+            entities, hopeless = yield from self._make_room(failures)
+            result.failures += hopeless
+            if not entities:
+                break
+        return result
+
+    def _send(self, entities: list[Any]) -> Work[BatchResult]:
+        changes: dict[Any, BatchWrite] = {}
+        for entity in entities:
+            placed = yield from self.placement.place(entity)
+            keep_last_write(changes, self._change(placed))
+        result = BatchResult()
+        context, label = self.placement.context, self.placement.label
+        parts = [send_writes(context, chunk, label) for chunk in chunks(changes.values())]
+        for part in gathered((yield Gather(parts))):
+            result.add(part)
+        return result
+
+    def _make_room(self, failures: list[FailedWrite]) -> Work[tuple[list[Any], list[FailedWrite]]]:
+        """The readings series buckets now have room, and the failures of the others."""
+        has_room: dict[tuple[str, str], bool] = {}
+        retried, hopeless = [], []
+        for failure in failures:
+            series = (self.layout.by.of(failure.change), self.layout.bucket_of(failure.change))
+            is_crowded = isinstance(failure.error, NO_ROOM)
+            if is_crowded and series not in has_room:
+                bucket = yield from self.placement.directory.open(*series)
+                has_room[series] = yield from self.placement.make_room(bucket, failure.error)
+            if is_crowded and has_room[series]:
+                retried.append(failure.change)
+            else:
+                hopeless.append(failure)
+        return retried, hopeless
+
+    def _change(self, placed: PlacedReading) -> BatchWrite:
+        place = self.layout.place
+
+        def key_of(item: Item) -> tuple[str, str]:
+            return item[place.partition]["S"], item[place.sort]["S"]
+
+        entry = b'{"PutRequest":{"Item":%b}}' % orjson.dumps(placed.item)
+        return BatchWrite(
+            placed.entity, self.layout.table(placed.bucket.text), key_of, key_of(placed.item), entry
+        )
