@@ -485,7 +485,7 @@ class _End:
         return {name: decode[name](found[name]) if name in found else None for name in self.copied}
 
     def stamp(self, item: Item) -> Value | None:
-        """Sortable text that orders two states of an entity; None without version or update time."""
+        """Sortable text of the version or update time, or None if it has no such field."""
         for name, kind in ((self.of.version, "int"), (self.of.updated, "datetime")):
             if name is not None and name in item:
                 return {"S": keys.encode(kind, self.of.codec.decode_field[name](item[name]))}

@@ -1,9 +1,9 @@
 """Writes of readings: one by one, in batches, or each in a transaction with its roll-ups.
 
 Without roll-ups a reading is one PutItem, and many are BatchWriteItem; whatever a batch leaves
-unwritten for lack of room is retried once its bucket has grown. Writing the same reading twice stores
-it once. With roll-ups a reading is a transaction (``transactions``). ``placement`` decides where a
-reading goes.
+unwritten for lack of room is retried once its bucket has grown. Writing the same reading twice
+stores it once. With roll-ups a reading is a transaction (``transactions``). ``placement`` decides
+where a reading goes.
 """
 
 from __future__ import annotations
