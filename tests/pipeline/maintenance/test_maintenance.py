@@ -189,7 +189,7 @@ def test_a_reading_that_does_not_decode_is_parked_and_counted_once_when_it_does(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rollups_from": "write"}, "kept with each write"),
+        ({"rollups_from": "write"}, "roll-ups with each write"),
         ({"rollups": []}, "has no roll-ups"),
         ({"table_per": "month"}, "a table for each month"),
     ],
@@ -407,11 +407,13 @@ def test_a_stream_is_added_to_a_table_that_is_there(app: StreamApp, engine: Engi
 def test_what_is_given_has_to_be_the_pattern(app: StreamApp, db: Db) -> None:
     with pytest.raises(ConfigurationError, match="needs a name"):
         app.roll_up(lambda of: readings(of))
-    with pytest.raises(ConfigurationError, match="is no series"):
+    with pytest.raises(ConfigurationError, match="is not a Series"):
         app.roll_up(3)  # type: ignore[arg-type]
     app.roll_up(readings(db), name="an object")
     app.refresh(readings, name="wrong")  # type: ignore[arg-type]
     db.put(Bed(bed_id="b1", title="A"))
     app.roll_up(lambda of: of.get(Bed, "b1"), name="too curious")
-    with pytest.raises(ConfigurationError, match="not there while a worker makes its patterns"):
+    with pytest.raises(
+        ConfigurationError, match="not available while a worker creates its patterns"
+    ):
         app.start(db)

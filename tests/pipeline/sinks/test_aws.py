@@ -289,7 +289,7 @@ def test_a_service_that_is_away_is_waited_for(
     try:
         with app.start(db, QUICK) as running:
             write_orders(db)
-            eventually(lambda: "does not answer" in caplog.text)
+            eventually(lambda: "does not respond" in caplog.text)
             moto.start()
             running.catch_up()
     except BaseException:
@@ -342,9 +342,9 @@ def test_messages_have_attributes_and_groups(app: StreamApp, db: Db, moto: Moto)
 
 
 def test_mistakes_are_told_at_once() -> None:
-    with pytest.raises(ConfigurationError, match="no URL of a queue"):
+    with pytest.raises(ConfigurationError, match="not the URL of a queue"):
         SqsSink("out", "changes")
-    with pytest.raises(ConfigurationError, match="no ARN of a topic"):
+    with pytest.raises(ConfigurationError, match="not the ARN of a topic"):
         SnsSink("out", "changes")
     with pytest.raises(ConfigurationError, match="max_bytes"):
         SnsSink("out", "arn:aws:sns:eu-west-1:123456789012:changes", max_bytes=10)

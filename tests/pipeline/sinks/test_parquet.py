@@ -144,7 +144,7 @@ def test_what_is_no_row_is_parked(app: StreamApp, db: Db, tmp_path: Path) -> Non
     work(app, db)
     assert len(list(read_changes(tmp_path))) == 1
     [key] = parked(app, db)
-    assert "bad" in key.key and "no row" in key.error
+    assert "bad" in key.key and "not a row" in key.error
 
 
 class MergedThenCrashed(Crashing):

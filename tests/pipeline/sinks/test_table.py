@@ -216,9 +216,9 @@ def test_a_table_that_is_not_there_yet_is_waited_for(app: StreamApp, db: Db) -> 
 def test_mistakes_are_told_at_once(other: Db) -> None:
     with pytest.raises(ConfigurationError, match="not events"):
         TableSink("copy", other, images="dynamodb")
-    with pytest.raises(ConfigurationError, match="gone with the worker"):
+    with pytest.raises(ConfigurationError, match="disappears with the worker"):
         TableSink("copy", "memory")
-    with pytest.raises(ConfigurationError, match="is for an address"):
+    with pytest.raises(ConfigurationError, match="needs an address"):
         TableSink("copy", other, connection={"region": "eu-west-1"})
     with pytest.raises(ConfigurationError, match="threads"):
         TableSink("copy", other, threads=0)

@@ -191,7 +191,7 @@ def test_nothing_is_lost_while_nobody_listens(
     app.add(WebhookSink("hook", first.url, timeout_seconds=2))
     write_orders(db)
     with app.start(db, QUICK) as running:
-        eventually(lambda: "does not answer" in caplog.text)
+        eventually(lambda: "does not respond" in caplog.text)
         server = ThreadingHTTPServer(first.server.server_address, first.server.RequestHandlerClass)
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
@@ -263,9 +263,9 @@ def test_after_a_crash_the_same_events_come_again(
 
 
 def test_mistakes_are_told_at_once() -> None:
-    with pytest.raises(ConfigurationError, match="is no URL"):
+    with pytest.raises(ConfigurationError, match="is not an HTTP URL"):
         WebhookSink("hook", "example.com")
-    with pytest.raises(ConfigurationError, match="takes no onyl="):
+    with pytest.raises(ConfigurationError, match="has no option onyl="):
         WebhookSink("hook", "http://example.com", onyl=Order)  # type: ignore[call-arg]
     with pytest.raises(ConfigurationError, match="kinds="):
         WebhookSink("hook", "http://example.com", kinds=["DELETE"])

@@ -1,23 +1,32 @@
-"""Roll-ups kept from the stream: each change of a reading counted once, whatever comes again, late or from two workers at once.
+"""Roll-ups kept from the stream: each change of a reading is counted once.
 
     PK  SERIES#readings#s-17#ROLLUP#value#hour#2026-11#2    SK  2026-11-16T10
-        _count  12   _sum  250.5   _min  19   _max  22.5   _last  21   _last_key  …   _version  12
-        _applied  {shardId-0001…: "000…1000…42@1791489600"}   _stale  true   _rebuilt  1791489605
+        _count 12  _sum 250.5  _min 19  _max 22.5  _last 21  _last_key ...  _version 12
+        _applied {shardId-0001...: "000...42@1791489600"}  _stale true  _rebuilt 1791489605
 
-*Count and sum* are added to and subtracted from: a change makes the difference of its two images. ``_applied`` has, for each shard of the stream, the last sequence
-number that is in the item. It is written in the same PutItem, on condition that ``_version`` is as it was read; a change that comes again is not above it, and is left
-out. A shard is remembered for two days, longer than a stream is.
+A stream may deliver a change again, late, or to two workers at once. The parts of a roll-up differ
+in how they survive that:
 
-*Least, greatest and last* cannot be subtracted from. What is added takes their place where it is beyond them. When a value goes away that is one of them, the same
-PutItem sets ``_stale``; then they are read anew from the readings, strongly consistent, and stored on condition of the version. That may see readings whose changes are
-still to come: it does no harm, for the least of a set stays the same when one of it is added again. A crash in between leaves ``_stale`` for
-whoever gets the changes again.
+*Count and sum.* A change adds the difference between its two images. ``_applied`` has, for each
+shard of the stream, the last sequence number contained in the item (``coordination.position``).
+Both are written by one PutItem, on condition that ``_version`` is as it was read. A repeated change
+is not above the stored number, and is skipped.
 
-*Made anew.* ``rebuild`` counts the readings that are there, and the changes of some may be still to come. So it leaves ``_rebuilt``, a moment: a change from before
-it may be counted already, and is not added, but has the item counted anew (``_recount``). In a period that is written to all the time this goes on
-for as long as changes come within seconds of a count: rebuild periods that are over.
+*Minimum, maximum and last* can be extended but not subtracted from. When a value disappears that
+may be one of them, the same PutItem sets ``_stale``. The three are then read from the readings with
+strong consistency and stored on condition of the version. That read may include readings whose
+changes are still to come. It does no harm: the minimum of a set stays the same when one of its
+values is added again. A crash in between leaves ``_stale`` for the worker that receives the changes
+again.
 
-A batch of changes that has a name, and no shard, is applied in a transaction with an item of that name.
+*Rebuilds.* ``rebuild`` counts the readings that exist, and the changes of some of them may still be
+to come. It therefore records a moment, ``_rebuilt``. A change from before that moment may be in the
+count already; it is not added but causes the item to be counted again (``_recount``). In a period
+under constant writes this continues for as long as changes arrive within seconds of a count, so
+rebuild periods that are over.
+
+A batch of changes that has a name instead of sequence numbers is applied in one transaction with an
+item of that name.
 """
 
 from __future__ import annotations
@@ -52,7 +61,10 @@ _NEVER: Final = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class RollupDifference:
-    """What changes of readings mean for one roll-up: the values that came, those that went, and when the first of the changes was made."""
+    """The effect of changes on one roll-up: values gained, values lost.
+
+    ``made`` is the time of the first of the changes.
+    """
 
     gained: RollupTally | None = None
     lost: RollupTally | None = None
@@ -60,8 +72,10 @@ class RollupDifference:
 
     def __add__(self, other: RollupDifference) -> RollupDifference:
         return RollupDifference(
-            _both(self.gained, other.gained), _both(self.lost, other.lost), min(self.made, other.made)
-        )  # fmt: skip
+            _both(self.gained, other.gained),
+            _both(self.lost, other.lost),
+            min(self.made, other.made),
+        )
 
     @property
     def count(self) -> int:
@@ -82,7 +96,7 @@ RollupUpdates = dict[RollupKey, RollupDifference]
 
 @dataclass(frozen=True, slots=True)
 class NumberedDifference:
-    """The difference of one change, and its sequence number, as text that sorts as numbers do."""
+    """The effect of one change, with its sequence number as sortable text."""
 
     sequence: str
     difference: RollupDifference
@@ -90,7 +104,7 @@ class NumberedDifference:
 
 @dataclass(frozen=True, slots=True)
 class StoredRollup:
-    """A roll-up as it is stored. ``tally`` is None when there are no values, ``version`` when there is no item."""
+    """A roll-up item. ``tally`` is None without values, ``version`` is None without an item."""
 
     count: int = 0
     sum: Decimal = Decimal(0)
@@ -119,12 +133,13 @@ class StoredRollup:
 
     @property
     def is_due(self) -> bool:
-        """Whether something has to be read anew from the readings."""
+        """Whether part of it must be computed again from the readings."""
         return self.is_stale or self.is_recounted
 
     def plus(self, difference: RollupDifference) -> StoredRollup:
         count = self.count + difference.count
-        if difference.made <= self.rebuilt or count < 0:  # counted already, perhaps; or never was
+        # The change may be counted already, or the reading it removes never was.
+        if difference.made <= self.rebuilt or count < 0:
             return replace(self, is_recounted=True)
         tally = _both(self.tally, difference.gained)
         if count == 0:
@@ -152,10 +167,10 @@ class StoredRollup:
 
 
 def _may_be_of(tally: RollupTally, lost: RollupTally | None) -> bool:
-    """Whether a value that went away may be the least, the greatest or the last of what is stored."""
-    return lost is not None and (
-        lost.min <= tally.min or lost.max >= tally.max or lost.last_key >= tally.last_key
-    )  # fmt: skip
+    """Whether a lost value may be the stored minimum, maximum or last."""
+    if lost is None:
+        return False
+    return lost.min <= tally.min or lost.max >= tally.max or lost.last_key >= tally.last_key
 
 
 class RollupChanges:
@@ -167,7 +182,7 @@ class RollupChanges:
         self._label = f"roll-ups of {reader.layout.name}"
         self._known: dict[RollupKey, StoredRollup] = {}
 
-    # -- what changes mean
+    # -- the effect of changes
 
     def fold(self, images: Iterable[Images], now: float) -> RollupUpdates:
         found: RollupUpdates = {}
@@ -177,7 +192,7 @@ class RollupChanges:
         return found
 
     def differences(self, images: Images, now: float, made: float) -> RollupUpdates:
-        """Of one change: nothing for what is no reading, or expired, or did not change its value."""
+        """The effect of one change; empty if its item is not a reading, expired, or unchanged."""
         old, new = images
         item = new or old
         if not self.is_reading(item) or (new is None and old and self._layout.is_expired(old, now)):
@@ -193,21 +208,23 @@ class RollupChanges:
             if lost != gained:
                 sort = self._layout.sort_of(item)
                 found[rule.key_of(after or before, shard)] = RollupDifference(
-                    None if gained is None else RollupTally.of(gained, sort), None if lost is None else RollupTally.of(lost, sort), made
-                )  # fmt: skip
+                    None if gained is None else RollupTally.of(gained, sort),
+                    None if lost is None else RollupTally.of(lost, sort),
+                    made,
+                )
         return found
 
     def is_reading(self, item: Item | None) -> bool:
-        """Whether it is one of this series': its table holds other things, too."""
+        """Whether an item is a reading of this series; its table also holds other items."""
         if not item or "S" not in item.get(self._layout.place.partition, {}):
             return False
         parts = item[self._layout.place.partition]["S"].split("#")
         return len(parts) == 5 and "#".join(parts[:2]) == self._layout.tables_partition
 
-    # -- changes with numbers, from a shard
+    # -- changes with sequence numbers
 
     def add(self, key: RollupKey, changes: Sequence[NumberedDifference], shard: str) -> Work[None]:
-        """Count them in one roll-up, those that are not in it yet. Done again, it does nothing."""
+        """Count changes of a shard in one roll-up. Changes already counted are skipped."""
         yield from self._book.open_shards(key.by, key.shard + 1)
         attempt = 0
         while True:
@@ -259,17 +276,19 @@ class RollupChanges:
                 if failed.failures[0][0] == 0 and isinstance(
                     failed.failures[0][2], ConditionFailed
                 ):
-                    return  # it was applied before
+                    return  # the batch was applied before
                 for at, _, error in failed.failures:
                     if not isinstance(error, ConditionFailed):
                         raise
                     self._remember(keys[at - 1], StoredRollup.read(error.item))
                 yield Pause(self._context.backoff(attempt))
             else:
-                for key, rolled in zip(keys, wanted):
-                    self._remember(key, rolled)
+                for key, rollup in zip(keys, wanted):
+                    self._remember(key, rollup)
                 return
-        raise TransactionConflict(f"{self._label} are changed by others all the time")
+        raise TransactionConflict(
+            f"{self._label}: other writers changed them in {_ATTEMPTS} attempts"
+        )
 
     def _marker(self, name: str) -> Statement:
         return applied_marker(
@@ -278,10 +297,10 @@ class RollupChanges:
             self._context.now() + _APPLIED_SECONDS,
         )
 
-    # -- what has to be read anew
+    # -- values computed again from the readings
 
     def settle(self, key: RollupKey) -> Work[None]:
-        """Make least, greatest and last of a roll-up anew where one of them went away, and all of it where it has to be counted again."""
+        """Recompute the extremes of a stale roll-up, or all of one that must be counted again."""
         rule = self._book.rules[key.rollup]
         start = period_start(key.period)
         for attempt in range(_ATTEMPTS):
@@ -289,15 +308,15 @@ class RollupChanges:
             if not stored.is_due:
                 return
             stored = yield from self._stored(key, again=True)
-            wanted = yield from self._anew(rule, key, stored, start)
+            wanted = yield from self._recompute(rule, key, stored, start)
             if (yield from self._write(key, stored, wanted)):
                 return
             yield Pause(self._context.backoff(attempt))
         raise TransactionConflict(
-            f"{self._label}: {key.period} is changed all the time while it is read anew"
+            f"{self._label}: {key.period} changed during all {_ATTEMPTS} attempts to read it again"
         )
 
-    def _anew(
+    def _recompute(
         self, rule: RollupRule, key: RollupKey, stored: StoredRollup, start: Any
     ) -> Work[StoredRollup]:
         settled = replace(stored, is_stale=False, is_recounted=False)
@@ -305,7 +324,7 @@ class RollupChanges:
             yield from self._reader.check(start)
         except RequestRefused as refused:
             log.warning(
-                "%s: %s stays as it is, though a reading of it went away: %s",
+                "%s: %s keeps its value although one of its readings was removed: %s",
                 self._label,
                 key.period,
                 refused,
@@ -337,7 +356,7 @@ class RollupChanges:
         return self._remember(key, StoredRollup.read(reply.get("Item")))
 
     def _write(self, key: RollupKey, stored: StoredRollup, wanted: StoredRollup) -> Work[bool]:
-        """False if somebody else was there first: what is stored is known then."""
+        """False if another writer was first; the stored item is then known."""
         wanted = self._next(wanted, stored)
         try:
             yield Call("PutItem", self._request(key, stored, wanted), self._label)
@@ -378,15 +397,15 @@ class RollupChanges:
             }
         )
 
-    def _remember(self, key: RollupKey, rolled: StoredRollup) -> StoredRollup:
+    def _remember(self, key: RollupKey, rollup: StoredRollup) -> StoredRollup:
         if len(self._known) >= _REMEMBERED:
             self._known.clear()
-        self._known[key] = rolled
-        return rolled
+        self._known[key] = rollup
+        return rollup
 
 
 def _parts(updates: RollupUpdates) -> Iterator[list[RollupKey]]:
-    """The same parts for the same updates."""
+    """The keys in parts that fit a transaction; always the same parts for the same updates."""
     keys = sorted(updates, key=lambda key: (key.rollup, key.by, key.period, key.shard))
     for at in range(0, len(keys), TRANSACTION_ITEMS - 1):
         yield keys[at : at + TRANSACTION_ITEMS - 1]

@@ -1,9 +1,14 @@
-"""Upkeep: subscribers that look after patterns. An app is told of them by ``app.roll_up(series)``, ``app.refresh(links)``, ``app.relay(outbox, to=...)`` and
-``app.release_guards()``.
+"""Maintenance: subscribers that keep pattern objects up to date as items change.
 
-Items of patterns lie in the design's own table, ``<design>-stator``; where they are looked after, workers follow its stream, too. What makes each of them right
-when changes come again:
+An app gets them through ``app.roll_up(series)``, ``app.refresh(links)``, ``app.relay(outbox,
+to=...)`` and ``app.release_guards()``. Items of patterns are in the design's own table,
+``<design>-stator``; workers then also follow the stream of that table. The result is right even if
+changes arrive again:
 
-- roll-ups of a series are *exact* subscribers, as views are: the sequence number of the shard stands in the item that it changes (patterns/rollup_changes.py);
-- links, messages and guards are brought to what is stored at the time, whatever the change was: the change says only where to look.
+- Roll-ups of a series are *exact* subscribers, like views: the item that a change updates also
+  holds the sequence number of the shard (``patterns.rollups.stream_changes``).
+- Links, messages and guards are brought in line with what is stored at the time. The change only
+  says where to look.
+
+The patterns themselves are in ``patterns``, the workers in ``pipeline.workers``.
 """

@@ -1,6 +1,8 @@
-"""``app.release_guards()``: when an item with unique values is deleted past the data layer, by its time to live or by another program, its guards go, too.
+"""``app.release_guards()``: deletes the guards of items that were deleted past the data layer.
 
-A guard is deleted in one transaction with a check that its item is not there: one that was made again has the guard by right.
+That happens through an item's time to live, or when another program deletes it. A guard is deleted
+in one transaction with a check that its item does not exist, because an item that was created again
+needs its guard.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ class GuardReleaser:
         for record in records:
             scope.check()
             try:
-                yield from _released(record, scope.context)
+                yield from _release(record, scope.context)
             except LeaseLost:
                 raise
             except StatorError as error:
@@ -56,7 +58,7 @@ class GuardReleaser:
         return failures
 
 
-def _released(record: Record, context: Context) -> Work[None]:
+def _release(record: Record, context: Context) -> Work[None]:
     if record.old is None:
         raise ImageNotShown("OLD_IMAGE")
     of = context.schema.of_item(record.old, record.table)
@@ -78,8 +80,9 @@ def _released(record: Record, context: Context) -> Work[None]:
         try:
             yield from send_all(context, statements, _LABEL)
         except TransactionFailed as failed:
+            # A failed condition: the value has another owner now, or the item exists again.
             if any(not isinstance(error, ConditionFailed) for _, _, error in failed.failures):
-                raise  # else the value is another's by now, or the item is there again
+                raise
 
 
 def _absent(of: EntityMap, key: Item) -> Statement:
@@ -87,5 +90,8 @@ def _absent(of: EntityMap, key: Item) -> Statement:
     condition = f"attribute_not_exists({written.name(of.table.partition)})"
     request = {"TableName": of.table.name, "Key": key, "ConditionExpression": condition}
     return Statement(
-        "ConditionCheck", written.into(request), f"no {of.name}", lambda item: ItemExists(f"the {of.name} is there", item=item)
-    )  # fmt: skip
+        "ConditionCheck",
+        written.into(request),
+        f"no {of.name}",
+        lambda item: ItemExists(f"the {of.name} exists", item=item),
+    )

@@ -1,4 +1,4 @@
-"""``app.refresh(links)``: copies in links follow the entities they are copies of, and links of a deleted entity are deleted."""
+"""``app.refresh(links)``: refreshes the copies in links, and deletes links of deleted entities."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AnyLinks = Links[Any, Any, Any]
 
 
 class LinkRefresher:
-    """It copies what is stored, not what the change shows: a change that comes again or late does no harm."""
+    """Copies what is stored, not what the change shows: a repeated or late change is harmless."""
 
     def __init__(self, links: AnyLinks | Callable[[Any], AnyLinks], name: str | None) -> None:
         self._links: PatternFactory[AnyLinks] = PatternFactory(links, Links, "links")
@@ -50,12 +50,12 @@ class LinkRefresher:
                     raise
                 except StatorError as error:
                     failures.append(HandlerFailure(record, error))
-                break  # the later changes of the item are in what is stored, or were when this one was
+                break  # later changes of the item are already in what is stored
         return failures
 
 
 def _changed(links: AnyLinks, change: Change[Any]) -> Any:
-    """The entity, if its links have to follow; None if not."""
+    """The entity whose links must follow, or None."""
     if change.kind == "REMOVE":
         return change.old
     return change.new if links.copies_changed(change.old, change.new) else None

@@ -1,7 +1,9 @@
-"""``app.relay(outbox, to=...)``: messages of an Outbox are delivered as soon as they are written.
+"""``app.relay(outbox, to=...)``: delivers messages of an Outbox as soon as they are written.
 
-The stream only wakes the relay: that a message waits stands in the table. So nothing here fails a change. What cannot be delivered now is tried again by the outbox's own
-rules, when the relay looks at all shards every few seconds; a message that a crash left, or that the stream had before the app began, is found the same way.
+The stream only wakes the relay; the table says which messages wait. Therefore nothing here fails a
+change. A message that cannot be delivered now is retried by the outbox's own rules when the relay
+looks at all shards, every few seconds. The same look finds a message that a crash left behind, or
+that is older than the app.
 """
 
 from __future__ import annotations
@@ -40,7 +42,8 @@ class OutboxRelay:
     ) -> None:
         if not isinstance(to, Sink) and not callable(to):
             raise ConfigurationError(
-                f"to={to!r} delivers nothing", hint="a function that takes a message, or a sink"
+                f"to={to!r} cannot receive messages",
+                hint="pass a function of a message, or a sink",
             )
         self._outbox: PatternFactory[AnyOutbox] = PatternFactory(outbox, Outbox, "outbox")
         self._to = to
@@ -60,9 +63,7 @@ class OutboxRelay:
     def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
         outbox = self._outbox.of(scope.context)
         found = {outbox.shard_of_item(record.keys) for record in records}
-        yield from self._relayed(
-            outbox, scope, sorted(shard for shard in found if shard is not None)
-        )
+        yield from self._relay(outbox, scope, sorted(shard for shard in found if shard is not None))
         return []
 
     def attend(self, scope: HandlerScope, position: str) -> Work[None]:
@@ -72,9 +73,9 @@ class OutboxRelay:
             if is_due:
                 self._look_at = now + _LOOK_SECONDS
         if is_due:
-            yield from self._relayed(self._outbox.of(scope.context), scope, None)
+            yield from self._relay(self._outbox.of(scope.context), scope, None)
 
-    def _relayed(
+    def _relay(
         self, outbox: AnyOutbox, scope: HandlerScope, shards: list[int] | None
     ) -> Work[None]:
         scope.check()
@@ -84,13 +85,13 @@ class OutboxRelay:
             raise
         except StatorError as error:
             log.warning(
-                "%s could not relay, and tries again in %g seconds: %s",
+                "%s could not relay; it tries again in %g seconds: %s",
                 self.name,
                 _LOOK_SECONDS,
                 error,
             )
             return
-        if result.busy:  # another relay has read past what came just now, perhaps
+        if result.busy:  # another relay is at work, and may have read past the new message
             with self._lock:
                 self._look_at = min(self._look_at, scope.context.now() + 1.0)
 
@@ -108,7 +109,7 @@ class OutboxRelay:
 
 
 def _for_sink(outbox: str, message: Message) -> SinkMessage:
-    """Sinks send changes: a message is one that was inserted into a table with the outbox's name."""
+    """A message as an insert into a table with the outbox's name, since sinks send changes."""
     content = {"id": message.id, "topic": message.topic, "key": message.key, "body": message.body}
     keys: Item = {"id": {"S": message.id}}
     item: Item = {**keys, "topic": {"S": message.topic}}

@@ -1,4 +1,7 @@
-"""``app.roll_up(series)``: the roll-ups of a Series that has ``rollups_from="stream"``, each change of a reading counted once."""
+"""``app.roll_up(series)``: updates the roll-ups of a Series with ``rollups_from="stream"``.
+
+Each change of a reading is counted once; ``patterns.rollups.stream_changes`` explains how.
+"""
 
 from __future__ import annotations
 
@@ -37,23 +40,26 @@ class RollupUpdater:
         series = self._series.of(context)
         if series.rollups_from != "stream":
             raise ConfigurationError(
-                f"the roll-ups of {series.name} are kept with each write", hint='make the Series with rollups_from="stream"'
-            )  # fmt: skip
+                f"series {series.name!r} updates its roll-ups with each write",
+                hint='create the Series with rollups_from="stream"',
+            )
         if not series.has_rollups:
             raise ConfigurationError(
-                f"{series.name} has no roll-ups", hint="make the Series with rollups=[Rollup(...)]"
+                f"series {series.name!r} has no roll-ups",
+                hint="create the Series with rollups=[Rollup(...)]",
             )
         if series.layout.table_per is not None:
             raise ConfigurationError(
-                f"{series.name} has a table for each {series.layout.table_per}, whose streams nobody follows",
-                hint='leave table_per= out, or keep the roll-ups with each write: rollups_from="write"',
+                f"series {series.name!r} has a table for each {series.layout.table_per},"
+                " whose streams no worker follows",
+                hint='leave out table_per=, or use rollups_from="write"',
             )
 
     def wants(self, record: Record, context: Context) -> bool:
         return self._series.of(context).changes.is_reading(record.image)
 
     def attend(self, scope: HandlerScope, position: str) -> Work[None]:
-        """There is nothing to do without a change."""
+        """Does nothing: roll-ups change only with readings."""
         yield from ()
 
     def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
@@ -63,14 +69,13 @@ class RollupUpdater:
         for record in records:
             try:
                 updates = _updates(changes, record)
-            except (
-                StatorError,
-                DecimalException,
-            ) as error:  # it does not decode, or its field is no number
+            # The reading does not decode, or its field is not a number.
+            except (StatorError, DecimalException) as error:
                 failures.append(HandlerFailure(record, error))
                 continue
             if scope.is_retry:
-                # Others of its shard have been counted since, so its number says nothing: it is counted by its name.
+                # Later changes of the shard are counted already, so its sequence number says
+                # nothing: it is applied once by its name.
                 name = f"{record.shard}#{record.sequence}"
                 yield from retry(scope.context, scope.check, partial(changes.apply, updates, name))
                 continue
@@ -92,6 +97,6 @@ def _updates(changes: RollupChanges, record: Record) -> RollupUpdates:
     ):
         raise ImageNotShown("NEW_AND_OLD_IMAGES")
     if record.kind == "REMOVE" and record.by_service:
-        return {}  # its time was over: roll-ups outlive readings
-    # What had expired when the change was made, not now: the same whenever it is looked at.
+        return {}  # the reading expired: roll-ups outlive readings
+    # Expiry is judged at the time of the change, so that a repeat has the same result.
     return changes.differences((record.old, record.new), record.at, record.at)

@@ -1,19 +1,28 @@
-"""``AuditLog``: who did what to every item, when, and how it was before and after; only ever added to, and verifiable.
+"""``AuditLog``: who did what to every item and when, with the item before and after.
 
-Each item has a chain of entries (audit_chain.py), in the design's own table:
+The log is append-only and verifiable. Each item has a chain of entries (``audit_chain``) in the
+design's own table:
 
-    PK  AUDIT#ledger#shop#5c0a…      SK  000000000002#000     entry (JSON text, in pieces where it is large), hash
-    PK  AUDIT#ledger#HEADS#5c        SK  shop#5c0a…           number, hash, sequence: of the last entry
+    PK  AUDIT#ledger#shop#5c0a...    SK  000000000002#000    entry (JSON text, split if large), hash
+    PK  AUDIT#ledger#HEADS#5c        SK  shop#5c0a...        the last entry: number, hash, sequence
 
-Entries and head are written in one transaction, on condition that the head is the one the entries follow from and that there are no entries of their numbers. A change
-that comes again, after a crash, has a sequence number that the head is past, and is left out: each change is there once.
+Entries and head are written in one transaction, on condition that the head is the one the entries
+follow and that no entry has their numbers. A change that arrives again after a crash has a sequence
+number that the head has passed, and is skipped: each change is in the log once.
 
-What ``verify`` finds: an entry that was changed, removed, added or moved, a chain cut off at its end, a head that was removed.
-What it cannot find by itself: one who can write the table and makes a whole chain anew, hashes and head and all, or removes it whole. Against the first there is
-``secret``: without it no hash can be made, so keep it from those who are watched. Against both there is ``seal``: a list of where each chain stood, to be kept
-elsewhere; ``verify(db, since=seal)`` tells when anything sealed is not there as it was. What was never in the stream is not in the log: it says nothing of
-writes before the stream was on. Nor does DynamoDB say who wrote: ``who`` is a field of the entity that your program fills in. For a deletion there is no new item to
-hold it, and ``who`` is None; the service's own deletions, of items whose time was over, are by ``dynamodb.amazonaws.com``.
+``verify`` detects an entry that was changed, removed, added or moved, a chain cut off at its end,
+and a missing head. It cannot by itself detect someone who can write the table and rebuilds a whole
+chain with all hashes and its head, or removes it entirely. Two measures exist:
+
+- ``secret`` protects against rebuilt chains. Without it no hash can be computed, so keep it from
+  the people whose writes are logged.
+- ``seal`` protects against both. It is a list of all heads, to be stored elsewhere;
+  ``verify(db, since=seal)`` reports whatever was sealed and is no longer as it was.
+
+Limits: the log has only what was in the stream, and so no write from before the stream was enabled.
+DynamoDB does not say who wrote: ``who`` is a field of the entity that your program sets. A deletion
+has no new item to carry it, so its ``who`` is None. Deletions by the service, of expired items, are
+by ``dynamodb.amazonaws.com``.
 """
 
 from __future__ import annotations
@@ -57,7 +66,8 @@ from stator.tables.writes.expressions import Expressions
 SERVICE: Final = "dynamodb.amazonaws.com"
 _LABEL: Final = "audit log"
 _PIECE: Final = 300_000
-# A transaction has 100 actions and 4 MB at most: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
+# A transaction has at most 100 actions and 4 MB:
+# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
 _MAX_ACTIONS: Final = 90
 _MAX_TRANSACTION: Final = 3_500_000
 _ATTEMPTS: Final = 5
@@ -72,20 +82,21 @@ class AuditLog(ChangeSink):
         secret: str | bytes | None = None,
         **options: Unpack[SinkOptions],
     ) -> None:
-        """``who`` is a field, ``Order.changed_by``, or the name of one that several entities have."""
+        """``who`` is a field, ``Order.changed_by``, or a field name that several entities share."""
         super().__init__(name, options)
         if "#" in name:
             raise ConfigurationError(
-                f"{name!r} is no name for an audit log", hint="a word without #"
+                f"{name!r} cannot be the name of an audit log", hint="use a name without #"
             )
         if options.keys() & {"transform", "images"}:
             raise ConfigurationError(
-                "an audit log keeps items as they are", hint="leave transform= and images= out"
+                f"audit log {name!r} stores items as they are",
+                hint="leave out transform= and images=",
             )
         self._who = who.name if isinstance(who, FieldRef) else who
         self._secret = secret.encode() if isinstance(secret, str) else secret
 
-    # -- writing
+    # -- writes
 
     def _body(self, change: Change[Any], context: Context) -> bytes | None:
         record = change.record
@@ -135,7 +146,7 @@ class AuditLog(ChangeSink):
     def _append(
         self, place: Place, context: Context, mark: str, messages: list[Message]
     ) -> Work[HandlerFailure | None]:
-        """The changes of one item. If somebody else wrote to its chain meanwhile, from where that stands."""
+        """Append the changes of one item; after a conflict, start over from the stored head."""
         for _ in range(_ATTEMPTS):
             head = yield from self._head(place, mark)
             left = [message for message in messages if self._is_new(message, head)]
@@ -143,17 +154,18 @@ class AuditLog(ChangeSink):
             for group in _transactions(left):
                 if isinstance(group, HandlerFailure):
                     return group
-                head, is_conflict = yield from self._written(place, context, mark, head, group)
+                head, is_conflict = yield from self._write(place, context, mark, head, group)
                 if is_conflict:
                     break
             if not is_conflict:
                 return None
         return HandlerFailure(
-            messages[0].record, TryLater("others write to the same chain all the time")
+            messages[0].record,
+            TryLater(f"other writers changed the chain in {_ATTEMPTS} attempts"),
         )
 
     def _is_new(self, message: Message, head: ChainHead) -> bool:
-        """An item of a snapshot is of interest where nothing is known of it."""
+        """Whether the log lacks the change; an item of a snapshot counts only in an empty chain."""
         if message.record.is_snapshot:
             return head.number == 0
         return int(message.record.sequence) > int(head.sequence)
@@ -167,7 +179,7 @@ class AuditLog(ChangeSink):
         item = (yield Call("GetItem", request, _LABEL)).get("Item")
         return ChainHead() if item is None else _read_head(item)
 
-    def _written(
+    def _write(
         self,
         place: Place,
         context: Context,
@@ -175,7 +187,7 @@ class AuditLog(ChangeSink):
         head: ChainHead,
         messages: Sequence[Message],
     ) -> Work[tuple[ChainHead, bool]]:
-        """The head after it, and whether there was a conflict instead."""
+        """The new head and False, or the old one and True after a conflict."""
         before = head
         actions: list[dict[str, Any]] = []
         for message in messages:
@@ -244,10 +256,10 @@ class AuditLog(ChangeSink):
     def _head_key(self, place: Place, mark: str) -> Item:
         return place.key(f"AUDIT#{self.name}#HEADS#{mark.rpartition('#')[2][:2]}", mark)
 
-    # -- reading
+    # -- reads
 
     def history(self, db: Db, entity: type[Any], /, **identity: Any) -> list[AuditEntry]:
-        """What happened to an item, oldest first: ``log.history(db, Order, order_id="o1")``."""
+        """The history of an item, oldest first: ``log.history(db, Order, order_id="o1")``."""
         of = db.context.schema.of(entity)
         mark = key_mark(of.table.name, key_text(of.key_from(identity)))
         items = db.run(
@@ -258,24 +270,24 @@ class AuditLog(ChangeSink):
         ]
 
     def verify(self, db: Db, *, since: Seal | None = None) -> AuditReport:
-        """Read the whole log and check every entry; with ``since``, also that everything sealed is there as it was."""
-        return db.run(self._verified(db.context.schema.place, since or Seal({})))[0]
+        """Read the whole log and check every entry; with ``since``, also everything sealed."""
+        return db.run(self._verify(db.context.schema.place, since or Seal({})))[0]
 
     def seal(self, db: Db) -> Seal:
-        """Where every chain stands now. Raises SinkRefused if the log is not sound."""
-        report, heads = db.run(self._verified(db.context.schema.place, Seal({})))
+        """The heads of all chains now. Raises SinkRefused if the log has problems."""
+        report, heads = db.run(self._verify(db.context.schema.place, Seal({})))
         if not report.is_sound:
             raise SinkRefused(
-                f"the audit log {self.name} is not sound: {report.problems[0]}", hint="see verify()"
+                f"audit log {self.name!r} is not sound: {report.problems[0]}",
+                hint="call verify() for all problems",
             )
         return Seal({chain: (head.number, head.hash) for chain, head in heads.items()})
 
-    def _verified(
-        self, place: Place, since: Seal
-    ) -> Work[tuple[AuditReport, dict[str, ChainHead]]]:
-        """One Scan, which gives the items of a partition together and in order: a chain at a time, and all heads.
+    def _verify(self, place: Place, since: Seal) -> Work[tuple[AuditReport, dict[str, ChainHead]]]:
+        """Verify the log with one Scan, which returns a partition's items together and in order.
 
-        What is appended while it runs is no problem: only a head that tells of less than there is, or of more, is looked at once more.
+        Entries appended during the scan are not a problem: a head that does not match is read
+        again.
         """
         report, heads = AuditReport(), dict[str, ChainHead]()
         checks: dict[str, ChainCheck] = {}
@@ -294,20 +306,20 @@ class AuditLog(ChangeSink):
                     heads[item[place.sort]["S"]] = _read_head(item)
                     continue
                 if pending and pending[0][place.partition] != item[place.partition]:
-                    self._checked(place, pending, prefix, since, checks, report)
+                    self._check_chain(place, pending, prefix, since, checks, report)
                     pending = []
                 pending.append(item)
         if pending:
-            self._checked(place, pending, prefix, since, checks, report)
+            self._check_chain(place, pending, prefix, since, checks, report)
         for chain, check in checks.items():
-            yield from self._ended(place, check, heads.get(chain), report)
+            yield from self._end_chain(place, check, heads.get(chain), report)
         for chain in (heads.keys() | since.heads.keys()) - checks.keys():
             gone = ChainCheck(chain, self._secret, since.heads.get(chain))
-            yield from self._ended(place, gone, heads.get(chain), report)
+            yield from self._end_chain(place, gone, heads.get(chain), report)
         report.problems.sort(key=lambda problem: (problem.chain, problem.number))
         return report, {chain: check.head for chain, check in checks.items()}
 
-    def _checked(
+    def _check_chain(
         self,
         place: Place,
         items: list[Item],
@@ -322,21 +334,21 @@ class AuditLog(ChangeSink):
             check.add(number, text, digest)
             report.entries += 1
 
-    def _ended(
-        self, place: Place, check: ChainCheck, told: ChainHead | None, report: AuditReport
+    def _end_chain(
+        self, place: Place, check: ChainCheck, stored: ChainHead | None, report: AuditReport
     ) -> Work[None]:
-        if told is None or told.hash != check.head.hash:  # perhaps appended to while we read
-            told = yield from self._reread(place, check, told)
-        check.end(told)
+        if stored is None or stored.hash != check.head.hash:  # appended to during the scan, perhaps
+            stored = yield from self._reread(place, check, stored)
+        check.end(stored)
         report.chains += 1
         report.problems += check.problems
 
     def _reread(
-        self, place: Place, check: ChainCheck, told: ChainHead | None
+        self, place: Place, check: ChainCheck, stored: ChainHead | None
     ) -> Work[ChainHead | None]:
         head = yield from self._head(place, check.chain)
         if head.number == 0:
-            return told
+            return stored
         items = yield from query_all(prefix_query(place, self._chain(check.chain), ""), _LABEL)
         for number, text, digest in _entries(place, items):
             if number > check.head.number and number <= head.number:
@@ -349,7 +361,10 @@ def _read_head(item: Item) -> ChainHead:
 
 
 def _entries(place: Place, items: Sequence[Item]) -> Iterator[tuple[int, str, str]]:
-    """Number, text and hash, with pieces joined. What is not there is empty, and so found to be changed."""
+    """Number, text and hash of each entry, with pieces joined.
+
+    A missing attribute is read as empty text, which ``ChainCheck`` reports as changed.
+    """
     joined: dict[str, list[Item]] = {}
     for item in items:
         joined.setdefault(item[place.sort]["S"].partition("#")[0], []).append(item)
@@ -359,7 +374,7 @@ def _entries(place: Place, items: Sequence[Item]) -> Iterator[tuple[int, str, st
 
 
 def _transactions(messages: Sequence[Message]) -> Iterator[Sequence[Message] | HandlerFailure]:
-    """As many changes at once as a transaction takes; a failure in place of one that is too large for any."""
+    """Groups of changes that fit into a transaction, or a failure for one that fits into none."""
     group: list[Message] = []
     actions = size = 0
     for message in messages:
@@ -368,7 +383,10 @@ def _transactions(messages: Sequence[Message]) -> Iterator[Sequence[Message] | H
             if group:
                 yield group
             yield HandlerFailure(
-                message.record, SinkRefused(f"the entry would have {length:,} bytes")
+                message.record,
+                SinkRefused(
+                    f"the audit entry has {length:,} bytes; the limit is {_MAX_TRANSACTION:,}"
+                ),
             )
             return
         pieces = -(-length // _PIECE)

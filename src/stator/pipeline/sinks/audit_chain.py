@@ -1,10 +1,11 @@
-"""The entries of an audit log, and what makes them verifiable.
+"""The entries of an audit log, and the hashes that make them verifiable.
 
-An entry is a JSON text with sorted names; it holds its number in its item's chain, and the hash of the entry before it. Its own hash is the SHA-256 of that text, or the
-HMAC-SHA256 with a secret.
+An entry is JSON text with sorted names. It holds its number in its item's chain and the hash of the
+previous entry. Its own hash is the SHA-256 of the text, or the HMAC-SHA256 with a secret.
 
-    {"after":{…},"before":{…},"changed":["status"],"entity":"Order","expired":false,"id":"8f0c…","key":{…},"kind":"MODIFY",
-     "number":2,"previous":"5c0a…","sequence":"1000…42","table":"shop","time":"2026-11-16T08:12:40Z","who":"anna"}
+    {"after":{...},"before":{...},"changed":["status"],"entity":"Order","expired":false,
+     "id":"8f0c...","key":{...},"kind":"MODIFY","number":2,"previous":"5c0a...",
+     "sequence":"1000...42","table":"shop","time":"2026-11-16T08:12:40Z","who":"anna"}
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _FORMAT: Final = "stator-audit-seal-1"
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """Who did what to an item, when, and how it was before and after."""
+    """Who did what to an item and when, with the item before and after."""
 
     number: int
     who: str | None
@@ -55,7 +56,10 @@ class ChainHead:
 
 @dataclass(frozen=True, slots=True)
 class AuditProblem:
-    """``chain`` is the item's table and key mark, ``number`` the entry's, 0 for the chain as a whole."""
+    """``chain`` is the item's table and key mark.
+
+    ``number`` is that of the entry, or 0 for a problem of the chain as a whole.
+    """
 
     chain: str
     number: int
@@ -82,7 +86,10 @@ class AuditReport:
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """Where every chain stood at a moment. Kept out of reach of those who can write the table, it shows what they took away since."""
+    """The heads of all chains at one moment.
+
+    Stored out of reach of those who can write the table, it proves what they have removed since.
+    """
 
     heads: Mapping[str, tuple[int, str]]
 
@@ -94,29 +101,30 @@ class Seal:
     @classmethod
     def loads(cls, text: str | bytes) -> Seal:
         try:
-            given = json.loads(text)
-            if given["format"] != _FORMAT:
-                raise ValueError(given["format"])
+            content = json.loads(text)
+            if content["format"] != _FORMAT:
+                raise ValueError(content["format"])
             return cls(
                 {
                     chain: (int(number), str(digest))
-                    for chain, (number, digest) in given["heads"].items()
+                    for chain, (number, digest) in content["heads"].items()
                 }
             )
         except (ValueError, KeyError, TypeError) as error:
             raise ConfigurationError(
-                f"this is no seal of an audit log: {error}", hint="as seal.dumps() gave it"
+                f"the text is not a seal of an audit log: {error}",
+                hint="pass the text that seal.dumps() returned",
             ) from None
 
     @property
     def digest(self) -> str:
-        """Short enough to be printed, signed or sent: whoever has it can tell whether a seal is this one."""
+        """A short text to print, sign or send, which identifies this seal."""
         return hashlib.sha256(self.dumps().encode()).hexdigest()
 
 
 def entry_text(content: Mapping[str, Any], number: int, previous: str) -> str:
-    made = {**content, "number": number, "previous": previous}
-    return json.dumps(made, sort_keys=True, separators=(",", ":"))
+    entry = {**content, "number": number, "previous": previous}
+    return json.dumps(entry, sort_keys=True, separators=(",", ":"))
 
 
 def entry_hash(text: str, secret: bytes | None) -> str:
@@ -150,7 +158,7 @@ def _plain(item: Item | None) -> dict[str, Any] | None:
 
 
 class ChainCheck:
-    """One chain, entry by entry."""
+    """Verifies one chain, entry by entry."""
 
     def __init__(self, chain: str, secret: bytes | None, sealed: tuple[int, str] | None) -> None:
         self.chain = chain
@@ -161,7 +169,7 @@ class ChainCheck:
 
     def add(self, number: int, text: str, digest: str) -> None:
         if number != self.head.number + 1:
-            self._problem(self.head.number + 1, f"missing: the next entry is {number}")
+            self._problem(self.head.number + 1, f"missing: the next entry is number {number}")
         try:
             content = json.loads(text)
             previous, sequence, own = (
@@ -170,35 +178,36 @@ class ChainCheck:
                 content["number"],
             )
         except (ValueError, KeyError, TypeError):
-            self._problem(number, "changed: it cannot be read")
+            self._problem(number, "changed: it is not a readable entry")
             self.head = ChainHead(number, digest, self.head.sequence)
             return
         if not hmac.compare_digest(entry_hash(text, self._secret), digest):
-            self._problem(number, "changed: its hash is another")
+            self._problem(number, "changed: its hash does not match its text")
         if own != number:
             self._problem(number, f"moved: it was written as entry {own}")
         if previous != self.head.hash and number == self.head.number + 1:
-            self._problem(number, "it does not follow from the entry before it")
+            self._problem(number, "it does not follow from the previous entry")
         if int(sequence) < int(self.head.sequence):
-            self._problem(number, "it is of an earlier change than the entry before it")
+            self._problem(number, "its change is earlier than that of the previous entry")
         if self._sealed is not None and self._sealed[0] == number and self._sealed[1] != digest:
-            self._problem(number, "rewritten: its hash is not the sealed one")
+            self._problem(number, "rewritten: its hash differs from the sealed one")
         self.head = ChainHead(number, digest, sequence)
 
-    def end(self, told: ChainHead | None) -> None:
-        """``told`` is what the chain's head says."""
-        if told is None:
+    def end(self, stored: ChainHead | None) -> None:
+        """Compare the last entry with the stored head and with the seal."""
+        if stored is None:
             self._problem(0, "its head is missing")
-        elif (told.number, told.hash) != (self.head.number, self.head.hash):
+        elif (stored.number, stored.hash) != (self.head.number, self.head.hash):
             self._problem(
-                0, f"its head tells of {told.number} entries, and there are {self.head.number}"
+                0, f"its head records {stored.number} entries, but there are {self.head.number}"
             )
-        elif told.sequence != self.head.sequence:
-            self._problem(0, "its head tells of another change than its last entry")
+        elif stored.sequence != self.head.sequence:
+            self._problem(0, "its head records another change than its last entry")
         if self._sealed is not None and self._sealed[0] > self.head.number:
             self._problem(
                 0,
-                f"entries are missing: {self._sealed[0]} were sealed, and there are {self.head.number}",
+                f"entries are missing: {self._sealed[0]} were sealed,"
+                f" but there are {self.head.number}",
             )
 
     def _problem(self, number: int, what: str) -> None:

@@ -1,7 +1,8 @@
-"""What the sinks into AWS's services share: a client of botocore's, and what its errors say of a change.
+"""The base of sinks that send to AWS services: a botocore client, and the meaning of its errors.
 
-A request that cannot be right (too long, not allowed characters) is the fault of a change. Everything else is waited for: throttling and failures, and also a queue
-that is not there or a permission that is missing, for which no change is to be parked.
+A request that can never be accepted (too long, forbidden characters) is the fault of a change.
+Every other error is waited for: throttling and server failures, but also a missing queue or
+permission, for which no change should be parked.
 """
 
 from __future__ import annotations
@@ -12,29 +13,57 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from stator.errors import SinkRefused, TryLater
-from stator.pipeline.sinks.change_sink import Message
+from stator.pipeline.sinks.change_sink import Message, SinkOptions
 from stator.pipeline.sinks.sink import LazyResource, Refusal, batches
 from stator.pipeline.sinks.waves import WaveSink
 
-# As the services' models name them, with and without the ending that SNS and Kinesis give them.
+# As the services' models name them. SNS and Kinesis append "Exception" to some.
 REFUSALS: Final = frozenset(
     {
-        "InvalidMessageContents", "InvalidParameterValue", "InvalidParameter", "InvalidArgument", "InvalidAttributeValue",
-        "BatchRequestTooLong", "Validation", "ValidationError", "InvalidBatchEntryId", "MessageTooLong",
+        "BatchRequestTooLong",
+        "InvalidArgument",
+        "InvalidAttributeValue",
+        "InvalidBatchEntryId",
+        "InvalidMessageContents",
+        "InvalidParameter",
+        "InvalidParameterValue",
+        "MessageTooLong",
+        "Validation",
+        "ValidationError",
     }
-)  # fmt: skip
+)
 _RETRIES: Final = 3
 
 
 class AwsSink(WaveSink):
-    """Defines ``send_request``, for up to ``max_entries`` messages."""
+    """A sink that defines ``send_request``, for up to ``max_entries`` messages.
+
+    Constructors of subclasses take the same parameters: ``region``, ``endpoint`` and ``client``, a
+    client of botocore or boto3. Without a client, one is created the way boto3 would.
+    """
 
     service: str
     max_entries: int = 10
 
+    def __init__(
+        self,
+        name: str,
+        target: str,
+        options: SinkOptions,
+        *,
+        region: str | None,
+        endpoint: str | None,
+        client: Any,
+    ) -> None:
+        """``target`` is a name, URL or ARN; an ARN also gives the default region."""
+        super().__init__(name, options)
+        self.target = target
+        self.connect(region or _region_of(target), endpoint, client)
+
     def connect(self, region: str | None, endpoint: str | None, client: Any) -> None:
-        """``client`` is one of botocore's or boto3's; without, it is made as boto3 would make it."""
-        self._client = LazyResource[Any](lambda: client or _made(self.service, region, endpoint))
+        self._client = LazyResource[Any](
+            lambda: client or _new_client(self.service, region, endpoint)
+        )
         self._is_own = client is None
 
     @property
@@ -42,13 +71,13 @@ class AwsSink(WaveSink):
         return self._client.get()
 
     def close(self) -> None:
-        made = self._client.take() if self._is_own else None
-        if made is not None:
-            made.close()
+        client = self._client.take() if self._is_own else None
+        if client is not None:
+            client.close()
 
     @abstractmethod
     def send_request(self, messages: Sequence[Message]) -> list[Refusal]:
-        """One call of the service; those that were not taken. As ``send``, it may raise."""
+        """Make one call of the service; returns the refused messages. May raise, like ``send``."""
 
     def send_wave(self, messages: Sequence[Message]) -> list[Refusal]:
         refusals: list[Refusal] = []
@@ -56,22 +85,22 @@ class AwsSink(WaveSink):
         for request in batches(messages, self.max_entries, self.max_bytes):
             if away is None:
                 try:
-                    refusals += self._isolated(request)
+                    refusals += self._isolate(request)
                     continue
                 except TryLater as error:
                     away = error
             refusals += [Refusal(message, away) for message in request]
         return refusals
 
-    def _isolated(self, messages: list[Message]) -> list[Refusal]:
-        """A request that is refused as a whole is sent in halves, down to the message at fault."""
+    def _isolate(self, messages: list[Message]) -> list[Refusal]:
+        """Send a request, and again in halves if it is refused as a whole, to find the fault."""
         try:
             return self.send_request(messages)
         except SinkRefused as error:
             if len(messages) == 1:
                 return [Refusal(messages[0], error)]
         middle = len(messages) // 2
-        return self._isolated(messages[:middle]) + self._isolated(messages[middle:])
+        return self._isolate(messages[:middle]) + self._isolate(messages[middle:])
 
 
 def is_refusal(code: str) -> bool:
@@ -80,7 +109,7 @@ def is_refusal(code: str) -> bool:
 
 @contextmanager
 def aws_errors(what: str) -> Iterator[None]:
-    """Botocore's errors in our own words."""
+    """Raises botocore's errors about ``what`` as SinkRefused or TryLater."""
     from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
     try:
@@ -88,17 +117,21 @@ def aws_errors(what: str) -> Iterator[None]:
     except ParamValidationError as error:
         raise SinkRefused(f"{what}: {error}") from error
     except BotoCoreError as error:
-        raise TryLater(f"{what} does not answer: {error}") from error
+        raise TryLater(f"{what} does not respond: {error}") from error
     except ClientError as error:
         code = str(error.response.get("Error", {}).get("Code", ""))
         if is_refusal(code):
             raise SinkRefused(f"{what}: {error}") from error
         raise TryLater(
-            f"{what}: {error}", hint="look at its name, the region and the permissions"
+            f"{what}: {error}", hint="check its name, the region and the permissions"
         ) from error
 
 
-def _made(service: str, region: str | None, endpoint: str | None) -> Any:
+def _region_of(target: str) -> str | None:
+    return (target.split(":")[3] or None) if target.startswith("arn:") else None
+
+
+def _new_client(service: str, region: str | None, endpoint: str | None) -> Any:
     import botocore.session
     from botocore.config import Config
 

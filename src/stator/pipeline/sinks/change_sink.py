@@ -1,6 +1,7 @@
-"""``ChangeSink``: what all sinks have in common. It takes the changes of a batch, makes messages of them, and leaves the delivery to ``deliver``.
+"""``ChangeSink``: the base of all sinks. It turns the changes of a batch into messages.
 
-Sinks that speak to a receiver by blocking calls are a ``Sink`` (sink.py), and define ``send``. Those that speak to DynamoDB define ``deliver`` itself, as work.
+``deliver`` sends them. Sinks that make blocking calls derive from ``Sink`` (``sink``) and define
+``send``; those that write to DynamoDB define ``deliver`` itself, as work.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ OUTAGES = (TryLater, SlowDown, ConnectionTrouble)
 
 
 class SinkOptions(TypedDict, total=False):
-    """Which changes a sink gets, and how they look there.
+    """Which changes a sink receives, and in what form.
 
-    ``only`` is an entity or several, ``kinds`` some of INSERT, MODIFY and REMOVE, ``expired`` tells items whose time was over from those that somebody deleted.
-    ``transform`` is a function from a ``Change`` to what is sent, bytes, text or something for JSON; None is not sent. Without it, an event is sent as
-    events.py describes, with its images ``plain`` or as ``dynamodb`` has them.
+    ``only`` is one entity or several, ``kinds`` some of INSERT, MODIFY and REMOVE. ``expired``
+    selects items deleted by the service (True) or by a program (False). ``transform`` is a function
+    from a ``Change`` to the content to send: bytes, text, or a value for JSON; None sends nothing.
+    Without it, an event is sent as described in ``events``, its images ``plain`` or as ``dynamodb``
+    JSON.
     """
 
     only: type[Any] | Sequence[type[Any]]
@@ -45,7 +48,11 @@ class SinkOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A change on its way out. ``key`` is the same for all changes of an item; ``event_id`` each time this one is sent."""
+    """A change to be sent.
+
+    ``key`` is the same for all changes of an item. ``event_id`` is the same each time the change is
+    sent.
+    """
 
     change: Change[Any]
     key: str
@@ -58,32 +65,42 @@ class Message:
 
     @property
     def lane(self) -> Lane:
-        """The item, in its table: what order is kept for."""
+        """The item in its table. Messages of one lane keep their order."""
         return self.change.record.table, self.key
 
 
 class ChangeSink(ABC):
-    """``is_json`` is for receivers that take nothing else: text from a transform is then sent as JSON text, and bytes are refused."""
+    """``is_json`` is for receivers that accept only JSON.
+
+    Text from a transform is then sent as a JSON string, and bytes are refused.
+    """
 
     is_json: bool = False
 
     def __init__(self, name: str, options: SinkOptions | None = None) -> None:
-        """``name`` is unique in the app: what is parked remembers which sinks have had it."""
+        """``name`` must be unique in the app: parked items record the sinks that have seen them."""
         given: Any = dict(options or {})
         unknown = sorted(given.keys() - SinkOptions.__annotations__.keys())
         if unknown:
             known = ", ".join(SinkOptions.__annotations__)
             raise ConfigurationError(
-                f"a sink takes no {unknown[0]}=", hint=f"those of every sink are {known}"
+                f"sink {name!r} has no option {unknown[0]}=",
+                hint=f"the options of every sink are {known}",
             )
         if not name:
-            raise ConfigurationError("a sink needs a name", hint="its progress is kept by it")
+            raise ConfigurationError(
+                f"a {type(self).__name__} needs a name",
+                hint="pass a name that stays the same from run to run: progress is stored under it",
+            )
         self._name = name
         self._transform = given.get("transform")
         self._images: Images = given.get("images", "plain")
         self._filter = _filter(given)
         if self._images not in ("plain", "dynamodb"):
-            raise ConfigurationError(f"images={self._images!r}", hint="plain or dynamodb")
+            raise ConfigurationError(
+                f"images={self._images!r} is not a form of images",
+                hint='use images="plain" or images="dynamodb"',
+            )
 
     @property
     def name(self) -> str:
@@ -96,12 +113,15 @@ class ChangeSink(ABC):
     def deliver(
         self, messages: Sequence[Message], scope: HandlerScope
     ) -> Work[list[HandlerFailure]]:
-        """Deliver them, which are in the stream's order; one failure for each item that was not, with its first change at fault."""
+        """Deliver messages, which are in the order of the stream.
+
+        Returns one failure for each item that was not delivered, with its first failed change.
+        """
 
     def close(self) -> None:  # noqa: B027 - most sinks have nothing to close
-        """A worker has ended. Connections may be closed; the sink may be used again, by this worker or another."""
+        """Close connections when a worker ends. A worker may use the sink again afterwards."""
 
-    # -- from changes to messages
+    # -- changes to messages
 
     def handle(self, records: Sequence[Record], scope: HandlerScope) -> Work[list[HandlerFailure]]:
         changes = yield from typed_all(records, scope.context)
@@ -115,7 +135,10 @@ class ChangeSink(ABC):
         messages.sort(key=lambda message: place[id(message.record)])
         if messages:
             failures += yield from self.deliver(messages, scope)
-        return _first_of_each(failures)
+        first: dict[Lane, HandlerFailure] = {}
+        for failure in failures:
+            keep_first(first, failure)
+        return list(first.values())
 
     def _add(
         self,
@@ -124,11 +147,11 @@ class ChangeSink(ABC):
         context: Context,
         messages: list[Message],
     ) -> HandlerFailure | None:
-        """The messages of one item, up to the first change that none can be made of."""
+        """Add the messages of one item, up to the first change that cannot become a message."""
         for record in lane:
             try:
                 body = self._body(changes[id(record)], context)
-            except Exception as error:  # the transform is the user's, and whatever it raises is this change's fault
+            except Exception as error:  # from the user's transform: the fault of this change
                 return HandlerFailure(record, error)
             if body is not None:
                 messages.append(Message(changes[id(record)], record.key, event_id(record), body))
@@ -137,23 +160,22 @@ class ChangeSink(ABC):
     def _body(self, change: Change[Any], context: Context) -> bytes | None:
         if self._transform is None:
             return encoded(event_of(change, context, self._images))
-        made = self._transform(change)
-        if made is None:
+        body = self._transform(change)
+        if body is None:
             return None
-        return json_encoded(made) if self.is_json else encoded(made)
+        return json_encoded(body) if self.is_json else encoded(body)
 
 
 def lane_of(record: Record) -> Lane:
     return record.table, record.key
 
 
-def _first_of_each(failures: list[HandlerFailure]) -> list[HandlerFailure]:
-    first: dict[Lane, HandlerFailure] = {}
-    for failure in failures:
-        known = first.get(lane_of(failure.record))
-        if known is None or int(failure.record.sequence or 0) < int(known.record.sequence or 0):
-            first[lane_of(failure.record)] = failure
-    return list(first.values())
+def keep_first(failures: dict[Lane, HandlerFailure], failure: HandlerFailure) -> None:
+    """Of the failures of one item, keep the one of its earliest change."""
+    lane = lane_of(failure.record)
+    known = failures.get(lane)
+    if known is None or int(failure.record.sequence or 0) < int(known.record.sequence or 0):
+        failures[lane] = failure
 
 
 def _filter(given: dict[str, Any]) -> ChangeFilter:
@@ -161,5 +183,8 @@ def _filter(given: dict[str, Any]) -> ChangeFilter:
     entities = (only,) if isinstance(only, type) else tuple(only)
     kinds = frozenset(given.get("kinds", ()))
     if not kinds <= {"INSERT", "MODIFY", "REMOVE"}:
-        raise ConfigurationError(f"kinds={sorted(kinds)}", hint="some of INSERT, MODIFY and REMOVE")
+        raise ConfigurationError(
+            f"kinds={sorted(kinds)} has an unknown kind of change",
+            hint="use some of INSERT, MODIFY and REMOVE",
+        )
     return ChangeFilter(kinds, entities, expired=given.get("expired"))

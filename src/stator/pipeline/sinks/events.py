@@ -1,19 +1,20 @@
-"""What a sink sends: one JSON object for each change.
+"""The event that a sink sends for a change: one JSON object.
 
-    {"id": "8f0c…",                    the event id: the same each time this change is delivered
+    {"id": "8f0c...",                  the event id: the same each time this change is delivered
      "kind": "MODIFY",                 INSERT, MODIFY or REMOVE
      "table": "shop",
-     "entity": "Order",                null for an item that is none of the design's
+     "entity": "Order",                null for an item that is not of the design
      "key": {"PK": "ORDER#o1"},        the table's key
-     "old": {"order_id": "o1", …},     null where there was no item, or the stream does not show it
-     "new": {"order_id": "o1", …},
-     "sequence": "1000…42",            the stream's number, as text; null in a snapshot
-     "time": "2026-11-16T08:12:40Z",   when it was made, to the second
-     "expired": false}                 whether its time to live was over
+     "old": {"order_id": "o1", ...},   null if there was no item, or the stream does not show it
+     "new": {"order_id": "o1", ...},
+     "sequence": "1000...42",          the stream's number, as text; null in a snapshot
+     "time": "2026-11-16T08:12:40Z",   when the change was made, to the second
+     "expired": false}                 whether the time to live had passed
 
-``old`` and ``new`` hold the entity's fields (all attributes, where there is no entity) as they are stored, without type letters: numbers with all their digits,
-sets as lists, binary values as base64 text. Large values are fetched first. With ``images="dynamodb"``, ``key``, ``old`` and ``new`` are the items as the
-stream has them, in DynamoDB's JSON.
+``old`` and ``new`` have the entity's fields as stored, or all attributes of an item without an
+entity. There are no type letters: numbers have all their digits, sets are lists, binary values are
+base64 text. Large values are fetched first. With ``images="dynamodb"``, ``key``, ``old`` and
+``new`` are the items of the stream record in DynamoDB JSON.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ Images = Literal["plain", "dynamodb"]
 
 
 def event_id(record: Record) -> str:
-    """That of the stream; an item of a snapshot has one made of its content."""
+    """The id of the stream record; for an item of a snapshot, a hash of its content."""
     if record.event_id:
         return record.event_id
     content = orjson.dumps([record.table, record.keys, record.new], option=orjson.OPT_SORT_KEYS)
@@ -44,7 +45,7 @@ def event_id(record: Record) -> str:
 
 
 def event_of(change: Change[Any], context: Context, images: Images = "plain") -> dict[str, Any]:
-    """For ``encoded``: numbers are fragments of their own digits."""
+    """The event of a change, for ``encoded``: numbers are fragments of their own digits."""
     record = change.record
     of = context.schema.of_item(record.image, record.table)
     raw = images == "dynamodb"
@@ -79,7 +80,7 @@ def time_text(at: float) -> str:
 
 
 def encoded(body: Any) -> bytes:
-    """What is sent: bytes and text as they are, anything else as JSON. TypeError for what JSON does not know."""
+    """Bytes and text as they are, any other value as JSON. TypeError if JSON cannot express it."""
     if isinstance(body, bytes):
         return body
     if isinstance(body, str):
@@ -92,7 +93,7 @@ def json_encoded(body: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """What a transform gives that JSON does not know, but DynamoDB does."""
+    """Converts types that DynamoDB has and JSON has not, for the result of a transform."""
     if isinstance(value, Decimal):
         return orjson.Fragment(str(value))
     if isinstance(value, (set, frozenset)):

@@ -1,11 +1,15 @@
-"""``KafkaSink``: changes as messages of a Kafka topic, by librdkafka (``pip install 'stator[kafka]'``).
+"""``KafkaSink``: changes as messages of a Kafka topic (``pip install 'stator[kafka]'``).
 
-The message's key is the item's key, so all its changes are in one partition, in their order (keys go where Java's producers put them). Its value is the event, its
-headers are ``id``, ``kind`` and ``table``, its time is the change's. A batch is delivered when all replicas that are in sync have every message of it.
+The message's key is the item's key, so all changes of an item are in one partition, in their order.
+Keys are partitioned as Java's producers do. The value is the event, the headers are ``id``,
+``kind`` and ``table``, and the timestamp is that of the change. A batch is delivered when all
+in-sync replicas have every message of it.
 
-Order through failures: a change is sent when the one of the same item before it is acknowledged. A batch goes out in *waves*, the first change of every item, then
-the second, and so on, for a broker that refuses one message refuses those that librdkafka packed with it, and takes the ones behind them. So the more items a batch
-has, the better; the changes of a single item take a round trip each. What was written and not acknowledged is there twice after a retry, with the same ``id``.
+Order despite failures: a change is sent once the previous change of the same item is acknowledged.
+A batch goes out in *waves* (``waves``), because a broker that refuses one message refuses all that
+librdkafka packed with it, and accepts those behind them. A batch of many items is therefore fast,
+while each change of a single item takes a round trip. A message that was written but not
+acknowledged appears twice after a retry, with the same ``id``.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from stator.pipeline.workers.handlers.change import Change
 
 log = logging.getLogger("stator.sinks.kafka")
 
-# Codes of Kafka's protocol, and of librdkafka's own, that are about one message and will not change.
+# Codes of Kafka's protocol, and of librdkafka, for a message that will never be accepted.
 _REFUSALS: Final = (
     "MSG_SIZE_TOO_LARGE",
     "INVALID_MSG_SIZE",
@@ -50,12 +54,16 @@ class KafkaSink(WaveSink):
         timeout_seconds: float = 30.0,
         **options: Unpack[SinkOptions],
     ) -> None:
-        """``topic`` is one for all, or a function of the change. ``config`` are settings of librdkafka, such as those for TLS and SASL."""
+        """``topic`` is one topic, or a function of the change.
+
+        ``config`` has settings of librdkafka, such as those for TLS and SASL.
+        """
         super().__init__(name, options)
         taken = sorted(_OURS & (config or {}).keys())
         if taken:
             raise ConfigurationError(
-                f"{taken[0]} is not to be set", hint="what is promised rests on it"
+                f"config= must not set {taken[0]!r}",
+                hint="remove it: the delivery guarantees of the sink depend on it",
             )
         self._kafka = _library()
         self._refusals = {
@@ -74,27 +82,31 @@ class KafkaSink(WaveSink):
             "acks": "all",
             "message.timeout.ms": int(timeout_seconds * 1000),
         }
-        self._producer = LazyResource[Any](self._made)
+        self._producer = LazyResource[Any](self._new_producer)
 
-    def _made(self) -> Any:
+    def _new_producer(self) -> Any:
         try:
             return self._kafka.Producer(self._config, logger=log)
         except self._kafka.KafkaException as error:
             raise ConfigurationError(
-                f"Kafka's client does not take this: {error}", hint="look at config="
+                f"the Kafka client refuses its configuration: {error}",
+                hint="check config= and the server addresses",
             ) from error
 
     def send_wave(self, messages: Sequence[Message]) -> list[Refusal]:
-        """One of each item. Those that were refused in company are sent again alone: only one of them was at fault."""
+        """Deliver one message of each item.
+
+        Messages refused together are sent again one by one, because only one of them is at fault.
+        """
         found: list[Refusal] = []
-        for refusal in self._tried(messages):
+        for refusal in self._send_batch(messages):
             if len(messages) > 1 and isinstance(refusal.error, SinkRefused):
-                found += self._tried([refusal.message])
+                found += self._send_batch([refusal.message])
             else:
                 found.append(refusal)
         return found
 
-    def _tried(self, messages: Sequence[Message]) -> list[Refusal]:
+    def _send_batch(self, messages: Sequence[Message]) -> list[Refusal]:
         producer = self._producer.get()
         batch = _KafkaBatch(producer, self._kafka, time.monotonic() + 2 * self._timeout_seconds)
         refusals = [
@@ -122,11 +134,9 @@ class KafkaSink(WaveSink):
     def _error(self, producer: Any, error: Any) -> Exception:
         if error.code() in self._refusals:
             return SinkRefused(f"Kafka refuses the message: {error.str()}")
-        if (
-            error.fatal() or error.code() == self._kafka.KafkaError._FATAL
-        ):  # this producer will never work again
-            self._producer.take_if(producer)
-        return TryLater(f"Kafka did not take a message: {error.str()}")
+        if error.fatal() or error.code() == self._kafka.KafkaError._FATAL:
+            self._producer.discard(producer)  # it will never work again
+        return TryLater(f"Kafka did not accept a message: {error.str()}")
 
     def close(self) -> None:
         producer = self._producer.take()
@@ -135,7 +145,7 @@ class KafkaSink(WaveSink):
 
 
 class _KafkaBatch:
-    """One batch on its way, of perhaps several that share the producer: callbacks come in whichever thread polls."""
+    """A batch in flight. Several share a producer; callbacks run in whichever thread polls."""
 
     def __init__(self, producer: Any, kafka: Any, deadline: float) -> None:
         self.producer = producer
@@ -172,14 +182,14 @@ class _KafkaBatch:
                 except BufferError:  # the queue is full: Kafka is slower than the stream
                     self.producer.poll(_POLL_SECONDS)
                     if time.monotonic() > self._deadline:
-                        raise TryLater("Kafka's client has no room for messages") from None
+                        raise TryLater("the queue of the Kafka client is full") from None
         except BaseException:
             with self._lock:
                 self._waiting.pop(id(message), None)
             raise
 
     def wait(self) -> list[tuple[Message, Any]]:
-        """Until every message is acknowledged or given up; those that were, in the stream's order."""
+        """Wait until each message is acknowledged or given up; returns the failed ones in order."""
         while True:
             with self._lock:
                 left = list(self._waiting.values())

@@ -1,7 +1,9 @@
-"""``KinesisSink``: changes as records of a Kinesis data stream, up to 500 to a request.
+"""``KinesisSink``: changes as records of a Kinesis data stream, up to 500 per request.
 
-The partition key is the item's key, so all its changes are in one shard, in their order. PutRecords may take some records and not others, and promises no order among
-those of one request; so each request has one change of an item at most, and the next goes out when it was taken. What a shard has no capacity for is waited for.
+The partition key is the item's key, so all changes of an item are in one shard, in their order.
+PutRecords may accept some records and not others, and promises no order within a request. A request
+therefore has at most one change of an item, and the next change is sent once that one is accepted.
+When a shard has no capacity left, the sink waits.
 """
 
 from __future__ import annotations
@@ -19,7 +21,10 @@ _KEY_LENGTH: Final = 256
 
 
 class KinesisSink(AwsSink):
-    """10 MiB for a record and for a request, keys included, says the model of PutRecords; a stream takes records of 1 MiB unless it is set to more."""
+    """A record and a request have at most 10 MiB, keys included (the service model of PutRecords).
+
+    A stream accepts records of 1 MiB unless it is configured for more.
+    """
 
     service = "kinesis"
     max_entries = 500
@@ -35,18 +40,15 @@ class KinesisSink(AwsSink):
         client: Any = None,
         **options: Unpack[SinkOptions],
     ) -> None:
-        """``stream`` is its name or its ARN."""
-        super().__init__(name, options)
-        is_arn = stream.startswith("arn:")
-        self._stream = {"StreamARN" if is_arn else "StreamName": stream}
-        self._shown = stream
-        self.connect(region or (stream.split(":")[3] if is_arn else None), endpoint, client)
+        """``stream`` is a name or an ARN."""
+        super().__init__(name, stream, options, region=region, endpoint=endpoint, client=client)
+        self._stream = {"StreamARN" if stream.startswith("arn:") else "StreamName": stream}
 
     def send_request(self, messages: Sequence[Message]) -> list[Refusal]:
         records = [
             {"Data": message.body, "PartitionKey": partition_key(message)} for message in messages
         ]
-        with aws_errors(self._shown):
+        with aws_errors(self.target):
             reply = self.client.put_records(**self._stream, Records=records)
         return [
             Refusal(message, self._error(result))
@@ -55,12 +57,12 @@ class KinesisSink(AwsSink):
         ]
 
     def _error(self, result: dict[str, Any]) -> Exception:
-        text = f"{self._shown}: {result['ErrorCode']}: {result.get('ErrorMessage', '')}"
+        text = f"{self.target}: {result['ErrorCode']}: {result.get('ErrorMessage', '')}"
         return SinkRefused(text) if is_refusal(result["ErrorCode"]) else TryLater(text)
 
 
 def partition_key(message: Message) -> str:
-    """The key itself where it is short enough, for people who look at records; else something that stands for it."""
+    """The item's key, readable in the stream, or its hash if it is too long."""
     if len(message.key) <= _KEY_LENGTH:
         return message.key
     return hashlib.sha256(message.key.encode()).hexdigest()

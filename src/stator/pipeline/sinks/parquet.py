@@ -1,28 +1,44 @@
 """``ParquetSink``: changes as Parquet files in a folder or in S3, cut by size and time.
 
-The difficulty: a checkpoint says that everything up to it is delivered, and Parquet wants files larger than a batch; a buffer in memory would be lost with
-its worker. So a batch is first *staged* as a small file of its own, and staged files are *merged* into large ones.
+The problem: a checkpoint says that everything before it is delivered, but a good Parquet file is
+larger than a batch, and a buffer in memory would be lost with its worker. A batch is therefore
+first *staged* as a small file of its own, and staged files are *merged* into large ones:
 
-    staged/shardId-0001…/1000…10-1000…42-5c0a1f22…-8211.jsonl.gz   one batch, written before its checkpoint is
-    data/entity=Order/date=2026-11-16/000000000007.parquet     what a merge made of many of them
-    manifests/2026-11-16/000000000007.json                     what that merge read, which shards and numbers it covers, and what it wrote
+    staged/shardId-0001.../1000...10-1000...42-5c0a1f22...-8211.jsonl.gz
+    data/entity=Order/date=2026-11-16/000000000007.parquet
+    manifests/2026-11-16/000000000007.json
 
-A staged file's name is made of its content, so that none is ever overwritten by another. After a crash a batch may be staged again, whole or in other pieces:
-merging keeps one of each event id, of those it reads and, where the ranges of a manifest of the last two days overlap, of what was merged before.
+A staged file is one batch, written before its checkpoint. A data file is the result of a merge. A
+manifest says what that merge read, which shards and sequence numbers it covers, and what it wrote.
 
-One merge at a time, for all workers. It is *claimed* by a conditional write in the design's own table, which names its number and the files it reads:
+Invariants:
 
-    PK  SINK#going-out#archive   SK  PARQUET     version, pending ({number, inputs, at} as JSON, or empty)
+- The name of a staged file is derived from its content, so no file ever overwrites another.
+- Each change is merged once. After a crash a batch may be staged again, whole or in other pieces. A
+  merge keeps one row per event id: of the files it reads and, where the range of a manifest of the
+  last two days overlaps, of those merged before.
+- One merge runs at a time, among all workers. A conditional write in the design's own table
+  *claims* it, with its number and the files it reads:
 
-Then the data files are written, then the manifest, then the staged files are deleted, then the claim is given back. Each file appears whole or not at all. A worker
-that dies on the way leaves its claim; another does the same again from the same inputs, under the same names. So whoever reads ``data/`` sees each change at most once,
-at any moment; ``read_changes`` reads what is staged too, and sees each exactly once.
+    PK  SINK#going-out#archive   SK  PARQUET     version, pending ({number, inputs, at} as JSON)
 
-A row has the fields of the entity as it is now (for a REMOVE, as it was) as columns, and beside them ``_id``, ``_kind``, ``_table``, ``_entity``, ``_key``, ``_sequence``,
-``_time``, ``_expired`` and, as JSON text, ``_old``. What a ``transform`` gives, a dictionary, stands in place of the fields.
+The merge writes the data files, then the manifest, deletes the staged files, and releases the
+claim. Each file appears whole or not at all.
 
-A merge is due when ``target_bytes`` are staged, or ``roll_seconds`` after the last one. It is looked at after each batch, and every few seconds while a stream is silent, as long as a
-worker holds one of its shards. ``db.run(sink.merge(db.context, group))`` merges at once, for one that is going to stop.
+Failure and recovery: a worker that dies during a merge leaves its claim. Another worker repeats the
+merge from the same inputs, under the same names. A reader of ``data/`` therefore sees each change
+at most once at any moment. ``read_changes`` also reads the staged files, and sees each exactly
+once.
+
+A row has the fields of the entity after the change (before it, for a REMOVE) as columns, and beside
+them ``_id``, ``_kind``, ``_table``, ``_entity``, ``_key``, ``_sequence``, ``_time``, ``_expired``
+and, as JSON text, ``_old``. The dictionary that a ``transform`` returns takes the place of the
+fields.
+
+A merge is due when ``target_bytes`` are staged, or ``roll_seconds`` after the last one. The sink
+checks after each batch, and every few seconds while a stream is silent, as long as a worker holds
+one of its shards. ``db.run(sink.merge(db.context, group))`` merges at once, for example before
+shutdown.
 """
 
 from __future__ import annotations
@@ -72,21 +88,28 @@ class ParquetSink(Sink):
         roll_seconds: float = 300.0,
         **options: Unpack[SinkOptions],
     ) -> None:
-        """``place`` is a folder or ``s3://bucket/prefix``, for this sink alone. ``target_bytes`` is counted before rows become columns."""
+        """``place`` is a folder or ``s3://bucket/prefix``, used by this sink alone.
+
+        ``target_bytes`` is the size of the rows before they become columns.
+        """
         super().__init__(name, options)
         if options.get("images", "plain") != "plain":
             raise ConfigurationError(
-                "the columns of a ParquetSink are plain values", hint="leave images= out"
+                f"sink {name!r} writes columns of plain values", hint="leave out images="
             )
         if target_bytes < 1 or roll_seconds < 0:
-            raise ConfigurationError(f"target_bytes={target_bytes}, roll_seconds={roll_seconds}")
-        pyarrow()  # now, not after the first batch was staged
-        self._store = _opened(place)
+            raise ConfigurationError(
+                f"target_bytes={target_bytes}, roll_seconds={roll_seconds}: both must be positive",
+                hint="use target_bytes of at least 1 and roll_seconds of at least 0",
+            )
+        pyarrow()  # fail now, not after the first batch was staged
+        self._store = _open_place(place)
         self._merger = ParquetMerger(self._store, name)
         self._target_bytes = target_bytes
         self._roll_seconds = roll_seconds
         self._lock = threading.Lock()
-        # What this process has staged since it last merged, and when that was; what others left is found by the merge itself.
+        # What this process has staged since its last merge. The merge itself finds the files of
+        # other workers.
         self._staged_bytes = 0
         self._staged_since: float | None = None
 
@@ -96,14 +119,12 @@ class ParquetSink(Sink):
         failures = yield from super().deliver(messages, scope)
         try:
             yield from self.attend(scope)
-        except (
-            StatorError
-        ) as error:  # the changes are safe where they are staged, and are merged later
-            log.warning("%s could not merge what is staged: %s", self.name, error)
+        except StatorError as error:  # the staged changes are safe; a later merge takes them
+            log.warning("%s could not merge its staged files: %s", self.name, error)
         return failures
 
     def attend(self, scope: HandlerScope, position: str = "") -> Work[None]:
-        """Merge when it is time to, also what a worker left that is gone."""
+        """Merge if a merge is due, including files that a dead worker left."""
         if self._is_due(scope.context.now()):
             yield from self.merge(scope.context, scope.group)
 
@@ -126,7 +147,7 @@ class ParquetSink(Sink):
             )
 
     def merge(self, context: Context, group: str) -> Work[int]:
-        """Merge what is staged into Parquet files, unless somebody is at it; how many changes were."""
+        """Merge the staged files unless another worker does; returns the number of changes."""
         with self._lock:
             self._staged_bytes, self._staged_since = 0, None
         return (yield from self._merger.run(context, group, self._target_bytes))
@@ -138,15 +159,15 @@ class ParquetSink(Sink):
         of = context.schema.of_item(record.image, record.table)
         fields: Item
         if self._transform is not None:
-            made = self._transform(change)
-            if made is None:
+            row = self._transform(change)
+            if row is None:
                 return None
-            if not isinstance(made, Mapping):
+            if not isinstance(row, Mapping):
                 raise SinkRefused(
-                    f"{type(made).__name__} is no row",
-                    hint="a transform for Parquet gives a dictionary",
+                    f"the transform of {self.name} returned a {type(row).__name__}, not a row",
+                    hint="return a dictionary, or None to send nothing",
                 )
-            fields = {str(name): _value(value) for name, value in made.items()}
+            fields = {str(name): _value(value) for name, value in row.items()}
         elif of is None:
             fields = dict(record.image)
         else:
@@ -178,19 +199,18 @@ def _value(value: Any) -> Any:
 
 def staged_name(messages: Sequence[Message]) -> str:
     first, last = messages[0].record, messages[-1].record
-    digest = hashlib.sha256("".join(message.event_id for message in messages).encode()).hexdigest()[
-        :16
-    ]
+    ids = "".join(message.event_id for message in messages)
+    digest = hashlib.sha256(ids.encode()).hexdigest()[:16]
     span = f"{sequence_text(first.sequence)}-{sequence_text(last.sequence)}"
     size = sum(len(message.body) for message in messages)
     return f"{STAGED}/{first.shard or 'none'}/{span}-{digest}-{size}{EXTENSION}"
 
 
 def read_changes(place: BlobStore | str | os.PathLike[str]) -> Iterator[dict[str, Any]]:
-    """Every change in a place, once, as a dictionary: what is staged first, then what was merged."""
-    store = _opened(place)
+    """Every change in a place once, as a dictionary: staged ones first, then merged ones."""
+    store = _open_place(place)
     seen: set[str] = set()
-    # Staged files before data files: a merge meanwhile moves rows from the former to the latter, never back.
+    # Staged files first: a concurrent merge moves rows from staged to data files, never back.
     for name in [key for key, _ in store.keys(f"{STAGED}/")]:
         try:
             rows = staged_rows(store, name)
@@ -208,15 +228,15 @@ def read_changes(place: BlobStore | str | os.PathLike[str]) -> Iterator[dict[str
                 yield {column: value for column, value in row.items() if value is not None}
 
 
-def _opened(place: BlobStore | str | os.PathLike[str]) -> BlobStore:
+def _open_place(place: BlobStore | str | os.PathLike[str]) -> BlobStore:
     try:
         store = open_store(place)
     except OSError as error:
         raise ConfigurationError(
-            f"{place} cannot be opened: {error}", hint="a folder, or s3://bucket/prefix"
+            f"{place} cannot be opened: {error}", hint="pass a folder or s3://bucket/prefix"
         ) from None
     if store is None:
         raise ConfigurationError(
-            "a ParquetSink needs a place", hint="a folder, or s3://bucket/prefix"
+            "a ParquetSink needs a place for its files", hint="pass a folder or s3://bucket/prefix"
         )
     return store

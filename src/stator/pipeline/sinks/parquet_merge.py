@@ -1,4 +1,4 @@
-"""Staged files become Parquet files: one merge at a time, finished by another worker where one dies (parquet.py has the whole story)."""
+"""Merges staged files into Parquet files, one merge at a time; ``parquet`` explains how."""
 
 from __future__ import annotations
 
@@ -29,20 +29,29 @@ DATA: Final = "data"
 MANIFESTS: Final = "manifests"
 EXTENSION: Final = ".jsonl.gz"
 _LABEL: Final = "parquet merges"
-# Nobody replays what is older: a stream keeps a day.
+# Older changes are never replayed: a stream holds one day.
 _MEMORY_SECONDS: Final = 48 * 3600.0
-# After this a claim is taken for one of a worker that died.
-_PATIENCE_SECONDS: Final = 120.0
-# A claim names its inputs, and is one item of at most 400 KB.
+# After this time a claim is taken over: its worker is presumed dead.
+_CLAIM_SECONDS: Final = 120.0
+# A claim lists its inputs in one item, of at most 400 KB.
 _MAX_INPUTS: Final = 1500
-_FIRST: Final = ("_id", "_kind", "_table", "_entity", "_key", "_sequence", "_time", "_expired")
+_FIRST_COLUMNS: Final = (
+    "_id",
+    "_kind",
+    "_table",
+    "_entity",
+    "_key",
+    "_sequence",
+    "_time",
+    "_expired",
+)
 
 Ranges = dict[str, tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One merge: what it reads and how its files are called. The same in whosever hands."""
+    """One merge: its inputs and the number in its file names, whichever worker carries it out."""
 
     version: int
     number: int
@@ -61,9 +70,9 @@ class ParquetMerger:
         self._manifests: dict[str, dict[str, Any]] = {}
 
     def run(self, context: Context, group: str, target_bytes: int) -> Work[int]:
-        """Until nothing is staged, or somebody else is at it."""
+        """Merge until nothing is staged or another worker holds the claim."""
         total: int = 0
-        while (claim := (yield from self._claimed(context, group, target_bytes))) is not None:
+        while (claim := (yield from self._take_claim(context, group, target_bytes))) is not None:
             total += yield BlockingCall(partial(self._merge, claim))
             yield from self._release(context, group, claim)
         return total
@@ -73,7 +82,7 @@ class ParquetMerger:
     def _key(self, context: Context, group: str) -> Item:
         return context.schema.place.key(f"SINK#{group}#{self._name}", "PARQUET")
 
-    def _claimed(self, context: Context, group: str, target_bytes: int) -> Work[Claim | None]:
+    def _take_claim(self, context: Context, group: str, target_bytes: int) -> Work[Claim | None]:
         place = context.schema.place
         request = {
             "TableName": place.table,
@@ -81,14 +90,12 @@ class ParquetMerger:
             "ConsistentRead": True,
         }
         item = (yield Call("GetItem", request, _LABEL)).get("Item", {})
-        version, number = (
-            int(item.get("version", {"N": "0"})["N"]),
-            int(item.get("number", {"N": "0"})["N"]),
-        )
+        version = int(item.get("version", {"N": "0"})["N"])
+        number = int(item.get("number", {"N": "0"})["N"])
         pending = orjson.loads(item["pending"]["S"]) if item.get("pending", {}).get("S") else None
         now = context.now()
         if pending is not None:
-            if now - float(item["touched"]["N"]) < _PATIENCE_SECONDS:
+            if now - float(item["touched"]["N"]) < _CLAIM_SECONDS:
                 return None
             claim = Claim(version + 1, number, tuple(pending["inputs"]), pending["at"])
         else:
@@ -106,7 +113,7 @@ class ParquetMerger:
     def _write(
         self, context: Context, group: str, claim: Claim, seen: int, pending: str
     ) -> Work[bool]:
-        """On condition that nobody wrote since ``seen``."""
+        """Store the claim, or its release, on condition that the version is still ``seen``."""
         written = Expressions()
         version = written.name("version")
         item = {
@@ -132,7 +139,7 @@ class ParquetMerger:
     # -- files
 
     def _inputs(self, target_bytes: int) -> list[str]:
-        """The oldest that are staged, up to about ``target_bytes`` of rows."""
+        """The oldest staged files, up to about ``target_bytes`` of rows."""
         with store_errors():
             staged = sorted((at, name) for name, at in self._store.keys(f"{STAGED}/"))
         found: list[str] = []
@@ -145,13 +152,11 @@ class ParquetMerger:
         return found
 
     def _merge(self, claim: Claim) -> int:
-        """Data, manifest, and away with the inputs. Done twice it does the same."""
+        """Write data and manifest, and delete the inputs. Repeating it has the same result."""
         with store_errors():
             try:
                 rows = self._rows(claim)
-            except (
-                BlobMissing
-            ):  # deleted by the one whose claim was taken over: it was alive, and is through
+            except BlobMissing:  # the former owner of the claim was alive, and has finished
                 return 0
             files = []
             for (entity, date), part in sorted(_partitioned(rows).items()):
@@ -170,7 +175,7 @@ class ParquetMerger:
         return len(rows)
 
     def _rows(self, claim: Claim) -> list[Item]:
-        """Each change once, in the order of the stream's numbers."""
+        """Each change once, in the order of the sequence numbers."""
         found: dict[str, Item] = {}
         for name in claim.inputs:
             for row in staged_rows(self._store, name):
@@ -182,7 +187,7 @@ class ParquetMerger:
         )
 
     def _merged_before(self, claim: Claim) -> Iterator[str]:
-        """The ids in files of earlier merges whose ranges overlap."""
+        """The event ids in files of earlier merges whose ranges overlap."""
         ranges = ranges_of(claim.inputs)
         parquet = pyarrow("pyarrow.parquet")
         for manifest in self._recent(claim):
@@ -203,7 +208,7 @@ class ParquetMerger:
 
 
 def ranges_of(inputs: tuple[str, ...]) -> Ranges:
-    """For each shard, the first and the last number in some staged files, as their names tell."""
+    """The first and last sequence number of each shard in staged files, from their names."""
     ranges: Ranges = {}
     for name in inputs:
         shard, file = name.split("/")[-2:]
@@ -230,7 +235,7 @@ def _partitioned(rows: list[Item]) -> dict[tuple[str, str], list[Item]]:
 def parquet_bytes(rows: list[Item]) -> bytes:
     arrow, parquet = pyarrow(), pyarrow("pyarrow.parquet")
     out = arrow.BufferOutputStream()
-    parquet.write_table(arrow_table(rows, _FIRST), out, compression="zstd")
+    parquet.write_table(arrow_table(rows, _FIRST_COLUMNS), out, compression="zstd")
     content: bytes = out.getvalue().to_pybytes()
     return content
 
@@ -241,10 +246,12 @@ def staged_rows(store: BlobStore, name: str) -> list[Item]:
 
 @contextmanager
 def store_errors() -> Iterator[None]:
-    """A disk or an object store that fails is waited for."""
+    """Raises the errors of a disk or object store as TryLater."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
         yield
     except (OSError, BotoCoreError, ClientError) as error:
-        raise TryLater(f"the store does not take files: {type(error).__name__}: {error}") from error
+        raise TryLater(
+            f"the store does not accept files: {type(error).__name__}: {error}"
+        ) from error

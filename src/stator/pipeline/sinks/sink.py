@@ -1,4 +1,4 @@
-"""``Sink``: a receiver that is spoken to by blocking calls. A sink of your own defines ``send``:
+"""``Sink``: the base of sinks that make blocking calls. A sink of your own defines ``send``:
 
     class PrinterSink(Sink):
         max_messages = 50
@@ -6,9 +6,11 @@
         def send(self, messages):
             printer.print([message.body for message in messages])
 
-It gets messages in the stream's order, from several threads at once, and returns when all of them are delivered. It raises ``TryLater`` when what it needs is
-away; anything else that it raises is taken for the fault of one of the messages, which is then looked for by sending halves. Where the receiver tells
-which messages it refuses, ``send`` gives them back as ``Refusal`` instead. It must not deliver a later message of an item whose earlier one it did not.
+``send`` receives messages in the order of the stream, from several threads at once, and returns
+when all are delivered. It raises ``TryLater`` during an outage. Any other error is taken for the
+fault of one message, which is then found by sending halves. If the receiver says which messages it
+refuses, ``send`` returns them as ``Refusal`` instead. It must not deliver a message of an item if
+an earlier message of that item was not delivered.
 """
 
 from __future__ import annotations
@@ -21,7 +23,14 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from stator.errors import LeaseLost, SinkRefused
-from stator.pipeline.sinks.change_sink import OUTAGES, ChangeSink, Lane, Message, lane_of
+from stator.pipeline.sinks.change_sink import (
+    OUTAGES,
+    ChangeSink,
+    Lane,
+    Message,
+    keep_first,
+    lane_of,
+)
 from stator.pipeline.workers.handlers.change import Record
 from stator.pipeline.workers.handlers.subscribers import HandlerFailure, HandlerScope, halved, lanes
 from stator.tables.work import BlockingCall, Work
@@ -38,19 +47,19 @@ class Refusal:
 
 
 class Sink(ChangeSink):
-    """``max_messages`` and ``max_bytes`` bound what ``send`` gets at once."""
+    """``max_messages`` and ``max_bytes`` limit the messages of one call of ``send``."""
 
     max_messages: int = 1000
     max_bytes: int = 8 << 20
 
     @abstractmethod
     def send(self, messages: Sequence[Message]) -> Sequence[Refusal] | None:
-        """Deliver them; see the module's header."""
+        """Deliver the messages; the module's header has the contract."""
 
     def deliver(
         self, messages: Sequence[Message], scope: HandlerScope
     ) -> Work[list[HandlerFailure]]:
-        """In batches through ``send``."""
+        """Deliver the messages in batches, through ``send``."""
         failures: list[HandlerFailure] = yield BlockingCall(
             partial(_Delivery(self, scope.check).run, messages)
         )
@@ -58,7 +67,10 @@ class Sink(ChangeSink):
 
 
 class _Delivery:
-    """One batch of a worker's, in batches of the sink's. A key that fails in one is left out of the next."""
+    """Splits a worker's batch into batches for the sink.
+
+    After a failure, later messages of the same item are left out.
+    """
 
     def __init__(self, sink: Sink, check: Callable[[], Any]) -> None:
         self._sink = sink
@@ -90,7 +102,7 @@ class _Delivery:
                 HandlerFailure(
                     message.record,
                     SinkRefused(
-                        f"the message has {size:,} bytes; {self._sink.name} takes {limit:,}"
+                        f"the message has {size:,} bytes; {self._sink.name} accepts {limit:,}"
                     ),
                 )
             )
@@ -103,7 +115,7 @@ class _Delivery:
 
     def _attempt(self, left: dict[int, Message], records: list[Record]) -> Exception | None:
         self._check()
-        if self._outage is not None:  # found out once; the other halves need not wait for it too
+        if self._outage is not None:  # known already; the other halves need not wait for it, too
             return self._outage
         try:
             refusals = self._sink.send([left[id(record)] for record in records])
@@ -112,26 +124,22 @@ class _Delivery:
         except OUTAGES as error:
             self._outage = error
             return error
-        except (
-            Exception
-        ) as error:  # of whatever library the sink uses: one of the messages is at fault
+        except Exception as error:  # from the sink's library: one of the messages is at fault
             return error
         for refusal in refusals or ():
-            if len(records) == 1:  # one by one: the next of this item must not follow
+            if len(records) == 1:  # sent alone: later messages of this item must not follow
                 return refusal.error
             self._fail(HandlerFailure(refusal.message.record, refusal.error))
         return None
 
     def _fail(self, failure: HandlerFailure) -> None:
-        """The first of an item is what counts."""
-        known = self._failed.get(lane_of(failure.record))
-        if known is None or int(failure.record.sequence or 0) < int(known.record.sequence or 0):
-            self._failed[lane_of(failure.record)] = failure
+        keep_first(self._failed, failure)
 
 
 def batches(
     messages: Sequence[Message], max_messages: int, max_bytes: int
 ) -> Iterator[list[Message]]:
+    """Split messages into batches of limited number and size."""
     batch: list[Message] = []
     size = 0
     for message in messages:
@@ -145,28 +153,28 @@ def batches(
 
 
 class LazyResource(Generic[T]):
-    """Something made at its first use, once, by whichever thread comes first: clients and producers."""
+    """A client or producer that is created at its first use, by whichever thread comes first."""
 
     def __init__(self, make: Callable[[], T]) -> None:
         self._make = make
-        self._made: list[T] = []
+        self._created: list[T] = []
         self._lock = threading.Lock()
 
     def get(self) -> T:
         with self._lock:
-            if not self._made:
-                self._made.append(self._make())
-            return self._made[0]
+            if not self._created:
+                self._created.append(self._make())
+            return self._created[0]
 
     def take(self) -> T | None:
-        """What was made, if anything was; the next use makes it anew."""
+        """Remove and return the resource, if there is one; the next ``get`` creates another."""
         with self._lock:
-            return self._made.pop() if self._made else None
+            return self._created.pop() if self._created else None
 
-    def take_if(self, made: T) -> bool:
-        """The same, if it is this one still."""
+    def discard(self, resource: T) -> bool:
+        """Remove ``resource`` if it is still the current one; returns whether it was."""
         with self._lock:
-            if self._made and self._made[0] is made:
-                self._made.clear()
+            if self._created and self._created[0] is resource:
+                self._created.clear()
                 return True
             return False

@@ -1,8 +1,10 @@
-"""``SqsSink`` and ``SnsSink``: changes as messages of a queue or a topic, ten to a request.
+"""``SqsSink`` and ``SnsSink``: changes as messages of a queue or a topic, ten per request.
 
-FIFO queues and topics, whose names end with ``.fifo``, keep the order of each item: its key is the message group, and the event id the deduplication id, so that what is
-sent twice within five minutes is there once. Standard ones have no order, and may deliver twice by themselves. Beside its body, a message has the attributes ``id``,
-``kind`` and ``table``, by which subscriptions of a topic can filter.
+FIFO queues and topics, whose names end with ``.fifo``, keep the order of each item. Its key is the
+message group and the event id the deduplication id, so that a message sent twice within five
+minutes appears once. Standard queues and topics keep no order and may themselves deliver twice.
+Beside its body, a message has the attributes ``id``, ``kind`` and ``table``, by which a topic's
+subscriptions can filter.
 """
 
 from __future__ import annotations
@@ -16,25 +18,24 @@ from stator.pipeline.sinks.aws import AwsSink, aws_errors
 from stator.pipeline.sinks.change_sink import Message, SinkOptions
 from stator.pipeline.sinks.sink import Refusal
 
-# What an entry's attributes take of the bytes that a request may have.
+# The share of a request's bytes that is reserved for the attributes of one entry.
 _ATTRIBUTES_BYTES = 400
 
 
 class _BatchSink(AwsSink):
-    """SQS and SNS differ in the names of a few parameters."""
+    """The common part; SQS and SNS differ in the names of a few parameters."""
 
     operation: str
     target_parameter: str
     entries_parameter: str
     body_parameter: str
-    target: str
 
     @property
     def is_fifo(self) -> bool:
         return self.target.endswith(".fifo")
 
     def send(self, messages: Sequence[Message]) -> Sequence[Refusal] | None:
-        """Without an order there is nothing to wait for."""
+        """Without an order to keep there is no need for waves."""
         return super().send(messages) if self.is_fifo else self.send_wave(messages)
 
     def send_request(self, messages: Sequence[Message]) -> list[Refusal]:
@@ -43,24 +44,25 @@ class _BatchSink(AwsSink):
             try:
                 entries.append(self._entry(str(number), message))
             except UnicodeDecodeError as error:
-                refusals.append(Refusal(message, SinkRefused(f"a message is text: {error}")))
+                refusals.append(Refusal(message, SinkRefused(f"a message must be text: {error}")))
         if entries:
             request = {self.target_parameter: self.target, self.entries_parameter: entries}
             with aws_errors(self.target):
                 reply = getattr(self.client, self.operation)(**request)
             refusals += [
-                self._failed(messages[int(each["Id"])], each) for each in reply.get("Failed", ())
+                self._refusal(messages[int(each["Id"])], each) for each in reply.get("Failed", ())
             ]
         return refusals
 
     def _entry(self, number: str, message: Message) -> dict[str, Any]:
         record = message.record
-        told_of = {"id": message.event_id, "kind": record.kind, "table": record.table}
+        attributes = {"id": message.event_id, "kind": record.kind, "table": record.table}
         entry = {
             "Id": number,
             self.body_parameter: message.body.decode(),
             "MessageAttributes": {
-                name: {"DataType": "String", "StringValue": text} for name, text in told_of.items()
+                name: {"DataType": "String", "StringValue": text}
+                for name, text in attributes.items()
             },
         }
         if self.is_fifo:
@@ -68,13 +70,16 @@ class _BatchSink(AwsSink):
             entry["MessageDeduplicationId"] = message.event_id[:128]
         return entry
 
-    def _failed(self, message: Message, failed: dict[str, Any]) -> Refusal:
+    def _refusal(self, message: Message, failed: dict[str, Any]) -> Refusal:
         text = f"{self.target}: {failed.get('Code')}: {failed.get('Message', '')}"
         return Refusal(message, SinkRefused(text) if failed.get("SenderFault") else TryLater(text))
 
 
 class SqsSink(_BatchSink):
-    """1 MiB for a message and for a request, says the model of SendMessageBatch; a queue may be set to less."""
+    """A message and a request have at most 1 MiB (the service model of SendMessageBatch).
+
+    A queue may be configured for less.
+    """
 
     service = "sqs"
     operation, target_parameter, entries_parameter = "send_message_batch", "QueueUrl", "Entries"
@@ -91,18 +96,19 @@ class SqsSink(_BatchSink):
         client: Any = None,
         **options: Unpack[SinkOptions],
     ) -> None:
-        super().__init__(name, options)
         if "://" not in queue_url:
             raise ConfigurationError(
-                f"{queue_url!r} is no URL of a queue",
-                hint="as in https://sqs.eu-west-1.amazonaws.com/123456789012/changes.fifo",
+                f"{queue_url!r} is not the URL of a queue",
+                hint="pass a URL like https://sqs.eu-west-1.amazonaws.com/123456789012/changes",
             )
-        self.target = queue_url
-        self.connect(region, endpoint, client)
+        super().__init__(name, queue_url, options, region=region, endpoint=endpoint, client=client)
 
 
 class SnsSink(_BatchSink):
-    """256 KiB for a message and for a request, says the model of PublishBatch; ``max_bytes`` is for a topic whose MaximumMessageSize is another."""
+    """A message and a request have at most 256 KiB (the service model of PublishBatch).
+
+    Set ``max_bytes`` for a topic with another MaximumMessageSize.
+    """
 
     service = "sns"
     operation, target_parameter, entries_parameter = (
@@ -123,22 +129,21 @@ class SnsSink(_BatchSink):
         client: Any = None,
         **options: Unpack[SinkOptions],
     ) -> None:
-        super().__init__(name, options)
         if not topic_arn.startswith("arn:"):
             raise ConfigurationError(
-                f"{topic_arn!r} is no ARN of a topic",
-                hint="as in arn:aws:sns:eu-west-1:123456789012:changes.fifo",
+                f"{topic_arn!r} is not the ARN of a topic",
+                hint="pass an ARN like arn:aws:sns:eu-west-1:123456789012:changes.fifo",
             )
         reserved = 10 * _ATTRIBUTES_BYTES
         if not reserved < max_bytes <= 1_048_576:
             raise ConfigurationError(
-                f"max_bytes={max_bytes}", hint=f"{reserved + 1:,} to 1,048,576"
+                f"max_bytes={max_bytes} is out of range",
+                hint=f"use a number from {reserved + 1:,} to 1,048,576",
             )
+        super().__init__(name, topic_arn, options, region=region, endpoint=endpoint, client=client)
         self.max_bytes = max_bytes - reserved
-        self.target = topic_arn
-        self.connect(region or topic_arn.split(":")[3] or None, endpoint, client)
 
 
 def group_id(message: Message) -> str:
-    """At most 128 letters, digits and punctuation, which a key need not be."""
+    """A group id has at most 128 letters, digits and punctuation marks, so the key is hashed."""
     return hashlib.sha256("\n".join(message.lane).encode()).hexdigest()

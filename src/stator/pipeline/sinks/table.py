@@ -1,17 +1,22 @@
-"""``TableSink``: changes into another table, of the same account or any other place, each with effect once.
+"""``TableSink``: changes into another table, anywhere; each change takes effect once.
 
-The target's item is the source's, or what a ``transform`` makes of it, and carries the stream's sequence number of the change it comes from:
+The target's item is the source's item, or the result of a ``transform``. It carries the stream's
+sequence number of the change it comes from:
 
-    PK  ORDER#o1   …the item…   _sequence  "000…1000…42"                      padded to 40 digits, so that text compares as numbers do
-    PK  ORDER#o2                _sequence  "000…1000…57"   _deleted  true      a tombstone, with a time to live of 48 hours
+    PK  ORDER#o1   ...the item...   _sequence  "000...42"                     padded to 40 digits
+    PK  ORDER#o2                    _sequence  "000...57"   _deleted  true    a tombstone, for 48 h
 
-Everything is written on condition that the target has no number, or a lower one. So a change that comes again, or late, from a worker that lost its shard and does not
-know, changes nothing; and of several changes of an item in one batch only the last is written. Tombstones are what keeps a late change from bringing a deleted
-item back; readers of the target leave out items with ``_deleted``. They expire by the attribute that the target's time to live is set to, and stay where it has none.
+Every write is conditional: the target must have no number, or a lower one. A change that arrives
+again, or late, from a worker that has lost its shard without noticing, therefore changes nothing.
+Of several changes of an item in one batch only the last is written. A tombstone prevents a late
+change from restoring a deleted item; readers of the target must ignore items with ``_deleted``.
+Tombstones expire through the target's own time-to-live attribute; without one they stay.
 
-One item of the source is one of the target: a transform must make the target's key of what identifies the source's item, and gives a dictionary with it for a REMOVE as
-well. Where it gives None, the target stays as it is. An item of the target that has no ``_sequence``, such as one that `stator copy` brought, is overwritten by the
-first change. Numbers are compared within one stream: a stream that is turned off and on again is a new one.
+One item of the source is one item of the target. A transform must build the target's key from the
+identity of the source's item, and must return a dictionary with that key for a REMOVE as well. If
+it returns None, the target is unchanged. An item of the target without ``_sequence``, such as one
+written by ``stator copy``, is overwritten by the first change. Numbers are compared within one
+stream: a stream that is disabled and enabled again is a new one.
 """
 
 from __future__ import annotations
@@ -61,16 +66,22 @@ SEQUENCE: Final = "_sequence"
 DELETED: Final = "_deleted"
 TOMBSTONE_SECONDS: Final = 48 * 3600
 _LABEL: Final = "table sink"
-# Not about the item: the table is away, being made, or not for us.
+# Not the fault of the item: the table is missing, being created, or not accessible.
 _WAITED_FOR: Final = (
-    AccessDenied, CredentialsMissing, InternalServerError, LimitExceeded, ResourceInUse, ResourceNotFound,
-    TransactionConflict, UnrecognizedClient,
-)  # fmt: skip
+    AccessDenied,
+    CredentialsMissing,
+    InternalServerError,
+    LimitExceeded,
+    ResourceInUse,
+    ResourceNotFound,
+    TransactionConflict,
+    UnrecognizedClient,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """``ttl`` is the attribute its items expire by, if they do."""
+    """``ttl`` is the time-to-live attribute, if the table has one."""
 
     table: str
     keys: tuple[str, ...]
@@ -88,31 +99,38 @@ class TableSink(ChangeSink):
         threads: int = 16,
         **options: Unpack[SinkOptions],
     ) -> None:
-        """``to`` is where the target is: an address, which is opened as ``connection`` says, a transport or an open ``Db``. ``table`` is its name, or a name for each of the source's tables; by default
-        the source's own."""
+        """``to`` is the target: an address, a transport or an open ``Db``.
+
+        An address is opened with the options in ``connection``. ``table`` is the name of the
+        target table, or a mapping from each source table to one; by default the source's name.
+        """
         super().__init__(name, options)
         if "images" in options:
             raise ConfigurationError(
-                "a TableSink writes items, not events", hint="leave images= out"
+                f"sink {name!r} writes items, not events", hint="leave out images="
             )
         if threads < 1:
-            raise ConfigurationError(f"threads={threads}", hint="at least 1")
+            raise ConfigurationError(
+                f"threads={threads} is not a positive number", hint="use at least 1"
+            )
         if connection is not None and not isinstance(to, str):
             raise ConfigurationError(
-                "connection= is for an address", hint="what is given is open already"
+                f"connection= of sink {name!r} needs an address to open",
+                hint="pass an address as to=, or leave out connection=",
             )
         self._to = Address.parse(to) if isinstance(to, str) else to
         if isinstance(self._to, Address) and self._to.kind == "memory":
             raise ConfigurationError(
-                "a target in memory is gone with the worker", hint="a folder, http:// or aws://"
+                "an in-memory target disappears with the worker",
+                hint="use a folder, http:// or aws:// address",
             )
         self._connection: TransportOptions = connection or {}
         self._table = table
         self._threads = threads
-        self._runner = LazyResource[Runner](self._opened)
+        self._runner = LazyResource[Runner](self._open)
         self._targets: dict[str, _Target] = {}
 
-    def _opened(self) -> Runner:
+    def _open(self) -> Runner:
         if isinstance(self._to, Db):
             return self._to.runner
         given = self._to
@@ -126,20 +144,20 @@ class TableSink(ChangeSink):
         if runner is not None and isinstance(self._to, Address):
             runner.close()
 
-    # -- what is written
+    # -- writes
 
     def _body(self, change: Change[Any], context: Context) -> bytes | None:
         if self._transform is None:
             return orjson.dumps(change.record.image)
-        made = self._transform(change)
-        if made is None:
+        item = self._transform(change)
+        if item is None:
             return None
-        if not isinstance(made, Mapping):
+        if not isinstance(item, Mapping):
             raise SinkRefused(
-                f"{type(made).__name__} is no item",
-                hint="a transform for a table gives a dictionary",
+                f"the transform of {self.name} returned a {type(item).__name__}, not an item",
+                hint="return a dictionary, or None to send nothing",
             )
-        return orjson.dumps({str(name): encode_plain(value) for name, value in made.items()})
+        return orjson.dumps({str(name): encode_plain(value) for name, value in item.items()})
 
     def deliver(
         self, messages: Sequence[Message], scope: HandlerScope
@@ -147,16 +165,16 @@ class TableSink(ChangeSink):
         last: dict[Lane, Message] = {message.lane: message for message in messages}
         scope.check()
         failures: list[HandlerFailure] = yield BlockingCall(
-            partial(self._written, list(last.values()), scope.context.now())
+            partial(self._write, list(last.values()), scope.context.now())
         )
         return failures
 
-    def _written(self, messages: Sequence[Message], now: float) -> list[HandlerFailure]:
+    def _write(self, messages: Sequence[Message], now: float) -> list[HandlerFailure]:
         try:
             runner = self._runner.get()
             calls = [self._put(message, self._target(message, runner), now) for message in messages]
             results = runner.run(_all(calls))
-        except StatorError as error:  # of opening the target and looking at it: no item's fault
+        except StatorError as error:  # from opening or describing the target: no item is at fault
             away = TryLater(f"the target cannot be reached: {error}", hint=error.hint)
             return [HandlerFailure(message.record, away) for message in messages]
         return [
@@ -170,7 +188,7 @@ class TableSink(ChangeSink):
         item: Item = orjson.loads(message.body)
         missing = [name for name in target.keys if name not in item]
         if missing:
-            return SinkRefused(f"the item has no {missing[0]}, which is a key of {target.table}")
+            return SinkRefused(f"the item has no {missing[0]!r}, a key attribute of {target.table}")
         if record.kind == "REMOVE":
             item = {name: item[name] for name in target.keys}
             item[DELETED] = {"BOOL": True}
@@ -189,15 +207,18 @@ class TableSink(ChangeSink):
     def _target(self, message: Message, runner: Runner) -> _Target:
         source = message.record.table
         if source not in self._targets:
-            self._targets[source] = runner.run(self._looked_at(source))
+            self._targets[source] = runner.run(self._describe(source))
         return self._targets[source]
 
-    def _looked_at(self, source: str) -> Work[_Target]:
+    def _describe(self, source: str) -> Work[_Target]:
         name = (
             self._table.get(source) if isinstance(self._table, Mapping) else (self._table or source)
         )
         if name is None:
-            raise TryLater(f"{self.name} has no table for {source}", hint="name one in table=")
+            raise TryLater(
+                f"sink {self.name!r} has no target table for {source}",
+                hint="add one to the mapping table=",
+            )
         described = (yield Call("DescribeTable", {"TableName": name}, _LABEL))["Table"]
         expiry = (yield Call("DescribeTimeToLive", {"TableName": name}, _LABEL))[
             "TimeToLiveDescription"
@@ -205,14 +226,14 @@ class TableSink(ChangeSink):
         is_on = expiry["TimeToLiveStatus"] in ("ENABLED", "ENABLING")
         if not is_on:
             log.warning(
-                "%s has no time to live: the tombstones of %s will stay there", name, self.name
+                "%s has no time to live: tombstones of sink %s will stay there", name, self.name
             )
         keys = tuple(each["AttributeName"] for each in described["KeySchema"])
         return _Target(name, keys, expiry["AttributeName"] if is_on else None)
 
 
 def _all(parts: Sequence[Call | SinkRefused]) -> Work[list[Any]]:
-    """The calls side by side; what is no call stands in its place."""
+    """Run the calls in parallel; other parts keep their place in the result."""
     calls = [part for part in parts if isinstance(part, Call)]
     results = iter((yield Gather(calls)) if calls else ())
     return [next(results) if isinstance(part, Call) else part for part in parts]

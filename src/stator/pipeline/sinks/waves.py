@@ -1,7 +1,7 @@
-"""Sending in waves: the first change of every item, then the second of every item, and so on.
+"""Waves: the first change of every item, then the second of every item, and so on.
 
-Receivers that take many messages at once may take some of them and refuse others. Where order counts, no request may hold two changes of one item: the second would
-be there before the first.
+A receiver that takes many messages at once may accept some and refuse others. To keep the order, no
+request may hold two changes of one item: the second could arrive without the first.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from stator.pipeline.sinks.sink import Refusal, Sink
 
 
 class WaveSink(Sink):
-    """Defines ``send_wave`` instead of ``send``."""
+    """A sink that defines ``send_wave`` instead of ``send``."""
 
     @abstractmethod
     def send_wave(self, messages: Sequence[Message]) -> list[Refusal]:
-        """Deliver messages of different items; those that were not. As ``send``, it may raise."""
+        """Deliver messages of different items; returns those refused. May raise, like ``send``."""
 
     def send(self, messages: Sequence[Message]) -> Sequence[Refusal] | None:
-        """When the receiver is away, nothing more is sent, and every item waits from its first change on that was not delivered."""
+        """After an outage nothing more is sent: every item waits from its first unsent change."""
         refusals: dict[Lane, Refusal] = {}
         away: TryLater | None = None
         for wave in waves(messages):

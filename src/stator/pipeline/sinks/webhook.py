@@ -2,15 +2,19 @@
 
     POST /changes HTTP/1.1
     Content-Type: application/json
-    Stator-Events: 8f0c…,91aa…
-    Stator-Signature: t=1763280760,v1=5257a8…
+    Stator-Events: 8f0c...,91aa...
+    Stator-Signature: t=1763280760,v1=5257a8...
 
-    {"events":[{"id":"8f0c…",…},{"id":"91aa…",…}]}
+    {"events":[{"id":"8f0c...",...},{"id":"91aa...",...}]}
 
-The signature, where a secret is given, is the HMAC-SHA256 of ``t``, a dot and the body; ``verify_signature`` is for receivers that are written in Python. Every
-answer of 2xx says that all events of a request were taken. One that is about the request (400, 409, 413, 422 and the like) is the fault of an event: halves of the
-batch are sent, and the item at fault is parked. Everything else is not the fault of an event, and tried until it is mended: no connection, no answer in time, 5xx, 429,
-and also 401, 403, 404, 405 and redirections, which say that the URL or the secret is wrong, and would park every item there is.
+With a secret, the signature is the HMAC-SHA256 of ``t``, a dot and the body. Receivers written in
+Python check it with ``verify_signature``. A 2xx response means that all events of the request were
+accepted. A response about the request itself (400, 409, 413, 422 and the like) is the fault of an
+event: halves of the batch are sent, and the item at fault is parked.
+
+Everything else is not the fault of an event and is retried until it is resolved: no connection, no
+response in time, 5xx, 429, and also 401, 403, 404, 405 and redirects. The last five mean that the
+URL or the secret is wrong, and would otherwise park every item.
 """
 
 from __future__ import annotations
@@ -32,7 +36,7 @@ from stator.pipeline.sinks.sink import Refusal, Sink
 Connection = http.client.HTTPConnection
 SIGNATURE = "Stator-Signature"
 EVENTS = "Stator-Events"
-# About the sender or the address, not about the content; 408, 425 and 429 ask for patience.
+# These concern the sender or the address, not the content; 408, 425 and 429 ask to retry later.
 _NOT_THE_EVENT = frozenset({401, 402, 403, 404, 405, 407, 408, 421, 423, 425, 429, 451})
 
 
@@ -53,16 +57,17 @@ class WebhookSink(Sink):
         now: Callable[[], float] = time.time,
         **options: Unpack[SinkOptions],
     ) -> None:
-        """``tls`` is for certificates of your own; ``headers`` go with every request."""
+        """``tls`` is for certificates of your own; ``headers`` are added to every request."""
         super().__init__(name, options)
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ConfigurationError(
-                f"{url!r} is no URL to post to", hint="as in https://example.com/changes"
+                f"{url!r} is not an HTTP URL", hint="pass a URL like https://example.com/changes"
             )
         if not 1 <= max_messages <= 1000:
             raise ConfigurationError(
-                f"max_messages={max_messages}", hint="1 to 1000: their ids go into a header"
+                f"max_messages={max_messages} is out of range",
+                hint="use a number from 1 to 1000: the ids of all events are sent in one header",
             )
         self.max_messages = max_messages
         self.max_bytes = max_bytes
@@ -73,7 +78,7 @@ class WebhookSink(Sink):
         self._headers = dict(headers or {})
         self._timeout_seconds = timeout_seconds
         self._now = now
-        self._idle: deque[Connection] = deque()  # whose ends are safe to use from several threads
+        self._idle: deque[Connection] = deque()  # append and pop are thread-safe
 
     def send(self, messages: Sequence[Message]) -> Sequence[Refusal] | None:
         body = b'{"events":[%b]}' % b",".join(message.body for message in messages)
@@ -87,14 +92,14 @@ class WebhookSink(Sink):
         if 200 <= status < 300:
             return None
         if 400 <= status < 500 and status not in _NOT_THE_EVENT:
-            raise SinkRefused(f"{self._host} answered {status} {reason}")
+            raise SinkRefused(f"{self._host} responded {status} {reason}")
         raise TryLater(
-            f"{self._host} answered {status} {reason}",
-            hint="look at the URL, the secret and the receiver",
+            f"{self._host} responded {status} {reason}",
+            hint="check the URL, the secret and the receiver",
         )
 
     def _post(self, body: bytes, headers: dict[str, str]) -> tuple[int, str]:
-        """One that was open may have been closed by the other side, so a new connection is tried before giving up."""
+        """Post on an idle connection if there is one; if the peer has closed it, on a new one."""
         try:
             connection = self._idle.pop()
         except IndexError:
@@ -104,11 +109,11 @@ class WebhookSink(Sink):
                 return self._exchange(connection, body, headers)
             except (OSError, http.client.HTTPException) as error:
                 if isinstance(error, TimeoutError):
-                    raise self._away(error) from error
+                    raise self._outage(error) from error
         try:
-            return self._exchange(self._connected(), body, headers)
+            return self._exchange(self._new_connection(), body, headers)
         except (OSError, http.client.HTTPException) as error:
-            raise self._away(error) from error
+            raise self._outage(error) from error
 
     def _exchange(
         self, connection: Connection, body: bytes, headers: dict[str, str]
@@ -126,10 +131,10 @@ class WebhookSink(Sink):
             self._idle.append(connection)
         return reply.status, reply.reason
 
-    def _away(self, error: Exception) -> TryLater:
-        return TryLater(f"{self._host} does not answer: {type(error).__name__}: {error}")
+    def _outage(self, error: Exception) -> TryLater:
+        return TryLater(f"{self._host} does not respond: {type(error).__name__}: {error}")
 
-    def _connected(self) -> Connection:
+    def _new_connection(self) -> Connection:
         if self._tls is None:
             return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout_seconds)
         return http.client.HTTPSConnection(
@@ -154,7 +159,7 @@ def verify_signature(
     max_age_seconds: float = 300.0,
     now: float | None = None,
 ) -> bool:
-    """Whether a request is from who knows the secret, and of the last minutes."""
+    """Whether a request was signed with the secret, and within the last ``max_age_seconds``."""
     key = secret.encode() if isinstance(secret, str) else secret
     stamp = given.partition(",")[0].removeprefix("t=")
     if not stamp.isascii() or not stamp.isdigit() or len(stamp) > 12:
