@@ -55,10 +55,10 @@ bench-clients: $(COMPILED)
 bench-loading: $(COMPILED)
 	@test -x .venv-peers/bin/python || python3 -m venv .venv-peers
 	VIRTUAL_ENV=.venv-peers $(BIN)/uv pip install --quiet --require-hashes -r requirements-peers.lock
-	$(BIN)/python -m bench.loading
+	$(BIN)/python -m bench.bulk_load
 # Stream workers and views: changes per second, and the time from a write to its handler.
 bench-streaming: $(COMPILED)
-	$(BIN)/python -m bench.streaming
+	$(BIN)/python -m bench.streams
 
 # C extensions of the hot modules, beside their sources. While you edit those, `make interpreted` and pytest.
 compile: $(COMPILED)

@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bench import load, ourselves, targets
+from bench import http_load, internals, targets
 from bench.requests import WORKLOADS, Workload
 
 console = Console()
@@ -36,7 +36,7 @@ def main() -> None:
             [target for target in chosen_targets if target.on_disk == on_disk], options
         )
     show(results, options.connections)
-    figures = {} if options.skip_ourselves else measure_ourselves(options)
+    figures = {} if options.skip_internals else measure_internals(options)
     if options.json:
         Path(options.json).write_text(json.dumps({"targets": results, "stator": figures}, indent=1))
 
@@ -61,7 +61,7 @@ def _options() -> argparse.Namespace:
         "--large", type=int, default=2_000_000, help="the larger table of the size comparison"
     )
     parser.add_argument(
-        "--skip-ourselves", action="store_true", help="only the comparison with peers"
+        "--skip-internals", action="store_true", help="only the comparison with peers"
     )
     parser.add_argument("--json", help="write the figures to this file, too")
     return parser.parse_args()
@@ -96,7 +96,7 @@ def measure(group: list[targets.Target], options: argparse.Namespace) -> dict[st
 def _scan(server: targets.Running) -> float:
     """Items a second; nought for a peer that does not answer a page within two minutes."""
     try:
-        count, per_second = load.full_scan(server.port)
+        count, per_second = http_load.full_scan(server.port)
     except (OSError, RuntimeError) as problem:
         console.print(f"{server.target.name:<24} Scan: {problem}")
         return 0.0
@@ -109,8 +109,8 @@ def prepare(server: targets.Running, options: argparse.Namespace) -> dict[str, A
         "first answer s": server.first_answer_seconds,
         "memory at start MiB": server.memory_mib,
     }
-    load.create_table(server.port)
-    rates["bulk load items/s"] = load.bulk_load(server.port, options.items)
+    http_load.create_table(server.port)
+    rates["bulk load items/s"] = http_load.bulk_load(server.port, options.items)
     rates["memory loaded MiB"] = server.memory_mib
     console.print(
         f"{server.target.name:<24} loaded {options.items:,} items at {rates['bulk load items/s']:,.0f}/s; "
@@ -126,7 +126,7 @@ def _drive(
     options: argparse.Namespace,
     rates: dict[str, Any],
 ) -> None:
-    rate = load.drive(server.port, workload, options.items, connections, options.seconds)
+    rate = http_load.drive(server.port, workload, options.items, connections, options.seconds)
     row = f"{workload.name} @{connections}"
     rates[row] = max(rates.get(row, 0.0), rate.per_second)
     console.print(
@@ -159,11 +159,11 @@ def _ratios(title: str, group: dict[str, dict[str, Any]]) -> Table:
     return table
 
 
-def measure_ourselves(options: argparse.Namespace) -> dict[str, Any]:
+def measure_internals(options: argparse.Namespace) -> dict[str, Any]:
     console.rule("stator in process, in memory: p50 of engine.call")
     figures: dict[str, Any] = {
-        "p50 us": ourselves.in_process(),
-        "import ms": ourselves.import_milliseconds(),
+        "p50 us": internals.in_process(),
+        "import ms": internals.import_milliseconds(),
     }
     for name, micros in figures["p50 us"].items():
         console.print(f"  {name:<22} {micros:>8,.1f} us")
@@ -171,7 +171,7 @@ def measure_ourselves(options: argparse.Namespace) -> dict[str, Any]:
     console.rule("Query of 20 items against the size of the table (p50)")
     sizes = (10_000, options.large)
     with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as folder:
-        by_size = ourselves.query_against_size(sizes, folder)
+        by_size = internals.query_against_size(sizes, folder)
     figures["query us by size"] = {size: asdict(times) for size, times in by_size.items()}
     for size, times in by_size.items():
         console.print(

@@ -1,6 +1,6 @@
 """What a stream worker does: changes per second with a handler that does nothing and with views, and how long a change takes from its write to its handler.
 
-.venv/bin/python -m bench.streaming [--changes 50000] [--seconds 3] [--json figures.json]
+.venv/bin/python -m bench.streams [--changes 50000] [--seconds 3] [--json figures.json]
 
 One worker in this process, on the engine in memory, and on one that another process serves over HTTP.
 """
@@ -202,7 +202,7 @@ def measure(options: argparse.Namespace) -> list[Figures]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.streaming", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.streams", description=__doc__)
     parser.add_argument(
         "--changes", type=int, default=50_000, help="how many changes wait for the worker"
     )

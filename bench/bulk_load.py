@@ -1,6 +1,6 @@
 """Loading a Parquet file of 1 KB items into one ``stator serve``: Stator beside boto3's batch_writer, awswrangler and PynamoDB.
 
-    python -m bench.loading --items 1000000        (or `make bench-loading`, which installs the peers into an environment of their own)
+    python -m bench.bulk_load --items 1000000        (or `make bench-loading`, which installs the peers into an environment of their own)
 
 Each loads the same file into a table of its own in the same server, one after the other in turns, in a process of its own; the best round of each
 counts. A peer is given its own best way to do it. Peers may be given fewer items (``--peer-items``), for they take minutes; rates are compared.
@@ -22,8 +22,8 @@ from rich.console import Console
 from rich.table import Table
 
 from bench import targets
-from bench.load import Connection
-from bench.loading_subjects import SUBJECTS
+from bench.http_load import Connection
+from bench.bulk_load_subjects import SUBJECTS
 
 ROOT = Path(__file__).parent.parent
 PEERS = ROOT / ".venv-peers" / "bin" / "python"
@@ -95,7 +95,7 @@ def run(subject: str, port: int, path: Path, count: int) -> dict[str, float] | N
     python = sys.executable if subject == "stator load" else str(PEERS)
     command = [
         python,
-        str(ROOT / "bench" / "loading_subjects.py"),
+        str(ROOT / "bench" / "bulk_load_subjects.py"),
         subject,
         f"http://127.0.0.1:{port}",
         table,
@@ -124,7 +124,7 @@ def run(subject: str, port: int, path: Path, count: int) -> dict[str, float] | N
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.loading", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bench.bulk_load", description=__doc__)
     parser.add_argument("--items", type=int, default=1_000_000)
     parser.add_argument(
         "--peer-items", type=int, help="for the peers; as many as --items by default"

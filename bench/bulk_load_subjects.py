@@ -1,6 +1,6 @@
-"""The loaders compared, each putting a Parquet file into a table. Run by ``bench.loading``, one process for each:
+"""The loaders compared, each putting a Parquet file into a table. Run by ``bench.bulk_load``, one process for each:
 
-python bench/loading_subjects.py NAME URL TABLE FILE
+python bench/bulk_load_subjects.py NAME URL TABLE FILE
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How long planning takes: 60 entities and 200 patterns, in one table and in several.
 
-.venv/bin/python bench/planning.py
+.venv/bin/python bench/planner.py
 """
 
 from __future__ import annotations
