@@ -1,1 +1,6 @@
-"""Benchmarks: Stator and its peers, side by side on one machine, in one run. ``python -m bench --help``."""
+"""Benchmarks of Stator beside its peers, on one machine and in one run.
+
+``python -m bench`` compares servers over HTTP; ``bench.clients`` compares Python clients,
+``bench.codecs`` encoders, ``bench.bulk_load`` loaders of a Parquet file. ``bench.streams`` and
+``bench.planner`` measure Stator alone. Each takes ``--help``. No test asserts a time.
+"""

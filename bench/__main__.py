@@ -1,11 +1,14 @@
-"""One command: every target, every workload, and a table of ratios."""
+"""Run every workload on every server, and print a table with the ratio to the fastest peer.
+
+Servers in memory are compared with each other, and so are servers on disk. Then Stator alone is
+measured: calls in process, the time to import it, and a Query against tables of different sizes.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
-import platform
 import tempfile
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -15,7 +18,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bench import http_load, internals, targets
+from bench import http_load, internals, machine, targets
 from bench.requests import WORKLOADS, Workload
 
 console = Console()
@@ -23,14 +26,12 @@ console = Console()
 
 def main() -> None:
     options = _options()
-    console.print(
-        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; load average {os.getloadavg()[0]:.1f}"
-    )
+    console.print(machine.describe())
     chosen_targets = [
         t for t in targets.available() if any(word in t.name for word in options.only.split(","))
     ]
     results: dict[str, dict[str, Any]] = {}
-    # Those in memory together, then those on disk: a peer is compared with what ran in the same minute.
+    # In memory first, then on disk, so that peers are compared within the same few minutes.
     for on_disk in (False, True):
         results |= measure(
             [target for target in chosen_targets if target.on_disk == on_disk], options
@@ -42,28 +43,32 @@ def main() -> None:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument(
-        "--items", type=int, default=200_000, help="items in the table (default 200,000)"
+    parser = argparse.ArgumentParser(
+        prog="python -m bench",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--seconds", type=int, default=3, help="how long each workload runs")
-    parser.add_argument(
-        "--rounds", type=int, default=2, help="how often each is run; the best round counts"
+    add = parser.add_argument
+    add("--items", type=int, default=200_000, help="items in the table (default: 200,000)")
+    add("--seconds", type=int, default=3, help="duration of each round (default: 3)")
+    add("--rounds", type=int, default=2, help="rounds of each workload; best counts (default: 2)")
+    add(
+        "--connections",
+        type=int,
+        nargs="+",
+        default=[1, 16],
+        help="concurrent connections to test with (default: 1 16)",
     )
-    parser.add_argument("--connections", type=int, nargs="+", default=[1, 16])
-    parser.add_argument(
-        "--only", default="", help="targets whose name has one of these words, comma between"
+    add("--only", default="", help="servers to run, as parts of their names: stator,moto")
+    add("--workloads", default="", help="workloads to run, as parts of their names: Get,Query")
+    add(
+        "--large",
+        type=int,
+        default=2_000_000,
+        help="items in the larger table of the size comparison (default: 2,000,000)",
     )
-    parser.add_argument(
-        "--workloads", default="", help="workloads whose name has one of these words, comma between"
-    )
-    parser.add_argument(
-        "--large", type=int, default=2_000_000, help="the larger table of the size comparison"
-    )
-    parser.add_argument(
-        "--skip-internals", action="store_true", help="only the comparison with peers"
-    )
-    parser.add_argument("--json", help="write the figures to this file, too")
+    add("--skip-internals", action="store_true", help="only compare with peers")
+    add("--json", metavar="FILE", help="also write the figures to FILE")
     return parser.parse_args()
 
 
@@ -72,10 +77,10 @@ def chosen(options: argparse.Namespace) -> list[Workload]:
 
 
 def measure(group: list[targets.Target], options: argparse.Namespace) -> dict[str, dict[str, Any]]:
-    """All targets of a group side by side: each workload on one after the other, several rounds, the best round counts.
+    """Measure all servers of a group in turns; the best round of each counts.
 
-    A shared machine has fast and slow minutes; in turns, they meet every target alike. Servers that are not being asked
-    are idle.
+    A shared machine has fast and slow minutes. Taking turns exposes every server to both. Servers
+    that are not being measured are idle.
     """
     found: dict[str, dict[str, Any]] = {}
     with ExitStack() as stack:
@@ -94,7 +99,7 @@ def measure(group: list[targets.Target], options: argparse.Namespace) -> dict[st
 
 
 def _scan(server: targets.Running) -> float:
-    """Items a second; nought for a peer that does not answer a page within two minutes."""
+    """Items per second, or 0 for a peer that does not answer a page within two minutes."""
     try:
         count, per_second = http_load.full_scan(server.port)
     except (OSError, RuntimeError) as problem:
@@ -113,8 +118,8 @@ def prepare(server: targets.Running, options: argparse.Namespace) -> dict[str, A
     rates["bulk load items/s"] = http_load.bulk_load(server.port, options.items)
     rates["memory loaded MiB"] = server.memory_mib
     console.print(
-        f"{server.target.name:<24} loaded {options.items:,} items at {rates['bulk load items/s']:,.0f}/s; "
-        f"{server.memory_mib:,.0f} MiB"
+        f"{server.target.name:<24} loaded {options.items:,} items"
+        f" at {rates['bulk load items/s']:,.0f}/s; {server.memory_mib:,.0f} MiB"
     )
     return rates
 
@@ -130,8 +135,9 @@ def _drive(
     row = f"{workload.name} @{connections}"
     rates[row] = max(rates.get(row, 0.0), rate.per_second)
     console.print(
-        f"{server.target.name:<24} {row:<26} {rate.per_second:>10,.0f}/s p50 {rate.p50_us:>7,.0f} us "
-        f"p99 {rate.p99_us:>8,.0f} us" + (f"  {rate.errors} errors" if rate.errors else "")
+        f"{server.target.name:<24} {row:<26} {rate.per_second:>10,.0f}/s"
+        f" p50 {rate.p50_us:>7,.0f} us p99 {rate.p99_us:>8,.0f} us"
+        + (f"  {rate.errors} errors" if rate.errors else "")
     )
 
 
@@ -143,7 +149,7 @@ def show(results: dict[str, dict[str, Any]], connections: list[int]) -> None:
 
 
 def _ratios(title: str, group: dict[str, dict[str, Any]]) -> Table:
-    table = Table(title=f"{title}: answers a second, and ours against the fastest peer")
+    table = Table(title=f"{title}: responses per second; ratio of Stator to the fastest peer")
     table.add_column("workload")
     for name in group:
         table.add_column(name, justify="right")
@@ -175,7 +181,8 @@ def measure_internals(options: argparse.Namespace) -> dict[str, Any]:
     figures["query us by size"] = {size: asdict(times) for size, times in by_size.items()}
     for size, times in by_size.items():
         console.print(
-            f"  {size:>12,} items {times.first:>8,.1f} us when first read {times.again:>8,.1f} us when read again"
+            f"  {size:>12,} items {times.first:>8,.1f} us at first read"
+            f" {times.again:>8,.1f} us when read again"
         )
     return figures
 

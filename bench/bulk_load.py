@@ -1,10 +1,13 @@
-"""Loading a Parquet file of 1 KB items into one ``stator serve``: Stator beside boto3's batch_writer, awswrangler and PynamoDB.
+"""Compare loaders of a Parquet file with 1 KB items into one ``stator serve``.
 
-    python -m bench.bulk_load --items 1000000        (or `make bench-loading`, which installs the peers into an environment of their own)
+    make bench-loading        installs the peers into an environment of their own, then runs
+    python -m bench.bulk_load --items 1000000
 
-Each loads the same file into a table of its own in the same server, one after the other in turns, in a process of its own; the best round of each
-counts. A peer is given its own best way to do it. Peers may be given fewer items (``--peer-items``), for they take minutes; rates are compared.
-Stator is also run with a tenth of the items: its peak memory must not grow with the input.
+Stator is compared with boto3's batch_writer, awswrangler and PynamoDB. Each loads the same file
+into a table of its own on the same server, in turns, in its own process; the best round of each
+counts. Each peer is used in its own best way. ``--peer-items`` gives peers, which take minutes,
+fewer items; rates are compared. Stator also loads a tenth of the items: its peak memory must not
+grow with the input.
 """
 
 from __future__ import annotations
@@ -12,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -21,9 +23,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench import targets
-from bench.http_load import Connection
+from bench import machine, targets
 from bench.bulk_load_subjects import SUBJECTS
+from bench.http_load import Connection
 
 ROOT = Path(__file__).parent.parent
 PEERS = ROOT / ".venv-peers" / "bin" / "python"
@@ -31,7 +33,7 @@ console = Console()
 
 
 def write_items(path: Path, count: int, group: int = 50_000) -> None:
-    """Items of 1 KB by DynamoDB's own count, sorted by their key, as exports of other databases are."""
+    """Items of 1 KB by DynamoDB's count, sorted by key like an export of another database."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -76,7 +78,7 @@ def fresh_table(port: int, name: str) -> None:
 
 
 def count_and_drop(port: int, name: str) -> int:
-    """How many items are there, counted; then the table goes, so that the next one finds the server as this one did."""
+    """Count the items, then delete the table, so that the next loader finds an empty server."""
     connection = Connection(port)
     found, request = 0, {"TableName": name, "Select": "COUNT"}
     while True:
@@ -117,32 +119,34 @@ def run(subject: str, port: int, path: Path, count: int) -> dict[str, float] | N
     figures: dict[str, float] = json.loads(ran.stdout.splitlines()[-1])
     figures["items_per_second"] = count / figures["seconds"]
     console.print(
-        f"{subject:<22} {count:>9,} items  {figures['items_per_second']:>8,.0f}/s  {figures['cpu_seconds'] / count * 1e6:>6.1f} us of CPU "
-        f"an item  peak {figures['peak_mib']:,.0f} MiB  load average {os.getloadavg()[0]:.1f}"
+        f"{subject:<22} {count:>9,} items  {figures['items_per_second']:>8,.0f}/s"
+        f"  {figures['cpu_seconds'] / count * 1e6:>6.1f} us CPU per item"
+        f"  peak {figures['peak_mib']:,.0f} MiB  load average {os.getloadavg()[0]:.1f}"
     )
     return figures
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.bulk_load", description=__doc__)
-    parser.add_argument("--items", type=int, default=1_000_000)
-    parser.add_argument(
-        "--peer-items", type=int, help="for the peers; as many as --items by default"
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.bulk_load",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument(
-        "--only", default="", help="subjects whose name has one of these words, comma between"
-    )
-    parser.add_argument("--json", help="write the figures to this file, too")
+    add = parser.add_argument
+    add("--items", type=int, default=1_000_000, help="items to load (default: 1,000,000)")
+    add("--peer-items", type=int, help="items for the peers (default: as many as --items)")
+    add("--rounds", type=int, default=1, help="rounds of each loader; best counts (default: 1)")
+    add("--only", default="", help="loaders to run, as parts of their names: stator,boto3")
+    add("--json", metavar="FILE", help="also write the figures to FILE")
     options = parser.parse_args()
     peer_items = options.peer_items or options.items
-    console.print(
-        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; load average {os.getloadavg()[0]:.1f}"
-    )
+    console.print(machine.describe())
+    words = options.only.split(",")
     names = [
-        name for name in SUBJECTS
-        if (name == "stator load" or PEERS.exists()) and any(word in name for word in options.only.split(","))
-    ]  # fmt: skip
+        name
+        for name in SUBJECTS
+        if (name == "stator load" or PEERS.exists()) and any(word in name for word in words)
+    ]
     best: dict[str, dict[str, float]] = {}
     small: dict[str, float] | None = None
     with tempfile.TemporaryDirectory(dir=os.environ.get("BENCH_DIR")) as folder:
@@ -183,8 +187,8 @@ def main() -> None:
 
 def show(best: dict[str, dict[str, float]], small: dict[str, float] | None, items: int) -> None:
     ours = best.get("stator load")
-    table = Table(title="items of 1 KB from Parquet into the same server")
-    for heading in ("", "items/s", "CPU us an item", "peak MiB", "stator is"):
+    table = Table(title="1 KB items from Parquet into the same server")
+    for heading in ("", "items/s", "CPU us/item", "peak MiB", "stator is"):
         table.add_column(heading, justify="left" if not heading else "right")
     for name, figures in sorted(best.items(), key=lambda pair: -pair[1]["items_per_second"]):
         ratio = (
@@ -203,7 +207,8 @@ def show(best: dict[str, dict[str, float]], small: dict[str, float] | None, item
     console.print(table)
     if ours is not None and small is not None:
         console.print(
-            f"stator's peak memory: {small['peak_mib']:,.0f} MiB for {items // 10:,} items, {ours['peak_mib']:,.0f} MiB for {items:,}"
+            f"peak memory of Stator: {small['peak_mib']:,.0f} MiB for {items // 10:,} items,"
+            f" {ours['peak_mib']:,.0f} MiB for {items:,}"
         )
 
 

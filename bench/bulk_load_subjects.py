@@ -1,4 +1,4 @@
-"""The loaders compared, each putting a Parquet file into a table. Run by ``bench.bulk_load``, one process for each:
+"""The loaders that ``bench.bulk_load`` compares; each writes a Parquet file to a table.
 
 python bench/bulk_load_subjects.py NAME URL TABLE FILE
 """
@@ -119,7 +119,7 @@ def _cpu_seconds() -> float:
 
 
 def peak_mib() -> float:
-    """Of this program alone: what getrusage says begins with what the process was before it."""
+    """The peak of this program alone; getrusage includes the process before exec."""
     with open("/proc/self/status") as file:
         line = next(line for line in file if line.startswith("VmHWM"))
     return int(line.split()[1]) / 1024

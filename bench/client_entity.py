@@ -1,4 +1,4 @@
-"""The item of about 1 KB that clients are compared with, as Stator has it."""
+"""The item of about 1 KB with which clients are compared, as a Stator entity."""
 
 from __future__ import annotations
 
@@ -35,6 +35,14 @@ design = Design("bench", [Item], [item])
 
 def make(number: int) -> Item:
     return Item(
-        item_id=str(number), customer="customer-42", placed_at=MOMENT, status="shipped", total=Decimal("129.95"),
-        quantity=3, paid=True, note=NOTE, tags={"gift", "priority"}, lines=["sku-1", "sku-2", "sku-3"],
-    )  # fmt: skip
+        item_id=str(number),
+        customer="customer-42",
+        placed_at=MOMENT,
+        status="shipped",
+        total=Decimal("129.95"),
+        quantity=3,
+        paid=True,
+        note=NOTE,
+        tags={"gift", "priority"},
+        lines=["sku-1", "sku-2", "sku-3"],
+    )

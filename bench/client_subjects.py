@@ -1,7 +1,10 @@
-"""The clients compared, each doing the same two things: put many 1 KB items, and get one item many times.
+"""The clients that ``bench.clients`` compares: put many 1 KB items, and get one item many times.
 
-Run by ``bench.clients``, one process for each, as ``python bench/client_subjects.py NAME URL ITEMS GETS``; prints its figures as JSON.
-A peer is given its own best way: batches where it has them, uvloop where it is asynchronous, models where that is how it is used.
+    python bench/client_subjects.py NAME URL ITEMS GETS
+
+Prints the figures as JSON; each client runs in its own process. Each peer is used in its own best
+way: with batches if it has them, with uvloop if it is asynchronous, with models if that is how it
+is used.
 """
 
 from __future__ import annotations
@@ -20,19 +23,34 @@ NOTE = "x" * 640
 
 def plain(number: int) -> dict[str, Any]:
     return {
-        "pk": f"ITEM#{number}", "item_id": str(number), "customer": "customer-42", "placed_at": "2026-11-16T10:00:00.000000Z",
-        "status": "shipped", "total": Decimal("129.95"), "quantity": 3, "paid": True, "note": NOTE,
-        "tags": {"gift", "priority"}, "lines": ["sku-1", "sku-2", "sku-3"],
-    }  # fmt: skip
+        "pk": f"ITEM#{number}",
+        "item_id": str(number),
+        "customer": "customer-42",
+        "placed_at": "2026-11-16T10:00:00.000000Z",
+        "status": "shipped",
+        "total": Decimal("129.95"),
+        "quantity": 3,
+        "paid": True,
+        "note": NOTE,
+        "tags": {"gift", "priority"},
+        "lines": ["sku-1", "sku-2", "sku-3"],
+    }
 
 
 def wire(number: int) -> dict[str, Any]:
     return {
-        "pk": {"S": f"ITEM#{number}"}, "item_id": {"S": str(number)}, "customer": {"S": "customer-42"},
-        "placed_at": {"S": "2026-11-16T10:00:00.000000Z"}, "status": {"S": "shipped"}, "total": {"N": "129.95"},
-        "quantity": {"N": "3"}, "paid": {"BOOL": True}, "note": {"S": NOTE}, "tags": {"SS": ["gift", "priority"]},
+        "pk": {"S": f"ITEM#{number}"},
+        "item_id": {"S": str(number)},
+        "customer": {"S": "customer-42"},
+        "placed_at": {"S": "2026-11-16T10:00:00.000000Z"},
+        "status": {"S": "shipped"},
+        "total": {"N": "129.95"},
+        "quantity": {"N": "3"},
+        "paid": {"BOOL": True},
+        "note": {"S": NOTE},
+        "tags": {"SS": ["gift", "priority"]},
         "lines": {"L": [{"S": "sku-1"}, {"S": "sku-2"}, {"S": "sku-3"}]},
-    }  # fmt: skip
+    }
 
 
 def cpu() -> float:
@@ -41,7 +59,7 @@ def cpu() -> float:
 
 
 class Watch:
-    """CPU and wall time of a number of calls, and the median of single ones where they are timed."""
+    """CPU and wall time of a number of calls, and the median of timed single calls."""
 
     def __init__(self) -> None:
         self.figures: dict[str, Any] = {}
@@ -84,7 +102,7 @@ def chunks(items: int) -> Iterator[range]:
         yield range(at, min(at + 25, items))
 
 
-# --- ours ---------------------------------------------------------------------------------------------------
+# --- Stator -----------------------------------------------------------------------------------
 
 
 def stator(url: str, items: int, gets: int, watch: Watch) -> None:
@@ -117,7 +135,7 @@ def stator_async(url: str, items: int, gets: int, watch: Watch) -> None:
     uvloop.run(main())
 
 
-# --- peers --------------------------------------------------------------------------------------------------
+# --- peers ------------------------------------------------------------------------------------
 
 
 def boto3(url: str, items: int, gets: int, watch: Watch) -> None:
@@ -225,7 +243,8 @@ def aiobotocore(url: str, items: int, gets: int, watch: Watch) -> None:
 
             await put(100)
             await timed(watch, "put", items, put(items))
-            get = lambda: client.get_item(TableName="bench", Key={"pk": {"S": "ITEM#1"}})  # noqa: E731
+            key = {"pk": {"S": "ITEM#1"}}
+            get = lambda: client.get_item(TableName="bench", Key=key)  # noqa: E731
             await timed(watch, "get", gets, laps_async(gets, get))
 
     uvloop.run(main())

@@ -1,9 +1,12 @@
-"""Clients side by side on a server that answers at once: puts in bulk and single gets, per second of the client's own CPU.
+"""Compare Python clients on a server that answers at once: bulk puts and single gets.
 
-    python -m bench.clients        (or `make bench-clients`, which installs the peers into an environment of their own)
+    make bench-clients        installs the peers into an environment of their own, then runs
+    python -m bench.clients
 
-Each client runs in a process of its own, in turns, several rounds; the best round of each counts, so that a slow minute of a shared machine
-does not meet one alone. Per CPU second says what a core can carry; p50 is the time of one get, as the caller sees it.
+Each client runs in its own process, in turns and for several rounds; the best round of each counts,
+so that a slow minute of a shared machine does not hit one client alone. Operations per second of
+the client's own CPU time say what a core can carry; p50 is the time of one get as the caller sees
+it.
 """
 
 from __future__ import annotations
@@ -11,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import socket
 import subprocess
 import sys
@@ -23,6 +25,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from bench import machine
 from bench.client_subjects import SUBJECTS
 
 ROOT = Path(__file__).parent.parent
@@ -65,20 +68,21 @@ def run(name: str, url: str, items: int, gets: int) -> dict[str, float] | None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.clients", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--items", type=int, default=20_000)
-    parser.add_argument("--gets", type=int, default=3_000)
-    parser.add_argument("--json", help="write the figures to this file, too")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.clients",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--rounds", type=int, default=3, help="rounds of each client; best counts (default: 3)")
+    add("--items", type=int, default=20_000, help="items to put (default: 20,000)")
+    add("--gets", type=int, default=3_000, help="items to get (default: 3,000)")
+    add("--json", metavar="FILE", help="also write the figures to FILE")
     options = parser.parse_args()
     if not PEERS.exists():
-        console.print(
-            "the peers are not installed: `make bench-clients` does that; showing Stator alone"
-        )
+        console.print("the peers are not installed; run `make bench-clients`. Showing Stator alone")
     names = [name for name in SUBJECTS if name in OURS or PEERS.exists()]
-    console.print(
-        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; load average {os.getloadavg()[0]:.1f}"
-    )
+    console.print(machine.describe())
     best: dict[str, dict[str, float]] = {}
     with null_server() as url:
         for _ in range(options.rounds):
@@ -99,7 +103,7 @@ def _better(left: dict[str, float] | None, right: dict[str, float]) -> dict[str,
 
 def show(best: dict[str, dict[str, float]]) -> None:
     table = Table(
-        title="per second of the client's CPU; x is against boto3's batch_writer and get_item"
+        title="operations per second of client CPU; x: ratio to boto3's batch_writer and get_item"
     )
     for heading in ("client", "1 KB puts", "x", "gets", "x", "p50 of a get"):
         table.add_column(heading, justify="left" if heading == "client" else "right")

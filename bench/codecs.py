@@ -1,11 +1,12 @@
-"""Entities to DynamoDB JSON and back: Stator's generated codec against boto3's serializer with a pydantic model behind it.
+"""Compare encoders of entities: Stator's generated codec and boto3's serializer with pydantic.
 
     python -m bench.codecs
 
-Both sides do the same work on the same item of about 1 KB: from an object in memory to the body of a request, and from the body of an
-answer to a checked object. boto3's way is ``model_dump`` and TypeSerializer, TypeDeserializer and ``model_validate``; since those know
-neither times nor UUIDs, the model turns them into text, as people who go this way do. Rounds alternate and the best of each counts, so
-that a slow minute of a shared machine meets both.
+Both do the same work on the same item of about 1 KB: from an object in memory to a request body,
+and from a response body to a validated object. The boto3 way is ``model_dump`` and TypeSerializer,
+then TypeDeserializer and ``model_validate``. Because these know neither times nor UUIDs, the model
+turns them into text, as programs that go this way do. Rounds alternate and the best of each counts,
+so that a slow minute of a shared machine hits both.
 """
 
 from __future__ import annotations
@@ -13,8 +14,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import gc
-import os
-import platform
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,6 +29,7 @@ from pydantic import BaseModel, PlainSerializer
 from rich.console import Console
 from rich.table import Table
 
+from bench import machine
 from stator.design.entities.adapters import adapt
 from stator.design.entities.entity import Entity, info
 from stator.design.entities.markers import ident
@@ -42,7 +42,7 @@ class Status(Enum):
     SHIPPED = "shipped"
 
 
-# --- the entity, as Stator has it ---------------------------------------------------------------------------
+# --- the entity in Stator ---------------------------------------------------------------------
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Order(Entity):
     expires: datetime | None = None
 
 
-# --- the same as pydantic has it ----------------------------------------------------------------------------
+# --- the same in pydantic ---------------------------------------------------------------------
 
 Time = Annotated[
     datetime,
@@ -149,7 +149,7 @@ def example() -> Order:
     )
 
 
-# --- what is measured ---------------------------------------------------------------------------------------
+# --- measurements -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class Way:
 
 
 def ways() -> list[Way]:
-    """Every way, after a check that each gives the object back that went in."""
+    """Every way, after a check that each decodes what it has encoded."""
     order = example()
     model = OrderModel.model_validate(dataclasses.asdict(order))
     ours, adapted = info(Order).codec, info(Adapted).codec
@@ -189,7 +189,7 @@ def ways() -> list[Way]:
 
 
 def best_of(rounds: int, calls: int, functions: list[Callable[[], Any]]) -> list[float]:
-    """Microseconds a call of each, the functions taking turns, without the collector."""
+    """Microseconds per call of each function; they take turns, without the garbage collector."""
     best = [float("inf")] * len(functions)
     gc.collect()
     gc.disable()
@@ -206,18 +206,19 @@ def best_of(rounds: int, calls: int, functions: list[Callable[[], Any]]) -> list
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.codecs", description=__doc__)
-    parser.add_argument(
-        "--rounds", type=int, default=40, help="rounds in turns; the best counts (default 40)"
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.codecs",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--calls", type=int, default=1_000, help="calls a round (default 1,000)")
+    parser.add_argument(
+        "--rounds", type=int, default=40, help="alternating rounds; best counts (default: 40)"
+    )
+    parser.add_argument("--calls", type=int, default=1_000, help="calls per round (default: 1,000)")
     options = parser.parse_args()
     measured = ways()
     size = len(orjson.dumps(info(Order).codec.encode(example())))
-    console.print(
-        f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; "
-        f"load average {os.getloadavg()[0]:.1f}; an item of {size:,} bytes of DynamoDB JSON"
-    )
+    console.print(f"{machine.describe()}; an item of {size:,} bytes of DynamoDB JSON")
     encode = best_of(options.rounds, options.calls, [way.encode for way in measured])
     decode = best_of(options.rounds, options.calls, [way.decode for way in measured])
     console.print(show(measured, encode, decode))
@@ -225,7 +226,7 @@ def main() -> None:
 
 def show(measured: list[Way], encode: list[float], decode: list[float]) -> Table:
     table = Table(
-        title="microseconds an item, best round; and how many times as long as Stator's codec"
+        title="microseconds per item, best round; ratio of the time to that of Stator's codec"
     )
     for column in ("way", "encode us", "ratio", "decode us", "ratio", "both us", "ratio"):
         table.add_column(column, justify="left" if column == "way" else "right")

@@ -1,4 +1,4 @@
-"""Sending load: wrk with prepared requests, and a plain connection for what comes in sequence."""
+"""Load over HTTP: wrk with prepared requests, and a plain connection for sequential requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Answers a second and latency in microseconds; ``errors`` are answers that were not 200."""
+    """Responses per second and latency in microseconds; ``errors`` are those other than 200."""
 
     per_second: float
     p50_us: float
@@ -36,10 +36,10 @@ class Rate:
 
 
 def drive(port: int, workload: Workload, items: int, connections: int, seconds: int) -> Rate:
-    """Replay a workload with wrk, which runs as a process of its own and is far from its limit here."""
+    """Replay a workload with wrk, which runs in its own process, far below its limit."""
     if shutil.which("wrk") is None:
         raise SystemExit(
-            "wrk is missing: install the package `wrk` (Debian, Ubuntu, Homebrew have it)"
+            "wrk is not installed: install the package `wrk` (Debian, Ubuntu, Homebrew)"
         )
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
         file.writelines(f"{body}\n" for body in bodies(workload, items))
@@ -94,7 +94,7 @@ def create_table(port: int) -> None:
 
 
 def bulk_load(port: int, items: int, connections: int = 8) -> float:
-    """Fill the table with BatchWriteItem; items a second."""
+    """Fill the table with BatchWriteItem; returns items per second."""
     batches = iter(
         [json.dumps(batch_write(number, items)).encode() for number in range(items // 25)]
     )
@@ -123,7 +123,10 @@ def run_all(threads: Iterable[threading.Thread]) -> None:
 
 
 def full_scan(port: int) -> tuple[int, float]:
-    """Scan the whole table page by page; items, and items a second. Pages are not decoded but for their ends."""
+    """Scan the table page by page; returns items and items per second.
+
+    Only the end of each page is decoded.
+    """
     connection = Connection(port)
     request: dict[str, Any] = {"TableName": TABLE}
     count = 0

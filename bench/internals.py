@@ -1,4 +1,4 @@
-"""What only concerns Stator: in-process latency, start, memory, and cost against table size."""
+"""Measurements of Stator alone: latency in process, import time, and cost against table size."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _p50(call: Callable[[Any], Any], requests: list[Any]) -> float:
 
 
 def import_milliseconds() -> float:
-    """The median of five fresh interpreters importing stator, less that of importing nothing."""
+    """The median import time of five fresh interpreters, less that of importing nothing."""
 
     def run(code: str) -> float:
         started = time.perf_counter()
@@ -55,7 +55,7 @@ def import_milliseconds() -> float:
 
 @dataclass(frozen=True, slots=True)
 class QueryTimes:
-    """Microseconds of a Query of 20 items, the median: of partitions that are read for the first time, and again and again."""
+    """The median Query of 20 items in microseconds: of partitions read first, and read again."""
 
     first: float
     again: float
@@ -64,8 +64,11 @@ class QueryTimes:
 def query_against_size(
     sizes: tuple[int, ...], path: str, partitions: int = 500
 ) -> dict[int, QueryTimes]:
-    """The same number of partitions, spread over the whole of each table: what is in RocksDB's cache is then the same at every size. Each
-    table is closed and opened again before, so that even a small one is read from its files."""
+    """Query the same number of partitions, spread over the whole of each table.
+
+    RocksDB then has as much in its cache at every size. Each table is closed and opened again
+    before, so that even a small one is read from its files.
+    """
     found = {}
     for size in sizes:
         folder = f"{path}/{size}"
@@ -79,7 +82,7 @@ def query_against_size(
         with Engine.open(folder, durability="process") as engine:
             engine.call(
                 "Query", query_partition(size // GROUP + 1)
-            )  # imports and compiles, and finds nothing
+            )  # warm-up: imports and compiles, and finds nothing
             first = _p50(lambda request, engine=engine: engine.call("Query", request), requests)
             again = _p50(lambda request, engine=engine: engine.call("Query", request), requests * 8)
         found[size] = QueryTimes(first, again)

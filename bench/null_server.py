@@ -1,6 +1,8 @@
-"""A DynamoDB that does nothing: it answers every request at once with an answer made beforehand, so that a client's own cost is all there is.
+"""A DynamoDB that does nothing: it answers every request at once with a prepared response.
 
-python -m bench.null_server PORT
+    python -m bench.null_server PORT
+
+What remains is the client's own cost.
 """
 
 from __future__ import annotations
@@ -12,19 +14,31 @@ import zlib
 from typing import Any
 
 ITEM: dict[str, Any] = {
-    "pk": {"S": "ITEM#1"}, "PK": {"S": "CUSTOMER#1"}, "item_id": {"S": "1"}, "customer": {"S": "customer-42"},
-    "placed_at": {"S": "2026-11-16T10:00:00.000000Z"}, "status": {"S": "shipped"}, "total": {"N": "129.95"},
-    "quantity": {"N": "3"}, "paid": {"BOOL": True}, "note": {"S": "x" * 640},
-    "tags": {"SS": ["gift", "priority"]}, "lines": {"L": [{"S": "sku-1"}, {"S": "sku-2"}, {"S": "sku-3"}]},
-}  # fmt: skip
+    "pk": {"S": "ITEM#1"},
+    "PK": {"S": "CUSTOMER#1"},
+    "item_id": {"S": "1"},
+    "customer": {"S": "customer-42"},
+    "placed_at": {"S": "2026-11-16T10:00:00.000000Z"},
+    "status": {"S": "shipped"},
+    "total": {"N": "129.95"},
+    "quantity": {"N": "3"},
+    "paid": {"BOOL": True},
+    "note": {"S": "x" * 640},
+    "tags": {"SS": ["gift", "priority"]},
+    "lines": {"L": [{"S": "sku-1"}, {"S": "sku-2"}, {"S": "sku-3"}]},
+}
 TABLE = {
     "Table": {
-        "TableName": "bench", "TableStatus": "ACTIVE", "ItemCount": 0, "TableSizeBytes": 0,
-        "CreationDateTime": 1.7e9, "TableArn": "arn:aws:dynamodb:us-east-1:123456789012:table/bench",
+        "TableName": "bench",
+        "TableStatus": "ACTIVE",
+        "ItemCount": 0,
+        "TableSizeBytes": 0,
+        "CreationDateTime": 1.7e9,
+        "TableArn": "arn:aws:dynamodb:us-east-1:123456789012:table/bench",
         "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
         "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
     }
-}  # fmt: skip
+}
 ANSWERS = {
     b"GetItem": {"Item": ITEM},
     b"BatchWriteItem": {"UnprocessedItems": {}},

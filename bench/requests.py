@@ -1,4 +1,4 @@
-"""The requests sent: 1 KB items in a table with a partition key, a sort key and one global index."""
+"""The requests to send: 1 KB items in a table with partition key, sort key and one global index."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 TABLE = "bench"
-GROUP = 20  # items that share a partition, and so the answer of a Query
+GROUP = 20  # items per partition, which one Query returns
 
 CREATE: dict[str, Any] = {
     "TableName": TABLE,
@@ -53,7 +53,7 @@ def item(number: int) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """``body(number)`` makes the request number ``number``; ``target`` is the least ratio to the fastest peer."""
+    """``body(number)`` returns one request; ``target`` is the least ratio to the fastest peer."""
 
     name: str
     operation: str

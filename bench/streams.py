@@ -1,16 +1,15 @@
-"""What a stream worker does: changes per second with a handler that does nothing and with views, and how long a change takes from its write to its handler.
+"""Measure a stream worker: changes per second, and the lag from a write to its handler.
 
-.venv/bin/python -m bench.streams [--changes 50000] [--seconds 3] [--json figures.json]
+    python -m bench.streams [--changes 50000] [--seconds 3] [--json figures.json]
 
-One worker in this process, on the engine in memory, and on one that another process serves over HTTP.
+One worker runs in this process, with handlers that do nothing and with views: on the engine in
+memory, and on one that another process serves over HTTP.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import subprocess
 import sys
 import time
@@ -24,6 +23,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from bench import machine
 from stator import (
     Change,
     Db,
@@ -150,7 +150,7 @@ PLACES = {"in memory": embedded, "over HTTP": served}
 
 
 def throughput(db: Db, make: Callable[[StreamApp], None], changes: int) -> float:
-    """Changes per second when there are plenty."""
+    """Changes per second with a backlog."""
     db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
     db.write_many(a_test(number) for number in range(changes))
     app = StreamApp(fleet, "bench")
@@ -163,7 +163,10 @@ def throughput(db: Db, make: Callable[[StreamApp], None], changes: int) -> float
 
 
 def lags(db: Db, make: Callable[[StreamApp], None], seconds: float, per_second: int) -> list[float]:
-    """Milliseconds from before the write to the handler, at a steady rate; views come before handlers, and so count in it."""
+    """Milliseconds from before a write to its handler, at a steady rate.
+
+    Views run before handlers, so their time is included.
+    """
     db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
     app = StreamApp(fleet, "bench")
     make(app)
@@ -202,20 +205,19 @@ def measure(options: argparse.Namespace) -> list[Figures]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.streams", description=__doc__)
-    parser.add_argument(
-        "--changes", type=int, default=50_000, help="how many changes wait for the worker"
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.streams",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--seconds", type=float, default=3.0, help="how long the lag is measured")
-    parser.add_argument("--rate", type=int, default=200, help="writes per second meanwhile")
-    parser.add_argument(
-        "--only", default="", help="measurements whose name has one of these words, comma between"
-    )
-    parser.add_argument("--json", help="write the figures to this file, too")
+    add = parser.add_argument
+    add("--changes", type=int, default=50_000, help="changes in the backlog (default: 50,000)")
+    add("--seconds", type=float, default=3.0, help="duration of the lag measurement (default: 3)")
+    add("--rate", type=int, default=200, help="writes per second while it runs (default: 200)")
+    add("--only", default="", help="measurements to run, as parts of their names: memory,view")
+    add("--json", metavar="FILE", help="also write the figures to FILE")
     options = parser.parse_args()
-    console.print(
-        f"{platform.machine()}, {os.cpu_count()} cores; load average {os.getloadavg()[0]:.1f}"
-    )
+    console.print(machine.describe())
     results = measure(options)
     table = Table("", "worker with", "changes/s", "lag p50", "p99", box=None)
     for each in results:

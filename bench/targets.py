@@ -1,4 +1,4 @@
-"""The servers compared, each started fresh on a free port of this machine."""
+"""The servers to compare, each started fresh on a free local port."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Running:
 
 
 def available() -> list[Target]:
-    """Every target this machine can run; what is missing is said on stderr."""
+    """Every server that this machine can run; reports the missing ones on stderr."""
     targets = [
         Target(
             "stator, memory",
@@ -81,7 +81,10 @@ def available() -> list[Target]:
             )
         )
     else:
-        print("dynamodb-local: not here (java and `make servers`)", file=sys.stderr)
+        print(
+            "dynamodb-local is not installed: it needs java, then run `make servers`",
+            file=sys.stderr,
+        )
     dynalite = SERVERS / "dynalite" / "cli.js"
     if dynalite.exists() and shutil.which("node"):
         targets.append(
@@ -91,13 +94,13 @@ def available() -> list[Target]:
             )
         )
     else:
-        print("dynalite: not here (node and `make servers`)", file=sys.stderr)
+        print("dynalite is not installed: it needs node, then run `make servers`", file=sys.stderr)
     if (BIN / "moto_server").exists():
         targets.append(
             Target("moto, memory", (str(BIN / "moto_server"), "-H", "127.0.0.1", "-p", "{port}"))
         )
     else:
-        print("moto: not here (`make bench` installs it)", file=sys.stderr)
+        print("moto is not installed: run `make bench`, which installs it", file=sys.stderr)
     return targets
 
 
@@ -127,11 +130,11 @@ def _free_port() -> int:
 
 
 def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    """Until it answers an HTTP request, not only listens."""
+    """Wait until the server answers an HTTP request; listening is not enough."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if process.poll() is not None:
-            raise RuntimeError(f"the server ended with {process.returncode} before it answered")
+            raise RuntimeError(f"the server exited with {process.returncode} before it answered")
         try:
             with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
                 connection.sendall(

@@ -1,4 +1,4 @@
-"""Many items at once, with a result that names every one that could not be written, and why.
+"""A batch write whose result lists every item that could not be written, and why.
 
 python examples/batch.py [ADDRESS]
 """
@@ -26,7 +26,7 @@ log = Design("events", [Event], [events_of])
 
 
 def events() -> Iterator[Event]:
-    """A thousand, of which one is larger than DynamoDB takes."""
+    """A thousand events; one is larger than DynamoDB accepts."""
     for number in range(1000):
         yield Event(
             device=f"d{number % 7}", number=number, text="x" * (500_000 if number == 500 else 200)

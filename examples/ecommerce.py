@@ -1,4 +1,4 @@
-"""A shop: users, products with reviews, orders with their lines. Run it anywhere:
+"""A shop: users, products with reviews, orders with their lines. It runs anywhere:
 
 python examples/ecommerce.py                            in memory
 python examples/ecommerce.py shop.db                    in a folder
@@ -122,7 +122,7 @@ shop = Design(
 
 
 def buy(db: Db, order_id: str, user_id: str, basket: dict[str, int]) -> Order:
-    """An order with its lines, and the stock they take: all of it, or none."""
+    """Write an order and its lines and reduce the stock, in one transaction."""
     products = [found for found in db.get_many(Product, basket) if found is not None]
     total = sum((each.price * basket[each.product_id] for each in products), Decimal(0))
     order = Order(order_id=order_id, user_id=user_id, total=total)

@@ -1,4 +1,4 @@
-"""A catalogue of categories: children, whole subtrees, the way up, and subtrees that move.
+"""A catalogue of categories: children, subtrees, the path to the root, and moved subtrees.
 
 python examples/hierarchy.py [ADDRESS]
 """
@@ -34,8 +34,11 @@ def main(address: str | None = None) -> None:
         categories = Tree(db, Category, name="categories", order=Category.name)
         categories.add(Category(category_id="all", name="Everything"))
         for identity, name, parent in (
-            ("house", "House", "all"), ("garden", "Garden", "all"), ("lamps", "Lamps", "house"), ("desk", "Desk lamps", "lamps"),
-        ):  # fmt: skip
+            ("house", "House", "all"),
+            ("garden", "Garden", "all"),
+            ("lamps", "Lamps", "house"),
+            ("desk", "Desk lamps", "lamps"),
+        ):
             categories.add(Category(category_id=identity, name=name), parent=parent)
         db.put(Product(product_id="p1", category_id="desk"))
         print([node.entity.name for node in categories.children("all")])
@@ -48,8 +51,10 @@ def main(address: str | None = None) -> None:
             "Garden",
             "Lamps",
         ]
+        deleted = categories.delete("garden")
         print(
-            f"{categories.delete('garden')} deleted, {categories.count()} left; {db.count(products_in('desk'))} product of the deleted category"
+            f"{deleted} categories deleted, {categories.count()} left; "
+            f"{db.count(products_in('desk'))} product still in a deleted category"
         )
 
 

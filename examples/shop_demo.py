@@ -1,8 +1,9 @@
-"""`make demo`: a shop, from its access patterns to a table that survives a `kill -9`, with no AWS account.
+"""`make demo`: a shop, from access patterns to a table that survives `kill -9`, without AWS.
 
-It plans the design of ``ecommerce.py``, starts ``stator serve`` on a folder, makes the table, fills it, asks every pattern through the typed data
-layer, sells until the stock is gone, kills the server without warning, starts it again, and shows that everything is still there: through the
-data layer, and through plain boto3.
+The demo plans the design of ``ecommerce.py``, starts ``stator serve`` on a folder, creates the
+table and fills it. It runs every pattern through the typed data layer and sells until the stock is
+gone. Then it kills the server without warning, starts it again, and shows that everything is still
+there: through the data layer and through plain boto3.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ USERS, ORDERS = 200, 2_000
 
 @contextmanager
 def stator_server(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """A server on ``folder``, and its address."""
+    """Runs a server on ``folder``; yields the process and its address."""
     command = [
         str(Path(sys.executable).with_name("stator")),
         "serve",
@@ -67,7 +68,8 @@ def stator_server(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
             assert process.stdout is not None
             address = json.loads(process.stdout.readline())["url"]
             console.print(
-                f"[dim]stator serve --data {folder.name} listens on {address} ({time.perf_counter() - started:.2f} s)[/]"
+                f"[dim]stator serve --data {folder.name} listens on {address} "
+                f"({time.perf_counter() - started:.2f} s)[/]"
             )
             yield process, address
         finally:
@@ -75,9 +77,9 @@ def stator_server(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 
 def show_plan() -> None:
-    """What the planner made of the access patterns."""
+    """Print the plan of each access pattern."""
     plan = shop.plan()
-    table = Table(title="access patterns, as the planner serves them", title_justify="left")
+    table = Table(title="access patterns and their plans", title_justify="left")
     for heading in ("pattern", "request", "key", "a month"):
         table.add_column(heading, overflow="fold")
     for each in plan.patterns:
@@ -85,9 +87,10 @@ def show_plan() -> None:
             where = f"{each.operation} {each.index or ''}".strip()
             table.add_row(each.name, where, each.key_condition, f"${each.dollars_per_month:,.2f}")
     console.print(table)
-    [made] = plan.tables
+    [planned] = plan.tables
     console.print(
-        f"one table, {len(made.indexes)} index, [bold]${plan.dollars_per_month:,.2f}[/] a month on demand\n"
+        f"one table, {len(planned.indexes)} index, "
+        f"[bold]${plan.dollars_per_month:,.2f}[/] a month on demand\n"
     )
 
 
@@ -122,7 +125,8 @@ def fill(db: Db) -> None:
     result.raise_for_failures()
     seconds = time.perf_counter() - started
     console.print(
-        f"{result.written:,} items written in {result.requests} requests, {result.written / seconds:,.0f} a second, each durable"
+        f"{result.written:,} items written in {result.requests} requests, "
+        f"{result.written / seconds:,.0f} per second, all durable"
     )
     for n in range(20):
         db.create(User(user_id=f"u{n}", email=f"u{n}@example.com", name=f"User {n}"))
@@ -130,11 +134,11 @@ def fill(db: Db) -> None:
 
 def ask(db: Db) -> None:
     answers = Table(
-        title="asked through the typed data layer", title_justify="left", show_header=False
+        title="patterns run through the typed data layer", title_justify="left", show_header=False
     )
     answers.add_row("user_by_email", str(db.first(user_by_email("u7@example.com"))))
     answers.add_row(
-        "orders_of_user, 2 a page",
+        "orders_of_user, 2 per page",
         "\n".join(
             f"{each.order_id} {each.total}" for each in db.page(orders_of_user("u7"), limit=2)
         ),
@@ -152,7 +156,7 @@ def ask(db: Db) -> None:
 
 
 def sell_out(db: Db) -> None:
-    """Ten are there; who wants the eleventh is refused, and nothing of that order is written."""
+    """Ten are in stock; the eleventh order is refused, and nothing of it is written."""
     sold = 0
     try:
         while True:
@@ -213,13 +217,15 @@ def main() -> None:
                 console.print("[bold red]the data changed across the restart[/]")
                 sys.exit(1)
             console.print(
-                f"[bold green]everything is there again[/]: {before[0]:,} orders, stock of p1 {before[1]}, sales counter {before[2]}; "
+                f"[bold green]everything is still there[/]: {before[0]:,} orders, "
+                f"stock of p1 {before[1]}, sales counter {before[2]}; "
                 f"boto3 counts {boto3_count(address):,} items in the table"
             )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     console.print(
-        "\nnext: [bold].venv/bin/stator new shop[/], [bold].venv/bin/stator serve[/], and docs/guides/data.md"
+        "\nnext: [bold].venv/bin/stator new shop[/], [bold].venv/bin/stator serve[/], "
+        "and docs/guides/data.md"
     )
 
 

@@ -1,4 +1,4 @@
-"""Measurements of many sensors: spread over buckets and shards as they come, read back in order, summed up by the hour, forgotten after a while.
+"""Sensor readings: spread over buckets and shards, read in order, summed by the hour.
 
 python examples/time_series.py [ADDRESS]
 """
@@ -63,7 +63,8 @@ def main(address: str | None = None) -> None:
             "s1", start, start + timedelta(hours=3)
         ):
             print(
-                f"{summary.start:%H:%M}: {summary.count} readings, {summary.min} to {summary.max}, mean {summary.mean:.2f}"
+                f"{summary.start:%H:%M}: {summary.count} readings, "
+                f"{summary.min} to {summary.max}, mean {summary.mean:.2f}"
             )
         print(readings.latest("s1", 1))
         assert (result.written, len(hour)) == (360, 120)

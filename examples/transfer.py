@@ -1,4 +1,4 @@
-"""Money from one account to another: both change or neither, never below zero, and never twice for one request.
+"""A transfer between two accounts: both change or neither, never below zero, never twice.
 
 python examples/transfer.py [ADDRESS]
 """
@@ -40,7 +40,7 @@ bank = Design("bank", [Account, Transfer], [account, transfers_from])
 
 
 def transfer(db: Db, transfer_id: str, source: str, target: str, amount: Decimal) -> None:
-    """The record of the transfer makes it unique: the same id a second time fails, whenever that is."""
+    """The record makes the transfer unique: a second one with the same id fails at any time."""
     with db.transaction() as tx:
         with tx.update(Account, number=source) as paying:
             paying.balance -= amount
@@ -61,7 +61,7 @@ def main(address: str | None = None) -> None:
                 transfer(db, number, "a", "b", amount)
             except TransactionFailed as failed:
                 for _, statement, reason in failed.failures:
-                    print(f"{number} refused, {statement}: {type(reason).__name__}")
+                    print(f"{number} refused at {statement!r}: {type(reason).__name__}")
         balances = {
             each.number: each.balance
             for each in db.get_many(Account, ["a", "b"], consistent=True)

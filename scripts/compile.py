@@ -1,7 +1,8 @@
-"""Compile the hot modules to C extensions with mypyc, beside their sources: `make compile`.
+"""`make compile`: compile the hot modules to C extensions with mypyc, beside their sources.
 
-The same Python runs compiled or interpreted; compiled it answers about twice as many requests on a core. Without a C
-compiler the script says so and leaves everything interpreted. `make interpreted` removes what this made.
+The same Python runs compiled or interpreted; compiled, it answers about twice as many requests per
+core. Without a C compiler the script says so and changes nothing. `make interpreted` removes the
+extensions.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ SUFFIXES = (".so", ".pyd")
 
 
 def modules() -> list[Path]:
-    """What pyproject.toml lists, but for packages' ``__init__``, relative to the sources."""
+    """The modules listed in pyproject.toml without ``__init__`` files, relative to the sources."""
     patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["stator"]["compiled"]
     paths = [path for pattern in patterns for path in sorted(SOURCES.glob(pattern))]
     return [path.relative_to(SOURCES) for path in paths if path.name != "__init__.py"]
@@ -39,9 +40,9 @@ def has_compiler() -> bool:
 
 
 def build(target: Path) -> list[Path]:
-    """Compile to below ``target``; the files made, relative to it.
+    """Compile into ``target``; returns the new files, relative to it.
 
-    In a folder of its own: mypyc leaves C files, caches and objects where it runs.
+    It runs in a temporary folder, because mypyc leaves C files, caches and objects where it runs.
     """
     from mypyc.build import mypycify
     from setuptools import Distribution
@@ -61,15 +62,15 @@ def build(target: Path) -> list[Path]:
         command.inplace = True
         command.ensure_finalized()
         command.run()
-        made = [
+        extension_files = [
             path
             for path in Path().rglob("*")
             if path.suffix in SUFFIXES and path.parts[0] != "build"
         ]
-        for path in made:
+        for path in extension_files:
             (target / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target / path)
-    return made
+    return extension_files
 
 
 def main() -> None:
@@ -78,10 +79,11 @@ def main() -> None:
         return
     if not has_compiler():
         print(
-            "no C compiler or no Python headers: Stator stays interpreted, which is slower but the same"
+            "no C compiler or no Python headers found: Stator runs interpreted,"
+            " with the same behaviour but slower"
         )
         return
-    print(f"compiling {len(modules())} modules with mypyc, a minute or two")
+    print(f"compiling {len(modules())} modules with mypyc; this takes a minute or two")
     build(SOURCES)
 
 
