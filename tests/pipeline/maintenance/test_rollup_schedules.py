@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .simulated import finish, run_schedule
+from .simulated_rollups import finish, run_schedule
 
 pytestmark = pytest.mark.usefixtures("quiet")
 

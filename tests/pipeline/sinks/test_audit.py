@@ -15,7 +15,7 @@ from stator.pipeline.sinks.audit import AuditLog
 from stator.pipeline.sinks.audit_chain import Seal, entry_hash
 
 from ..shop import Customer, Order, shop
-from .working import ORDERS, QUICK, ROUNDS, Crashing, work, write_orders
+from .worker_steps import ORDERS, QUICK, ROUNDS, Crashing, work, write_orders
 
 TABLE = "shop-stator"
 

@@ -21,7 +21,7 @@ from stator.pipeline.sinks.sqs_sns import SnsSink, SqsSink
 
 from ...ports import free_port
 from ..shop import Order
-from .working import (
+from .worker_steps import (
     ORDERS,
     QUICK,
     ROUNDS,

@@ -17,7 +17,7 @@ from stator.pipeline.sinks.kafka import KafkaSink
 
 from ...kafka_server import KafkaServer, kafka_server
 from ..shop import Customer, Order
-from .working import (
+from .worker_steps import (
     ORDERS,
     QUICK,
     ROUNDS,

@@ -21,7 +21,7 @@ from stator.tables.work import Work
 
 from ...s3_servers import seaweedfs
 from ..shop import Customer, Order, shop
-from .working import (
+from .worker_steps import (
     ORDERS,
     QUICK,
     ROUNDS,

@@ -18,7 +18,7 @@ from stator.pipeline.workers.handlers.subscribers import HandlerScope
 
 from ...dynamodb_local import dynamodb_local
 from ..shop import Customer, Order, shop
-from .working import ORDERS, ROUNDS, Crashing, parked, work, write_orders
+from .worker_steps import ORDERS, ROUNDS, Crashing, parked, work, write_orders
 
 
 @pytest.fixture

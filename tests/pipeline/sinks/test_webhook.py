@@ -16,7 +16,7 @@ from stator.pipeline.sinks.webhook import WebhookSink, signature, verify_signatu
 
 from ...ports import free_port
 from ..shop import Customer, Order
-from .working import (
+from .worker_steps import (
     QUICK,
     WRITTEN,
     Crashing,
