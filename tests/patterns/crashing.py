@@ -1,7 +1,8 @@
-"""A process that dies: its connection works for so many calls and then no more.
+"""A process that crashes: its connection works for a number of calls and then no more.
 
-What a process does is written once, for a ``Db`` and for an ``AsyncDb``: it makes its pattern objects on the one it is given, and gives back what their operations
-give, or, if it does several things, yields each. What is to be awaited is awaited here.
+The work of a process is written once, for a ``Db`` and for an ``AsyncDb``. It creates its pattern
+objects on the database it receives and returns the results of their operations or, if there are
+several, yields each. Awaitables are awaited here.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ class Crash(Exception):
 
 
 class Crashing:
-    """Carries out ``calls`` calls. The next is not sent, or, with ``reply_lost``, carried out without a reply; so is none after it."""
+    """Carries out ``calls`` calls. The next one, and all after it, are not sent.
+
+    With ``reply_lost`` that next call is carried out, but its reply is lost.
+    """
 
     parallel = False
 
@@ -52,7 +56,10 @@ class Crashing:
 
 
 class Awaited:
-    """A blocking transport for asyncio. Others get their turn before a call is carried out and after it, so that calls made side by side mix."""
+    """A blocking transport for asyncio.
+
+    Other tasks get their turn before and after a call, so that concurrent calls interleave.
+    """
 
     def __init__(self, inner: Transport) -> None:
         self.inner = inner
@@ -116,8 +123,8 @@ def transacted(db: Any, fill: Callable[[Transaction], Any]) -> Any:
 def every_crash(
     db: Db, work: Callable[[Any], Any], step: int = 1, *, form: Form = "sync"
 ) -> Iterator[Db | AsyncDb]:
-    """Run ``work`` again and again, each time dying one call later, before and after the call; ends when it gets through. Between
-    the runs the caller puts the tables back."""
+    """Run ``work`` again and again, each time dying one call later, before and after the call; ends
+    when it gets through. Between the runs the caller puts the tables back."""
     calls = 0
     while True:
         for reply_lost in (False, True):
@@ -134,7 +141,7 @@ def every_crash(
 def crash_everywhere(
     db: Db, work: Callable[[Any], Any], then: Callable[[], None], *, form: Form
 ) -> int:
-    """``then`` after each crash, and after ``work`` has come through. Gives how many crashes there were."""
+    """Run ``then`` after each crash and after ``work`` has finished; returns the crash count."""
     crashes = 0
     for _ in every_crash(db, work, form=form):
         crashes += 1
@@ -174,7 +181,7 @@ def in_threads(*works: Callable[[], Any]) -> list[BaseException]:
 
 
 class Doubling:
-    """Every call is carried out twice, as when an answer is lost and the client sends the request again."""
+    """Carries out every call twice, like a client that repeats a request after a lost reply."""
 
     parallel = False
 

@@ -1,4 +1,4 @@
-"""A transport that fails as told: before a call is carried out, or after, when only its answer is lost."""
+"""A transport with faults: before a call is carried out, or after it, when the reply is lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Fault = Callable[[int, str, Mapping[str, Any]], None]
 
 
 class FaultyTransport:
-    """``before`` and ``after`` see the number of the call, its operation and its request, and may raise."""
+    """``before`` and ``after`` receive the call's number, operation and request, and may raise."""
 
     def __init__(self, inner: Any, before: Fault | None = None, after: Fault | None = None) -> None:
         self.inner = inner

@@ -15,7 +15,7 @@ from tests.tables.shop import shop
 from tests.targets import Target
 
 
-def test_what_is_added_is_counted(target: Target) -> None:
+def test_the_value_is_the_sum_of_the_additions(target: Target) -> None:
     counter = Counter(target.connect(shop()), "views", shards=4)
     assert counter.value() == 0
     for amount in (1, 2, 30, -3):
@@ -29,14 +29,14 @@ def test_what_is_added_is_counted(target: Target) -> None:
     assert counter.value() == 0
 
 
-def test_counters_of_different_names_are_apart(target: Target) -> None:
+def test_counters_of_different_names_are_independent(target: Target) -> None:
     db = target.connect(shop("table-per-entity"))
     one, other = Counter(db, "one"), Counter(db, "other")
     one.add(5)
     assert (one.value(), other.value()) == (5, 0)
 
 
-def test_shards_can_be_more_or_fewer_later(target: Target) -> None:
+def test_the_number_of_shards_can_be_raised_and_lowered(target: Target) -> None:
     db = target.connect(shop())
     wide = Counter(db, "views", shards=8)
     for _ in range(40):
@@ -73,7 +73,7 @@ def test_threads_add_while_others_compact_and_read(target: Target) -> None:
     assert all(0 <= value <= 75 for value in seen)
 
 
-def test_tasks_add(target: Target) -> None:
+def test_asyncio_tasks_add_exactly(target: Target) -> None:
     async def main() -> None:
         async with target.connect_async(shop()) as db:
             counter = Counter(db, "views", exact=False)
@@ -83,7 +83,7 @@ def test_tasks_add(target: Target) -> None:
     asyncio.run(main())
 
 
-def test_it_says_what_it_costs() -> None:
+def test_explain_shows_the_cost() -> None:
     from stator import connect
 
     counter = Counter(connect(shop()), "views", shards=10)
@@ -93,7 +93,7 @@ def test_it_says_what_it_costs() -> None:
         Counter(connect(shop()), "views", shards=0)
 
 
-def test_compacting_that_dies_at_any_call_loses_nothing(form: Form) -> None:
+def test_a_compaction_that_dies_at_any_call_loses_nothing(form: Form) -> None:
     db = connect(shop())
     counter = Counter(db, "views", shards=3)
 

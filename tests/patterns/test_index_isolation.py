@@ -1,4 +1,4 @@
-"""Items of patterns lie in the design's table. Its indexes, which are keyed by fields of entities, do not take them in."""
+"""Items of patterns are in the design's table, but in none of its indexes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.targets import Target
 
 
 class Mail(Entity):
-    """Fields with the names a pattern might give its attributes, and other types."""
+    """Its fields have names that a pattern might give its attributes, with other types."""
 
     mail_id: str = ident()
     parent: int
@@ -43,7 +43,7 @@ def with_key(key: int) -> Query[Mail]:
     return find(Mail).where(Mail.key == key)
 
 
-def test_patterns_and_indexes_do_not_meet(target: Target) -> None:
+def test_no_index_contains_an_item_of_a_pattern(target: Target) -> None:
     db = target.connect(
         Design(
             "mails",

@@ -31,7 +31,7 @@ def names(board: Leaderboard[Db], n: int = 100) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("histogram", [None, 10])
-def test_the_highest_first_and_of_equals_the_earliest(
+def test_the_highest_score_comes_first_and_of_equals_the_earliest(
     target: Target, histogram: int | None
 ) -> None:
     clock = VirtualClock()
@@ -95,7 +95,7 @@ def test_the_highest_first_and_of_equals_the_earliest(
     assert standing.since == datetime.fromtimestamp(clock.now() - 2, UTC)
 
 
-def test_threads_add_and_every_point_counts(target: Target) -> None:
+def test_threads_add_scores_and_every_point_counts(target: Target) -> None:
     board = Leaderboard(target.connect(shop()), "weekly", shards=2, histogram=5)
     members = ("anna", "bob", "cleo")
 
@@ -114,7 +114,7 @@ def test_threads_add_and_every_point_counts(target: Target) -> None:
     assert sorted(board.rank(member, consistent=True) or 0 for member in members) == [1, 2, 3]
 
 
-def test_tasks(target: Target) -> None:
+def test_asyncio_tasks_add_scores_exactly(target: Target) -> None:
     async def main() -> None:
         async with target.connect_async(shop()) as db:
             board = Leaderboard(db, "weekly", shards=4)
@@ -128,7 +128,7 @@ def test_tasks(target: Target) -> None:
     asyncio.run(main())
 
 
-def test_shards_can_be_more_later(target: Target) -> None:
+def test_the_number_of_shards_can_be_raised(target: Target) -> None:
     db = target.connect(shop())
     narrow = Leaderboard(db, "weekly", shards=1, histogram=10)
     for number in range(10):
@@ -145,7 +145,7 @@ def test_shards_can_be_more_later(target: Target) -> None:
         assert board.rank("m4", consistent=True) == 11 and board.rank("m0", consistent=True) == 15
 
 
-def test_a_crash_at_every_call(form: Form) -> None:
+def test_a_crash_at_any_call_leaves_the_board_consistent(form: Form) -> None:
     db = connect(shop())
     number = 0
 
@@ -167,7 +167,7 @@ def test_a_crash_at_every_call(form: Form) -> None:
     assert crash_everywhere(db, work, again, form=form) >= 16
 
 
-def test_lost_answers_with_once() -> None:
+def test_an_addition_with_once_counts_once_although_replies_are_lost() -> None:
     db = connect(shop())
     board = Leaderboard(db, "weekly")
 
@@ -186,7 +186,7 @@ def test_lost_answers_with_once() -> None:
     assert names(board) == [("anna", 190)]
 
 
-def test_an_estimate_is_near() -> None:
+def test_an_estimated_rank_is_close() -> None:
     board = Leaderboard(connect(shop()), "weekly", histogram=10)
     for number in range(100):
         board.set_score(f"m{number}", number)
@@ -196,7 +196,7 @@ def test_an_estimate_is_near() -> None:
     assert "estimated from the histogram alone" in str(board.explain())
 
 
-def test_what_makes_no_sense() -> None:
+def test_invalid_arguments_are_refused() -> None:
     db = connect(shop())
     board = Leaderboard(db, "weekly")
     with pytest.raises(RequestRefused, match="histogram"):
@@ -231,7 +231,7 @@ _steps = st.lists(
 
 @settings(max_examples=60)
 @given(_steps, st.sampled_from([None, 7, Decimal("0.5")]), st.integers(1, 3))
-def test_it_is_a_sorted_list(
+def test_a_board_behaves_like_a_sorted_list(
     steps: list[tuple[str, str, int | Decimal]], histogram: int | Decimal | None, shards: int
 ) -> None:
     clock = VirtualClock()

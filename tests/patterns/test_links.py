@@ -96,7 +96,7 @@ def test_links_are_read_from_both_sides(target: Target, layout: str) -> None:
     assert pairs(db) == {("s0", "c2"), ("s1", "c0")}
 
 
-def test_only_what_exists_is_linked_and_what_is_stored_is_copied(target: Target) -> None:
+def test_only_stored_entities_are_linked_and_stored_fields_copied(target: Target) -> None:
     db = target.connect(school())
     links = enrolments(db)
     [who], [what] = fill(db, 1, 1)
@@ -112,7 +112,7 @@ def test_only_what_exists_is_linked_and_what_is_stored_is_copied(target: Target)
     assert pairs(db) == set()
 
 
-def test_copies_follow(target: Target) -> None:
+def test_copies_follow_their_entities(target: Target) -> None:
     db = target.connect(school())
     links = enrolments(db)
     [who], lessons = fill(db, 1, 5)
@@ -136,7 +136,7 @@ def test_copies_follow(target: Target) -> None:
         links.refresh(left="nobody")
 
 
-def test_what_has_changed_is_a_pure_question() -> None:
+def test_copies_changed_compares_without_reading() -> None:
     links = enrolments(connect(school()))
     assert links.copies_changed(student(1), student(1, "Anne")) == ("name",)
     same = student(1)
@@ -183,7 +183,7 @@ def test_a_refresh_that_dies_at_any_call_is_finished_by_the_next(
         rename(db, who, str(number))
 
 
-def test_unlinking_all_dies_at_any_call_and_is_finished_by_the_next(
+def test_an_unlink_all_that_dies_at_any_call_is_finished_by_the_next(
     target: Target, form: Form
 ) -> None:
     db = target.connect(school())
@@ -250,7 +250,7 @@ def test_threads_link_while_the_student_is_deleted(target: Target) -> None:
     assert pairs(db) == set()
 
 
-def test_an_entity_linked_with_its_own_kind(target: Target) -> None:
+def test_an_entity_can_be_linked_with_its_own_kind(target: Target) -> None:
     db = target.connect(school())
     follows = Links(
         db, Student, Student, copy_left=[Student.name], copy_right=[Student.name, Student.nick]
@@ -270,7 +270,7 @@ def test_an_entity_linked_with_its_own_kind(target: Target) -> None:
     assert follows.count(left="s2") == follows.count(right="s2") == 0
 
 
-def test_tasks(target: Target) -> None:
+def test_asyncio_tasks_link_and_refresh(target: Target) -> None:
     async def main() -> None:
         async with target.connect_async(school()) as db:
             links = Links(db, Student, Course, copy_left=[Student.name])
@@ -288,7 +288,7 @@ def test_tasks(target: Target) -> None:
     asyncio.run(main())
 
 
-def test_what_does_not_make_sense_is_refused() -> None:
+def test_invalid_arguments_are_refused() -> None:
     db = connect(school())
     with pytest.raises(DesignError):
         Links(db, Student, Product)
@@ -304,7 +304,7 @@ def test_what_does_not_make_sense_is_refused() -> None:
         links.refresh(Note(note_id="n", text="t"))
 
 
-def test_it_says_what_it_costs() -> None:
+def test_explain_shows_the_cost() -> None:
     text = str(enrolments(connect(school())).explain())
     assert (
         "LINK#enrolments#L#<Student>" in text

@@ -1,4 +1,4 @@
-"""Several processes on one table, through a server: what they do together is exact."""
+"""Several processes on one table, through a server: their combined result is exact."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def work(address: str, number: int, answers: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["http", "dynamodb-local"])
-def test_processes_work_together(kind: str, servers: Servers) -> None:
+def test_processes_share_a_counter_and_unique_values_exactly(kind: str, servers: Servers) -> None:
     address = servers.address(kind)
     with connect(shop(), address, **OPTIONS) as db:
         db.ensure()

@@ -1,4 +1,4 @@
-"""Every kind of fault at random, several writers at once, callers that try again until they are answered: nothing is lost and nothing counts twice."""
+"""Random faults, concurrent writers, retrying callers: nothing is lost or counted twice."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def side_by_side(*works: Callable[[], None]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_series_with_roll_ups(seed: int) -> None:
-    """Each writer writes all of its readings twice over, one by one and in batches, while the bucket grows under them."""
+def test_a_series_with_roll_ups_loses_nothing_and_counts_once(seed: int) -> None:
+    """Each writer writes all its readings twice, one by one and in batches, as the bucket grows."""
     db = connect(shop())
     with_random_faults(db, seed)
     added = [
@@ -110,7 +110,7 @@ def test_series_with_roll_ups(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_plain_series(seed: int) -> None:
+def test_a_plain_series_loses_nothing(seed: int) -> None:
     db = connect(shop())
     with_random_faults(db, seed)
     added = [reading(minutes, minutes) for minutes in range(80)]
@@ -133,7 +133,7 @@ def test_plain_series(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_leaderboard(seed: int) -> None:
+def test_a_leaderboard_counts_every_point_once(seed: int) -> None:
     db = connect(shop())
     with_random_faults(db, seed)
     board = Leaderboard(db, "weekly", shards=2, histogram=10)
@@ -155,8 +155,8 @@ def test_leaderboard(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_sequence(seed: int) -> None:
-    """A writer that was not answered cannot know whether its invoice was written; but numbers and invoices agree always."""
+def test_a_sequence_numbers_items_without_gaps(seed: int) -> None:
+    """A writer without a reply cannot know the outcome; numbers and invoices still agree."""
     db = connect(shop())
     with_random_faults(db, seed)
 

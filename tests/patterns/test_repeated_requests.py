@@ -1,4 +1,4 @@
-"""Requests that are carried out twice, and transactions that meet others: trees, links, guards and outboxes end up the same."""
+"""Requests carried out twice, and conflicting transactions, do not change the result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FAULTS = pytest.mark.parametrize("fault", [doubling, conflicting], ids=["doubled
 
 
 @FAULTS
-def test_a_tree(target: Target, fault: Fault) -> None:
+def test_a_tree_is_unaffected(target: Target, fault: Fault) -> None:
     db = target.connect(shop())
     tree = files(fault(db))
     grow(tree, SHAPE)
@@ -34,7 +34,7 @@ def test_a_tree(target: Target, fault: Fault) -> None:
 
 
 @FAULTS
-def test_links(target: Target, fault: Fault) -> None:
+def test_links_are_unaffected(target: Target, fault: Fault) -> None:
     db = target.connect(school())
     who = Student(student_id="s", name="Anna")
     db.create(who)
@@ -53,7 +53,7 @@ def test_links(target: Target, fault: Fault) -> None:
 
 
 @FAULTS
-def test_guards(target: Target, fault: Fault) -> None:
+def test_guards_are_unaffected(target: Target, fault: Fault) -> None:
     db = target.connect(shop())
     for number in range(1, 5):
         db.create(user(number))
@@ -67,7 +67,7 @@ def test_guards(target: Target, fault: Fault) -> None:
 
 
 @FAULTS
-def test_an_outbox(target: Target, fault: Fault) -> None:
+def test_an_outbox_is_unaffected(target: Target, fault: Fault) -> None:
     clock: VirtualClock = present()
     db = target.connect(shop(), clock=clock)
     faulty = fault(db)

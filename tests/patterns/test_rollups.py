@@ -1,4 +1,4 @@
-"""Roll-ups are what the readings add up to, whoever writes at the same time, and wherever a writer dies."""
+"""Roll-ups are what the readings add up to, despite concurrent writers and crashes."""
 
 from __future__ import annotations
 
@@ -50,11 +50,16 @@ def expected(readings: Iterable[Reading], period: Any) -> list[Summary]:
         groups.setdefault(floor(period, each.at), []).append(each)
     return [
         Summary(
-            start, len(group), sum((each.value for each in group), Decimal(0)), min(each.value for each in group),
-            max(each.value for each in group), group[-1].value, group[-1].at,
+            start,
+            len(group),
+            sum((each.value for each in group), Decimal(0)),
+            min(each.value for each in group),
+            max(each.value for each in group),
+            group[-1].value,
+            group[-1].at,
         )
         for start, group in groups.items()
-    ]  # fmt: skip
+    ]
 
 
 def check(of: Series[Db, Reading], readings: Iterable[Reading], sensor: str = "s1") -> None:
@@ -64,7 +69,7 @@ def check(of: Series[Db, Reading], readings: Iterable[Reading], sensor: str = "s
         assert found == expected(mine, period), period
 
 
-def test_they_are_kept_with_each_write(target: Target) -> None:
+def test_each_write_updates_the_roll_ups(target: Target) -> None:
     readings = series(target.connect(shop()))
     added = [reading(minutes, (minutes * 37) % 19 - 5) for minutes in range(0, 1500, 50)]
     for each in added[:10]:
@@ -80,8 +85,8 @@ def test_they_are_kept_with_each_write(target: Target) -> None:
     assert hours.rebuild("s1", T0, T0 + DAYS) == 0  # nothing to put right
 
 
-def test_threads_and_records(target: Target) -> None:
-    """Every writer sets records all the time: expectations of least, greatest and last are wrong again and again."""
+def test_threads_that_keep_setting_records_are_counted_exactly(target: Target) -> None:
+    """Every writer keeps setting records: expectations of minimum, maximum and last fail."""
     db = target.connect(shop())
     added = [
         [
@@ -110,7 +115,7 @@ def test_threads_and_records(target: Target) -> None:
     check(mine[0], [each for group in added for each in group])
 
 
-def test_tasks(target: Target) -> None:
+def test_asyncio_tasks_are_counted_exactly(target: Target) -> None:
     async def main() -> None:
         async with target.connect_async(shop()) as db:
             readings = Series(
@@ -150,7 +155,7 @@ def test_a_reading_with_other_values_is_refused_and_can_be_replaced(target: Targ
     check(readings, [])
 
 
-def test_growing_does_not_count_twice(target: Target) -> None:
+def test_a_growing_bucket_counts_nothing_twice(target: Target) -> None:
     db = target.connect(shop())
     added = [reading(minutes, minutes) for minutes in range(30)]
     assert series(db, bucket="day", shards=1).add_many(added).ok
@@ -163,7 +168,7 @@ def test_growing_does_not_count_twice(target: Target) -> None:
     assert wide.rollup("day", of=Reading.value).rebuild("s1", T0, T0 + DAYS) == 0
 
 
-def test_a_crash_at_every_call(form: Form) -> None:
+def test_a_crash_at_any_call_counts_nothing_twice(form: Form) -> None:
     db = connect(shop())
     number = 0
 
@@ -184,7 +189,7 @@ def test_a_crash_at_every_call(form: Form) -> None:
     assert crash_everywhere(db, add, again, form=form) >= 8
 
 
-def test_lost_answers_are_not_counted_twice() -> None:
+def test_lost_replies_are_not_counted_twice() -> None:
     """The answer of every other transaction is lost for good; the caller adds the reading again."""
     db = connect(shop())
     readings = series(db)
@@ -219,7 +224,7 @@ def test_a_sum_of_too_many_digits_is_refused_with_its_reading(target: Target) ->
     assert readings.count("s1") == 2
 
 
-def test_a_crash_while_rebuilding(form: Form) -> None:
+def test_a_rebuild_survives_a_crash_at_any_call(form: Form) -> None:
     db = connect(shop())
     readings = series(db)
     added = [reading(minutes, minutes) for minutes in range(0, 300, 20)]
@@ -272,7 +277,7 @@ def test_readings_of_many_sensors_at_once(target: Target) -> None:
         check(readings, [each for each in added if each.sensor_id == f"s{sensor}"], f"s{sensor}")
 
 
-def test_they_outlive_the_readings() -> None:
+def test_roll_ups_outlive_the_readings() -> None:
     clock = VirtualClock(T0.timestamp())
     rollups = [
         Rollup("hour", of=Reading.value, keep=timedelta(days=3)),
@@ -290,7 +295,7 @@ def test_they_outlive_the_readings() -> None:
     assert len(readings.rollup("day", of=Reading.value).range("s1", T0, T0 + DAYS)) == 1
 
 
-def test_tables_of_a_period_are_dropped_and_roll_ups_stay() -> None:
+def test_roll_ups_stay_when_tables_are_dropped() -> None:
     readings = series(connect(shop()), bucket="day", table_per="month")
     added = [reading(minutes * 1440, minutes) for minutes in range(0, 60, 10)]
     assert readings.add_many(added).ok
@@ -310,7 +315,7 @@ def test_tables_of_a_period_are_dropped_and_roll_ups_stay() -> None:
     assert check_days.rebuild("s1", T0 + 13 * DAYS, T0 + 15 * DAYS) == 0
 
 
-# --- from the stream ----------------------------------------------------------------------------------------
+# --- from the stream --------------------------------------------------------------------------
 
 
 def stored(of: Series[Db, Reading], each: Reading, shards: int = 2) -> Any:
@@ -346,7 +351,7 @@ def test_changes_are_folded_and_applied_once(target: Target) -> None:
     check(readings, [changed, *added[2:]])
 
 
-def test_folding_leaves_alone_what_expired_or_did_not_change() -> None:
+def test_fold_ignores_expired_and_unchanged_readings() -> None:
     clock = VirtualClock((T0 + timedelta(days=2)).timestamp())
     readings = series(connect(shop(), clock=clock), keep=timedelta(days=1), rollups_from="stream")
     old = stored(readings, reading(1, 5))
@@ -356,7 +361,7 @@ def test_folding_leaves_alone_what_expired_or_did_not_change() -> None:
         series(connect(shop())).apply(readings.fold([]), batch="b")
 
 
-def test_a_crash_while_applying(form: Form) -> None:
+def test_apply_survives_a_crash_at_any_call(form: Form) -> None:
     db = connect(shop())
     number = 0
     added = [reading(minutes, minutes) for minutes in range(0, 200, 30)]
@@ -374,7 +379,7 @@ def test_a_crash_while_applying(form: Form) -> None:
     assert crash_everywhere(db, apply, again, form=form) >= 4
 
 
-def test_roll_ups_that_make_no_sense() -> None:
+def test_invalid_roll_ups_are_refused() -> None:
     db = connect(shop())
     for wrong in (
         Rollup("week", of=Reading.value),
@@ -388,7 +393,7 @@ def test_roll_ups_that_make_no_sense() -> None:
     assert "TransactWriteItems of 3; 6 write units" in str(series(db).explain())
 
 
-# --- against a list -----------------------------------------------------------------------------------------
+# --- against a list ---------------------------------------------------------------------------
 
 _steps = st.lists(
     st.tuples(
@@ -403,7 +408,9 @@ _steps = st.lists(
 
 @settings(max_examples=60)
 @given(_steps)
-def test_they_are_what_the_readings_add_up_to(steps: list[tuple[int, Decimal, int, bool]]) -> None:
+def test_roll_ups_are_what_the_readings_add_up_to(
+    steps: list[tuple[int, Decimal, int, bool]],
+) -> None:
     db = connect(shop())
     model: dict[int, Reading] = {}
     for minute, value, shards, is_removed in steps:

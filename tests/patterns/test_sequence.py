@@ -33,7 +33,7 @@ def invoice(number: int) -> Order:
     return order(number)
 
 
-def test_one_after_the_other(target: Target) -> None:
+def test_numbers_come_one_after_another(target: Target) -> None:
     db = target.connect(shop())
     numbers = Sequence(db, "invoices")
     assert numbers.current() is None
@@ -79,7 +79,7 @@ def test_items_are_numbered_without_gaps(target: Target) -> None:
     assert [each is not None for each in found] == [True] * 15 + [False]
 
 
-def test_what_cannot_be_written_takes_no_number(target: Target) -> None:
+def test_an_item_that_cannot_be_written_takes_no_number(target: Target) -> None:
     db = target.connect(shop())
     numbers = Sequence(db, "users")
     db.create(user(7))
@@ -93,7 +93,7 @@ def test_what_cannot_be_written_takes_no_number(target: Target) -> None:
     assert numbers.create(user).user_id == "u1"
 
 
-def test_a_crash_at_every_call_leaves_no_gap(form: Form) -> None:
+def test_a_crash_at_any_call_leaves_no_gap(form: Form) -> None:
     db = connect(shop())
 
     def write(dying: Any) -> Any:
@@ -145,7 +145,7 @@ def test_tasks_share_a_block(target: Target) -> None:
     asyncio.run(main())
 
 
-def test_a_lost_answer_costs_a_block_and_nothing_else() -> None:
+def test_a_lost_reply_costs_a_block_and_nothing_else() -> None:
     db = connect(shop())
     numbers = Sequence(db, "ids", block=5)
     lost = {"left": 2}
@@ -165,7 +165,7 @@ def test_a_lost_answer_costs_a_block_and_nothing_else() -> None:
     assert others.next() > 16  # whoever comes next is not kept waiting
 
 
-def test_a_task_that_is_cancelled_keeps_nobody_waiting() -> None:
+def test_a_cancelled_task_does_not_block_others() -> None:
     async def main() -> None:
         db = connect_async(shop())
         numbers = Sequence(db, "ids", block=10)
@@ -192,13 +192,14 @@ import sys
 from stator import connect
 from stator.patterns.sequence import Sequence
 from tests.tables.shop import shop
-db = connect(shop(), sys.argv[1], prefix=sys.argv[2], access_key_id="test", secret_access_key="test", region="us-east-1")
+keys = {"access_key_id": "test", "secret_access_key": "test", "region": "us-east-1"}
+db = connect(shop(), sys.argv[1], prefix=sys.argv[2], **keys)
 strict, blocks = Sequence(db, "strict"), Sequence(db, "blocks", block=4)
 print(*(strict.next() for _ in range(10)), *(1000 + blocks.next() for _ in range(10)))
 """
 
 
-def test_processes(target: Target) -> None:
+def test_processes_get_different_numbers(target: Target) -> None:
     if target.kind in ("memory", "disk"):
         pytest.skip("an embedded engine belongs to one process")
     db = target.connect(shop())
@@ -215,7 +216,7 @@ def test_processes(target: Target) -> None:
     assert sorted(number for number in given if number < 1000) == list(range(1, 31))
 
 
-def test_it_says_what_it_costs() -> None:
+def test_explain_shows_the_cost() -> None:
     db = connect(shop())
     assert "next: TransactWriteItems of 1; 2 write units" in str(Sequence(db, "n").explain())
     assert "next, 100 times: UpdateItem; 1 write unit" in str(

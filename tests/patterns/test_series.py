@@ -58,7 +58,7 @@ def all_pages(of: Series[Db, Any], by: Any, limit: int, **options: Any) -> list[
 
 
 @pytest.mark.parametrize("layout", ["single-table", "table-per-entity"])
-def test_a_range_comes_back_in_order(target: Target, layout: str) -> None:
+def test_a_range_is_returned_in_order(target: Target, layout: str) -> None:
     readings = series(target.connect(shop(layout)))
     added = [reading(minutes, minutes) for minutes in range(0, 400, 7)]
     for each in added[:5]:
@@ -79,7 +79,7 @@ def test_a_range_comes_back_in_order(target: Target, layout: str) -> None:
     assert all_pages(readings, "s1", 100, newest_first=False, start=start, end=end) == added[3:30]
 
 
-def test_several_at_one_time_and_fields_named_like_keys(target: Target) -> None:
+def test_several_readings_at_one_time_and_fields_named_like_keys(target: Target) -> None:
     db = target.connect(shop("table-per-entity"))
     events = Series(db, Event, by="device", at="at", shards=4, shard_by=Event.level, name="events")
     added = [
@@ -91,7 +91,7 @@ def test_several_at_one_time_and_fields_named_like_keys(target: Target) -> None:
     assert all_pages(events, "d", 2) == added[::-1]
 
 
-def test_awaited(target: Target) -> None:
+def test_a_series_works_on_an_async_db(target: Target) -> None:
     async def main() -> None:
         async with target.connect_async(shop()) as db:
             readings = Series(
@@ -129,7 +129,7 @@ def test_threads_write_the_same_and_different_readings(target: Target) -> None:
     assert readings.count("s1", consistent=True) == len(added)
 
 
-def test_growing_leaves_what_was_written_readable(target: Target) -> None:
+def test_readings_stay_readable_when_a_bucket_grows(target: Target) -> None:
     db = target.connect(shop())
     first = series(db, bucket="day", shards=1)
     assert first.add_many(reading(minutes, 1) for minutes in range(0, 60, 2)).ok
@@ -157,7 +157,7 @@ def test_a_cursor_outlives_growth() -> None:
     assert minutes == [each / 2 for each in range(27, -1, -1)]
 
 
-def test_a_cursor_is_bound_to_what_was_asked() -> None:
+def test_a_cursor_is_bound_to_its_arguments() -> None:
     readings = series(connect(shop(), cursor_key=b"secret"))
     readings.add_many(reading(minutes) for minutes in range(20))
     cursor = readings.page("s1", limit=3).cursor
@@ -172,7 +172,7 @@ def test_a_cursor_is_bound_to_what_was_asked() -> None:
         series(connect(shop()), name="other").page("s1", limit=3, cursor=cursor)
 
 
-# --- adaptive -----------------------------------------------------------------------------------------------
+# --- adaptive ---------------------------------------------------------------------------------
 
 
 class Busy:
@@ -208,7 +208,7 @@ def test_a_throttled_bucket_grows(target: Target) -> None:
     assert bucket.shards == len(busy.writes) or bucket.shards >= 8
 
 
-def test_growth_is_for_partitions_only() -> None:
+def test_a_bucket_grows_only_if_a_partition_is_throttled() -> None:
     db = connect(shop())
     readings = series(db, bucket="day", shards="adaptive")
     busy = Busy(0)
@@ -222,7 +222,7 @@ def test_growth_is_for_partitions_only() -> None:
         fixed.add(reading(1))
 
 
-def test_a_deadline_that_ends_in_throttling_is_throttling() -> None:
+def test_a_deadline_exceeded_by_throttling_counts_as_throttling() -> None:
     db = connect(shop())
     readings = series(db, bucket="day", shards="adaptive")
     left = {"failures": 2}
@@ -239,8 +239,8 @@ def test_a_deadline_that_ends_in_throttling_is_throttling() -> None:
     assert db.run(readings.directory.open("s1", "2096-11-14")).counts == (1, 2)
 
 
-def test_the_client_s_own_retries_end_with_the_deadline() -> None:
-    """Over HTTP: one partition takes nothing. Without a deadline the client would go on trying for seconds."""
+def test_the_retries_of_the_client_end_at_the_deadline() -> None:
+    """One partition refuses everything, over HTTP. Without a deadline the client retries longer."""
     engine = Engine.open()
 
     def answer(to: Connection) -> None:
@@ -267,7 +267,7 @@ def test_the_client_s_own_retries_end_with_the_deadline() -> None:
         assert db.run(readings.directory.open("s1", "2096-11-14")).counts == (1, 2)
 
 
-def test_many_at_once_grow_it_too() -> None:
+def test_a_throttled_batch_grows_the_bucket() -> None:
     db = connect(shop())
     readings = series(db, bucket="day", shards="adaptive")
     left = {"failures": 3}
@@ -285,10 +285,10 @@ def test_many_at_once_grow_it_too() -> None:
     assert db.run(readings.directory.open("s1", "2096-11-14")).shards >= 2
 
 
-# --- ageing, tables -----------------------------------------------------------------------------------------
+# --- expiry, tables ---------------------------------------------------------------------------
 
 
-def test_what_is_old_is_hidden(target: Target) -> None:
+def test_expired_readings_are_hidden(target: Target) -> None:
     clock = VirtualClock(T0.timestamp())
     readings = series(target.connect(shop(), clock=clock), keep=timedelta(minutes=30))
     added = [reading(minutes, minutes) for minutes in range(0, 60, 5)]
@@ -301,7 +301,7 @@ def test_what_is_old_is_hidden(target: Target) -> None:
     assert seen[-5:] == added[7:]
 
 
-def test_a_series_that_is_kept_longer_from_now_on() -> None:
+def test_keep_can_be_extended_later() -> None:
     db = connect(shop(), clock=VirtualClock(T0.timestamp()))
     series(db, keep=timedelta(minutes=30)).add(reading(1))
     key = {"PK": {"S": "SERIES#reading#s1"}, "SK": {"S": "BUCKET#2096-11-14T12"}}
@@ -316,7 +316,7 @@ def test_a_series_that_is_kept_longer_from_now_on() -> None:
     assert ttl not in db.call("GetItem", {"TableName": "shop-stator", "Key": key})["Item"]
 
 
-def test_a_table_for_each_month(target: Target) -> None:
+def test_a_series_can_have_a_table_for_each_month(target: Target) -> None:
     db = target.connect(shop())
     readings = series(db, bucket="day", shards=2, table_per="month", keep=timedelta(days=9000))
     months = [datetime(2026, month, 3, tzinfo=UTC) for month in (9, 10, 11)]
@@ -344,7 +344,7 @@ def test_a_table_for_each_month(target: Target) -> None:
     assert list(readings.range("s1", newest_first=False)) == [added[0], *added[3:]]
 
 
-def test_a_table_that_another_process_dropped_is_made_again() -> None:
+def test_a_table_that_another_process_dropped_is_created_again() -> None:
     db = connect(shop())
     one, other = (series(db, bucket="day", table_per="day") for _ in range(2))
     one.add(reading(1))
@@ -356,7 +356,7 @@ def test_a_table_that_another_process_dropped_is_made_again() -> None:
     assert one.latest("s1", 5) == [reading(4), reading(3)]
 
 
-def test_dropping_survives_a_crash(form: Form) -> None:
+def test_a_drop_survives_a_crash_at_any_call(form: Form) -> None:
     db = connect(shop())
     readings = series(db, bucket="day", shards=1, table_per="day")
 
@@ -376,10 +376,10 @@ def test_dropping_survives_a_crash(form: Form) -> None:
     assert crash_everywhere(db, drop, fill, form=form) >= 8
 
 
-# --- crashes, wrong input -----------------------------------------------------------------------------------
+# --- crashes, invalid input -------------------------------------------------------------------
 
 
-def test_adding_survives_a_crash_at_every_call(form: Form) -> None:
+def test_an_addition_survives_a_crash_at_any_call(form: Form) -> None:
     db = connect(shop())
     number = 0
 
@@ -396,7 +396,7 @@ def test_adding_survives_a_crash_at_every_call(form: Form) -> None:
     assert crash_everywhere(db, add, again, form=form) >= 6
 
 
-def test_what_cannot_be_written_is_named(target: Target) -> None:
+def test_the_result_lists_readings_that_cannot_be_written(target: Target) -> None:
     readings = series(target.connect(shop()))
     good = [reading(minutes) for minutes in range(30)]
     large = reading(7.5, note="x" * 410_000)
@@ -442,13 +442,13 @@ class Versioned(Entity):
         {"rollups_from": "thin air"},
     ],
 )
-def test_options_that_make_no_sense(options: dict[str, Any]) -> None:
+def test_invalid_options_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError) as caught:
         series(connect(shop()), **options)
     assert caught.value.hint
 
 
-def test_more_that_makes_no_sense() -> None:
+def test_invalid_arguments_are_refused() -> None:
     db = connect(shop())
     with pytest.raises(ConfigurationError, match="version"):
         Series(db, Versioned, by="sensor", at="at")
@@ -464,14 +464,14 @@ def test_more_that_makes_no_sense() -> None:
     assert readings.tables() == []
 
 
-def test_it_says_what_it_costs() -> None:
+def test_explain_shows_the_cost() -> None:
     text = str(series(connect(shop()), shards=4, bucket="day").explain())
     assert (
         "SERIES#reading#<sensor_id>#<day>#<shard>" in text and "add: PutItem; 1 write unit" in text
     )
 
 
-# --- against a dictionary -----------------------------------------------------------------------------------
+# --- against a dictionary ---------------------------------------------------------------------
 
 _steps = st.lists(
     st.tuples(
@@ -486,7 +486,7 @@ _steps = st.lists(
 
 @settings(max_examples=60)
 @given(_steps, st.integers(0, 300), st.integers(1, 200), st.integers(1, 9), st.booleans())
-def test_it_is_a_dictionary_ordered_by_time(
+def test_a_series_behaves_like_a_dictionary_ordered_by_time(
     steps: list[tuple[str, int, int, int]], start: int, width: int, limit: int, newest_first: bool
 ) -> None:
     db = connect(shop())

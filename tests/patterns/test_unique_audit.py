@@ -1,4 +1,4 @@
-"""Guards agree with their items whatever is written through a Db; where something was written past it, the audit finds and repairs it."""
+"""Guards agree with items written through a Db; the audit repairs what was written past it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def kinds(findings: Any) -> list[str]:
     return sorted(finding.kind for finding in findings)
 
 
-# --- guards follow their items ------------------------------------------------------------------------------
+# --- guards follow their items ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("layout", ["single-table", "table-per-entity"])
@@ -121,7 +121,7 @@ def test_a_guard_expires_with_its_item(target: Target) -> None:
     assert audit.repair().repaired == []
 
 
-def test_a_service_that_deletes_one_of_the_two_first_does_no_harm(target: Target) -> None:
+def test_the_service_may_delete_item_or_guard_first(target: Target) -> None:
     clock = present()
     db = target.connect(invites(), clock=clock)
     audit = UniqueAudit(db, Invite)
@@ -140,10 +140,10 @@ def test_a_service_that_deletes_one_of_the_two_first_does_no_harm(target: Target
     assert audit.audit().ok
 
 
-# --- what comes apart is found ------------------------------------------------------------------------------
+# --- findings ---------------------------------------------------------------------------------
 
 
-def test_every_kind_is_found_and_repaired(target: Target) -> None:
+def test_every_kind_of_finding_is_found_and_repaired(target: Target) -> None:
     db = target.connect(shop())
     for number in range(1, 8):
         db.create(user(number))
@@ -181,7 +181,7 @@ def test_every_kind_is_found_and_repaired(target: Target) -> None:
     db.create(User(user_id="new", email="u1@example.com", name="x"))
 
 
-def test_two_without_a_guard_and_the_same_value(target: Target) -> None:
+def test_of_two_unguarded_items_with_the_same_value_one_is_a_duplicate(target: Target) -> None:
     db = target.connect(shop())
     for number in (1, 2):
         put_past(db, User(user_id=f"u{number}", email="same@example.com", name="x"))
@@ -189,7 +189,7 @@ def test_two_without_a_guard_and_the_same_value(target: Target) -> None:
     assert (kinds(report.repaired), kinds(report.left)) == (["missing"], ["duplicate"])
 
 
-def test_an_expiry_that_differs_is_repaired(target: Target) -> None:
+def test_a_different_expiry_is_repaired(target: Target) -> None:
     clock = present()
     db = target.connect(invites("table-per-entity"), clock=clock)
     audit = UniqueAudit(db, Invite)
@@ -230,7 +230,7 @@ def test_a_repair_that_dies_at_any_call_is_finished_by_the_next(target: Target, 
     assert audit.audit().ok
 
 
-def test_writers_go_on_while_it_repairs(target: Target) -> None:
+def test_writers_continue_during_a_repair(target: Target) -> None:
     """Nothing that is right is ever found wrong, and no repair takes a value from its item."""
     db = target.connect(shop())
     for number in range(6):
@@ -253,7 +253,7 @@ def test_writers_go_on_while_it_repairs(target: Target) -> None:
     assert len(guards(db)) == 5
 
 
-def test_tasks(target: Target) -> None:
+def test_asyncio_tasks_audit_and_repair(target: Target) -> None:
     async def main() -> None:
         async with target.connect_async(shop()) as db:
             await db.create(user(1))
@@ -303,7 +303,7 @@ def test_after_a_repair_only_duplicates_are_left(steps: list[tuple[str, str, str
         assert len(guards(db)) == len(emails)
 
 
-def test_it_says_what_it_costs_and_refuses_what_has_no_unique_field() -> None:
+def test_explain_shows_the_cost_and_an_entity_without_unique_fields_is_refused() -> None:
     db = connect(shop())
     assert "UNIQUE#User#<field>#<value>" in str(UniqueAudit(db, User).explain())
     with pytest.raises(DesignError):

@@ -1,4 +1,4 @@
-"""A design whose patterns are looked after by an app."""
+"""A design with patterns that an app maintains."""
 
 from __future__ import annotations
 

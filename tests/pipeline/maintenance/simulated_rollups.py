@@ -1,4 +1,4 @@
-"""The simulation of workers (tests/pipeline/simulation.py) with roll-ups from the stream, compared with the readings they are of."""
+"""The simulation of workers with roll-ups from the stream, compared with their readings."""
 
 from __future__ import annotations
 
@@ -159,9 +159,15 @@ def summaries(readings: list[Measure], period: Any) -> list[Summary]:
         total = sum(map(_scaled, values))
         found.append(
             Summary(
-                start, len(values), Decimal(total).scaleb(-12, _WIDE), min(values), max(values), values[-1], group[-1].at
+                start,
+                len(values),
+                Decimal(total).scaleb(-12, _WIDE),
+                min(values),
+                max(values),
+                values[-1],
+                group[-1].at,
             )
-        )  # fmt: skip
+        )
     return found
 
 

@@ -1,4 +1,4 @@
-"""What an app looks after, in threads on the embedded engine."""
+"""Maintenance subscribers, in threads on the embedded engine."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_roll_ups_follow_new_late_changed_and_removed_readings(app: StreamApp, d
     assert hours(db)[1] == (1, 9, 9, 9, 9)
 
 
-def test_changes_that_come_again_count_once(app: StreamApp, db: Db) -> None:
+def test_repeated_changes_count_once(app: StreamApp, db: Db) -> None:
     app.roll_up(readings)
     readings(db).add_many([reading(minutes, 1) for minutes in range(30)])
     readings(db).remove(reading(3, 1))
@@ -120,9 +120,7 @@ def test_changes_that_come_again_count_once(app: StreamApp, db: Db) -> None:
         assert hours(db) == [(29, 29, 1, 1, 1)]
 
 
-def test_a_rebuild_beside_changes_that_are_still_to_come_counts_none_twice(
-    app: StreamApp, db: Db
-) -> None:
+def test_a_rebuild_before_pending_changes_counts_none_twice(app: StreamApp, db: Db) -> None:
     app.roll_up(readings)
     series = readings(db)
     series.add_many([reading(minutes, 1) for minutes in range(20)])
@@ -132,9 +130,7 @@ def test_a_rebuild_beside_changes_that_are_still_to_come_counts_none_twice(
     assert hours(db) == [(20, 20, 1, 1, 1)]
 
 
-def test_a_reading_that_expired_stays_in_the_roll_ups(
-    app: StreamApp, db: Db, engine: Engine
-) -> None:
+def test_an_expired_reading_stays_in_the_roll_ups(app: StreamApp, db: Db, engine: Engine) -> None:
     def kept(of: Any) -> Series[Any, Reading]:
         keep = timedelta(seconds=1)
         return Series(
@@ -194,7 +190,7 @@ def test_a_reading_that_does_not_decode_is_parked_and_counted_once_when_it_does(
         ({"table_per": "month"}, "a table for each month"),
     ],
 )
-def test_a_series_whose_roll_ups_cannot_be_kept_is_refused(
+def test_a_series_whose_roll_ups_cannot_be_maintained_is_refused(
     app: StreamApp, db: Db, options: dict[str, Any], message: str
 ) -> None:
     given: dict[str, Any] = {
@@ -208,7 +204,9 @@ def test_a_series_whose_roll_ups_cannot_be_kept_is_refused(
 # -- links
 
 
-def test_copies_follow_their_entities_and_links_go_with_them(app: StreamApp, db: Db) -> None:
+def test_copies_follow_their_entities_and_links_are_deleted_with_them(
+    app: StreamApp, db: Db
+) -> None:
     app.refresh(plantings)
     links = plantings(db)
     rose, tulip, bed = (
@@ -232,7 +230,7 @@ def test_copies_follow_their_entities_and_links_go_with_them(app: StreamApp, db:
     assert [each.left for each in links.of_right(bed)] == ["p1"] and not list(links.of_left("p2"))
 
 
-def test_links_of_an_entity_that_was_made_again_are_left(app: StreamApp, db: Db) -> None:
+def test_links_of_an_entity_that_was_created_again_stay(app: StreamApp, db: Db) -> None:
     app.refresh(plantings)
     links = plantings(db)
     bed, rose = Bed(bed_id="b1", title="A"), Plant(plant_id="p1", name="Rose")
@@ -247,7 +245,7 @@ def test_links_of_an_entity_that_was_made_again_are_left(app: StreamApp, db: Db)
     assert [each.copy["name"] for each in links.of_right(bed)] == ["Rosa"]
 
 
-def test_links_of_a_gone_entity_are_not_deleted_when_it_comes_back_meanwhile(db: Db) -> None:
+def test_links_of_a_deleted_entity_stay_if_it_is_created_again_in_between(db: Db) -> None:
     links = plantings(db)
     bed, rose = Bed(bed_id="b1", title="A"), Plant(plant_id="p1", name="Rose")
     for each in (bed, rose):
@@ -271,9 +269,7 @@ def send_orders(db: Db, count: int) -> None:
             outbox.add(tx, topic="bed", body={"number": number}, key="k")
 
 
-def test_messages_are_delivered_in_order_and_failures_are_tried_again(
-    app: StreamApp, db: Db
-) -> None:
+def test_messages_are_delivered_in_order_and_failures_retried(app: StreamApp, db: Db) -> None:
     heard: list[int] = []
     failed: set[int] = set()
 
@@ -297,7 +293,7 @@ def test_messages_are_delivered_in_order_and_failures_are_tried_again(
     assert orders(db).count() == 0 and not list(orders(db).parked())
 
 
-def test_messages_go_into_a_sink(app: StreamApp, db: Db) -> None:
+def test_messages_can_be_relayed_to_a_sink(app: StreamApp, db: Db) -> None:
     import json
 
     sent: list[dict[str, Any]] = []
@@ -322,7 +318,7 @@ def test_messages_go_into_a_sink(app: StreamApp, db: Db) -> None:
 # -- guards
 
 
-def test_the_guard_of_an_item_that_was_deleted_past_the_data_layer_goes(
+def test_the_guard_of_an_item_deleted_past_the_data_layer_is_deleted(
     app: StreamApp, db: Db, engine: Engine
 ) -> None:
     app.release_guards()
@@ -343,7 +339,7 @@ def test_the_guard_of_an_item_that_was_deleted_past_the_data_layer_goes(
             db.create(Plant(plant_id="p8", name="y", label=taken))
 
 
-def test_guards_are_released_where_there_are_any(app: StreamApp) -> None:
+def test_releasing_guards_needs_an_entity_with_unique_fields(app: StreamApp) -> None:
     with pytest.raises(DesignError, match="Bed has no field"):
         app.release_guards(Bed)
 
@@ -351,7 +347,7 @@ def test_guards_are_released_where_there_are_any(app: StreamApp) -> None:
 # -- the design's own table
 
 
-def test_only_those_who_ask_for_it_get_the_designs_own_table(app: StreamApp, db: Db) -> None:
+def test_only_maintenance_subscribers_see_the_own_table(app: StreamApp, db: Db) -> None:
     told: list[Any] = []
 
     @app.on.any
@@ -365,7 +361,7 @@ def test_only_those_who_ask_for_it_get_the_designs_own_table(app: StreamApp, db:
     assert set(told) == {db.context.schema.of(Bed).table.name} and hours(db) == [(1, 1, 1, 1, 1)]
 
 
-def test_leases_do_not_keep_workers_busy_with_themselves(app: StreamApp, db: Db) -> None:
+def test_lease_writes_do_not_keep_workers_busy(app: StreamApp, db: Db) -> None:
     app.roll_up(readings)
     readings(db).add(reading(0, 1))
     with app.start(db, QUICK) as running:
@@ -388,7 +384,7 @@ def test_leases_do_not_keep_workers_busy_with_themselves(app: StreamApp, db: Db)
     } and state.lag_seconds == 0.0
 
 
-def test_a_stream_is_added_to_a_table_that_is_there(app: StreamApp, engine: Engine) -> None:
+def test_a_stream_is_enabled_on_an_existing_table(app: StreamApp, engine: Engine) -> None:
     app.roll_up(readings)
     with connect(greenhouse, engine) as db:
         db.ensure()
@@ -404,7 +400,7 @@ def test_a_stream_is_added_to_a_table_that_is_there(app: StreamApp, engine: Engi
         assert hours(db) == [(1, 1, 1, 1, 1)]
 
 
-def test_what_is_given_has_to_be_the_pattern(app: StreamApp, db: Db) -> None:
+def test_a_pattern_of_the_wrong_kind_is_refused(app: StreamApp, db: Db) -> None:
     with pytest.raises(ConfigurationError, match="needs a name"):
         app.roll_up(lambda of: readings(of))
     with pytest.raises(ConfigurationError, match="is not a Series"):

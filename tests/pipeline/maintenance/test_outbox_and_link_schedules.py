@@ -1,4 +1,4 @@
-"""Whatever happens to workers: every message is delivered, in the order of its key, and copies in links are what is stored."""
+"""In every schedule, messages are delivered in the order of their keys and copies are fresh."""
 
 from __future__ import annotations
 

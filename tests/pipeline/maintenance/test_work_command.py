@@ -1,4 +1,4 @@
-"""``stator work`` with an app that looks after patterns; workers are killed with -9."""
+"""``stator work`` with an app that maintains patterns; workers are killed with SIGKILL."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ def db(commands: Commands) -> Iterator[Db]:
 
 
 def expected(turns: int) -> tuple[int, int, int, int]:
-    """Count, sum, least and greatest of a bed's hour: each turn adds ten readings, changes one and removes one."""
+    """Count, sum, minimum and maximum of a bed's hour.
+
+    Each turn adds ten readings, changes one and removes one.
+    """
     values = [1000 + turn if number == 0 else turn for turn in range(turns) for number in range(9)]
     return len(values), sum(values), min(values), max(values)
 
@@ -66,11 +69,12 @@ def test_roll_ups_are_exact_when_workers_are_killed(commands: Commands, db: Db) 
 
     def write(turn: int) -> None:
         for name in BEDS:
-            made = [
-                Reading(bed_id=name, at=START + timedelta(seconds=100 * turn + number), value=turn) for number in range(10)
-            ]  # fmt: skip
-            assert series.add_many(made).ok
-            series.replace(Reading(bed_id=name, at=made[0].at, value=1000 + turn))
+            added = [
+                Reading(bed_id=name, at=START + timedelta(seconds=100 * turn + number), value=turn)
+                for number in range(10)
+            ]
+            assert series.add_many(added).ok
+            series.replace(Reading(bed_id=name, at=added[0].at, value=1000 + turn))
             series.remove(made[9])
         with db.update(Bed, bed_id="b0") as change:
             change.title = f"t{turn}"

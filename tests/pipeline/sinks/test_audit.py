@@ -1,4 +1,4 @@
-"""The audit log: complete, each change once, and whatever is done to it afterwards is found."""
+"""The audit log is complete, has each change once, and reveals later manipulation."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def remove(db: Db, item: dict[str, Any]) -> None:
     db.call("DeleteItem", {"TableName": TABLE, "Key": {"PK": item["PK"], "SK": item["SK"]}})
 
 
-def test_who_what_before_and_after(app: StreamApp, db: Db, engine: Engine) -> None:
+def test_an_entry_has_author_change_and_both_images(app: StreamApp, db: Db, engine: Engine) -> None:
     log = AuditLog("ledger", who=Order.status)
     app.add(log)
     db.put(Order(order_id="o1", total=5, status="anna"))
@@ -66,7 +66,7 @@ def test_who_what_before_and_after(app: StreamApp, db: Db, engine: Engine) -> No
     assert report.is_sound and (report.chains, report.entries) == (2, 5)
 
 
-def test_each_change_is_there_once_through_crashes(app: StreamApp, db: Db) -> None:
+def test_each_change_is_logged_once_despite_crashes(app: StreamApp, db: Db) -> None:
     log = AuditLog("ledger")
     app.add(Crashing(log, crashes=3))
     write_orders(db)
@@ -78,7 +78,7 @@ def test_each_change_is_there_once_through_crashes(app: StreamApp, db: Db) -> No
     assert log.verify(db).entries == ORDERS * ROUNDS
 
 
-def test_entries_of_any_size(app: StreamApp, db: Db) -> None:
+def test_entries_of_any_size_are_stored(app: StreamApp, db: Db) -> None:
     log = AuditLog("ledger")
     app.add(log)
     db.put(Order(order_id="o1", status="ä" * 150_000))
@@ -95,7 +95,7 @@ def test_entries_of_any_size(app: StreamApp, db: Db) -> None:
     assert log.verify(db).is_sound
 
 
-def test_a_snapshot_begins_the_chains(app: StreamApp, db: Db) -> None:
+def test_a_snapshot_starts_the_chains(app: StreamApp, db: Db) -> None:
     log = AuditLog("ledger")
     app.add(log)
     db.put(Order(order_id="o1", total=1))
@@ -132,7 +132,7 @@ def test_a_changed_entry_is_found(log: AuditLog, db: Db) -> None:
         log.seal(db)
 
 
-def test_a_changed_entry_with_a_hash_made_anew_is_found(log: AuditLog, db: Db) -> None:
+def test_a_changed_entry_with_a_new_hash_is_found(log: AuditLog, db: Db) -> None:
     item = entries(db)[5]
     item["entry"]["S"] = item["entry"]["S"].replace("INSERT", "MODIFY").replace("MODIFY", "REMOVE")
     item["hash"]["S"] = entry_hash(item["entry"]["S"], None)
@@ -185,7 +185,7 @@ def test_an_end_cut_off_with_its_head_is_found_by_a_seal(log: AuditLog, db: Db) 
     assert not log.verify(db, since=seal).is_sound
 
 
-def test_a_log_goes_on_after_a_seal(app: StreamApp, log: AuditLog, db: Db) -> None:
+def test_a_log_can_be_extended_after_a_seal(app: StreamApp, log: AuditLog, db: Db) -> None:
     seal = log.seal(db)
     db.put(Order(order_id="o0", total=9))
     db.put(Customer(customer_id="c1", name="Anna"))
@@ -235,7 +235,7 @@ def test_any_single_edit_is_found(data: st.DataObject) -> None:
         assert not log.verify(db).is_sound
 
 
-def test_mistakes_are_told_at_once() -> None:
+def test_invalid_arguments_are_refused_at_once() -> None:
     with pytest.raises(ConfigurationError, match="stores items as they are"):
         AuditLog("ledger", transform=lambda change: change)
     with pytest.raises(ConfigurationError, match="cannot be the name"):

@@ -1,5 +1,9 @@
-"""SQS, SNS and Kinesis, by moto's server: all three speak their real protocols to it, and it can be stopped and started with what it holds. (kinesalite would do for
-Kinesis, but not say when a record is too large.) Partial failures, which moto does not make, are made on the way to it."""
+"""SQS, SNS and Kinesis sinks, against moto's server.
+
+All three speak their real protocols to it, and it can be stopped and started with its content.
+(kinesalite would serve for Kinesis, but does not refuse a record that is too large.) Partial
+failures, which moto does not produce, are injected on the way to it.
+"""
 
 from __future__ import annotations
 
@@ -170,7 +174,7 @@ def in_any_order(found: dict[str, list[int]]) -> dict[str, list[int]]:
 
 
 @everywhere
-def test_all_changes_arrive_in_order_where_there_is_one(
+def test_all_changes_arrive_and_in_order_if_the_target_keeps_one(
     app: StreamApp, db: Db, target: Target
 ) -> None:
     app.add(target.sink)
@@ -219,7 +223,9 @@ class Unreliable:
 
 
 @where_there_is_order
-def test_partial_failures_neither_lose_nor_reorder(app: StreamApp, db: Db, target: Target) -> None:
+def test_partial_failures_neither_lose_nor_reorder_changes(
+    app: StreamApp, db: Db, target: Target
+) -> None:
     unreliable = Unreliable(target.client, target.operation)
     target.sink.connect(None, None, unreliable)  # type: ignore[attr-defined]
     app.add(target.sink)
@@ -231,7 +237,7 @@ def test_partial_failures_neither_lose_nor_reorder(app: StreamApp, db: Db, targe
 
 
 @pytest.mark.parametrize("target", ["sns", "kinesis"], indirect=True)
-def test_what_is_too_large_is_parked(app: StreamApp, db: Db, target: Target) -> None:
+def test_a_message_that_is_too_large_is_parked(app: StreamApp, db: Db, target: Target) -> None:
     big = 300_000
     target.sink.max_bytes = min(target.sink.max_bytes, 250_000)
     app.add(target.sink)
@@ -246,8 +252,10 @@ def test_what_is_too_large_is_parked(app: StreamApp, db: Db, target: Target) -> 
 
 
 @pytest.mark.parametrize("target", ["sqs", "kinesis"], indirect=True)
-def test_what_the_service_refuses_is_parked(app: StreamApp, db: Db, target: Target) -> None:
-    """The sink's own limit does not see it: a message or a record that is larger than this queue or stream takes."""
+def test_a_message_that_the_service_refuses_is_parked(
+    app: StreamApp, db: Db, target: Target
+) -> None:
+    """The message is within the sink's own limit, but larger than this queue or stream accepts."""
     is_queue = isinstance(target.sink, SqsSink)
     app.add(target.sink)
     write_orders(db)
@@ -269,7 +277,7 @@ def test_what_the_service_refuses_is_parked(app: StreamApp, db: Db, target: Targ
 
 
 @pytest.mark.parametrize("target", ["sqs", "sns-fifo", "kinesis"], indirect=True)
-def test_after_a_crash_the_same_events_come_again_at_most(
+def test_after_a_crash_only_the_same_events_are_repeated(
     app: StreamApp, db: Db, target: Target
 ) -> None:
     app.add(Crashing(target.sink, crashes=1))
@@ -281,7 +289,7 @@ def test_after_a_crash_the_same_events_come_again_at_most(
 
 
 @pytest.mark.parametrize("target", ["sqs-fifo", "sns", "kinesis"], indirect=True)
-def test_a_service_that_is_away_is_waited_for(
+def test_the_sink_waits_during_an_outage(
     app: StreamApp, db: Db, moto: Moto, target: Target, caplog: pytest.LogCaptureFixture
 ) -> None:
     app.add(target.sink)
@@ -300,7 +308,7 @@ def test_a_service_that_is_away_is_waited_for(
     assert parked(app, db) == []
 
 
-def test_a_queue_that_is_not_there_parks_nothing(
+def test_a_missing_queue_parks_nothing(
     app: StreamApp, db: Db, moto: Moto, caplog: pytest.LogCaptureFixture
 ) -> None:
     client = moto.client("sqs")
@@ -341,7 +349,7 @@ def test_messages_have_attributes_and_groups(app: StreamApp, db: Db, moto: Moto)
     assert second is None  # of the same group, so held back until the first is deleted
 
 
-def test_mistakes_are_told_at_once() -> None:
+def test_invalid_arguments_are_refused_at_once() -> None:
     with pytest.raises(ConfigurationError, match="not the URL of a queue"):
         SqsSink("out", "changes")
     with pytest.raises(ConfigurationError, match="not the ARN of a topic"):

@@ -1,4 +1,4 @@
-"""Changes into a real Apache Kafka, which is also killed on the way."""
+"""Changes into a real Apache Kafka, which is killed in between."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_function_chooses_the_topic(
 
 
 @pytest.mark.parametrize("limit", [{"message.max.bytes": 5000}, {}])
-def test_what_kafka_refuses_is_parked(
+def test_a_message_that_kafka_refuses_is_parked(
     app: StreamApp, db: Db, kafka: KafkaServer, topic: str, limit: dict[str, Any]
 ) -> None:
     """By the client, which knows its own limit, and by the broker, which knows the topic's."""
@@ -137,7 +137,7 @@ def test_what_kafka_refuses_is_parked(
     assert "bad" in key.key and key.count == 2 and "SinkRefused" in key.error
 
 
-def test_after_a_crash_the_same_events_come_again(
+def test_after_a_crash_the_same_events_are_repeated(
     app: StreamApp, db: Db, kafka: KafkaServer, topic: str
 ) -> None:
     app.add(Crashing(KafkaSink("events", kafka.address, topic), crashes=1))
@@ -149,7 +149,7 @@ def test_after_a_crash_the_same_events_come_again(
 
 
 @pytest.mark.parametrize("how", ["stopped", pytest.param("killed", marks=pytest.mark.slow)])
-def test_a_broker_that_is_away_is_waited_for(
+def test_the_sink_waits_while_the_broker_is_down(
     app: StreamApp,
     db: Db,
     kafka: KafkaServer,
@@ -174,7 +174,7 @@ def test_a_broker_that_is_away_is_waited_for(
     assert parked(app, db) == []
 
 
-def test_mistakes_are_told_at_once() -> None:
+def test_invalid_arguments_are_refused_at_once() -> None:
     with pytest.raises(ConfigurationError, match="must not set 'acks'"):
         KafkaSink("events", "127.0.0.1:1", "topic", config={"acks": 0})
     with pytest.raises(ConfigurationError, match="refuses its configuration"):

@@ -1,4 +1,4 @@
-"""Parquet files in a folder and in SeaweedFS: each change once, through crashes at every step of a merge."""
+"""Parquet files in a folder and in SeaweedFS: each change once, despite crashes in a merge."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def staged(folder: Path) -> list[Path]:
     return sorted(folder.glob("staged/**/*.gz"))
 
 
-def test_batches_are_staged_at_once_and_merged_when_it_is_time(
+def test_batches_are_staged_at_once_and_merged_when_due(
     app: StreamApp, db: Db, tmp_path: Path
 ) -> None:
     sink = ParquetSink("archive", tmp_path)
@@ -113,7 +113,7 @@ def test_rows_have_the_entitys_fields_as_columns(app: StreamApp, db: Db, tmp_pat
     assert told["rows"] == 3 and len(told["files"]) == 2 and len(told["replaces"]) >= 1
 
 
-def test_a_transform_gives_the_columns(app: StreamApp, db: Db, tmp_path: Path) -> None:
+def test_a_transform_returns_the_columns(app: StreamApp, db: Db, tmp_path: Path) -> None:
     def row(change: Change[Order]) -> Any:
         assert change.new is not None
         return {
@@ -131,7 +131,9 @@ def test_a_transform_gives_the_columns(app: StreamApp, db: Db, tmp_path: Path) -
     assert "total" not in found
 
 
-def test_what_is_no_row_is_parked(app: StreamApp, db: Db, tmp_path: Path) -> None:
+def test_a_transform_that_returns_no_row_parks_its_item(
+    app: StreamApp, db: Db, tmp_path: Path
+) -> None:
     app.add(
         ParquetSink(
             "archive",
@@ -160,7 +162,7 @@ class MergedThenCrashed(Crashing):
 
 
 @pytest.mark.parametrize("crashing", [Crashing, MergedThenCrashed])
-def test_what_is_staged_again_after_a_crash_is_read_once(
+def test_changes_staged_again_after_a_crash_are_read_once(
     app: StreamApp, db: Db, tmp_path: Path, crashing: type[Crashing]
 ) -> None:
     """Also where the first copy was merged before the second was staged."""
@@ -241,7 +243,7 @@ class Away(FolderStore):
         super().put(key, content)
 
 
-def test_a_full_disk_is_waited_for(app: StreamApp, db: Db, tmp_path: Path) -> None:
+def test_the_sink_waits_while_the_disk_is_full(app: StreamApp, db: Db, tmp_path: Path) -> None:
     app.add(ParquetSink("archive", Away(tmp_path), roll_seconds=0))
     write_orders(db)
     work(app, db, BATCHES)
@@ -255,7 +257,7 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield client
 
 
-def test_in_s3(app: StreamApp, db: Db, s3: Any) -> None:
+def test_files_can_be_in_s3(app: StreamApp, db: Db, s3: Any) -> None:
     store = S3Store("blobs", "archive", client=s3)
     sink = ParquetSink("archive", store)
     app.add(Crashing(sink, crashes=1))
@@ -267,7 +269,7 @@ def test_in_s3(app: StreamApp, db: Db, s3: Any) -> None:
     assert list(store.keys("staged/")) == []
 
 
-def test_mistakes_are_told_at_once(tmp_path: Path) -> None:
+def test_invalid_arguments_are_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="columns"):
         ParquetSink("archive", tmp_path, images="dynamodb")
     with pytest.raises(ConfigurationError, match="names no bucket"):
@@ -277,7 +279,7 @@ def test_mistakes_are_told_at_once(tmp_path: Path) -> None:
         ParquetSink("archive", tmp_path / "file")
 
 
-def test_what_is_staged_is_merged_also_when_the_stream_is_silent(
+def test_staged_files_are_merged_while_the_stream_is_silent(
     app: StreamApp, db: Db, tmp_path: Path
 ) -> None:
     app.add(ParquetSink("archive", tmp_path))

@@ -1,4 +1,4 @@
-"""What all sinks have in common, with a receiver that fails as it likes."""
+"""The behaviour common to all sinks, with a receiver that fails at random."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Partial(WaveSink):
 @pytest.mark.parametrize("kind", [Whole, Partial])
 @settings(max_examples=150)
 @given(data=st.data())
-def test_order_and_completeness_whatever_the_receiver_does(
+def test_deliveries_are_ordered_and_complete_whatever_the_receiver_does(
     kind: type[Any], opened: Db, data: st.DataObject
 ) -> None:
     names = data.draw(st.lists(st.sampled_from("abcd"), min_size=1, max_size=14))
@@ -152,7 +152,7 @@ def test_a_lost_lease_ends_the_delivery(opened: Db) -> None:
     assert sent == [1, 1]
 
 
-def test_an_outage_is_found_out_once(opened: Db) -> None:
+def test_an_outage_is_noticed_once_per_batch(opened: Db) -> None:
     """The other halves and batches do not wait for it too."""
     asked: list[int] = []
 
@@ -173,7 +173,7 @@ def test_an_outage_is_found_out_once(opened: Db) -> None:
     ]
 
 
-def test_an_extra_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_names_a_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "confluent_kafka", None)
     with pytest.raises(ConfigurationError) as raised:
         KafkaSink("events", "127.0.0.1:1", "topic")
@@ -185,7 +185,7 @@ def test_a_sink_needs_a_name() -> None:
         WebhookSink("", "https://example.com/hook")
 
 
-def test_a_sink_that_cannot_deliver_cannot_be_made() -> None:
+def test_a_sink_without_a_way_to_deliver_cannot_be_created() -> None:
     class Mute(Sink):
         pass
 

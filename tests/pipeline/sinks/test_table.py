@@ -1,4 +1,4 @@
-"""Another table: what is there at the end is what the source has, whatever came twice, late or out of order."""
+"""The target table ends up like the source, although changes repeat or arrive late."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def items(db: Db) -> dict[str, dict[str, Any]]:
     }
 
 
-def test_the_target_ends_up_as_the_source_is(app: StreamApp, db: Db, other: Db) -> None:
+def test_the_target_ends_up_like_the_source(app: StreamApp, db: Db, other: Db) -> None:
     app.add(TableSink("copy", other))
     write_orders(db)
     db.put(Customer(customer_id="c1", name="Anna"))
@@ -51,7 +51,7 @@ def test_the_target_ends_up_as_the_source_is(app: StreamApp, db: Db, other: Db) 
     assert found is not None and found.total == ROUNDS - 1
 
 
-def test_over_http_to_another_implementation(app: StreamApp, db: Db) -> None:
+def test_the_target_can_be_another_implementation_over_http(app: StreamApp, db: Db) -> None:
     options: TransportOptions = {
         "region": "us-east-1",
         "access_key_id": "test",
@@ -96,7 +96,7 @@ def test_a_tombstone_keeps_a_late_change_out_and_expires(app: StreamApp, db: Db,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(data=st.data())
-def test_any_replay_in_any_order_ends_the_same(data: st.DataObject) -> None:
+def test_any_replay_in_any_order_has_the_same_result(data: st.DataObject) -> None:
     with (
         Engine.open() as engine,
         connect(shop, engine) as db,
@@ -130,7 +130,9 @@ def test_any_replay_in_any_order_ends_the_same(data: st.DataObject) -> None:
         assert items(other) == items(db)
 
 
-def test_a_transform_makes_the_targets_items(app: StreamApp, db: Db, engine: Engine) -> None:
+def test_a_transform_returns_the_items_of_the_target(
+    app: StreamApp, db: Db, engine: Engine
+) -> None:
     """Into a table with other keys, beside the source."""
     db.call(
         "CreateTable",
@@ -190,7 +192,9 @@ class Shaky(EngineTransport):
         return super().call(operation, request, **more)
 
 
-def test_throttling_and_lost_connections_are_waited_for(app: StreamApp, db: Db, other: Db) -> None:
+def test_the_sink_waits_during_throttling_and_lost_connections(
+    app: StreamApp, db: Db, other: Db
+) -> None:
     engine = other.runner.transport.engine  # type: ignore[attr-defined]
     app.add(TableSink("copy", Shaky(engine, owned=False)))
     write_orders(db)
@@ -199,7 +203,7 @@ def test_throttling_and_lost_connections_are_waited_for(app: StreamApp, db: Db, 
     assert parked(app, db) == []
 
 
-def test_a_table_that_is_not_there_yet_is_waited_for(app: StreamApp, db: Db) -> None:
+def test_the_sink_waits_for_a_missing_table(app: StreamApp, db: Db) -> None:
     with Engine.open() as engine, connect(shop, engine) as late:
         app.add(TableSink("copy", late))
         with app.start(db) as running:
@@ -213,7 +217,7 @@ def test_a_table_that_is_not_there_yet_is_waited_for(app: StreamApp, db: Db) -> 
     assert parked(app, db) == []
 
 
-def test_mistakes_are_told_at_once(other: Db) -> None:
+def test_invalid_arguments_are_refused_at_once(other: Db) -> None:
     with pytest.raises(ConfigurationError, match="not events"):
         TableSink("copy", other, images="dynamodb")
     with pytest.raises(ConfigurationError, match="disappears with the worker"):

@@ -92,9 +92,17 @@ def test_an_event_has_the_documented_shape(app: StreamApp, db: Db, receiver: Rec
     inserted, removed = receiver.events
     order = {"order_id": "o1", "status": "new", "total": 5}
     assert {**inserted, "id": 0, "sequence": 0, "time": 0, "key": 0} == {
-        "id": 0, "kind": "INSERT", "table": "shop", "entity": "Order", "key": 0, "old": None, "new": order,
-        "sequence": 0, "time": 0, "expired": False,
-    }  # fmt: skip
+        "id": 0,
+        "kind": "INSERT",
+        "table": "shop",
+        "entity": "Order",
+        "key": 0,
+        "old": None,
+        "new": order,
+        "sequence": 0,
+        "time": 0,
+        "expired": False,
+    }
     assert (removed["kind"], removed["old"], removed["new"], removed["expired"]) == (
         "REMOVE",
         order,
@@ -107,7 +115,7 @@ def test_an_event_has_the_documented_shape(app: StreamApp, db: Db, receiver: Rec
     assert inserted["id"] != removed["id"] and inserted["time"].endswith("Z")
 
 
-def test_images_can_be_as_dynamodb_has_them(app: StreamApp, db: Db, receiver: Receiver) -> None:
+def test_images_can_be_dynamodb_json(app: StreamApp, db: Db, receiver: Receiver) -> None:
     app.add(WebhookSink("hook", receiver.url, images="dynamodb", kinds=["MODIFY"]))
     db.put(Order(order_id="o1", total=5))
     db.put(Order(order_id="o1", total=6))
@@ -116,7 +124,7 @@ def test_images_can_be_as_dynamodb_has_them(app: StreamApp, db: Db, receiver: Re
     assert event["old"]["total"] == {"N": "5"} and event["new"]["total"] == {"N": "6"}
 
 
-def test_a_transform_says_what_is_sent(app: StreamApp, db: Db, receiver: Receiver) -> None:
+def test_a_transform_determines_the_body(app: StreamApp, db: Db, receiver: Receiver) -> None:
     def shown(change: Change[Order]) -> Any:
         assert change.new is not None
         return None if change.new.total < 2 else f"{change.new.order_id}: {change.new.total}"
@@ -128,7 +136,7 @@ def test_a_transform_says_what_is_sent(app: StreamApp, db: Db, receiver: Receive
     assert receiver.events == ["o1: 2", "o1: 3"]
 
 
-def test_a_transform_that_fails_parks_its_item_after_what_came_before(
+def test_a_failing_transform_parks_its_item_after_its_earlier_changes(
     app: StreamApp, db: Db, receiver: Receiver
 ) -> None:
     def shown(change: Change[Order]) -> Any:
@@ -165,7 +173,7 @@ def test_requests_are_signed(app: StreamApp, db: Db, receiver: Receiver) -> None
 
 
 @pytest.mark.parametrize("status", [500, 503, 429, 401, 404])
-def test_a_receiver_that_is_away_is_waited_for(
+def test_the_sink_waits_during_an_outage(
     app: StreamApp, db: Db, receiver: Receiver, status: int
 ) -> None:
     asked: list[int] = []
@@ -182,7 +190,7 @@ def test_a_receiver_that_is_away_is_waited_for(
     assert parked(app, db) == []
 
 
-def test_nothing_is_lost_while_nobody_listens(
+def test_nothing_is_lost_while_the_receiver_is_down(
     app: StreamApp, db: Db, caplog: pytest.LogCaptureFixture
 ) -> None:
     first = Receiver()
@@ -202,7 +210,7 @@ def test_nothing_is_lost_while_nobody_listens(
     assert parked(app, db) == []
 
 
-def test_what_is_refused_is_parked_and_the_rest_goes_on(
+def test_a_refused_event_is_parked_and_the_others_continue(
     app: StreamApp, db: Db, receiver: Receiver
 ) -> None:
     receiver.answer = lambda events: (
@@ -217,7 +225,7 @@ def test_what_is_refused_is_parked_and_the_rest_goes_on(
     assert "bad" in key.key and "422" in key.error and key.handler == "hook"
 
 
-def test_an_outage_beside_a_refusal_parks_the_refused_only(
+def test_an_outage_beside_a_refusal_parks_only_the_refused_item(
     app: StreamApp, db: Db, receiver: Receiver
 ) -> None:
     seen: list[str] = []
@@ -238,7 +246,7 @@ def test_an_outage_beside_a_refusal_parks_the_refused_only(
     assert ["bad" in key.key for key in parked(app, db)] == [True]
 
 
-def test_what_is_too_large_is_parked_after_its_earlier_changes(
+def test_an_event_that_is_too_large_is_parked_after_its_earlier_changes(
     app: StreamApp, db: Db, receiver: Receiver
 ) -> None:
     app.add(WebhookSink("hook", receiver.url, max_bytes=2000))
@@ -252,7 +260,7 @@ def test_what_is_too_large_is_parked_after_its_earlier_changes(
     assert key.count == 2 and "bytes" in key.error
 
 
-def test_after_a_crash_the_same_events_come_again(
+def test_after_a_crash_the_same_events_are_repeated(
     app: StreamApp, db: Db, receiver: Receiver
 ) -> None:
     app.add(Crashing(WebhookSink("hook", receiver.url), crashes=1))
@@ -262,7 +270,7 @@ def test_after_a_crash_the_same_events_come_again(
     assert totals(first_of_each(receiver.events)) == WRITTEN
 
 
-def test_mistakes_are_told_at_once() -> None:
+def test_invalid_arguments_are_refused_at_once() -> None:
     with pytest.raises(ConfigurationError, match="is not an HTTP URL"):
         WebhookSink("hook", "example.com")
     with pytest.raises(ConfigurationError, match="has no option onyl="):

@@ -1,4 +1,4 @@
-"""What the tests of all sinks do: write, work, crash, and look at what was parked."""
+"""Steps shared by the tests of all sinks: write, work, crash, and list parked items."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def parked(app: StreamApp, db: Db) -> list[ParkedKey]:
 
 
 class Crashing:
-    """A sink whose worker dies after some deliveries, before it can write down that they were made."""
+    """A sink whose worker dies after some deliveries, before it can write its checkpoint."""
 
     def __init__(self, sink: ChangeSink, crashes: int) -> None:
         self.sink = sink
