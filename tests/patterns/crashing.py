@@ -123,8 +123,10 @@ def transacted(db: Any, fill: Callable[[Transaction], Any]) -> Any:
 def every_crash(
     db: Db, work: Callable[[Any], Any], step: int = 1, *, form: Form = "sync"
 ) -> Iterator[Db | AsyncDb]:
-    """Run ``work`` again and again, each time dying one call later, before and after the call; ends
-    when it gets through. Between the runs the caller puts the tables back."""
+    """Run ``work`` repeatedly, each time crashing one call later, before and after that call.
+
+    It ends when ``work`` finishes. Between runs the caller restores the tables.
+    """
     calls = 0
     while True:
         for reply_lost in (False, True):

@@ -75,7 +75,7 @@ def test_roll_ups_are_exact_when_workers_are_killed(commands: Commands, db: Db) 
             ]
             assert series.add_many(added).ok
             series.replace(Reading(bed_id=name, at=added[0].at, value=1000 + turn))
-            series.remove(made[9])
+            series.remove(added[9])
         with db.update(Bed, bed_id="b0") as change:
             change.title = f"t{turn}"
 
