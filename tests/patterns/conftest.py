@@ -10,6 +10,6 @@ __all__ = ["form", "servers", "target"]
 
 @pytest.fixture(params=["sync", "async"])
 def form(request: pytest.FixtureRequest) -> Form:
-    """What a process that dies stands on: a ``Db`` or an ``AsyncDb``."""
+    """Whether a crashing process uses a ``Db`` or an ``AsyncDb``."""
     found: Form = request.param
     return found

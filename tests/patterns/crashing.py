@@ -24,7 +24,7 @@ Form = Literal["sync", "async"]
 
 
 class Crash(Exception):
-    """No error of Stator's: nothing catches it."""
+    """Not an error of Stator, so nothing catches it."""
 
 
 class Crashing:
@@ -74,7 +74,7 @@ class Awaited:
 
 
 def crashing(db: Db, calls: int, *, reply_lost: bool, form: Form = "sync") -> Any:
-    """The same tables, through a connection that dies: a ``Db`` or an ``AsyncDb``."""
+    """A ``Db`` or ``AsyncDb`` on the same tables whose connection crashes."""
     transport = Crashing(db.runner.transport, calls, reply_lost=reply_lost)
     if form == "async":
         return AsyncDb(db.context, AsyncRunner(Awaited(transport), db.context.clock))
@@ -82,7 +82,7 @@ def crashing(db: Db, calls: int, *, reply_lost: bool, form: Form = "sync") -> An
 
 
 def finished(doing: Any) -> Any:
-    """What an operation gives, awaited if that is needed; of several, what the last one gave."""
+    """The result of an operation, awaited if necessary; of several, the last result."""
     if inspect.isgenerator(doing):
         doing = _one_after_the_other(doing)
     if not inspect.isawaitable(doing):
@@ -153,7 +153,7 @@ def crash_everywhere(
 
 
 def every_item(db: Db) -> list[dict[str, Any]]:
-    """All items of the table where patterns keep theirs."""
+    """All items of the table that holds the items of patterns."""
     found: list[dict[str, Any]] = []
     request: dict[str, Any] = {"TableName": db.context.schema.place.table, "ConsistentRead": True}
     while True:
@@ -165,7 +165,7 @@ def every_item(db: Db) -> list[dict[str, Any]]:
 
 
 def in_threads(*works: Callable[[], Any]) -> list[BaseException]:
-    """Run all at once; gives what they raised."""
+    """Run all at once; returns the errors they raised."""
     raised: list[BaseException] = []
 
     def run(work: Callable[[], Any]) -> None:
@@ -210,7 +210,7 @@ def doubling(db: Db) -> Db:
 
 
 class Conflicting:
-    """Every second transaction is refused, because another has one of its items."""
+    """Cancels every second transaction with a conflict."""
 
     parallel = False
 

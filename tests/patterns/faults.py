@@ -41,7 +41,7 @@ class FaultyTransport:
 
 
 def with_faults(db: Db, before: Fault | None = None, after: Fault | None = None) -> FaultyTransport:
-    """From now on, the Db's calls go through a transport that may fail."""
+    """Send the Db's further calls through a transport with faults."""
     inner = db.runner.transport
     made = FaultyTransport(
         inner.inner if isinstance(inner, FaultyTransport) else inner, before, after

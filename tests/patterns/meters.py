@@ -8,7 +8,7 @@ from typing import Any
 
 from stator import Entity, ident
 
-# Far ahead: servers expire items by the real time.
+# Far in the future, because servers expire items by real time.
 T0 = datetime(2096, 11, 14, 12, tzinfo=UTC)
 
 
@@ -20,7 +20,7 @@ class Reading(Entity):
 
 
 class Event(Entity):
-    """Several at one time, told apart by their own id; with fields that are named like keys."""
+    """Several readings may share a time, because each has an id; some fields are named like keys."""
 
     event_id: str = ident()
     device: str

@@ -1,4 +1,4 @@
-"""Students and courses, for links."""
+"""A design with students and courses, for the tests of links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Counters are exact, whoever adds, compacts and reads at the same time."""
+"""Counters are exact while others add, compact and read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaderboards: scores are exact, and the order is that of a sorted list."""
+"""Leaderboards have exact scores, ordered like a sorted list."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_the_highest_score_comes_first_and_of_equals_the_earliest(
     ]
     clock.advance(1)
     board.add_score("anna", 1)
-    board.add_score("anna", -1)  # back, but later than cleo
+    board.add_score("anna", -1)  # the old score again, but later than cleo's
     board.set_score("cleo", 50)  # no change, and no new time
     assert names(board, 4) == [("eve", 120), ("bob", 70), ("cleo", 50), ("anna", 50)]
     assert [board.rank(member, consistent=True) for member in ("eve", "cleo", "anna", "dan")] == [
@@ -206,7 +206,7 @@ def test_invalid_arguments_are_refused() -> None:
             board.set_score("anna", score)
     board.set_score("anna", Decimal("1e30"))
     with pytest.raises(RequestRefused):
-        board.add_score("anna", Decimal("1e-20"))  # no number has so many digits
+        board.add_score("anna", Decimal("1e-20"))  # the sum has too many digits
     for options in ({"shards": 0}, {"histogram": 0}, {"shards": 101}):
         with pytest.raises(ConfigurationError):
             Leaderboard(db, "weekly", **options)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Links are there from both sides or from none, and their copies follow what they are copies of."""
+"""Links exist from both ends or from neither, and their copies follow the entities."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def rename(db: Db, who: Student, name: str) -> None:
 
 
 def pairs(db: Db) -> set[tuple[str, str]]:
-    """Every link there is, after checking that it is there from both sides."""
+    """All links, after a check that each exists from both ends."""
     sides: dict[str, set[tuple[str, str]]] = {"L": set(), "R": set()}
     for item in every_item(db):
         kind, _, *rest = item["PK"]["S"].split("#")
@@ -190,7 +190,7 @@ def test_an_unlink_all_that_dies_at_any_call_is_finished_by_the_next(
     links = enrolments(db)
     people, lessons = fill(db, 2, 55)
     for _ in every_crash(db, lambda dying: enrolments(dying).unlink_all(people[0]), form=form):
-        pairs(db)  # from both sides or none
+        pairs(db)  # each link from both ends or neither
         links.unlink_all(left="s0")
         assert pairs(db) == set()
         for each in lessons[: 55 if target.kind == "memory" else 3]:
@@ -199,7 +199,7 @@ def test_an_unlink_all_that_dies_at_any_call_is_finished_by_the_next(
 
 
 def test_threads_rename_and_refresh(target: Target) -> None:
-    """Whoever changes first and then refreshes leaves no old copy, however many do."""
+    """Writers that change an entity and then refresh leave no stale copy, however many they are."""
     db = target.connect(school())
     links = enrolments(db)
     [who], lessons = fill(db, 1, 6)

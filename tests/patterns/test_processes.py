@@ -24,7 +24,7 @@ OPTIONS: Any = {
 
 
 def work(address: str, number: int, answers: Any) -> None:
-    """What one process does: count, take turns, claim names, run jobs."""
+    """The work of one process: count, take the lock, claim names, run jobs."""
     with connect(shop(), address, **OPTIONS) as db:
         won, ran = [], 0
         once = Once(db, "jobs", wait_seconds=30)

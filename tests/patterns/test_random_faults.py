@@ -30,7 +30,7 @@ PASSING = (ConnectionTrouble, SlowDown, TransactionConflict)
 
 
 def with_random_faults(db: Db, seed: int) -> FaultyTransport:
-    """A call in eight is throttled, unreachable, sent twice, or has its answer lost."""
+    """One call in eight is throttled, unreachable, sent twice, or loses its reply."""
     chance = random.Random(seed)
 
     def before(number: int, operation: str, request: Mapping[str, Any]) -> None:
@@ -40,9 +40,7 @@ def with_random_faults(db: Db, seed: int) -> FaultyTransport:
         if fate < 0.08:
             raise Unreachable("no way there")
         if fate < 0.11 and operation in ("TransactWriteItems", "PutItem", "BatchWriteItem"):
-            made.inner.call(
-                operation, request
-            )  # sent twice, as by a client that lost the first answer
+            made.inner.call(operation, request)  # sent twice, like a client does after a lost reply
 
     def after(number: int, operation: str, request: Mapping[str, Any]) -> None:
         if chance.random() < 0.04:
@@ -88,7 +86,7 @@ def test_a_series_with_roll_ups_loses_nothing_and_counts_once(seed: int) -> None
         [reading(minutes + writer / 10, minutes * 7 % 13 - 4) for minutes in range(15)]
         for writer in range(3)
     ]
-    # One object, as one process has: another would take a minute to learn of a growth.
+    # One object, like in one process: another takes a minute to learn of a growth.
     readings = series(db, bucket="day", shards="adaptive")
 
     def write(writer: int) -> None:

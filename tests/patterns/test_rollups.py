@@ -74,7 +74,7 @@ def test_each_write_updates_the_roll_ups(target: Target) -> None:
     added = [reading(minutes, (minutes * 37) % 19 - 5) for minutes in range(0, 1500, 50)]
     for each in added[:10]:
         readings.add(each)
-        readings.add(each)  # once more, and counted once
+        readings.add(each)  # a repeat, counted once
     result = readings.add_many(added[5:])
     assert result.ok and result.written == 25
     check(readings, added)
@@ -82,7 +82,7 @@ def test_each_write_updates_the_roll_ups(target: Target) -> None:
     [first, *_] = hours.range("s1", added[0].at, added[0].at + timedelta(minutes=1))
     assert first.mean == first.sum / first.count
     assert list(readings.range("s1", newest_first=False)) == added
-    assert hours.rebuild("s1", T0, T0 + DAYS) == 0  # nothing to put right
+    assert hours.rebuild("s1", T0, T0 + DAYS) == 0  # nothing to correct
 
 
 def test_threads_that_keep_setting_records_are_counted_exactly(target: Target) -> None:
@@ -190,7 +190,7 @@ def test_a_crash_at_any_call_counts_nothing_twice(form: Form) -> None:
 
 
 def test_lost_replies_are_not_counted_twice() -> None:
-    """The answer of every other transaction is lost for good; the caller adds the reading again."""
+    """Every other transaction loses its reply; the caller adds the reading again."""
     db = connect(shop())
     readings = series(db)
 
@@ -346,7 +346,7 @@ def test_changes_are_folded_and_applied_once(target: Target) -> None:
     assert [each.count for each in updates.values()] == [
         -1,
         -1,
-    ]  # one was changed and one went, of an hour and a day
+    ]  # one changed and one removed, in an hour and a day
     readings.apply(updates, batch="shard-1/51-52")
     check(readings, [changed, *added[2:]])
 

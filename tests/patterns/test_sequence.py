@@ -1,4 +1,4 @@
-"""Sequences: no number twice, and no gap where none is allowed."""
+"""Sequences never repeat a number, and leave no gap where none is allowed."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_a_lost_reply_costs_a_block_and_nothing_else() -> None:
     with pytest.raises(OutcomeUnknown):
         others.next()
     lost["left"] = 0
-    assert others.next() > 16  # whoever comes next is not kept waiting
+    assert others.next() > 16  # the next caller does not wait
 
 
 def test_a_cancelled_task_does_not_block_others() -> None:

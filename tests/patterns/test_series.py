@@ -1,4 +1,4 @@
-"""Series: whatever the buckets and shards, what was added comes back in the order of time."""
+"""Series return what was added, ordered by time, whatever the buckets and shards."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_readings_stay_readable_when_a_bucket_grows(target: Target) -> None:
         assert {each.at: int(each.value) for each in found} == expected
         assert len(found) == len(expected) == reader.count("s1")
         assert all_pages(reader, "s1", 7) == found[::-1]
-    first.add(reading(500, 3))  # it has learnt nothing yet, and writes where it always did
+    first.add(reading(500, 3))  # it does not know of the growth yet, and writes to the old shard
     assert wide.latest("s1")[0].value == 3
 
 
@@ -176,7 +176,7 @@ def test_a_cursor_is_bound_to_its_arguments() -> None:
 
 
 class Busy:
-    """Partitions take so many writes, and are throttled from then on."""
+    """A partition accepts a number of writes and is throttled from then on."""
 
     def __init__(self, each: int) -> None:
         self.each = each
@@ -203,7 +203,7 @@ def test_a_throttled_bucket_grows(target: Target) -> None:
     assert len(busy.writes) >= 5
     other = series(db, bucket="day", shards="adaptive")
     assert list(other.range("s1", newest_first=False, consistent=True)) == added
-    # the next bucket begins with as many as this one has
+    # The next bucket starts with as many shards as this one has.
     bucket = db.run(other.directory.open("s1", "2096-11-15"))
     assert bucket.shards == len(busy.writes) or bucket.shards >= 8
 
@@ -234,7 +234,7 @@ def test_a_deadline_exceeded_by_throttling_counts_as_throttling() -> None:
 
     with_faults(db, before=before)
     with pytest.raises(DeadlineExceeded):
-        readings.add(reading(1))  # the first was throttled; the second is just late
+        readings.add(reading(1))  # the first was throttled; the second only exceeds the deadline
     readings.add(reading(1))
     assert db.run(readings.directory.open("s1", "2096-11-14")).counts == (1, 2)
 
@@ -339,7 +339,7 @@ def test_a_series_can_have_a_table_for_each_month(target: Target) -> None:
     assert readings.count("s1") == 6
     series(db, bucket="day", shards=2, table_per="month").add(
         added[0]
-    )  # late, and its table is made again
+    )  # a late reading; its table is created again
     assert len(readings.tables()) == 3
     assert list(readings.range("s1", newest_first=False)) == [added[0], *added[3:]]
 

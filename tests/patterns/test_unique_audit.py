@@ -38,7 +38,7 @@ def invites(layout: str = "single-table") -> Design:
 
 
 def present() -> VirtualClock:
-    """It begins today: DynamoDB Local deletes what has expired by its own clock."""
+    """Starts today, because DynamoDB Local deletes expired items by its own clock."""
     return VirtualClock(float(int(time.time())))
 
 
@@ -47,7 +47,7 @@ def guards(db: Db) -> dict[str, Any]:
 
 
 def put_past(db: Db, entity: Any) -> None:
-    """Write an item as a program does that knows nothing of guards."""
+    """Write an item like a program that does not know of guards."""
     of = db.context.schema.of_object(entity)
     db.call("PutItem", {"TableName": of.table.name, "Item": of.item(entity)})
 
@@ -113,10 +113,10 @@ def test_a_guard_expires_with_its_item(target: Target) -> None:
     with pytest.raises(UniqueTaken):
         db.create(Invite(invite_id="i2", code="c"))
     clock.advance(3601)
-    assert audit.audit().ok  # both are over, and wait for the service to delete them
+    assert audit.audit().ok  # both have expired, and wait for the service to delete them
     db.create(Invite(invite_id="i2", code="c"))
     assert audit.audit().ok
-    delete_past(db, first)  # as the service does, sooner or later
+    delete_past(db, first)  # as the service does eventually
     assert audit.audit().ok
     assert audit.repair().repaired == []
 
@@ -172,7 +172,7 @@ def test_every_kind_of_finding_is_found_and_repaired(target: Target) -> None:
     assert left.kind == "duplicate" and "u4@example.com" in str(left)
     assert left.item == {"PK": {"S": "USER#u8"}, "SK": left.item["SK"]} if left.item else False
     assert kinds(audit.audit().findings) == ["duplicate"]
-    db.delete(User, user_id="u4")  # somebody decides; the guard goes with it
+    db.delete(User, user_id="u4")  # a person decides; the guard is deleted with the item
     assert kinds(audit.repair().repaired) == ["missing"]
     assert audit.audit().ok
     for email in ("u2@example.com", "u5@example.com", "changed@example.com", "u4@example.com"):
@@ -231,7 +231,7 @@ def test_a_repair_that_dies_at_any_call_is_finished_by_the_next(target: Target, 
 
 
 def test_writers_continue_during_a_repair(target: Target) -> None:
-    """Nothing that is right is ever found wrong, and no repair takes a value from its item."""
+    """No correct guard is ever reported, and no repair takes a value from its item."""
     db = target.connect(shop())
     for number in range(6):
         db.create(user(number))
@@ -293,7 +293,7 @@ def test_after_a_repair_only_duplicates_are_left(steps: list[tuple[str, str, str
                     case _:
                         drop_guard(db, email)
             except ConditionFailed:
-                continue  # the value, or its guard, is another's
+                continue  # the value or its guard belongs to another item
         UniqueAudit(db, User).repair()
         left = UniqueAudit(db, User).audit().findings
         assert {finding.kind for finding in left} <= {"duplicate"}

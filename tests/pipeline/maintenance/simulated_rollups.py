@@ -59,7 +59,7 @@ def measures(db: Any) -> Series[Any, Measure]:
 
 
 class Watching(Applying):
-    """Sees the same changes as the roll-ups, to know when all have been handled."""
+    """Receives the same changes as the roll-ups, to know when all are handled."""
 
     def tables(self, context: Context) -> tuple[str, ...]:
         return (context.schema.place.table,)
@@ -105,7 +105,7 @@ class RollupSimulation(Simulation):
             self.run(change.work(made))
 
     def rebuild(self) -> None:
-        """Somebody has roll-ups made anew, beside everything else."""
+        """Rebuild roll-ups concurrently with everything else."""
         self._builders += 1
         work = self.series.rollup(self.chance.choice(PERIODS), of=Measure.value)
         self.tasks.append(Task(f"b{self._builders}", self._rebuild(work)))
@@ -137,7 +137,7 @@ class RollupSimulation(Simulation):
         ]
 
     def compare(self) -> None:
-        """Every roll-up is what the readings say."""
+        """Check that every roll-up is what its readings add up to."""
         there = self.readings()
         for sensor in SENSORS:
             mine = [each for each in there if each.sensor == sensor and each.value is not None]

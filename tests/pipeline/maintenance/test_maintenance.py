@@ -85,8 +85,8 @@ def test_roll_ups_follow_new_late_changed_and_removed_readings(app: StreamApp, d
     work(app, db)
     assert hours(db) == [(12, 330, 0, 55, 55), (6, 435, 60, 85, 85)]
     series.add(reading(58, 7))  # late, and the last of its hour
-    series.replace(reading(55, -1))  # it was the greatest
-    series.remove(reading(0, 0))  # it was the least
+    series.replace(reading(55, -1))  # it was the maximum
+    series.remove(reading(0, 0))  # it was the minimum
     series.remove(reading(85, 85))
     work(app, db)
     assert hours(db) == [(12, 281, -1, 50, 7), (5, 350, 60, 80, 80)]
@@ -174,7 +174,7 @@ def test_a_reading_that_does_not_decode_is_parked_and_counted_once_when_it_does(
     assert parked.handler == "series Picky" and "no fives" in parked.error
     [each] = db.run(retrying.parking.records(parked.mark))
     broken.clear()
-    for _ in range(2):  # it dies before it can write down that the change was handled
+    for _ in range(2):  # the worker dies before it can record that the change was handled
         assert db.run(retrying._handled(each)) is None
     assert hours(db) == [(3, 12, 3, 5, 4)]
     result = db.run(retrying.retry(parked.mark))
@@ -281,7 +281,7 @@ def test_messages_are_delivered_in_order_and_failures_retried(app: StreamApp, db
         heard.append(number)
 
     app.relay(orders, to=send)
-    send_orders(db, 2)  # before the app began
+    send_orders(db, 2)  # before the app started
     with app.start(db, WorkerOptions(idle_seconds=0.02)) as running:
         eventually(lambda: heard == [0, 1])
         outbox = orders(db)
@@ -377,7 +377,7 @@ def test_lease_writes_do_not_keep_workers_busy(app: StreamApp, db: Db) -> None:
         for name, lease in after.leases.items()
         if lease.position != before.leases[name].position
     ]
-    assert len(moved) <= 1  # that of the shard the leases are in, now and then
+    assert len(moved) <= 1  # at most the shard that holds the leases
     state = db.run(GroupWatch(db.context, app.name).look())
     assert {shard.table for shard in state.shards} == {
         db.context.schema.place.table

@@ -100,7 +100,7 @@ def test_roll_ups_are_exact_when_workers_are_killed(commands: Commands, db: Db) 
         _, out, _ = commands.run("top", APP, "--json")
         state = json.loads(out)
         assert {shard["table"] for shard in state["shards"]} == {"greenhouse", "greenhouse-stator"}
-        time.sleep(3)  # whoever has something to do again does it now
+        time.sleep(3)  # time for repeated work, if there is any
         assert told() == [expected(12)] * len(BEDS)
     finally:
         parent.terminate()

@@ -1,4 +1,4 @@
-"""A shop on an embedded engine, whose changes go into sinks."""
+"""A shop on an embedded engine whose changes are sent to sinks."""
 
 from __future__ import annotations
 

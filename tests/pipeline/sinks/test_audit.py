@@ -111,7 +111,7 @@ def test_a_snapshot_starts_the_chains(app: StreamApp, db: Db) -> None:
 
 @pytest.fixture
 def log(app: StreamApp, db: Db) -> AuditLog:
-    """Of three items, with four entries each."""
+    """A log of three items with four entries each."""
     made = AuditLog("ledger", secret="hush")
     app.add(made)
     for total in range(4):
@@ -176,7 +176,7 @@ def test_an_end_cut_off_with_its_head_is_found_by_a_seal(log: AuditLog, db: Db) 
     remove(db, mine[3])
     sequence = json.loads(mine[2]["entry"]["S"])["sequence"]
     put(db, {**head, "number": {"N": "3"}, "hash": mine[2]["hash"], "sequence": {"S": sequence}})
-    assert log.verify(db).is_sound  # what it cannot find by itself
+    assert log.verify(db).is_sound  # verify() alone cannot detect this
     [problem] = log.verify(db, since=seal).problems
     assert "4 were sealed" in str(problem)
     for item in [*mine[:3], head]:
@@ -205,7 +205,7 @@ def test_without_the_secret_nothing_verifies(log: AuditLog, db: Db) -> None:
 )
 @given(data=st.data())
 def test_any_single_edit_is_found(data: st.DataObject) -> None:
-    """Of any attribute of any item of the log."""
+    """The edit is of any attribute of any item of the log."""
     with Engine.open() as engine, connect(shop, engine) as db:
         db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
         app = StreamApp(shop, "going-out")

@@ -78,7 +78,7 @@ def moto() -> Iterator[Moto]:
 
 @dataclass
 class Target:
-    """A sink, what arrived so far, and the client it uses."""
+    """A sink, the messages received so far, and the client it uses."""
 
     sink: Sink
     read: Callable[[], list[Any]]
@@ -116,7 +116,7 @@ def sqs(moto: Moto, suffix: str) -> Target:
 
 
 def sns(moto: Moto, suffix: str) -> Target:
-    """Seen by a queue that is subscribed to it."""
+    """A topic, read through a queue that subscribes to it."""
     client, url, read = queue(moto, f"s{uuid4().hex[:8]}{suffix}")
     topics = moto.client("sns")
     attributes = {"FifoTopic": "true"} if suffix else {}
@@ -187,7 +187,7 @@ def test_all_changes_arrive_and_in_order_if_the_target_keeps_one(
 
 
 class Unreliable:
-    """A client some of whose entries fail, now and then, as the services may let them."""
+    """A client of which some entries fail at random, as the services allow."""
 
     def __init__(self, client: Any, operation: str) -> None:
         self._client = client
@@ -346,7 +346,7 @@ def test_messages_have_attributes_and_groups(app: StreamApp, db: Db, moto: Moto)
         == first["Attributes"]["MessageDeduplicationId"]
     )
     assert first["MessageAttributes"]["kind"]["StringValue"] == "INSERT"
-    assert second is None  # of the same group, so held back until the first is deleted
+    assert second is None  # the same group: held back until the first is deleted
 
 
 def test_invalid_arguments_are_refused_at_once() -> None:

@@ -40,7 +40,7 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaServer]:
 
 @pytest.fixture
 def topic(kafka: KafkaServer) -> str:
-    """With three partitions, and small messages only."""
+    """A topic with three partitions that accepts only small messages."""
     name = f"changes-{uuid4().hex[:8]}"
     admin = AdminClient({"bootstrap.servers": kafka.address})
     admin.create_topics([NewTopic(name, 3, 1, config={"max.message.bytes": "20000"})])[name].result(
@@ -50,7 +50,7 @@ def topic(kafka: KafkaServer) -> str:
 
 
 def read(kafka: KafkaServer, topic: str, count: int) -> list[Any]:
-    """``count`` messages, and whatever else is there: in the order of their partitions."""
+    """At least ``count`` messages, in the order of their partitions."""
     consumer = Consumer(
         {
             "bootstrap.servers": kafka.address,
@@ -124,7 +124,7 @@ def test_a_function_chooses_the_topic(
 def test_a_message_that_kafka_refuses_is_parked(
     app: StreamApp, db: Db, kafka: KafkaServer, topic: str, limit: dict[str, Any]
 ) -> None:
-    """By the client, which knows its own limit, and by the broker, which knows the topic's."""
+    """The client refuses by its own limit, the broker by that of the topic."""
     app.add(KafkaSink("events", kafka.address, topic, config=limit))
     write_orders(db)
     db.put(Order(order_id="bad", total=1))

@@ -46,7 +46,7 @@ def totals(rows: Any) -> dict[str, list[int]]:
 
 
 def merged(folder: Path) -> list[dict[str, Any]]:
-    """What a reader of the data files sees."""
+    """The rows that a reader of the data files sees."""
     return [
         row
         for path in sorted(folder.glob("data/**/*.parquet"))
@@ -150,7 +150,7 @@ def test_a_transform_that_returns_no_row_parks_its_item(
 
 
 class MergedThenCrashed(Crashing):
-    """What was staged is merged before its worker dies."""
+    """A sink whose staged files are merged before its worker dies."""
 
     def handle(self, records: Any, scope: HandlerScope) -> Work[list[HandlerFailure]]:
         try:
@@ -165,7 +165,7 @@ class MergedThenCrashed(Crashing):
 def test_changes_staged_again_after_a_crash_are_read_once(
     app: StreamApp, db: Db, tmp_path: Path, crashing: type[Crashing]
 ) -> None:
-    """Also where the first copy was merged before the second was staged."""
+    """This includes a first copy that was merged before the second was staged."""
     sink = ParquetSink("archive", tmp_path)
     app.add(crashing(sink, crashes=2))
     write_orders(db)
@@ -178,7 +178,7 @@ def test_changes_staged_again_after_a_crash_are_read_once(
 
 
 class Failing(FolderStore):
-    """The process dies at its nth write, or the deletion after it."""
+    """A store whose process dies at its nth write, or at the deletion after it."""
 
     left = 10**9
 
@@ -224,7 +224,7 @@ def test_a_merge_cut_off_anywhere_is_finished_by_another_worker(
         other = ParquetSink("archive", folder)
         assert (
             not is_cut_off or db.run(other.merge(db.context, working.name)) == 0
-        )  # it may still be alive
+        )  # the owner may still be alive
         db.context.clock = VirtualClock(db.context.now() + 1000)
         db.run(other.merge(db.context, working.name))
         assert staged(folder) == []
@@ -285,7 +285,7 @@ def test_staged_files_are_merged_while_the_stream_is_silent(
     app.add(ParquetSink("archive", tmp_path))
     write_orders(db)
     work(app, db)
-    assert staged(tmp_path) and not merged(tmp_path)  # left by a worker that is gone
+    assert staged(tmp_path) and not merged(tmp_path)  # left by a dead worker
     later = StreamApp(shop, app.name)
     later.add(ParquetSink("archive", tmp_path, roll_seconds=0.1))
     with later.start(db, QUICK):

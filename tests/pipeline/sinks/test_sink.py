@@ -43,7 +43,7 @@ def scope(db: Db) -> HandlerScope:
 
 
 class Receiver:
-    """Delivers some messages and not others, as chance has it; the changes in ``poison`` never."""
+    """Delivers messages at random, but never the changes in ``poison``."""
 
     def __init__(self, data: st.DataObject, poison: set[str], patience: int) -> None:
         self.data = data
@@ -153,7 +153,7 @@ def test_a_lost_lease_ends_the_delivery(opened: Db) -> None:
 
 
 def test_an_outage_is_noticed_once_per_batch(opened: Db) -> None:
-    """The other halves and batches do not wait for it too."""
+    """Other halves and batches do not wait for the same outage."""
     asked: list[int] = []
 
     class Away(Sink):

@@ -23,14 +23,14 @@ from .worker_steps import ORDERS, ROUNDS, Crashing, parked, work, write_orders
 
 @pytest.fixture
 def other() -> Iterator[Db]:
-    """The same tables elsewhere."""
+    """The same tables on another engine."""
     with Engine.open() as engine, connect(shop, engine) as opened:
         opened.ensure()
         yield opened
 
 
 def items(db: Db) -> dict[str, dict[str, Any]]:
-    """Without what the sink adds, and without tombstones."""
+    """The items without the sink's own attributes, and without tombstones."""
     found = db.call("Scan", {"TableName": "shop"})["Items"]
     return {
         item["PK"]["S"]: {name: value for name, value in item.items() if name != "_sequence"}
@@ -133,7 +133,7 @@ def test_any_replay_in_any_order_has_the_same_result(data: st.DataObject) -> Non
 def test_a_transform_returns_the_items_of_the_target(
     app: StreamApp, db: Db, engine: Engine
 ) -> None:
-    """Into a table with other keys, beside the source."""
+    """The target has other keys and is beside the source."""
     db.call(
         "CreateTable",
         {
@@ -173,7 +173,7 @@ def test_a_transform_returns_the_items_of_the_target(
 
 
 class Shaky(EngineTransport):
-    """Throttled and cut off, now and then."""
+    """A transport that is throttled or disconnected at random."""
 
     parallel = True
     calls = 0

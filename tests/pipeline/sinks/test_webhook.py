@@ -30,7 +30,7 @@ from .worker_steps import (
 
 
 class Receiver:
-    """``answer`` decides by the events of a request; those of accepted ones are kept."""
+    """``answer`` decides about a request by its events; accepted events are recorded."""
 
     def __init__(self) -> None:
         self.events: list[Any] = []

@@ -27,7 +27,7 @@ ORDERS, ROUNDS = 9, 4
 
 
 def work(app: StreamApp, db: Db, options: WorkerOptions = QUICK) -> None:
-    """Until everything there is has been handled."""
+    """Run a worker until all changes are handled."""
     with app.start(db, options) as running:
         running.catch_up()
 
@@ -40,14 +40,14 @@ def eventually(holds: Callable[[], bool]) -> None:
 
 
 def write_orders(db: Db) -> None:
-    """Some orders, each changed some times: ``total`` counts up."""
+    """Write orders and change each several times; ``total`` counts up."""
     for total in range(ROUNDS):
         for number in range(ORDERS):
             db.put(Order(order_id=f"o{number}", total=total))
 
 
 def totals(events: Iterable[Mapping[str, Any]]) -> dict[str, list[int]]:
-    """By order, the totals in the order they arrived."""
+    """The totals of each order, as they arrived."""
     found: dict[str, list[int]] = {}
     for event in events:
         found.setdefault(event["new"]["order_id"], []).append(event["new"]["total"])
@@ -58,7 +58,7 @@ WRITTEN = {f"o{number}": list(range(ROUNDS)) for number in range(ORDERS)}
 
 
 def first_of_each(events: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Without what was delivered again, which its event id tells."""
+    """The events without repeats, which have the same event id."""
     return list({event["id"]: event for event in reversed(list(events))}.values())[::-1]
 
 
