@@ -20,7 +20,7 @@ class Reading(Entity):
 
 
 class Event(Entity):
-    """Several readings may share a time, because each has an id; some fields are named like keys."""
+    """Readings that may share a time, because each has an id; some fields are named like keys."""
 
     event_id: str = ident()
     device: str
