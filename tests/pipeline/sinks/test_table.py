@@ -169,7 +169,7 @@ def test_a_transform_returns_the_items_of_the_target(
     assert set(found) == {"o1", "o2"} and "_deleted" in found["o2"]
     assert found["o1"]["total"] == {"N": "1"} and found["o1"]["tags"] == {"L": [{"S": "a"}]}
     [key] = parked(app, db)
-    assert "bad" in key.key and "has no order" in key.error
+    assert "bad" in key.key and "has no 'order'" in key.error
 
 
 class Shaky(EngineTransport):
