@@ -1,0 +1,39 @@
+"""Tests of the typed data layer, on the embedded engine, over HTTP and awaited.
+
+Where a module's tests are:
+
+async_runner: test_async.py
+blobs.blobs: test_blobs.py, test_blob_faults.py
+blobs.compression: test_blobs.py
+blobs.stores: test_blobs.py
+codegen.item_writer: test_generated.py
+codegen.key_writer: test_generated.py
+connection: test_connection.py
+context: test_faults.py
+db: test_db.py, test_items.py, test_async.py
+db_operations: test_db.py, test_items.py
+lifecycle: test_lifecycle.py
+observers: test_observing.py
+operation: tests/typing, tests/patterns
+reads.cursors: test_reads.py
+reads.items: test_items.py
+reads.locator: test_items.py
+reads.page_stream: test_reads.py
+reads.pattern_read: test_reads.py
+reads.scan: test_reads.py
+runner: test_runner.py, test_faults.py
+schema: test_schema.py
+telemetry: test_observing.py
+work: test_runner.py
+writes.batches: test_batches.py
+writes.expressions: test_items.py, test_updates.py
+writes.open_update: test_updates.py
+writes.recorder: test_updates.py, test_items.py
+writes.sender: test_faults.py
+writes.statements: test_items.py
+writes.transaction_tokens: test_transaction_tokens.py
+writes.transactions: test_transactions.py
+writes.unique_guards: test_unique_guards.py
+writes.update_statement: test_updates.py
+writes.writes: test_items.py
+"""

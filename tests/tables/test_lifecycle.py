@@ -7,7 +7,17 @@ from typing import Any
 
 import pytest
 
-from stator import Design, Entity, Query, TableSettings, connect, find, ident, read, ttl
+from stator import (
+    Design,
+    Entity,
+    Query,
+    TableSettings,
+    connect,
+    find,
+    ident,
+    read,
+    ttl,
+)
 from stator.clock import VirtualClock
 from stator.design.plan.plan import Plan
 from stator.engine import Engine
@@ -21,7 +31,17 @@ from stator.tables.lifecycle import TableSetup
 from stator.tables.work import Call, Work
 from tests.targets import Target
 
-from .shop import Session, orders_in_status, shop, user_by_id
+from .shop import (
+    T0,
+    Product,
+    Session,
+    Status,
+    order,
+    orders_in_status,
+    shop,
+    user,
+    user_by_id,
+)
 
 
 def described(db: object) -> dict[str, object]:
@@ -50,7 +70,6 @@ def test_tables_are_made_once(target: Target) -> None:
 
 
 def test_a_missing_index_is_added_and_filled(target: Target) -> None:
-    from .shop import T0, Status, order
 
     target.alone()
     design = shop()
@@ -156,7 +175,6 @@ def test_a_prefix_keeps_environments_apart() -> None:
     names = ["dev-shop", "dev-shop-stator", "test-shop", "test-shop-stator"]
     assert engine.call("ListTables", {})["TableNames"] == names
     dev, test = (connect(design, engine, prefix=prefix) for prefix in ("dev-", "test-"))
-    from .shop import user
 
     dev.create(user())
     assert dev.first(user_by_id("u1")) is not None
@@ -228,3 +246,11 @@ def _continued(work: Work[Any], wish: Any) -> Work[Any]:
             wish = work.send(answer)
         except StopIteration as done:
             return done.value
+
+
+def test_a_first_time_to_live_can_be_added_later() -> None:
+    engine = Engine.open()
+    connect(Design("later", [Product]), engine)
+    db = connect(Design("later", [Product, Session]), engine)
+    assert db.ensure(TableSettings(deletion_protection=True))
+    assert db.ensure(TableSettings(deletion_protection=True)) == []

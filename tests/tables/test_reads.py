@@ -10,12 +10,29 @@ from typing import Any, Literal
 
 import pytest
 
-from stator import Design, Entity, Query, attr, connect, find, ident, read
-from stator.errors import CursorRefused, RequestRefused
+from stator import (
+    Design,
+    Entity,
+    Query,
+    attr,
+    connect,
+    find,
+    ident,
+    read,
+)
+from stator.errors import (
+    CursorRefused,
+    RequestRefused,
+)
 from tests.design import models
 from tests.design.test_planner_engine import WORLDS, answer, filled
 from tests.targets import Target
 
+from .bank import (
+    DESIGN,
+    Note,
+    three_notes,
+)
 from .shop import (
     T0,
     Order,
@@ -283,3 +300,14 @@ def test_a_call_is_explained_in_the_plan_in_force() -> None:
     assert "orders_of_user" in str(told)
     with pytest.raises(RequestRefused):
         db.explain(find(Order).where(Order.user_id == "u1"))
+
+
+def test_a_declared_limit_holds_for_pages_and_counts(target: Target) -> None:
+    db = target.connect(DESIGN)
+    db.write_many(Note(note_id=f"n{n}", topic="t") for n in range(8))
+    assert len(list(db.fetch(three_notes("t")))) == 3
+    page = db.page(three_notes("t"), limit=2)
+    assert len(page) == 2
+    rest = db.page(three_notes("t"), limit=2, cursor=page.cursor)
+    assert (len(rest), rest.cursor) == (1, None)
+    assert db.count(three_notes("t")) == 3
