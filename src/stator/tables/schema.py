@@ -17,13 +17,22 @@ from stator.design.entities.codec_source import is_plain
 from stator.design.entities.entity import EntityField, info
 from stator.design.entities.markers import NOT_YET
 from stator.design.entities.shapes import Epoch
+from stator.design.plan.key_sizes import check_size
 from stator.design.plan.key_text import encoding_of
 from stator.design.plan.own_table import own_table
 from stator.design.plan.plan import EntityPlan, IndexPlan, PatternPlan, Plan, Step, TablePlan
+from stator.design.plan.templates import PlannedKeyAttribute
 from stator.errors import DesignError
 from stator.model.values import Item, Value
 from stator.tables.codegen.item_writer import BulkEntry, bulk_writer
-from stator.tables.codegen.key_writer import base_keys, fields_of, is_the_field, key_writer
+from stator.tables.codegen.key_writer import (
+    KeyReader,
+    base_keys,
+    fields_of,
+    is_the_field,
+    key_reader,
+    key_writer,
+)
 
 
 @dataclass(slots=True)
@@ -72,12 +81,12 @@ class EntityMap:
         self._is_plain = dataclasses.is_dataclass(cls) and is_plain(cls)
         self._write_keys = key_writer(self.info, plan.keys)
         self._write_base = key_writer(self.info, base_keys(plan))
-        self._native_base = tuple(
-            (key.name, key.template.parts[0].value)
-            for key in base_keys(plan)
-            if key.template.native
+        self._base_fields = tuple(
+            (key.name, key.template.parts[0].value) for key in base_keys(plan) if is_the_field(key)
         )
-        self.bulk_entry = bulk_writer(self.info, plan, table, self._plain_entry)
+        self._base_keys = tuple((key, key_reader(self.info, key)) for key in base_keys(plan))
+        self._key_readers: dict[tuple[str, str | None], KeyReader] = {}
+        self.bulk_entry = bulk_writer(self.info, plan, table, self._checked_entry)
         self._type = None if plan.discriminator is None else (plan.discriminator, {"S": plan.name})
 
     def _role(self, role: str) -> str | None:
@@ -93,7 +102,7 @@ class EntityMap:
             item[self._type[0]] = self._type[1]
         return item
 
-    def _plain_entry(self, entity: Any) -> BulkEntry:
+    def _checked_entry(self, entity: Any) -> BulkEntry:
         item = self.item(entity)
         return self.key_values(item), b'{"PutRequest":{"Item":%b}}' % orjson.dumps(item)
 
@@ -104,9 +113,8 @@ class EntityMap:
         """The table's key of an object."""
         key: Item = {}
         self._write_base(entity, key)
-        for name, field in self._native_base:
-            if name not in key:
-                key[name] = self.codec.encode_field[field](getattr(entity, field))
+        for name, field in self._base_fields:
+            key[name] = self.codec.encode_field[field](getattr(entity, field))
         return key
 
     def key_from(self, values: Mapping[str, Any]) -> Item:
@@ -114,7 +122,27 @@ class EntityMap:
         for name in self.base_fields:
             if name in values:
                 self.codec.encode_field[name](values[name])
-        return self.plan.base_key(**values)
+        item: Item = {}
+        for key, read in self._base_keys:
+            try:
+                value = read(values)
+            except KeyError as error:
+                raise DesignError(
+                    f"the key of {self.name} needs {error.args[0]}",
+                    hint=f"pass {', '.join(self.base_fields)}",
+                ) from None
+            if value is not None:
+                check_size(self.name, key, value, values)
+                item[key.name] = value
+        return item
+
+    def key_value(self, key: PlannedKeyAttribute, values: Mapping[str, Any]) -> Value | None:
+        """The value of a key attribute from field values; None where items do not have it."""
+        which = (key.name, key.index)
+        read = self._key_readers.get(which)
+        if read is None:
+            read = self._key_readers[which] = key_reader(self.info, key)
+        return read(values)
 
     def stored_key(self, item: Item) -> Item:
         return {name: item[name] for name in self.key_names}

@@ -1,24 +1,26 @@
-"""Whole items as JSON, for batches: from the object to the bytes of a PutRequest in one generated function.
+"""Whole items as JSON, for batches: from the object to the bytes of a PutRequest in one function.
 
-A batch of small items costs little on the wire, so what counts is what each item costs here. Building DynamoDB JSON as dictionaries and then
-writing those out took 8.5 microseconds for an item of 1 KB; writing it out at once takes about half. The code is about
+A batch of small items costs little on the wire, so the cost of each item here counts. Building
+DynamoDB JSON as dictionaries and then serialising them took 8.5 microseconds for an item of 1 KB;
+writing it at once takes about half. The generated code is about
 
     def bulk(o):
         v1 = o.item_id
-        if type(v1) is not str: return slow(o)
+        if type(v1) is not str: return checked(o)
         v2 = o.total
-        if type(v2) is not Decimal or not v2.is_finite(): return slow(o)
+        if type(v2) is not Decimal or not v2.is_finite(): return checked(o)
         k1 = "ITEM#" + w1(v1)
-        out = b'{"PutRequest":{"Item":{"item_id":{"S":%b},"total":{"N":"%b"},"PK":{"S":%b},"_type":{"S":"Item"}' % (
+        out = b'{"PutRequest":{"Item":{"item_id":{"S":%b},"total":{"N":"%b"},"PK":{"S":%b}' % (
             dumps(v1), str(v2).encode(), dumps(k1))
         v3 = o.note
         if v3 is not None:
-            if type(v3) is not str: return slow(o)
+            if type(v3) is not str: return checked(o)
             out += b',"note":{"S":%b}' % dumps(v3)
         return k1, out + b"}}}"
 
-and gives the item's key beside it. A value that is not just of its field's type goes the plain way, ``slow``, which accepts what also fits or
-raises an error that names the field. Both ways are compared in the tests.
+It returns the item's key beside the bytes. A value that is not exactly of its field's type goes to
+``checked``, the codec's encoder: that accepts other fitting values, such as a subclass, or raises an
+error that names the field. The tests compare both.
 """
 
 from __future__ import annotations
@@ -36,11 +38,11 @@ from stator.design.entities.entity import EntityInfo
 from stator.design.entities.shapes import Choice, Maybe, Scalar, SetOf, Shape
 from stator.design.entities.wire import WrongValue
 from stator.design.plan.plan import EntityPlan, TablePlan
-from stator.tables.codegen.key_writer import is_simple, is_the_field, key_text, slow_keys
+from stator.tables.codegen.key_writer import is_simple, is_the_field, key_text, key_writer
 
 BulkEntry = tuple[Any, bytes]
 
-# For values of one type: when the fast form does not apply, and the fast form of what stands in the JSON.
+# By type: the test that the fast form does not apply, the JSON with a hole, and what fills the hole.
 _FORMS: dict[type, tuple[str, str, str]] = {
     str: ("type({v}) is not str", '{{"S":%b}}', "dumps({v})"),
     int: ("type({v}) is not int", '{{"N":"%d"}}', "{v}"),
@@ -60,14 +62,14 @@ _FORMS: dict[type, tuple[str, str, str]] = {
 
 
 def bulk_writer(
-    known: EntityInfo, plan: EntityPlan, table: TablePlan, slow: Callable[[Any], BulkEntry]
+    known: EntityInfo, plan: EntityPlan, table: TablePlan, checked: Callable[[Any], BulkEntry]
 ) -> Callable[[Any], BulkEntry]:
-    """A function from an object to its key and its PutRequest; ``slow`` is the plain way, used where the fast one cannot be."""
+    """A function from an object to its key and its PutRequest; ``checked`` serves where that cannot."""
     names = (table.partition,) if table.sort is None else (table.partition, table.sort)
     base = [key for key in plan.keys if key.index is None]
     if not all(is_simple(known, key) for key in base):
-        return slow
-    writer = _Writer(known, slow)
+        return checked
+    writer = _Writer(known, checked)
     for name, field in known.fields.items():
         writer.field(name, field.shape)
     for key in plan.keys:
@@ -86,11 +88,11 @@ def bulk_writer(
 
 
 class _Writer:
-    def __init__(self, known: EntityInfo, slow: Callable[[Any], BulkEntry]) -> None:
+    def __init__(self, known: EntityInfo, checked: Callable[[Any], BulkEntry]) -> None:
         self.source = CodecSource()
         self.source.names |= {
             "dumps": orjson.dumps,
-            "slow": slow,
+            "checked": checked,
             "UTC_Z": orjson.OPT_UTC_Z,
             "WrongValue": WrongValue,
         }
@@ -109,7 +111,7 @@ class _Writer:
         test, form, written = self._forms(inner, value)
         is_optional = isinstance(shape, Maybe) or isinstance(inner, SetOf)
         if not is_optional:
-            self._checks += [f"if {test}: return slow(o)"] if test else []
+            self._checks += [f"if {test}: return checked(o)"] if test else []
             self._template.append(f"{_quoted(name)}:{form}")
             self._values.append(written)
             return
@@ -120,11 +122,11 @@ class _Writer:
             else []
         )
         self._later.append(f"if {' and '.join(present)}:")
-        self._later += [f"    if {test}: return slow(o)"] if test else []
+        self._later += [f"    if {test}: return checked(o)"] if test else []
         self._later.append(f"    out += {f',{_quoted(name)}:{form}'.encode()!r} % ({written},)")
 
     def _forms(self, shape: Shape, value: str) -> tuple[str, str, str]:
-        """The test that sends a value the plain way, the text with a hole, and what fills the hole."""
+        """The test that sends a value to ``checked``, the JSON with a hole, and what fills the hole."""
         if isinstance(shape, Scalar) and shape.python in _FORMS:
             test, form, written = _FORMS[shape.python]
             return test.format(v=value), form.format(), written.format(v=value)
@@ -154,18 +156,19 @@ class _Writer:
             *self._later,
         ]
         if self.rest:
-            body += ["more = {}", f"{self.source.bind('rest', slow_keys(self.rest))}(o, more)"]
+            write = self.source.bind("rest", key_writer(self.known, self.rest))
+            body += ["more = {}", f"{write}(o, more)"]
             body += ["if more: out += b',' + dumps(more)[1:-1]"]
         keys = [self._keys[name] for name in key_names]
         body.append(
             f"return {keys[0] if len(keys) == 1 else f'({keys[0]}, {keys[1]})'}, out + b'}}}}}}'"
         )
-        # A field that is written by its codec's own function may refuse its value: the plain way says which field it was.
+        # A nested codec function refuses a wrong value without naming the field; ``checked`` names it.
         guarded = [
             "try:",
             *(f"    {line}" for line in body),
             "except WrongValue:",
-            "    return slow(o)",
+            "    return checked(o)",
         ]
         self.source.function("bulk", "o", guarded)
         made: Callable[[Any], BulkEntry] = self.source.compiled("bulk")

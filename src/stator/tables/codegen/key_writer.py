@@ -1,52 +1,142 @@
-"""The key attributes of an entity as one generated function: they are written with every item, so they are written fast.
+"""Key attributes as generated functions: they are written with every item, so they are written fast.
 
-For ``PK "USER#" {user_id}`` and ``SK "ORDER#" {placed_at}`` the code is about
+For ``PK "USER#" {user_id}`` and a sparse ``GSI1PK "OPEN#" {region}`` the code is about
 
     def keys(o, item):
-        v0 = o.user_id; v1 = o.placed_at
-        item["PK"] = {"S": "USER#" + w1(v0)}
-        item["SK"] = {"S": "ORDER#" + w2(v1)}
+        item["PK"] = {"S": "USER#" + w1(o.user_id)}
+        v2 = o.region
+        v3 = o.status
+        if v2 is not None and v3 is not None and w4(v3) == "open":
+            item["GSI1PK"] = {"S": "OPEN#" + w5(v2)}
 
-An attribute that may be absent (an optional field in it, a sparse index) or is computed (a shard) goes the plain way,
-``PlannedKeyAttribute.value``; both ways are compared in the tests.
+``key_writer`` reads the fields of an object whose types the codec has checked. ``key_reader`` makes
+one function per attribute that reads a mapping of field values, any of which may be None. The tests
+compare both with the plan's own templates, which fill keys without generated code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from stator.design.entities.codec_source import CodecSource, attribute
 from stator.design.entities.entity import EntityInfo
 from stator.design.entities.shapes import Choice, Maybe, Scalar
 from stator.design.plan import key_text as keys
-from stator.design.plan.plan import (
-    Attributes,
-    EntityPlan,
+from stator.design.plan.plan import EntityPlan
+from stator.design.plan.templates import (
+    Part,
+    PlannedKeyAttribute,
+    Template,
+    shard_of,
+    shard_text,
+    stepped,
+    wire_value,
 )
-from stator.design.plan.templates import Part, PlannedKeyAttribute
-from stator.model.values import Item
+from stator.model.values import Item, Value
 
 KeyWriter = Callable[[Any, Item], None]
+KeyReader = Callable[[Mapping[str, Any]], Value | None]
 
 
 def key_writer(known: EntityInfo, attributes: Iterable[PlannedKeyAttribute]) -> KeyWriter:
-    """A function that puts the key attributes of an object into its item."""
-    source = CodecSource()
-    body: list[str] = []
-    plain: list[PlannedKeyAttribute] = []
-    for each in attributes:
-        if is_the_field(each):
-            continue  # the codec has written it
-        if is_simple(known, each):
-            parts = " + ".join(key_text(source, known, part) for part in each.template.parts)
-            body.append(f'item[{each.name!r}] = {{"S": {parts}}}')
-        else:
-            plain.append(each)
-    if plain:
-        body.append(f"{source.bind('rest', slow_keys(plain))}(o, item)")
-    source.function("keys", "o, item", body or ["pass"])
-    return source.compiled("keys")  # type: ignore[return-value]
+    """A function that puts key attributes of an object into its item.
+
+    An attribute that is a field itself is skipped: the codec has written it.
+    """
+    writer = _KeySource(known, lambda field: attribute("o", field), is_checked=True)
+    body = [
+        line for each in attributes if not is_the_field(each) for line in writer.statements(each)
+    ]
+    writer.source.function("keys", "o, item", body or ["pass"])
+    return writer.source.compiled("keys")  # type: ignore[return-value]
+
+
+def key_reader(known: EntityInfo, key: PlannedKeyAttribute) -> KeyReader:
+    """A function from field values to the value of a key attribute; None where it is not written."""
+    writer = _KeySource(known, lambda field: f"o[{field!r}]", is_checked=False)
+    body = ["item = {}", *writer.statements(key), f"return item.get({key.name!r})"]
+    writer.source.function("key", "o", body)
+    return writer.source.compiled("key")
+
+
+class _KeySource:
+    """Writes the source of key attributes. ``read`` is the source that reads a field."""
+
+    def __init__(self, known: EntityInfo, read: Callable[[str], str], *, is_checked: bool) -> None:
+        self.source = CodecSource()
+        self._known = known
+        self._read = read
+        self._is_checked = is_checked
+
+    def statements(self, key: PlannedKeyAttribute) -> list[str]:
+        """Statements that put the attribute into ``item`` if the object has it."""
+        if self._is_checked and is_simple(self._known, key):
+            parts = " + ".join(
+                key_text(self.source, self._known, each) for each in key.template.parts
+            )
+            return [f'item[{key.name!r}] = {{"S": {parts}}}']
+        lines: list[str] = []
+        tests: list[str] = []
+        for template, required in key.when:
+            text = self._template(template, lines, tests)
+            tests.append(f"{text} == {{'S': {required!r}}}")
+        value = self._template(key.template, lines, tests)
+        written = f"item[{key.name!r}] = {value}"
+        return [*lines, *([f"if {' and '.join(tests)}:", f"    {written}"] if tests else [written])]
+
+    def _template(self, template: Template, lines: list[str], tests: list[str]) -> str:
+        """An expression for a template's value, once its fields are known not to be None."""
+        if not template.native:
+            texts = [self._part(part, lines, tests) for part in template.parts]
+            return f'{{"S": {" + ".join(texts)}}}'
+        [part] = template.parts
+        if part.kind == "text":
+            return repr({str(keys.encoding_named(part.encoding).native): part.value})
+        value = self._value(part, lines)
+        tests.append(f"{value} is not None")
+        wire = self.source.bind("wire", wire_value)
+        return f"{wire}({part.encoding!r}, {self._stepped(part, value)})"
+
+    def _part(self, part: Part, lines: list[str], tests: list[str]) -> str:
+        if part.kind == "text":
+            return repr(part.value)
+        if part.kind == "shard":
+            identity = [self._member(each, lines) for each in part.of]
+            joined = f" + {keys.SEPARATOR!r} + ".join(identity)
+            shard = f"{self.source.bind('shard_of', shard_of)}({joined}, {part.shards})"
+            return f"{self.source.bind('shard_text', shard_text)}({shard}, {part.shards})"
+        value = self._value(part, lines)
+        tests.append(f"{value} is not None")
+        return self._encoded(part, value)
+
+    def _member(self, part: Part, lines: list[str]) -> str:
+        """A part of the identity a shard is computed from; it counts as "None" where it is None."""
+        if part.kind == "text":
+            return repr(part.value)
+        value = self._value(part, lines)
+        return f"('None' if {value} is None else {self._encoded(part, value)})"
+
+    def _value(self, part: Part, lines: list[str]) -> str:
+        name = self.source.fresh("v")
+        lines.append(f"{name} = {self._read(part.value)}")
+        return name
+
+    def _encoded(self, part: Part, value: str) -> str:
+        encode = self.source.bind("w", _encoder(part))
+        return f"{encode}({self.source.bind('plain', keys.plain)}({self._stepped(part, value)}))"
+
+    def _stepped(self, part: Part, value: str) -> str:
+        if not part.step:
+            return value
+        return f"{self.source.bind('stepped', stepped)}({self.source.bind('part', part)}, {value})"
+
+
+def _encoder(part: Part) -> Callable[[Any], str]:
+    encoding = keys.encoding_named(part.encoding)
+    write = encoding.turn if part.inverted else encoding.write
+    assert write is not None  # the planner inverts only what can be inverted
+    return write
 
 
 def fields_of(key: PlannedKeyAttribute) -> set[str]:
@@ -66,12 +156,12 @@ def fields_of(key: PlannedKeyAttribute) -> set[str]:
 
 
 def is_the_field(key: PlannedKeyAttribute) -> bool:
-    """Whether a key attribute is a field as it is: changing the field changes the key."""
+    """Whether a key attribute is a field itself: changing the field changes the key."""
     return key.template.native and not key.when and key.template.parts[0].value == key.name
 
 
 def is_simple(known: EntityInfo, key: PlannedKeyAttribute) -> bool:
-    """Whether a key is always there, and made of text and fields alone."""
+    """Whether every item has the key, and it is made of text and fields alone."""
     if key.when or key.template.native:
         return False
     return all(
@@ -86,31 +176,21 @@ def is_simple(known: EntityInfo, key: PlannedKeyAttribute) -> bool:
 
 
 def key_text(source: CodecSource, known: EntityInfo, part: Part) -> str:
+    """An expression for the text of one part of a simple key, from the object ``o``."""
     if part.kind == "text":
         return repr(part.value)
-    encoding = keys.encoding_named(part.encoding)
-    write = encoding.turn if part.inverted else encoding.write
     value = attribute("o", part.value)
     shape = known.fields[part.value].shape
+    encode = _encoder(part)
     if isinstance(shape, Choice) and shape.enum is not None:
         value = f"{source.bind('plain', keys.plain)}({value})"
     if isinstance(shape, Scalar) and shape.python is str and not part.inverted:
-        # Most identifiers are letters and digits, none of which needs to be escaped; the codec has checked the type.
+        # Most identifiers are letters and digits, which need no escape. The codec has checked the type.
         name = source.fresh("v")
-        return f"({name} if ({name} := {value}).isalnum() else {source.bind('w', write)}({name}))"
-    return f"{source.bind('w', write)}({value})"
-
-
-def slow_keys(attributes: list[PlannedKeyAttribute]) -> KeyWriter:
-    def write(of: Any, item: Item) -> None:
-        values = Attributes(of)
-        for key in attributes:
-            value = key.value(values)
-            if value is not None:
-                item[key.name] = value
-
-    return write
+        return f"({name} if ({name} := {value}).isalnum() else {source.bind('w', encode)}({name}))"
+    return f"{source.bind('w', encode)}({value})"
 
 
 def base_keys(plan: EntityPlan) -> tuple[PlannedKeyAttribute, ...]:
+    """The attributes of the table's own key."""
     return tuple(key for key in plan.keys if key.index is None)

@@ -82,7 +82,7 @@ def _request(
     written = Expressions()
     terms = []
     for key in keys:
-        value = key.value(values)
+        value = of.key_value(key, values)
         assert value is not None
         terms.append(f"{written.name(key.name)} = {written.value(value)}")
     request: dict[str, Any] = {

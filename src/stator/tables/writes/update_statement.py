@@ -155,7 +155,7 @@ def _index_keys(
             raise _incomplete(of, key, needs & changed, missing)
         relied_on |= missing
         filled = {name: getattr(entity, name) for name in missing} | dict(values) | dict(known)
-        found[key.name] = key.value(filled)
+        found[key.name] = of.key_value(key, filled)
     return found, relied_on
 
 
@@ -231,7 +231,7 @@ def _of_a_new_item(
     for key in of.plan.keys:
         if key.index is None or key.name in changed_keys or is_the_field(key):
             continue
-        value = key.value(known)
+        value = of.key_value(key, known)
         if value is not None:
             _refuse_doubtful(of, key)
             stored[key.name] = value
