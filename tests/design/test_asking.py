@@ -67,7 +67,7 @@ def test_a_type_that_is_nowhere_is_named_with_what_to_do() -> None:
 
     pattern = read()(nowhere)
     with pytest.raises(
-        DesignError, match="nowhere has an argument whose type cannot be found: name 'Paint'"
+        DesignError, match="the type of an argument of nowhere cannot be resolved: name 'Paint'"
     ) as raised:
         pattern.trace()
     assert "top level" in str(raised.value.hint)

@@ -14,7 +14,7 @@ from stator.design.entities.entity import Entity
 from stator.design.entities.markers import ident
 from stator.design.patterns.pattern import Query, find, read, updates, write
 from stator.design.plan.lock import LockChange, compare, lock_path, read_lock, write_lock
-from stator.design.plan.plan import Plan
+from stator.design.plan.plan import FORMAT, Plan
 from stator.errors import ConfigurationError
 
 from . import models
@@ -89,6 +89,25 @@ def test_what_is_not_a_plan_is_an_error_with_a_hint(tmp_path: Path, text: str) -
         read_lock(path)
     assert str(path) in caught.value.message
     assert caught.value.hint
+
+
+def test_a_lock_of_a_newer_format_is_refused_with_the_advice_to_upgrade(tmp_path: Path) -> None:
+    path = lock_path("shop", tmp_path)
+    data = json.loads(models.shop().plan().to_json())
+    path.write_text(json.dumps(data | {"format": FORMAT + 1, "invented_later": []}))
+    with pytest.raises(
+        ConfigurationError, match=f"format {FORMAT + 1}.*reads formats 1 to"
+    ) as caught:
+        read_lock(path)
+    assert str(caught.value.hint).endswith("upgrade Stator")
+
+
+@pytest.mark.parametrize("number", [None, 0, -1, "2", 1.0, True])
+def test_a_lock_without_a_valid_format_number_is_refused(tmp_path: Path, number: object) -> None:
+    path = lock_path("shop", tmp_path)
+    path.write_text(json.dumps(json.loads(models.shop().plan().to_json()) | {"format": number}))
+    with pytest.raises(ConfigurationError, match="no valid format number"):
+        read_lock(path)
 
 
 def test_a_lock_has_a_format_and_no_words_in_an_order_of_chance(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from stator.design.design import Design, per
+from stator.design.entities.entity import Entity
+from stator.design.entities.markers import ident
 from stator.design.patterns.pattern import (
     Count,
     Param,
@@ -115,7 +117,7 @@ def test_writes_say_what_they_change() -> None:
     def nothing() -> object:
         return None
 
-    with pytest.raises(DesignError, match="does not say what it changes"):
+    with pytest.raises(DesignError, match="does not declare what it writes"):
         nothing.trace()
 
 
@@ -149,6 +151,55 @@ def test_what_a_pattern_asks_is_not_changed_by_its_caller() -> None:
         lambda: asked.newest_first(User.name),
         lambda: asked.count(),
     ):
-        with pytest.raises(DesignError, match="cannot be changed by its caller") as caught:
+        with pytest.raises(DesignError, match="cannot change its query") as caught:
             change()
         assert "limit=5" in str(caught.value.hint)
+
+
+# --- within= --------------------------------------------------------------------------------------
+
+
+class Reading(Entity):
+    sensor: str = ident()
+    at: datetime = ident()
+    kind: str
+    value: float
+
+
+def plan_within(within: float, *, limit: int | None = None, returns: float = 100_000) -> Any:
+    @read(rps=1, returns=returns, within=within)
+    def readings(sensor: str) -> Query[Reading]:
+        query = find(Reading).where(Reading.sensor == sensor)
+        return query if limit is None else query.limit(limit)
+
+    design = Design("fleet", [Reading], [readings], volumes={Reading: 10_000_000})
+    return design.plan().pattern("readings")
+
+
+def test_a_pattern_that_cannot_answer_within_its_time_is_warned_about() -> None:
+    [warning] = plan_within(50).warnings
+    assert "within=50 is too short: expect about" in warning
+    assert "pages of 1 MB in sequence" in warning
+    assert "add a limit()" in warning
+    assert "within=50" in str(plan_within(50).warnings)
+
+
+def test_a_pattern_that_is_fast_enough_is_not_warned_about() -> None:
+    assert plan_within(50, limit=10).warnings == ()
+    assert plan_within(60_000).warnings == ()
+
+
+def test_no_request_is_expected_in_less_than_some_milliseconds() -> None:
+    [warning] = plan_within(1, limit=10).warnings
+    assert "(one request)" in warning and "cache" in warning
+
+
+def test_within_does_not_change_keys_or_requests() -> None:
+    fast, slow = plan_within(1), plan_within(60_000)
+    assert fast.steps == slow.steps
+
+
+@pytest.mark.parametrize("within", [0, -5])
+def test_within_must_be_positive(within: float) -> None:
+    with pytest.raises(DesignError, match="is not a latency"):
+        read(within=within)

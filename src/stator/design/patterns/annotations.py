@@ -1,8 +1,9 @@
-"""Types of a function's arguments, where the function and the types may be local to another function.
+"""Argument types of a pattern function, which may itself be local to another function.
 
-With ``from __future__ import annotations`` an annotation is text, and a class local to a function is in no module where it could be looked
-up. It is in the function's closure if its body uses it; else only the frame that declares the function has it, so the names that
-annotations use are taken from there at once.
+With ``from __future__ import annotations`` an annotation is text, and a class that is local to a
+function is in no module where it could be looked up. If the pattern's body uses the class, the
+closure holds it. Otherwise only the frame that declares the pattern has it, so the names that the
+annotations use are copied from that frame when the pattern is decorated.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from typing import Any
 
 
 class _Annotated:
-    """Something for ``typing.get_type_hints`` that has only the annotations wanted."""
+    """Passes selected annotations to ``typing.get_type_hints``."""
 
     def __init__(self, annotations: dict[str, Any]) -> None:
         self.__annotations__ = annotations
 
 
 def used_names(function: Callable[..., Any], frame: FrameType | None) -> dict[str, Any]:
-    """What names in the annotations stand for in the frame around a function that is local to another."""
+    """The values, in the surrounding frame, of the names that a local function's annotations use."""
     if frame is None or frame.f_locals is frame.f_globals:
         return {}
     texts = " ".join(each for each in function.__annotations__.values() if isinstance(each, str))
@@ -34,16 +35,23 @@ def used_names(function: Callable[..., Any], frame: FrameType | None) -> dict[st
 
 
 def argument_types(function: Callable[..., Any], around: Mapping[str, Any]) -> dict[str, Any]:
-    """Raises NameError for a name that is nowhere. What the function returns is of no interest, and may be anything."""
-    wanted = {name: each for name, each in function.__annotations__.items() if name != "return"}
+    """The types of the arguments by name. Raises NameError for a name that cannot be found.
+
+    The return annotation is not resolved.
+    """
+    annotations = {
+        name: each for name, each in function.__annotations__.items() if name != "return"
+    }
     cells = zip(function.__code__.co_freevars, function.__closure__ or ())
     closure = {name: cell.cell_contents for name, cell in cells if _is_filled(cell)}
-    return typing.get_type_hints(_Annotated(wanted), function.__globals__, {**around, **closure})
+    return typing.get_type_hints(
+        _Annotated(annotations), function.__globals__, {**around, **closure}
+    )
 
 
 def _is_filled(cell: Any) -> bool:
     try:
-        cell.cell_contents  # noqa: B018 - an empty cell says so only when it is read
+        cell.cell_contents  # noqa: B018 - reading is the only way to tell that a cell is empty
     except ValueError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""What one call of a pattern becomes: ``print(orders_of_user("u1").explain())``."""
+"""The explanation of one call of a pattern: ``print(orders_of_user("u1").explain())``."""
 
 from __future__ import annotations
 
@@ -10,18 +10,25 @@ from stator.design.plan.plan import PatternPlan, Request
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """``requests`` are as boto3 takes them; one as a rule, several where shards or tables have to be asked one by one."""
+    """A pattern's plan and the requests of one call, as boto3 takes them.
+
+    One request is the rule; shards, several tables and several key values take one each.
+    """
 
     pattern: PatternPlan
     requests: tuple[Request, ...]
 
     def __str__(self) -> str:
         pattern = self.pattern
+        costs = (
+            f"{pattern.units_per_call:g} read units a call, "
+            f"${pattern.dollars_per_month:,.2f} a month"
+        )
         where = f"{pattern.operation} on {pattern.index or pattern.table}"
         lines = [
             f"{pattern.name}: {where}",
             f"  key      {pattern.key_condition or 'none: the whole table is read'}",
-            f"  costs    {pattern.units_per_call:g} read units a call, ${pattern.dollars_per_month:,.2f} a month",
+            f"  costs    {costs}",
             f"  latency  {pattern.latency}",
             *(f"  because  {reason}" for reason in pattern.reasons),
             *(f"  beware   {warning}" for warning in pattern.warnings),

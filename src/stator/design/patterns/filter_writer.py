@@ -1,4 +1,4 @@
-"""Filters as DynamoDB reads them: conditions compiled to an expression with holes for the arguments of a pattern."""
+"""Writes conditions as DynamoDB filter expressions, with holes for the arguments of a pattern."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OPERATORS = {"=": "=", "<>": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 
 class FilterWriter:
-    """Collects names and values while conditions are written down."""
+    """Collects the attribute names and values of the conditions it writes."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -28,7 +28,7 @@ class FilterWriter:
         self._terms.append(self._write(condition, known))
 
     def term(self, condition: Condition, known: EntityInfo) -> str:
-        """One condition written down, with placeholders that no other condition of this writer has for other things."""
+        """Write one condition. Its placeholders are unique within this writer."""
         return self._write(condition, known)
 
     @property
@@ -37,17 +37,17 @@ class FilterWriter:
 
     @property
     def values(self) -> dict[str, Value]:
-        """Those of conditions that have no parameters."""
+        """The values, for conditions without parameters."""
         return {value.placeholder: value.fill({}) for value in self._values}
 
     def add_type(self, attribute: str, types: Iterable[str]) -> None:
-        """Only items of these entities."""
+        """Keep only items of these entities."""
         self._terms.append(self._is_type(attribute, sorted(types)))
 
     def add_unless_other(
         self, attribute: str, type_: str, conditions: list[Condition], known: EntityInfo
     ) -> None:
-        """Conditions that only items of one entity have to meet."""
+        """Add conditions that apply to items of one entity only."""
         written = " AND ".join(self._write(condition, known) for condition in conditions)
         self._terms.append(
             f"({self._name(attribute)} <> {self._constant({'S': type_})} OR ({written}))"
@@ -130,7 +130,7 @@ class FilterWriter:
 
 
 def shape_at(known: EntityInfo, field: FieldRef) -> Shape | None:
-    """The shape of what a reference points at, where it can be told."""
+    """The shape a reference points at; None where the declared types do not say."""
     declared = known.fields.get(field.name)
     shape = declared.shape if declared is not None else None
     for step in field.path[1:]:

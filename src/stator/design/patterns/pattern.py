@@ -1,12 +1,13 @@
-"""Access patterns: typed functions that say what is asked, traced once with symbolic arguments.
+"""Access patterns: typed functions that say what a program asks, traced once to learn their shape.
 
     @read(rps=120, returns=25)
     def orders_of_user(user_id: str) -> Query[Order]:
         return find(Order).where(Order.user_id == user_id).newest_first(Order.placed_at)
 
-Called with values, a pattern gives a ``Query`` to be run. Traced, it is called once with a ``Param`` in place of each argument, and the
-query it gives then is the pattern's shape: which fields are compared with which parameter, in what order, with what limit. The planner
-works on shapes. A pattern must therefore say the same whatever its arguments are; branching on one is refused.
+Called with values, a pattern returns a ``Query`` to be run. The planner traces it instead: it calls the
+function once with a ``Param`` in place of each argument. The query that comes back shows which fields
+are compared with which parameters, in what order, with what limit. A pattern must therefore ask the
+same question whatever its arguments are; branching on an argument is refused.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ F = TypeVar("F", covariant=True)
 
 
 class Param:
-    """An argument of a pattern while it is traced."""
+    """Stands for an argument while a pattern is traced."""
 
     def __init__(self, name: str, annotation: Any) -> None:
         self.name = name
@@ -52,7 +53,7 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What a query asks, of one entity or of several together. Immutable: each step gives a new one."""
+    """What a query asks of one entity, or of several together. Each method returns a new ``Ask``."""
 
     targets: tuple[type[Any], ...]
     tests: tuple[Comparison, ...] = ()
@@ -60,12 +61,12 @@ class Ask:
     order: FieldRef | None = None
     descending: bool = False
     by_time: bool = False
-    """In the order of time, with no field named to tell it by."""
+    """Ordered by time, without a field named to take the time from."""
     limit: int | None = None
     is_count: bool = False
 
     def where(self, conditions: tuple[Any, ...]) -> Ask:
-        """Plain comparisons of a field become tests that keys may serve; anything else is a filter."""
+        """Add conditions. Comparisons of plain fields become tests for keys, all others filters."""
         tests, filters = list(self.tests), list(self.filters)
         for given in conditions:
             condition = as_condition(given)
@@ -102,7 +103,7 @@ class Ask:
                 names = " and ".join(target.__name__ for target in self.targets)
                 raise DesignError(
                     f"{reference!r} is not a field of {names}",
-                    hint="compare fields of what is found",
+                    hint=f"compare fields of {names}",
                 )
 
 
@@ -114,7 +115,7 @@ def _indexable(test: Comparison) -> bool:
 
 
 def references(condition: Any) -> list[FieldRef]:
-    """Every field a condition looks at."""
+    """Every field that a condition reads."""
     if isinstance(condition, Comparison):
         return [
             condition.field,
@@ -131,10 +132,10 @@ class PlanSource(Protocol):
 
 
 class Question:
-    """A read to run: ``ask`` says what is asked, by which ``pattern``, with which ``arguments``.
+    """A read to run: what it asks, which pattern it belongs to, and the arguments of the call.
 
-    ``arguments`` holds the values of the call by name, defaults included. Once a pattern has been traced,
-    ``ask`` is its traced shape, in which parameters stand for the values.
+    ``arguments`` are by name, defaults included. Once a pattern has been traced, ``ask`` is its
+    traced shape, in which parameters stand for the values.
     """
 
     __slots__ = ("arguments", "ask", "pattern")
@@ -150,11 +151,12 @@ class Question:
         self.arguments: dict[str, Any] = {} if arguments is None else arguments
 
     def _asked(self, ask: Ask) -> Ask:
-        """A change of what is asked, which has to happen inside the pattern: outside it is planned already."""
+        """Accept a changed query inside the pattern; outside, the query is already planned."""
         if self.pattern is not None:
             raise DesignError(
-                f"what {self.pattern.name} asks cannot be changed by its caller",
-                hint="give a limit to db.fetch(..., limit=5) or db.page(..., limit=5); for anything else, write another pattern",
+                f"the caller of {self.pattern.name} cannot change its query",
+                hint="pass a limit to db.fetch(..., limit=5) or db.page(..., limit=5); "
+                "for anything else, write another pattern",
             )
         return ask
 
@@ -186,16 +188,16 @@ class Selection(Question, Generic[F]):
 
 
 class Query(Selection[E], Generic[E]):
-    """A question about one entity. Each method gives a new query."""
+    """A query for items of one entity. Each method returns a new query."""
 
     __slots__ = ()
 
     def where(self, *conditions: Condition | bool) -> Query[E]:
-        """All of these hold. Comparisons of plain fields may be served by keys; others filter."""
+        """Add conditions that must all hold. Keys can serve comparisons of plain fields."""
         return Query(self._asked(self.ask.where(conditions)))
 
     def filter(self, *conditions: Condition | bool) -> Query[E]:
-        """All of these hold, too, checked on what the keys found: what is read is paid for."""
+        """Add conditions that are checked after reading. Discarded items are paid for."""
         return Query(self._asked(self.ask.filtered(conditions)))
 
     def newest_first(self, by: Any = None) -> Query[E]:
@@ -211,16 +213,18 @@ class Query(Selection[E], Generic[E]):
         return Query(self._asked(self.ask.limited(count)))
 
     def count(self) -> Count[E]:
-        """How many there are, instead of which."""
+        """Count the items instead of returning them."""
         return Count(self._asked(replace(self.ask, is_count=True)))
 
 
 class Count(Question, Generic[E]):
+    """A query for the number of items."""
+
     __slots__ = ()
 
 
 class _Bundle(Selection[F], Generic[F]):
-    """Several entities asked for in one query. Each method gives a new one."""
+    """A query for items of several entities. Each method returns a new query."""
 
     __slots__ = ()
 
@@ -250,7 +254,7 @@ class Bundle4(_Bundle[A | B | C | D], Generic[A, B, C, D]):
 
 
 class BundleMany(_Bundle[Any]):
-    """Five entities and more: what it finds has no type of its own."""
+    """A query for five or more entities. Its result is not typed."""
 
     __slots__ = ()
 
@@ -283,12 +287,12 @@ def together(*entities: type[Any]) -> Any:
     return kinds.get(len(entities), BundleMany)(Ask(tuple(entities)))
 
 
-# --- declaring patterns -------------------------------------------------------------------------------------
+# --- reads ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """How often a pattern is asked, how much it returns, and how fresh and quick the answer must be."""
+    """How often a read runs, how much it returns, and how fresh and fast it must be."""
 
     rps: float = 1.0
     returns: float | None = None
@@ -298,12 +302,12 @@ class Traffic:
 
 
 class Pattern(Generic[P, Q]):
-    """A declared access pattern. Calling it makes the query; ``trace`` gives its shape."""
+    """A declared read. Calling it returns the query; ``trace`` returns its shape."""
 
     def __init__(
         self, function: Callable[P, Q], traffic: Traffic, around: Mapping[str, Any] | None = None
     ) -> None:
-        """``around`` are names that annotations may use beside those of the function's module: those of the function it is local to."""
+        """``around`` has the local names that annotations may use, for a function inside another."""
         self.function = function
         self.traffic = traffic
         self._around = around or {}
@@ -318,7 +322,7 @@ class Pattern(Generic[P, Q]):
         self._traced: Ask | None = None
         self._kind: type[Question] = Question
         self.design: PlanSource | None = None
-        """The design it was last put into."""
+        """The design that the pattern was last put into."""
 
     @property
     def name(self) -> str:
@@ -356,12 +360,12 @@ class Pattern(Generic[P, Q]):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The names of the arguments with their annotations."""
+        """The parameter names with their annotations."""
         try:
             hints = argument_types(self.function, self._around)
         except NameError as error:
             raise DesignError(
-                f"{self.where}: {self.name} has an argument whose type cannot be found: {error}",
+                f"{self.where}: the type of an argument of {self.name} cannot be resolved: {error}",
                 hint="define the type above the pattern, best at the top level of its module",
             ) from None
         return {name: hints.get(name, Any) for name in self._names}
@@ -388,7 +392,7 @@ class Pattern(Generic[P, Q]):
         except Exception as error:
             raise DesignError(
                 f"{self.where}: {self.name} does more with its arguments than compare them: {error}",
-                hint="an access pattern only compares fields with its arguments; compute values before calling it",
+                hint="compare fields with the arguments only; compute values before the call",
             ) from error
         if not isinstance(query, Question):
             raise DesignError(
@@ -407,11 +411,20 @@ def read(
     within: float | None = None,
     allow_scan: bool = False,
 ) -> Callable[[Callable[P, Q]], Pattern[P, Q]]:
-    """Declare a read: ``rps`` times a second, ``returns`` items as a rule, answered ``within`` milliseconds."""
+    """Declare a read.
+
+    ``rps`` is how often it runs each second, ``returns`` how many items it usually returns. With
+    ``within``, the plan warns if the pattern is expected to take longer than that many
+    milliseconds. ``allow_scan`` permits reading the whole table.
+    """
     if rps < 0 or (returns is not None and returns <= 0):
         raise DesignError(
-            "rps cannot be negative and returns must be positive",
-            hint="estimate; exactness is not needed",
+            f"rps={rps} must not be negative and returns={returns} must be positive",
+            hint="an estimate is enough",
+        )
+    if within is not None and within <= 0:
+        raise DesignError(
+            f"within={within} is not a latency", hint="give milliseconds, as in within=20"
         )
     traffic = Traffic(rps, returns, consistent, within, allow_scan)
     frame = inspect.currentframe()
@@ -419,12 +432,15 @@ def read(
     return lambda function: Pattern(function, traffic, used_names(function, caller))
 
 
-# --- writes -------------------------------------------------------------------------------------------------
+# --- writes ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class DeclaredWrite:
-    """What a write does to items of one entity: ``times`` of them each time, changing ``fields`` when it updates."""
+    """What a write pattern does to one entity.
+
+    ``times`` is the number of items each time; an update changes ``fields``.
+    """
 
     kind: Literal["create", "update", "delete"]
     entity: type[Any]
@@ -433,25 +449,27 @@ class DeclaredWrite:
 
 
 def creates(entity: type[Any], times: float = 1.0) -> DeclaredWrite:
+    """Declare that a write creates ``times`` items of an entity."""
     return DeclaredWrite("create", entity, times=times)
 
 
 def deletes(entity: type[Any], times: float = 1.0) -> DeclaredWrite:
+    """Declare that a write deletes ``times`` items of an entity."""
     return DeclaredWrite("delete", entity, times=times)
 
 
 def updates(*fields: Any, times: float = 1.0) -> DeclaredWrite:
-    """``updates(Order.status)``: the fields that change; all of one entity."""
+    """Declare the fields of one entity that a write changes: ``updates(Order.status)``."""
     owners = {field.owner for field in fields if isinstance(field, FieldRef)}
     if len(owners) != 1 or not all(isinstance(field, FieldRef) for field in fields):
         raise DesignError(
-            "updates() takes fields of one entity", hint="as in updates(Order.status, Order.total)"
+            "updates() takes fields of one entity", hint="write updates(Order.status, Order.total)"
         )
     return DeclaredWrite("update", owners.pop(), tuple(field.name for field in fields), times)
 
 
 class WritePattern:
-    """A declared write. Several changes are one transaction."""
+    """A declared write. Several changes form one transaction."""
 
     def __init__(self, function: Callable[[], Any], rps: float) -> None:
         self.function = function
@@ -472,12 +490,13 @@ class WritePattern:
         return f"{code.co_filename}:{code.co_firstlineno}"
 
     def trace(self) -> tuple[DeclaredWrite, ...]:
-        made = self.function()
-        changes = (made,) if isinstance(made, DeclaredWrite) else tuple(made or ())
+        declared = self.function()
+        changes = (declared,) if isinstance(declared, DeclaredWrite) else tuple(declared or ())
         if not changes or not all(isinstance(change, DeclaredWrite) for change in changes):
             raise DesignError(
-                f"{self.where}: {self.name} does not say what it changes",
-                hint="return creates(Order), updates(Order.status), deletes(Order), or a tuple of these",
+                f"{self.where}: {self.name} does not declare what it writes",
+                hint="return creates(Order), updates(Order.status), deletes(Order), "
+                "or a tuple of these",
             )
         return changes
 
@@ -485,5 +504,5 @@ class WritePattern:
 def write(*, rps: float = 1.0) -> Callable[[Callable[[], Any]], WritePattern]:
     """Declare a write that happens ``rps`` times a second."""
     if rps < 0:
-        raise DesignError("rps cannot be negative", hint="estimate; exactness is not needed")
+        raise DesignError(f"rps={rps} must not be negative", hint="an estimate is enough")
     return lambda function: WritePattern(function, rps)

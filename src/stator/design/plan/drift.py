@@ -1,6 +1,7 @@
-"""How a real table differs from its plan: what DescribeTable says against what the plan wants.
+"""Drift: how deployed tables differ from their plan, from the answers of DescribeTable.
 
-Pure: it is given the descriptions. Each difference says what there is, what the plan wants, and whether one can simply be brought to the other.
+The module does no I/O: the caller passes the descriptions. Each difference says what the table has,
+what the plan requires, and how to bring one to the other.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Description = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """``where`` is a table, or a table and its index; ``remedy`` what to do about it."""
+    """``where`` is a table, or a table and its index; ``remedy`` is what to do about it."""
 
     severity: Severity
     where: str
@@ -31,7 +32,10 @@ class Difference:
 def drift(
     plan: Plan, described: Mapping[str, Description | None], beside: Iterable[TablePlan] = ()
 ) -> list[Difference]:
-    """Differences of all tables of a plan, and of those ``beside`` it, by the names they have there. None: there is no such table."""
+    """Differences of all tables of a plan, and of the tables ``beside`` it.
+
+    ``described`` is by table name; None means that the table does not exist.
+    """
     return [
         each
         for table in (*plan.tables, *beside)
@@ -41,7 +45,7 @@ def drift(
 
 def table_drift(table: TablePlan, found: Description | None) -> list[Difference]:
     if found is None:
-        return [Difference("missing", table.name, "there is no such table", "create it")]
+        return [Difference("missing", table.name, "the table does not exist", "create it")]
     return [*_key_drift(table, found), *_index_drift(table, found), *_type_drift(table, found)]
 
 
@@ -50,10 +54,10 @@ def _key_drift(table: TablePlan, found: Description) -> list[Difference]:
     there = _described_key(found["KeySchema"])
     if wanted == there:
         return []
-    message = f"its key is {there}, and the design wants {wanted}"
+    message = f"its key is {there}, and the design requires {wanted}"
     return [
         Difference(
-            "different", table.name, message, "a table's key cannot be changed: move to a new table"
+            "different", table.name, message, "a table's key cannot change: move to a new table"
         )
     ]
 
@@ -64,8 +68,9 @@ def _type_drift(table: TablePlan, found: Description) -> list[Difference]:
         Difference(
             "different",
             table.name,
-            f"the key attribute {name} has type {there[name]}, and the design wants {kind}",
-            "the type of a key cannot be changed: move to a new table, or make the index anew under another name",
+            f"the key attribute {name} has type {there[name]}, and the design requires {kind}",
+            "the type of a key cannot change: move to a new table, or create the index again "
+            "under another name",
         )
         for name, kind in table.attributes
         if name in there and there[name] != kind
@@ -82,15 +87,15 @@ def _index_drift(table: TablePlan, found: Description) -> list[Difference]:
         if name in there:
             differences += _one_index(table.name, index, *there[name])
         else:
-            remedy = "add it: UpdateTable fills it from the items that have its key"
+            remedy = "add it: UpdateTable fills it from the items that have its key attributes"
             if index.kind == "LSI":
-                remedy = "a local index is made with its table: move to a new table"
+                remedy = "a local index is created with its table only: move to a new table"
             where = f"{table.name}/{name}"
             differences.append(
-                Difference("missing", where, f"there is no such {index.kind}", remedy)
+                Difference("missing", where, f"this {index.kind} does not exist", remedy)
             )
     for name in sorted(there.keys() - wanted.keys()):
-        remedy = "remove it if nothing else reads it: each write to it is paid for"
+        remedy = "delete it if nothing else reads it: every write to it is paid for"
         differences.append(
             Difference("extra", f"{table.name}/{name}", "the design has no such index", remedy)
         )
@@ -100,20 +105,20 @@ def _index_drift(table: TablePlan, found: Description) -> list[Difference]:
 def _one_index(table: str, index: IndexPlan, kind: str, found: Description) -> list[Difference]:
     where, anew = (
         f"{table}/{index.name}",
-        "an index cannot be changed: add it under another name, then remove this one",
+        "an index cannot change: add it under another name, then delete this one",
     )
     differences: list[Difference] = []
     if kind != index.kind:
         differences.append(
             Difference(
-                "different", where, f"it is a {kind}, and the design wants a {index.kind}", anew
+                "different", where, f"it is a {kind}, and the design requires a {index.kind}", anew
             )
         )
     wanted, there = _shown_key(index.partition, index.sort), _described_key(found["KeySchema"])
     if wanted != there:
         differences.append(
             Difference(
-                "different", where, f"its key is {there}, and the design wants {wanted}", anew
+                "different", where, f"its key is {there}, and the design requires {wanted}", anew
             )
         )
     projection = found.get("Projection", {})
@@ -124,7 +129,7 @@ def _one_index(table: str, index: IndexPlan, kind: str, found: Description) -> l
     if shown != desired:
         differences.append(
             Difference(
-                "different", where, f"it projects {shown}, and the design wants {desired}", anew
+                "different", where, f"it projects {shown}, and the design requires {desired}", anew
             )
         )
     status = found.get("IndexStatus", "ACTIVE")

@@ -1,5 +1,8 @@
-"""An example of an entity, made from the types of its fields: the same each time, and the same value for the same name everywhere,
-so that examples that belong together end up in one partition."""
+"""Example items, made from the types of an entity's fields, for documents and exports.
+
+Examples are the same each time. Fields of one name have one value everywhere, so that examples that
+belong together share a partition.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Frozen dataclasses to plain JSON and back, for the lock file: members at their default are left out, order is fixed."""
+"""Frozen dataclasses as plain JSON data, for the lock file.
+
+Fields that have their default value are left out, and the order is fixed.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ T = TypeVar("T")
 
 
 def to_data(value: Any) -> Any:
-    """JSON data; two equal values give equal data, in an equal order."""
+    """JSON data. Equal values give equal data in the same order."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
             field.name: float(found) if field.type == "float" else to_data(found)

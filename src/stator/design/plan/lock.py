@@ -1,15 +1,18 @@
-"""The lock file: the plan that tables were made by, which people commit beside their design.
+"""The lock file: the plan that the tables were created by, committed beside the design.
 
-Keys cannot be changed once there is data under them, so what the planner chose is frozen in ``<name>.design.json``. ``compare`` tells
-what a new plan means for data written under the old one:
+Keys cannot change once data is stored under them, so the planner's choice is frozen in
+``<name>.design.json``. ``compare`` says what a new plan means for data written under the old one:
 
-| class | what it means | example |
+| risk | meaning | example |
 |---|---|---|
-| ``safe`` | deploy it; DynamoDB or nobody has anything to do | a new entity, a new pattern, an index on attributes that items have |
-| ``backfill`` | items must be rewritten, or an index made anew, before it is read | an entity gets ``GSI2PK``, a projection changes |
-| ``orphans`` | items would stay under keys that nobody computes any more | another base key, another table, an entity that is gone |
+| ``safe`` | deploy it; at most DynamoDB has work to do | a new entity, pattern or native index |
+| ``backfill`` | items must be rewritten, or an index created again, before it is read | an entity gets
+  ``GSI2PK``, a projection changes |
+| ``orphans`` | items would stay under keys that no code computes any more | another base key or table,
+  an entity that is gone |
 
-The functions with a path are the only ones of the design layer that touch the disk.
+The file carries a format number (``plan.FORMAT``). Older formats are read, newer ones refused.
+``read_lock`` and ``write_lock`` are the only functions of the design package that touch the disk.
 """
 
 from __future__ import annotations
@@ -34,13 +37,13 @@ from stator.errors import ConfigurationError, DesignError
 
 Risk = Literal["safe", "backfill", "orphans"]
 _RISKS: tuple[Risk, ...] = ("orphans", "backfill", "safe")
-# What is rounded in a plan is not a change.
+# Smaller differences are rounding, not changes.
 _NOTICEABLE = 0.005
 
 
 @dataclass(frozen=True, slots=True)
 class LockChange:
-    """One difference: what it does to existing data, what it is about, what is different, what to do."""
+    """One difference: its risk for existing data, its subject, what changed, and what to do."""
 
     risk: Risk
     subject: str
@@ -51,7 +54,7 @@ class LockChange:
         return f"{self.risk}: {self.subject}: {self.what}; {self.do}"
 
 
-# --- the file -----------------------------------------------------------------------------------------------
+# --- the file -------------------------------------------------------------------------------------
 
 
 def lock_path(name: str, folder: Path) -> Path:
@@ -59,7 +62,7 @@ def lock_path(name: str, folder: Path) -> Path:
 
 
 def read_lock(path: Path) -> Plan | None:
-    """The frozen plan; None where there is no file."""
+    """The plan in a lock file; None if the file does not exist."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -73,12 +76,15 @@ def read_lock(path: Path) -> Plan | None:
     except DesignError as error:
         raise ConfigurationError(f"{path}: {error.message}", hint=error.hint) from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        hint = "restore it from version control; after a merge, take one side and write it again: stator plan --write"
+        hint = (
+            "restore it from version control; after a merge, take one side and write it again: "
+            "stator plan --write"
+        )
         raise ConfigurationError(f"{path} is not a plan: {error}", hint=hint) from None
 
 
 def write_lock(path: Path, plan: Plan) -> bool:
-    """Freeze a plan, whole or not at all. False when the file said the same already."""
+    """Write a plan atomically. Returns False if the file already has the same text."""
     text = plan.to_json()
     with contextlib.suppress(OSError, UnicodeDecodeError):
         if path.read_text(encoding="utf-8") == text:
@@ -97,9 +103,8 @@ def _replace(path: Path, text: str) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        mode = (
-            path.stat().st_mode if path.exists() else 0o644
-        )  # a temporary file is for its owner only
+        # A temporary file is readable by its owner only.
+        mode = path.stat().st_mode if path.exists() else 0o644
         Path(beside).chmod(mode & 0o777)
         Path(beside).replace(path)
     except BaseException:
@@ -107,11 +112,11 @@ def _replace(path: Path, text: str) -> None:
         raise
 
 
-# --- the difference -----------------------------------------------------------------------------------------
+# --- the difference -------------------------------------------------------------------------------
 
 
 def compare(old: Plan, new: Plan) -> list[LockChange]:
-    """Every difference that matters to data or code, the gravest first. Words and rounding do not."""
+    """Every difference that matters to data or code, gravest first. Wording and rounding do not."""
     found = [*_tables(old, new), *_entities(old, new), *_patterns(old, new)]
     if not found and _estimates_differ(old, new):
         before, after = old.dollars_per_month, new.dollars_per_month
@@ -158,7 +163,7 @@ def _tables(old: Plan, new: Plan) -> Iterator[LockChange]:
             yield LockChange(
                 "orphans",
                 f"table {name}",
-                "is not in the design any more",
+                "is no longer in the design",
                 "copy its items to where they belong now, then delete it",
             )
         else:
@@ -171,7 +176,8 @@ def _table(old: TablePlan, new: TablePlan) -> Iterator[LockChange]:
             "orphans",
             f"table {new.name}",
             f"its key was {_shown(_schema(old))} and would be {_shown(_schema(new))}",
-            "a table's key is for life: make a new table and copy the items, or keep the key with key= and names=",
+            "a table's key cannot change: create a new table and copy the items, or keep the key "
+            "with key= and names=",
         )
     before = {index.name: index for index in old.indexes}
     after = {index.name: index for index in new.indexes}
@@ -201,8 +207,9 @@ def _new_index(index: IndexPlan, subject: str) -> LockChange:
         return LockChange(
             "orphans",
             subject,
-            "is a new local index, which can only be made together with its table",
-            "make a new table and copy the items, or drop consistent=True so that a global index will do",
+            "is a new local index, which can only be created together with its table",
+            "create a new table and copy the items, or drop consistent=True so that a global index "
+            "is enough",
         )
     return LockChange(
         "safe",
@@ -214,19 +221,25 @@ def _new_index(index: IndexPlan, subject: str) -> LockChange:
 
 def _dropped_index(index: IndexPlan, subject: str) -> LockChange:
     if index.kind == "LSI":
-        do = "a local index cannot be dropped: it stays, and is paid for, until the table is made anew"
+        do = "a local index cannot be dropped: it stays, and is paid for, as long as its table"
     else:
         do = "drop it once no deployed code reads it"
-    return LockChange("safe", subject, "is not needed any more", do)
+    return LockChange("safe", subject, "is no longer needed", do)
 
 
 def _index(
     old: IndexPlan, new: IndexPlan, old_table: TablePlan, new_table: TablePlan, subject: str
 ) -> Iterator[LockChange]:
-    again = "an index cannot be changed: make it under another name with names=, read that, then drop the old one"
+    again = (
+        "an index cannot change: create it under another name with names=, read that, "
+        "then drop the old one"
+    )
     risk: Risk = "orphans" if "LSI" in (old.kind, new.kind) else "backfill"
     if risk == "orphans":
-        again = "a local index can only be made together with its table: make a new table and copy the items"
+        again = (
+            "a local index can only be created together with its table: create a new table and "
+            "copy the items"
+        )
     before, after = _index_schema(old, old_table), _index_schema(new, new_table)
     if (old.kind, before) != (new.kind, after):
         what = f"its key was {_shown(before)} and would be {_shown(after)}"
@@ -263,9 +276,9 @@ def _entities(old: Plan, new: Plan) -> Iterator[LockChange]:
             yield LockChange(
                 "orphans",
                 f"entity {name}",
-                "is not in the design any more",
-                f"delete its items from {before[name].table}, or copy them; if it was renamed, keep its name: "
-                f'class ...(Entity, name="{name}")',
+                "is no longer in the design",
+                f"delete its items from {before[name].table}, or copy them; if it was renamed, "
+                f'keep its name: class ...(Entity, name="{name}")',
             )
         else:
             table = new.table(after[name].table)
@@ -277,21 +290,22 @@ def _entity(old: EntityPlan, new: EntityPlan, indexes: set[str]) -> Iterator[Loc
     if old.table != new.table:
         do = "copy its items to the new table before the code is deployed"
         yield LockChange("orphans", subject, f"moves from table {old.table} to {new.table}", do)
-        return  # whoever copies the items writes them anew
+        return  # copying the items writes all their keys
     before, after = _keys(old, None), _keys(new, None)
     if before != after:
         yield LockChange(
             "orphans",
             subject,
             f"its key was {_written(before)} and would be {_written(after)}",
-            f"keep the old key with `class {new.name}(Entity, key={_override(before)})`, or copy every item to its new key",
+            f"keep the old key with `class {new.name}(Entity, key={_override(before)})`, or copy "
+            "every item to its new key",
         )
     if old.discriminator != new.discriminator and new.discriminator is not None:
         yield LockChange(
             "backfill",
             subject,
             f"items carry {new.discriminator} now",
-            "write it on the items that are there",
+            "write it on the existing items",
         )
     yield from _index_keys(old, new, indexes, subject)
 
@@ -299,21 +313,21 @@ def _entity(old: EntityPlan, new: EntityPlan, indexes: set[str]) -> Iterator[Loc
 def _index_keys(
     old: EntityPlan, new: EntityPlan, indexes: set[str], subject: str
 ) -> Iterator[LockChange]:
-    """``indexes`` are those there are now: what was written for one that is gone is of no interest."""
+    """``indexes`` are the current ones; keys of an index that is gone do not matter."""
     for index in sorted(indexes):
         before, after = _keys(old, index), _keys(new, index)
         if before == after or (after and all(key.template.native for key in after.values())):
-            continue  # the items have these attributes: DynamoDB fills the index
+            continue  # items already have these attributes, so DynamoDB fills the index
         if not after:
-            do = "items keep the attributes, and their entries, until they are rewritten without them"
-            yield LockChange("safe", subject, f"is not in index {index} any more", do)
+            do = "items keep the attributes, and their entries, until they are rewritten"
+            yield LockChange("safe", subject, f"is no longer in index {index}", do)
         elif not before:
             what = f"gets {_written(after)} for index {index}"
             yield LockChange(
                 "backfill",
                 subject,
                 what,
-                "write it on the items that are there, then read the index",
+                "write it on the existing items, then read the index",
             )
         else:
             what = f"its key in index {index} was {_written(before)} and would be {_written(after)}"
@@ -331,7 +345,7 @@ def _written(keys: dict[str, PlannedKeyAttribute]) -> str:
 
 
 def _template(key: PlannedKeyAttribute) -> str:
-    """The template, with what two templates of the same look may differ in."""
+    """The template with its encodings, which ``str`` does not show."""
     marks = []
     for part in key.template.parts:
         if part.kind == "field":
@@ -376,11 +390,12 @@ def _patterns(old: Plan, new: Plan) -> Iterator[LockChange]:
 
 
 def requests_of(pattern: PatternPlan) -> list[tuple[object, ...]]:
-    """What a pattern sends, without what it costs."""
+    """The requests of a pattern, without their cost."""
     return [
         (
-            step.operation, step.table, step.entities, step.index, step.key, step.filter, step.forward, step.limit,
-            step.limit_param, step.consistent, step.is_count, step.shards, step.fetch, step.alternatives,
+            step.operation, step.table, step.entities, step.index, step.key, step.filter,
+            step.forward, step.limit, step.limit_param, step.consistent, step.is_count,
+            step.shards, step.fetch, step.alternatives,
         )
         for step in pattern.steps
     ]  # fmt: skip

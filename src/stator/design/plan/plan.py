@@ -1,7 +1,8 @@
-"""The result of planning: tables, entities and patterns, frozen.
+"""The result of planning: tables, entities and patterns, as frozen data.
 
-A plan is complete without the design it came from: it can be written to a lock file and read back, it makes the CreateTable requests, the
-key attributes of an item, and the request of each pattern with its arguments filled in. It does no I/O.
+A plan is complete without the design it came from. It can be written to a lock file and read back.
+It makes the CreateTable requests, the key attributes of an item, and the requests of each pattern
+with its arguments filled in. It does no I/O.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from stator.model.limits import BATCH_GET_KEYS
 from stator.model.values import Item, Value
 
 FORMAT: Final = 2
-_READABLE: Final = (1, 2)
-"""Format 1 had no demand."""
+"""The format of lock files that this version writes. It reads this one and every older one.
+
+Format 1 had no demand; a plan read from it has None there.
+"""
 
 Request = dict[str, Any]
 Operation = Literal[
@@ -37,14 +40,16 @@ Operation = Literal[
 ]
 
 
-# --- tables -------------------------------------------------------------------------------------------------
+# --- tables ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class IndexPlan:
-    """``partition`` and ``sort`` are attribute names; several of each when the key is made of the attributes themselves.
-    ``dollars_per_month`` is what having it costs, entries written and stored; both are in the plan's total elsewhere, too: as part of
-    the write patterns, and of the table's storage."""
+    """An index. ``partition`` and ``sort`` are attribute names; a native key has several of each.
+
+    ``dollars_per_month`` is the cost of writing and storing its entries. The plan's total already
+    counts both, as part of the write patterns and of the table's storage.
+    """
 
     name: str
     kind: Literal["GSI", "LSI"]
@@ -71,7 +76,7 @@ class IndexPlan:
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """``attributes`` are the names and types of all key attributes, of the table and of its indexes."""
+    """A table. ``attributes`` are the names and types of all key attributes, indexes included."""
 
     name: str
     partition: str
@@ -80,11 +85,11 @@ class TablePlan:
     indexes: tuple[IndexPlan, ...]
     entities: tuple[str, ...]
     storage_dollars_per_month: float = 0.0
-    """The items, and the entries of all indexes."""
+    """Storage of the items and of all index entries."""
     other_dollars_per_month: float = 0.0
-    """What no pattern shows: writes declared for an entity as such, and looking up keys that the identity does not give."""
+    """Costs that belong to no pattern: ``writes=`` and lookups of keys by identity."""
     ttl: str | None = None
-    """The attribute that items expire by: a ``ttl()`` field."""
+    """The attribute that items expire by, from a ``ttl()`` field."""
 
     def create_request(self) -> Request:
         request: Request = {
@@ -108,11 +113,11 @@ def _schema(partition: Iterable[str], sort: Iterable[str]) -> list[Request]:
     ]
 
 
-# --- entities -----------------------------------------------------------------------------------------------
+# --- entities -------------------------------------------------------------------------------------
 
 
 class Attributes(dict[str, Any]):
-    """The attributes of an object as a mapping, each looked up when it is asked for."""
+    """An object's attributes as a mapping; each is looked up on access."""
 
     def __init__(self, of: Any) -> None:
         super().__init__()
@@ -124,7 +129,7 @@ class Attributes(dict[str, Any]):
 
 @dataclass(frozen=True, slots=True)
 class EntityPlan:
-    """Where items of an entity live, and what is written on them."""
+    """Where items of an entity are stored, and the key attributes written on them."""
 
     name: str
     table: str
@@ -180,12 +185,12 @@ class EntityPlan:
         return found
 
 
-# --- patterns -----------------------------------------------------------------------------------------------
+# --- patterns -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class KeyConditionPart:
-    """One comparison of a key attribute."""
+    """One comparison of a key attribute in a key condition."""
 
     attribute: str
     operator: Literal["=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"]
@@ -205,8 +210,10 @@ class KeyConditionPart:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One request of a pattern; one for each shard when there are ``shards``, and for each of the ``alternatives``. The reader puts the
-    answers together, in their order and up to the limit."""
+    """One request of a pattern, repeated for each shard and for each of the ``alternatives``.
+
+    The reader merges the answers, in order and up to the limit.
+    """
 
     operation: Operation
     table: str
@@ -221,13 +228,15 @@ class Step:
     is_count: bool = False
     shards: int = 1
     fetch: tuple[str, ...] = ()
-    """The table's key attributes, when the index holds only keys and the items are read with BatchGetItem afterwards."""
+    """The table's key attributes, if the items are fetched with BatchGetItem afterwards."""
     units: float = 0.0
     alternatives: tuple[tuple[KeyConditionPart, ...], ...] = ()
-    """The key once more for each further value, where a field may have one of several."""
+    """Further key conditions, for a field that may have one of several values."""
     order: str | None = None
-    """The field that was asked to be ordered by: what the answers of several requests are merged by. Their sort keys may begin with
-    something else."""
+    """The field that the query orders by, by which answers of several requests are merged.
+
+    Their sort keys may start with something else.
+    """
 
     @property
     def conditions(self) -> tuple[tuple[KeyConditionPart, ...], ...]:
@@ -245,19 +254,19 @@ class Step:
             return (self._get(arguments),)
         if self.operation not in ("Query", "Scan"):
             raise DesignError(
-                f"{self.operation} is made from an item, not from arguments",
-                hint="use EntityPlan.put_request, or base_key with an UpdateExpression of your own",
+                f"a {self.operation} request is made from an item, not from arguments",
+                hint="use EntityPlan.put_request, or base_key with your own UpdateExpression",
             )
         found: list[Request] = []
         for tests in self.conditions:
             for shard in range(self.shards):
                 request = self._read(arguments, shard, tests, limited)
-                if request not in found:  # two arguments may have one value
+                if request not in found:  # two arguments may have the same value
                     found.append(request)
         return tuple(found)
 
     def fetch_requests(self, items: Iterable[Item]) -> tuple[Request, ...]:
-        """BatchGetItem requests for the items that a query of an index gave the keys of."""
+        """BatchGetItem requests for the items whose keys a query of an index returned."""
         keys = [{name: item[name] for name in self.fetch} for item in items]
         chunks = [keys[at : at + BATCH_GET_KEYS] for at in range(0, len(keys), BATCH_GET_KEYS)]
         return tuple({"RequestItems": {self.table: {"Keys": chunk}}} for chunk in chunks)
@@ -293,7 +302,7 @@ class Step:
             request["ExpressionAttributeValues"] = values
         if not self.forward:
             request["ScanIndexForward"] = False
-        # DynamoDB counts a limit before the filter: with one, the reader has to count for itself.
+        # DynamoDB applies Limit before the filter; with a filter, the reader counts by itself.
         if limited and not self.filter and not self.is_count:
             limit = arguments[self.limit_param] if self.limit_param else self.limit
             if limit is not None:
@@ -326,7 +335,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class PatternPlan:
-    """What a pattern becomes. Reads have one step, or several where no single request can answer; writes one for each change."""
+    """The plan of one pattern. A read usually has one step, a write one for each change."""
 
     name: str
     kind: Literal["read", "write"]
@@ -364,7 +373,7 @@ class PatternPlan:
         return self.steps[0].consistent
 
     def joined(self, other: PatternPlan) -> PatternPlan:
-        """Both parts of a pattern whose entities live in different tables."""
+        """The two parts of a pattern whose entities live in different tables."""
         return replace(
             self,
             steps=(*self.steps, *other.steps),
@@ -378,26 +387,26 @@ class PatternPlan:
         )
 
     def request(self, **arguments: Any) -> Request:
-        """The one request that answers the pattern."""
+        """The single request that answers the pattern."""
         found = self.requests(**arguments)
         if len(found) != 1:
             raise DesignError(
                 f"{self.name} takes {len(found)} requests, not one",
-                hint="use requests(), and put the answers together",
+                hint="call requests(), and merge the answers",
             )
         return found[0]
 
     def requests(self, **arguments: Any) -> tuple[Request, ...]:
-        """All the requests: one for each shard, and one for each table where entities do not share one."""
+        """All requests: one for each shard, each key value and each table."""
         missing = [name for name in self.parameters if name not in arguments]
         if missing:
             raise DesignError(
-                f"{self.name} needs {', '.join(missing)}", hint="pass every argument by name"
+                f"{self.name} is missing {', '.join(missing)}", hint="pass every argument by name"
             )
         return tuple(request for step in self.steps for request in step.requests(arguments))
 
 
-# --- all of it ----------------------------------------------------------------------------------------------
+# --- the plan -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,12 +417,12 @@ class Plan:
     entities: tuple[EntityPlan, ...]
     patterns: tuple[PatternPlan, ...]
     dollars_per_month: float
-    """The sum of what the patterns cost, reads and writes (those to indexes with them), and of the tables' storage and other costs."""
+    """All patterns, index writes included, plus storage and other costs of the tables."""
     proven: bool = True
-    """The search finished: no cheaper design exists in its model."""
+    """Whether the search finished: no cheaper layout exists in its cost model."""
     warnings: tuple[str, ...] = field(default=())
     demand: Demand | None = None
-    """What was asked of the design; None in plans that were frozen before this was."""
+    """The workload; None in a plan read from a lock of format 1."""
 
     def table(self, name: str) -> TablePlan:
         return next(each for each in self.tables if each.name == name)
@@ -429,17 +438,23 @@ class Plan:
         return [table.create_request() for table in self.tables]
 
     def to_json(self) -> str:
-        """The text of a lock file: equal plans give equal bytes."""
+        """The text of a lock file. Equal plans give equal bytes."""
         data = {"format": FORMAT, **to_data(self)}
         return json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
+        """Read a lock file of this format or an older one; refuse a newer one."""
         data = json.loads(text)
         found = data.pop("format", None)
-        if found not in _READABLE:
+        if type(found) is not int or found < 1:
             raise DesignError(
-                f"this plan has format {found}; this Stator reads format {FORMAT}",
-                hint="plan the design again",
+                f"the lock has no valid format number ({found!r})",
+                hint="restore it from version control, or write it again: stator plan --write",
+            )
+        if found > FORMAT:
+            raise DesignError(
+                f"the lock has format {found}, and this Stator reads formats 1 to {FORMAT}",
+                hint="a newer Stator wrote it: upgrade Stator",
             )
         return from_data(cls, data)

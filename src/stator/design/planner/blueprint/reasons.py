@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Final
 
@@ -16,6 +17,10 @@ from stator.design.planner.weights import INDEX_DOLLARS
 from stator.model.limits import PAGE_BYTES, READ_UNIT_BYTES
 from stator.model.quantities import dollars as in_dollars
 
+REQUEST_MS: Final = 5
+"""Planning figure for a small request: AWS promises single-digit milliseconds."""
+PAGE_MS: Final = 30
+"""Planning figure for a full page of 1 MB: tens of milliseconds."""
 QUICK: Final = "single-digit milliseconds"
 TWO_TRIPS: Final = "two round trips, about ten milliseconds"
 MANY_PAGES: Final = "tens of milliseconds for each page"
@@ -92,12 +97,47 @@ def index_reason(placements: list[Placement], patterns: tuple[str, ...], costs: 
 def latency_of(steps: tuple[Step, ...]) -> str:
     if any(step.operation == "Scan" for step in steps):
         return SLOW
-    if any(
-        step.units * READ_UNIT_BYTES * 2 > PAGE_BYTES * step.shards * len(step.conditions)
-        for step in steps
-    ):
+    if any(_pages(step) > 1 for step in steps):
         return MANY_PAGES
     return TWO_TRIPS if any(step.fetch for step in steps) else QUICK
+
+
+def _pages(step: Step) -> int:
+    """Pages of 1 MB that one query of a step reads, one after the other."""
+    size = step.units * READ_UNIT_BYTES * (1 if step.consistent else 2)
+    return max(1, math.ceil(size / (PAGE_BYTES * step.shards * len(step.conditions))))
+
+
+def latency_warnings(within_ms: float | None, steps: tuple[Step, ...]) -> list[str]:
+    """A warning if a pattern is expected to take longer than its ``within``.
+
+    Queries of several shards, values or tables run side by side; pages of one query, and the
+    fetch after a KEYS_ONLY index, run one after the other.
+    """
+    if within_ms is None:
+        return []
+    slowest = max(steps, key=_milliseconds)
+    expected = _milliseconds(slowest)
+    if expected <= within_ms:
+        return []
+    pages = _pages(slowest)
+    if slowest.operation == "Scan":
+        why, remedy = f"a Scan of {pages:,} pages in sequence", "compare a field with == in where()"
+    elif pages > 1:
+        why = f"{pages:,} pages of 1 MB in sequence"
+        remedy = "add a limit(), or compare another field so that the key finds less"
+    elif slowest.fetch:
+        why = f"a query of {slowest.index}, then a fetch of the items"
+        remedy = "write the index by hand with index=, which stores whole items"
+    else:
+        why, remedy = "one request", "keep the answer in a cache"
+    problem = f"within={within_ms:g} is too short: expect about {expected:,} ms ({why})"
+    return [f"{problem}; {remedy}, or raise within="]
+
+
+def _milliseconds(step: Step) -> int:
+    pages = _pages(step)
+    return (pages * PAGE_MS if pages > 1 else REQUEST_MS) + (REQUEST_MS if step.fetch else 0)
 
 
 def read_reasons(

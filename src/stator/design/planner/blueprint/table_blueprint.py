@@ -39,6 +39,7 @@ from stator.design.planner.blueprint.reasons import (
     group_reasons,
     index_reason,
     latency_of,
+    latency_warnings,
     read_reasons,
     read_warnings,
     runner_up,
@@ -533,6 +534,6 @@ class _BlueprintWriter:
             latency_of(steps),
             example_call(pattern, steps),
             reasons=tuple(reasons),
-            warnings=tuple(warnings),
+            warnings=(*warnings, *latency_warnings(pattern.traffic.within_ms, steps)),
             runner_up=second,
         )
