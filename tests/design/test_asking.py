@@ -113,7 +113,7 @@ def test_two_times_must_be_told_apart(which: str) -> None:
         return query.newest_first() if which == "newest" else query.oldest_first()
 
     with pytest.raises(
-        DesignError, match=f"wants the {which} first, but Trip has no one time"
+        DesignError, match=f"asks for the {which} first, but Trip does not have exactly one"
     ) as raised:
         Design("sites", [Trip], [trips]).plan()
     assert f".{which}_first(Trip." in str(raised.value.hint)
@@ -265,7 +265,7 @@ def test_one_of_several_values_is_a_query_for_each(layout: Any) -> None:
     patterns = {each.name: each for each in design.reads}
     with filled(plan, objects) as engine:
         for name, arguments in calls:
-            ask = patterns[name](**arguments).ask
+            ask = patterns[name].function(**arguments).ask
             found, wanted = (
                 answer(engine, plan, design, name, arguments),
                 expected(replace(ask, limit=None), objects),

@@ -306,7 +306,7 @@ def test_groups_meet_by_differently_named_fields() -> None:
     def strangers(who: str) -> Bundle2[Account, Event]:
         return together(Account, Event).where(Account.owner == who)
 
-    with pytest.raises(DesignError, match="no field in common"):
+    with pytest.raises(DesignError, match="compares no field that all"):
         design_of(strangers).plan()
 
 
@@ -715,7 +715,7 @@ def test_keys_written_by_hand_are_checked() -> None:
         b: str = ident()
 
     for entity, problem in (
-        (Run, "nothing keeps the parts"),
+        (Run, "nothing separates the parts"),
         (Lost, "leaves out b"),
         (Wrong, "{c} is not a field"),
         (Short, "an empty key"),
@@ -751,7 +751,7 @@ def test_names_of_your_own() -> None:
     class Clash(Entity):
         PK: str = ident()
 
-    with pytest.raises(DesignError, match="has the name of an attribute"):
+    with pytest.raises(DesignError, match="has the same name as a key attribute"):
         Design("things", [Clash]).plan()
 
 

@@ -1,8 +1,9 @@
-"""How DynamoDB counts: capacity units of requests and bytes of storage. The search and the bills both count by this.
+"""Capacity units and stored bytes, as DynamoDB counts them. The search and the bill both use this.
 
-Counts are whole numbers (reads in half units), so they are the same whether sizes are floats, as in the search, or Decimals, as in a
-bill. A read takes a unit for each 4 KB begun, a write one for each 1 KB begun, of the whole item; an eventually consistent read half, a
-transactional read or write twice.
+Counts are whole numbers (reads in half units), so they are the same whether sizes are floats, as in
+the search, or Decimals, as in a bill. A read takes a unit for each 4 KB begun, a write one for each
+1 KB begun, of the whole item. An eventually consistent read takes half; a transactional one takes
+twice.
 """
 
 from __future__ import annotations
@@ -17,21 +18,24 @@ Number = int | float | Decimal
 Consistency = Literal["eventual", "strong", "transactional"]
 
 MONTH_HOURS: Final = 730
-"""As in the AWS Pricing Calculator; a bill has 672 to 744."""
+"""As in the AWS Pricing Calculator; a month of a bill has 672 to 744."""
 MONTH_SECONDS: Final = MONTH_HOURS * 3600
 ITEM_OVERHEAD_BYTES: Final = 100
-"""What storage is billed for beyond an item's own size, and again for each entry of an index ("DynamoDB item sizes and formats")."""
+"""Billed storage beyond the size of an item, and again of each index entry.
+
+Source: "DynamoDB item sizes and formats" in the Developer Guide.
+"""
 
 _HALVES: Final[dict[Consistency, int]] = {"eventual": 1, "strong": 2, "transactional": 4}
 
 
 def _blocks(size_bytes: Number, block_bytes: int) -> int:
-    """Blocks begun, at least one: reading or deleting what is not there is billed, too."""
+    """Blocks begun, at least one: reading or deleting a missing item is billed, too."""
     return max(1, math.ceil(size_bytes / block_bytes))
 
 
 def half_read_units(size_bytes: Number, consistency: Consistency = "eventual") -> int:
-    """Half units of one read: of an item, or of all that a Query or Scan reads together, before any filter."""
+    """Half units of one read: an item, or all that a Query or Scan reads before any filter."""
     return _blocks(size_bytes, READ_UNIT_BYTES) * _HALVES[consistency]
 
 
@@ -40,7 +44,7 @@ def read_units(size_bytes: float, *, consistent: bool) -> float:
 
 
 def write_units(size_bytes: Number, *, transactional: bool = False) -> int:
-    """Units of one write of the table itself; of an update or a replacement, the size is the larger of before and after."""
+    """Units of one write of the table. An update counts the larger of the old and new size."""
     return _blocks(size_bytes, WRITE_UNIT_BYTES) * (2 if transactional else 1)
 
 
@@ -51,10 +55,11 @@ def index_write_units(
     key_changes: bool = False,
     changes: bool = True,
 ) -> int:
-    """Units that one write of the table costs in one index. Sizes are of the projected entry; None where there is none.
+    """Units that one write of the table costs in one index.
 
-    A change of the index's key takes the old entry out and puts a new one in: both are paid. A write that changes nothing that is
-    projected costs nothing. Transactions do not double it: that is the table's own writes only.
+    Sizes are those of the projected entry; None if there is none. A change of the index's key
+    deletes the old entry and inserts a new one, and both are billed. A write that changes nothing
+    projected costs nothing. Transactions double only the table's own writes, not those of an index.
     """
     if before_bytes is None:
         return 0 if after_bytes is None else write_units(after_bytes)

@@ -1,7 +1,8 @@
 """What the user writes: entities, access patterns, volumes and rates, checked and kept as data.
 
-``Declaration`` knows nothing about keys, plans or prices. The planner, the cost report, the lint rules, the
-documents and the exports all read it; ``stator.design.design.Design`` adds the methods that call them.
+``Declaration`` knows nothing about keys, plans or prices. The planner, the cost report, the lint
+rules, the documents and the exports all read it; ``stator.design.design.Design`` adds the methods
+that call them.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """A design: what a system stores and asks, with the methods that plan, price and check it.
 
-    shop = Design("shop", [User, Order], [orders_of_user, place_order], volumes={Order: per(User, 12)})
+    shop = Design("shop", [User, Order], [orders_of_user], volumes={Order: per(User, 12)})
     print(shop.plan().pattern("orders_of_user").key_condition)
 
-``Design`` is the façade of this package: ``Declaration`` holds the data, and each method calls the room
-that does the work. The methods import that room when they are called, because a program that only reads
-and writes items by a lock file needs neither the planner nor the lint rules (loading them takes about as
-long as the rest of the package).
+``Design`` is the façade of this package: ``Declaration`` holds the data, and each method calls the
+room that does the work. The methods import that room when they are called, because a program that
+only reads and writes items by a lock file needs neither the planner nor the lint rules (loading
+them takes about as long as the rest of the package).
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ __all__ = ["Design", "Layout", "Per", "per"]
 class Design(Declaration):
     """What a system stores and what it asks. Everything else is derived from it.
 
-    ``names`` renames tables, indexes and key attributes: ``{"PK": "pk", "GSI1": "by_email"}``. ``ignore``
-    silences findings of ``check``: ``["ST304"]`` for all of a kind, ``["ST304:Post.likes"]`` for one.
+    ``names`` renames tables, indexes and key attributes: ``{"PK": "pk", "GSI1": "by_email"}``.
+    ``ignore`` silences findings of ``check``: ``["ST304"]`` for all of a kind,
+    ``["ST304:Post.likes"]`` for one.
     """
 
     def __init__(
@@ -67,16 +68,16 @@ class Design(Declaration):
     def plan(self, previous: Plan | None = None) -> Plan:
         """Keys, indexes and requests: the cheapest layout that serves every pattern.
 
-        ``previous`` is the plan that existing data was written under, as ``read_lock`` returns it; by default
-        the one given to ``keep_to``. What it fixed stays, unless a change is worth moving the data: the rule is
-        in ``stator.design.planner.locked_choices``.
+        ``previous`` is the plan that existing data was written under, as ``read_lock`` returns it;
+        by default the one given to ``keep_to``. What it fixed stays, unless a change is worth
+        moving the data: the rule is in ``stator.design.planner.locked_choices``.
         """
         from stator.design.planner.planner import plan
 
         return plan(self, previous)
 
     def cost(self, **options: Unpack[CostOptions]) -> CostReport:
-        """The monthly cost: ``shop.cost(region="eu-west-1", mode="provisioned", utilisation=0.7)``."""
+        """The monthly cost: ``shop.cost(region="eu-west-1", mode="provisioned")``."""
         from stator.design.cost.report import cost
 
         return cost(self, **options)

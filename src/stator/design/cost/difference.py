@@ -1,7 +1,8 @@
 """Two cost reports side by side: what a change adds or saves, and because of what.
 
-Each line of a report has one cause: the entity's place in an index, by its key, for index numbers change; else the pattern that makes the request; else the entity that is stored. The
-causes' differences add up to the difference of the totals.
+Each line of a report has one cause: the entity's place in an index, by its key, for index numbers
+change; else the pattern that makes the request; else the entity that is stored. The causes'
+differences add up to the difference of the totals.
 """
 
 from __future__ import annotations
@@ -88,8 +89,11 @@ def _origin_data(origin: Origin) -> dict[str, Any]:
 def compare(
     before: CostReport, after: CostReport, plans: tuple[Plan, Plan] | None = None
 ) -> CostDiff:
-    """Both on the same basis: another region or mode is not a change of the design. ``plans`` are what the reports are of: with them,
-    the difference is told apart by where it comes from."""
+    """Both on the same basis: another region or mode is not a change of the design.
+
+    ``plans`` are what the reports are of: with them, the difference is told apart by where it comes
+    from.
+    """
     if before.basis != after.basis:
         raise DesignError(
             "the two costs are not on the same basis",

@@ -1,13 +1,15 @@
-"""Where a difference in cost comes from: from what is asked, from the keys, or from what is new or gone.
+"""Where a difference in cost comes from: from what is asked, from the keys, or from what is new or
+gone.
 
 Each cause of a difference (see ``cost_diff``) is attributed by what both plans say of it:
 
 - a *pattern* or an entity that only one side has is **new or gone**;
 - an *index* that only one side has, or that projects otherwise, is a matter of the **keys**;
-- a *read* that makes the same requests on both sides, every write of a table and all storage differ because of the **workload**: rates,
-  volumes, sizes, what is returned and what is changed;
-- a *read* that makes other requests differs because of both. The workload's part is what the old requests would cost more or less at
-  the new rate and with the new number returned; the rest is the keys'.
+- a *read* that makes the same requests on both sides, every write of a table and all storage differ
+  because of the **workload**: rates, volumes, sizes, what is returned and what is changed;
+- a *read* that makes other requests differs because of both. The workload's part is what the old
+  requests would cost more or less at the new rate and with the new number returned; the rest is the
+  keys'.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ class CostChange:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Dollars a month of a difference, by where they come from, and what is asked otherwise, in words."""
+    """Dollars a month of a difference, by where they come from, and what is asked otherwise, in
+    words.
+    """
 
     workload: Decimal
     keys: Decimal
@@ -79,7 +83,9 @@ class Origin:
 
 
 def origin_of(changes: Iterable[CostChange], before: Plan, after: Plan) -> Origin | None:
-    """None where a plan has no demand: then both were priced by the same one, and nothing can be told apart."""
+    """None where a plan has no demand: then both were priced by the same one, and nothing can be
+    told apart.
+    """
     if before.demand is None or after.demand is None:
         return None
     sums: dict[str, Decimal] = dict.fromkeys(("workload", "keys", "new or gone"), Decimal(0))
@@ -167,7 +173,7 @@ def _indexes(plan: Plan) -> dict[str, tuple[object, ...]]:
     }
 
 
-# --- in words -------------------------------------------------------------------------------------
+# --- in words -----------------------------------------------------------------------------------
 
 
 def demand_changes(before: Plan, after: Plan) -> list[str]:

@@ -1,14 +1,18 @@
-"""What DynamoDB work costs: units for an item of a size, and dollars for units. Arithmetic only; prices come from ``prices``.
+"""What DynamoDB work costs: units for an item of a size, and dollars for units.
+
+Arithmetic only; prices come from ``prices``.
 
 Two steps, so that each can be checked against what AWS publishes:
 
-- **Units.** As ``units`` counts them, of the whole item (names and values). A Query or Scan adds up what it reads before rounding, so
-  give it the sum; a GetItem or a member of a batch rounds alone. An update is billed for the larger of the item before and after.
-- **Dollars.** ``on_demand``, ``provisioned``, ``reserved``, ``storage`` and the like turn quantities into ``Charge``s, one for each line
-  of a bill; ``total`` adds them up.
+- **Units.** As ``units`` counts them, of the whole item (names and values). A Query or Scan adds up
+  what it reads before rounding, so give it the sum; a GetItem or a member of a batch rounds alone.
+  An update is billed for the larger of the item before and after.
+- **Dollars.** ``on_demand``, ``provisioned``, ``reserved``, ``storage`` and the like turn
+  quantities into ``Charge``s, one for each line of a bill; ``total`` adds them up.
 
-All in ``Decimal``: prices have up to ten decimal places and a design has billions of units a month. A month has 730 hours, as in the
-AWS Pricing Calculator; a bill has 672 to 744. A GB is 2**30 bytes. Taxes, data transfer and savings plans are not in it.
+All in ``Decimal``: prices have up to ten decimal places and a design has billions of units a month.
+A month has 730 hours, as in the AWS Pricing Calculator; a bill has 672 to 744. A GB is 2**30 bytes.
+Taxes, data transfer and savings plans are not in it.
 """
 
 from __future__ import annotations
@@ -28,7 +32,8 @@ TableClass = Literal["standard", "infrequent_access"]
 MONTH_HOURS: Final = Decimal(units.MONTH_HOURS)
 GB_BYTES: Final = Decimal(1024**3)
 
-# "DynamoDB item sizes and formats" of the Developer Guide: what storage is billed for beyond the item's own size in a global table.
+# "DynamoDB item sizes and formats" of the Developer Guide: what storage is billed for beyond the
+# item's own size in a global table.
 REPLICATED_ITEM_OVERHEAD_BYTES: Final = 48
 # "Streams read request unit" of the pricing page: one GetRecords call gives up to 1 MB.
 STREAM_READ_BYTES: Final = 1024**2
@@ -44,18 +49,22 @@ def _exact(value: Number) -> Decimal:
     return value if isinstance(value, Decimal) else Decimal(str(value))
 
 
-# --- units --------------------------------------------------------------------------------------------------
+# --- units --------------------------------------------------------------------------------------
 
 
 def read_units(size_bytes: Number, consistency: Consistency = "eventual") -> Decimal:
-    """Units of one read: of an item, or of all that a Query or Scan reads together, before any filter."""
+    """Units of one read: of an item, or of all that a Query or Scan reads together, before any
+    filter.
+    """
     return Decimal(units.half_read_units(_exact(size_bytes), consistency)) / 2
 
 
 def write_units(
     size_bytes: Number, *, before_bytes: Number = 0, transactional: bool = False
 ) -> Decimal:
-    """Units of one write of the table itself; ``before_bytes`` is the item it replaces, updates or deletes."""
+    """Units of one write of the table itself; ``before_bytes`` is the item it replaces, updates or
+    deletes.
+    """
     larger = max(_exact(size_bytes), _exact(before_bytes))
     return Decimal(units.write_units(larger, transactional=transactional))
 
@@ -67,7 +76,10 @@ def index_write_units(
     key_changes: bool = False,
     changes: bool = True,
 ) -> Decimal:
-    """Units that one write of the table costs in one index. Sizes are of the projected entry; None where there is none."""
+    """Units that one write of the table costs in one index.
+
+    Sizes are of the projected entry; None where there is none.
+    """
     before, after = (None if size is None else _exact(size) for size in (before_bytes, after_bytes))
     return Decimal(units.index_write_units(before, after, key_changes=key_changes, changes=changes))
 
@@ -87,8 +99,8 @@ def capacity(
 ) -> Decimal:
     """Capacity units to provision for units a second, on average over the month.
 
-    Without auto scaling, what is provisioned must hold the peak all the time. With it, capacity follows the load and only the head
-    room above it is wasted.
+    Without auto scaling, what is provisioned must hold the peak all the time. With it, capacity
+    follows the load and only the head room above it is wasted.
     """
     share = _exact(utilisation)
     if not 0 < share <= 1:
@@ -103,7 +115,7 @@ def capacity(
     return max(Decimal(1), (held / share).to_integral_value(ROUND_CEILING))
 
 
-# --- dollars ------------------------------------------------------------------------------------------------
+# --- dollars ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +158,10 @@ def on_demand(
     replicated_write_units: Number = 0,
     table_class: TableClass = "standard",
 ) -> tuple[Charge, ...]:
-    """So many request units. Writes of a replica of a global table are replicated ones; those of its indexes are not."""
+    """So many request units.
+
+    Writes of a replica of a global table are replicated ones; those of its indexes are not.
+    """
     return _charges(
         prices,
         (_of_class("read_request_unit", table_class), read_units),
@@ -165,7 +180,9 @@ def provisioned(
     table_class: TableClass = "standard",
     free: FreeTier | None = None,
 ) -> tuple[Charge, ...]:
-    """So much capacity for so many hours; ``free`` is what the account's free tier still has, Standard class only."""
+    """So much capacity for so many hours; ``free`` is what the account's free tier still has,
+    Standard class only.
+    """
     read, write, lasting = _exact(read_capacity), _exact(write_capacity), _exact(hours)
     if free is not None and table_class == "standard":
         read, write = (
@@ -186,9 +203,11 @@ def provisioned(
 def reserved(
     prices: RegionPrices, *, read_capacity: Number = 0, write_capacity: Number = 0, years: Years = 1
 ) -> tuple[Charge, ...]:
-    """A month of capacity of which all whole blocks of 100 units are reserved, the upfront fee spread over the term.
+    """A month of capacity of which all whole blocks of 100 units are reserved, the upfront fee
+    spread over the term.
 
-    What is left over is provisioned at the usual rate. Reserved capacity is for the Standard class, and not for replicated writes.
+    What is left over is provisioned at the usual rate. Reserved capacity is for the Standard class,
+    and not for replicated writes.
     """
     charges: list[Charge] = []
     kinds: tuple[tuple[Literal["read", "write"], Number], ...] = (
@@ -232,7 +251,10 @@ def backups(
     exported_bytes: Number = 0,
     imported_bytes: Number = 0,
 ) -> tuple[Charge, ...]:
-    """A month of copies kept, and of data moved. Backups and exports are of tables and local indexes, restores of everything."""
+    """A month of copies kept, and of data moved.
+
+    Backups and exports are of tables and local indexes, restores of everything.
+    """
     return _charges(
         prices,
         ("pitr_gb_month", _exact(pitr_bytes) / GB_BYTES),
@@ -251,7 +273,9 @@ def streams(
     kinesis_units: Number = 0,
     free: FreeTier | None = None,
 ) -> tuple[Charge, ...]:
-    """Calls of GetRecords by anybody but Lambda and global tables, and units captured into Kinesis (1 KB of a change each)."""
+    """Calls of GetRecords by anybody but Lambda and global tables, and units captured into Kinesis
+    (1 KB of a change each).
+    """
     paid = _exact(reads) if free is None else max(Decimal(0), _exact(reads) - free.stream_reads)
     return _charges(prices, ("stream_read", paid), ("kinesis_capture_unit", kinesis_units))
 

@@ -1,17 +1,23 @@
-"""What a design costs a month: by pattern, by entity, by index, and what is kept, streamed and backed up.
+"""What a design costs a month: by pattern, by entity, by index, and what is kept, streamed and
+backed up.
 
-The quantities come from ``workload``, the prices from the dated file in ``prices``, the arithmetic from ``pricing``. The result is a flat
-list of lines, each of one pattern, one entity and one place; every table of a report is a sum over those lines and nothing else, so
-its parts make up the whole. To keep that exact, a line is rounded once, to a billionth of a dollar.
+The quantities come from ``workload``, the prices from the dated file in ``prices``, the arithmetic
+from ``pricing``. The result is a flat list of lines, each of one pattern, one entity and one place;
+every table of a report is a sum over those lines and nothing else, so its parts make up the whole.
+To keep that exact, a line is rounded once, to a billionth of a dollar.
 
 - **on-demand**: each unit has its price.
-- **provisioned**: each table and each global index has a capacity of its own, a whole number and at least 1, with the head room that
-  ``utilisation`` leaves (0.7: seven tenths of it are used). Its price is shared out to who uses it, in proportion.
-- **reserved**: the same capacity; whole blocks of 100 units of all tables together are reserved, for ``years``.
+- **provisioned**: each table and each global index has a capacity of its own, a whole number and at
+  least 1, with the head room that ``utilisation`` leaves (0.7: seven tenths of it are used). Its
+  price is shared out to who uses it, in proportion.
+- **reserved**: the same capacity; whole blocks of 100 units of all tables together are reserved,
+  for ``years``.
 
-Writing an item pays for the table and for each index that has an entry of it; a change of an index's key takes one entry out and puts
-another in, and pays for both. Streams cost what reads them: a consumer asks each shard once a second (Lambda and global tables read free
-of charge). PITR and backups are of tables and their local indexes. The free tier, taxes and data transfer are not in it.
+Writing an item pays for the table and for each index that has an entry of it; a change of an
+index's key takes one entry out and puts another in, and pays for both. Streams cost what reads
+them: a consumer asks each shard once a second (Lambda and global tables read free of charge). PITR
+and backups are of tables and their local indexes. The free tier, taxes and data transfer are not in
+it.
 """
 
 from __future__ import annotations
@@ -96,7 +102,10 @@ class Basis:
 
 @dataclass(frozen=True, slots=True)
 class CostLine:
-    """A part of the bill that cannot be taken apart further. ``quantity`` is in ``unit``s a month; ``by`` is what an index is by."""
+    """A part of the bill that cannot be taken apart further.
+
+    ``quantity`` is in ``unit``s a month; ``by`` is what an index is by.
+    """
 
     kind: Kind
     pattern: str | None
@@ -133,7 +142,9 @@ class CostReport:
         return self.by(lambda line: line.kind)
 
     def by_pattern(self) -> dict[str, Decimal]:
-        """Patterns with all they cause, index writes included; what no pattern causes goes by its kind, in brackets."""
+        """Patterns with all they cause, index writes included; what no pattern causes goes by its
+        kind, in brackets.
+        """
         return self.by(
             lambda line: line.pattern or (IDLE if line.entity == IDLE else f"({line.kind})")
         )
@@ -196,7 +207,8 @@ def cost(
     known: PriceFile | None = None,
     **options: Unpack[CostOptions],
 ) -> CostReport:
-    """What a design, or a plan of one, costs a month, by the prices that come with Stator or others that are known.
+    """What a design, or a plan of one, costs a month, by the prices that come with Stator or others
+    that are known.
 
     For a plan alone, ``facts`` is a design to ask what a plan does not say.
     """
@@ -252,7 +264,9 @@ class _Bill:
         )
 
     def _capacities(self) -> dict[tuple[str, str, str | None], Decimal]:
-        """Capacity of each table and each global index, used or not; local indexes live on their table's."""
+        """Capacity of each table and each global index, used or not; local indexes live on their
+        table's.
+        """
         local = {(kept.table, kept.index) for kept in self.workload.kept if kept.is_local}
         units: dict[tuple[str, str, str | None], Decimal] = {}
         for kept in self.workload.kept:

@@ -1,9 +1,12 @@
-"""What a design does to DynamoDB in one second, and what it keeps there: the quantities that ``cost`` puts prices on.
+"""What a design does to DynamoDB in one second, and what it keeps there: the quantities that
+``cost`` puts prices on.
 
-Every quantity stands for one pattern, one entity and one place (a table or one of its indexes), so that sums over any of the three
-are sums of the same numbers. Which fields an update changes, how often a change is made within a pattern and what ``writes=`` declares
-is in the plan's demand. Plans frozen before there was one may borrow that of a design; without either, a write pattern's units are the
-plan's own, what they take beyond the table is spread evenly over the entity's indexes, and ``writes=`` is not seen.
+Every quantity stands for one pattern, one entity and one place (a table or one of its indexes), so
+that sums over any of the three are sums of the same numbers. Which fields an update changes, how
+often a change is made within a pattern and what ``writes=`` declares is in the plan's demand. Plans
+frozen before there was one may borrow that of a design; without either, a write pattern's units are
+the plan's own, what they take beyond the table is spread evenly over the entity's indexes, and
+``writes=`` is not seen.
 """
 
 from __future__ import annotations
@@ -22,16 +25,23 @@ from stator.design.planner.cost_model import KEYS_BYTES
 from stator.design.planner.estimates import demand_of
 
 _KEYS_ONLY_BYTES: Final = 150
-"""An entry with keys only, or with a few attributes, when the design is not there to say: two pairs of keys."""
+"""An entry with keys only, or with a few attributes, when the design is not there to say: two pairs
+of keys.
+"""
 _NAMES_BYTES: Final = 28
 _PRESENT: Final = 0.5
-"""The part of the items that has an optional field, or the value that a sparse index asks for, when nothing is known of it."""
+"""The part of the items that has an optional field, or the value that a sparse index asks for, when
+nothing is known of it.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Units a second that a pattern takes of one place. ``index`` is None for the table itself; ``by`` is what the entity's entries
-    in the index are found by, which says more than a number."""
+    """Units a second that a pattern takes of one place.
+
+    ``index`` is None for the table itself; ``by`` is what the entity's entries in the index are
+    found by, which says more than a number.
+    """
 
     kind: Literal["read", "write"]
     pattern: str
@@ -66,8 +76,11 @@ class Workload:
 
 
 def workload_of(plan: Plan, design: Declaration | None = None) -> Workload:
-    """The workload of a plan. The design is asked only if the plan has no demand, and may be a later or earlier one than the plan is
-    of: what it says of entities and write patterns that both have counts."""
+    """The workload of a plan.
+
+    The design is asked only if the plan has no demand, and may be a later or earlier one than the
+    plan is of: what it says of entities and write patterns that both have counts.
+    """
     return _Counting(plan, design).count()
 
 
@@ -198,7 +211,9 @@ class _Counting:
         return None if self.demand is None else self.demand.entity(entity.name)
 
     def _presence(self, entity: EntityPlan, index: IndexPlan) -> Decimal:
-        """The part of the items that has an entry: those with the constants the index asks for, and with every field of its key."""
+        """The part of the items that has an entry: those with the constants the index asks for, and
+        with every field of its key.
+        """
         tests = {test for key in entity.keys if key.index == index.name for test, _ in key.when}
         constants = {name for test in tests for name in _holes(test)}
         known = self._known(entity)

@@ -9,12 +9,14 @@
 
     find(Order).where(Order.customer == "c1", Order.total > 10)
 
-The model is left as it is: its classes cannot carry field references (pydantic's metaclass hides them, msgspec keeps its slots there),
-so ``adapt`` gives a handle that does. The handle stands for the model everywhere: it goes into a design and into patterns, calling it
-makes a model, and what is read are models, made and checked by their own library. Type checkers see the handle as the model's class.
+The model is left as it is: its classes cannot carry field references (pydantic's metaclass hides
+them, msgspec keeps its slots there), so ``adapt`` gives a handle that does. The handle stands for
+the model everywhere: it goes into a design and into patterns, calling it makes a model, and what is
+read are models, made and checked by their own library. Type checkers see the handle as the model's
+class.
 
-Attributes have the Python names of the fields; aliases are for JSON and are not used. Neither library is imported before a model of it
-is adapted.
+Attributes have the Python names of the fields; aliases are for JSON and are not used. Neither
+library is imported before a model of it is adapted.
 """
 
 from __future__ import annotations
@@ -58,10 +60,11 @@ def adapt(
     index: Mapping[str, KeyTemplate] | None = None,
     name: str | None = None,
 ) -> type[M]:
-    """The model as an entity: a handle that has its fields as references, ``Order.total > 10``, and stands for it in a design.
+    """The model as an entity: a handle that has its fields as references, ``Order.total > 10``, and
+    stands for it in a design.
 
-    ``ident`` names the fields that identify an item; ``markers`` what other fields are for, as in ``{"email": unique()}``; ``key``,
-    ``index`` and ``name`` are those of ``Entity``.
+    ``ident`` names the fields that identify an item; ``markers`` what other fields are for, as in
+    ``{"email": unique()}``; ``key``, ``index`` and ``name`` are those of ``Entity``.
     """
     library = _library_of(model)
     roles = {field: Marker("ident") for field in ([ident] if isinstance(ident, str) else ident)}
@@ -89,7 +92,9 @@ def _marker(model: type, field: str, given: Any) -> Marker:
 
 
 class _Handle(type):
-    """The type of handles, so that ``isinstance(order, Order)`` is what the type checker takes it for."""
+    """The type of handles, so that ``isinstance(order, Order)`` is what the type checker takes it
+    for.
+    """
 
     __model__: type
 
@@ -181,11 +186,13 @@ class AdaptedInfo(EntityInfo):
         return make_codec(self.name, self.cls, self.shapes, making)
 
 
-# --- shapes -------------------------------------------------------------------------------------------------
+# --- shapes -------------------------------------------------------------------------------------
 
 
 def _shape(library: Library, annotation: Any, where: str, above: tuple[type, ...]) -> Shape:
-    """The shape of an annotation that may have models anywhere in it; ``above`` are the models it stands in."""
+    """The shape of an annotation that may have models anywhere in it; ``above`` are the models it
+    stands in.
+    """
     if library.is_model(annotation):
         return _nested(library, annotation, where, above)
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
@@ -230,7 +237,7 @@ class NestedModel(Nested):
     make: Callable[[dict[str, Any]], Any]
 
 
-# --- the libraries ------------------------------------------------------------------------------------------
+# --- the libraries ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +265,10 @@ class Library(Protocol):
         ...
 
     def maker(self, model: type, entity: str | None) -> Callable[[dict[str, Any]], Any]:
-        """Makes a model of values by field name; those that have a default may be left out. Nested ones have no entity."""
+        """Makes a model of values by field name; those that have a default may be left out.
+
+        Nested ones have no entity.
+        """
         ...
 
     def is_frozen(self, model: type) -> bool: ...

@@ -1,6 +1,7 @@
 """Encode and decode functions, generated per entity: straight between DynamoDB JSON and objects.
 
-For ``class Order(Entity): order_id: str; total: Decimal; note: str | None`` the generated code is about
+For ``class Order(Entity): order_id: str; total: Decimal; note: str | None`` the generated code is
+about
 
     def encode(o):
         item = {}
@@ -21,8 +22,9 @@ For ``class Order(Entity): order_id: str; total: Decimal; note: str | None`` the
         ...
         return o
 
-(``source`` writes the expressions). When either fails, a second, slow walk finds the field at fault, so that errors name entity, field
-and value. Classes that do something in ``__init__`` and models of other libraries are made by a call with all values (``Making``).
+(``source`` writes the expressions). When either fails, a second, slow walk finds the field at
+fault, so that errors name entity, field and value. Classes that do something in ``__init__`` and
+models of other libraries are made by a call with all values (``Making``).
 """
 
 from __future__ import annotations
@@ -61,7 +63,9 @@ class Codec:
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """How objects are made from values by field name. ``absent`` says what a missing attribute stands for.
+    """How objects are made from values by field name.
+
+    ``absent`` says what a missing attribute stands for.
 
     REQUIRED there means that it may not be missing, LEFT_OUT that ``make`` knows better.
     """
@@ -163,7 +167,9 @@ def _make_decode(
 
 
 def _by_init(cls: type, shapes: dict[str, Shape]) -> Making:
-    """Through ``__init__``, for classes that do something in it; what it does not take is set afterwards."""
+    """Through ``__init__``, for classes that do something in it; what it does not take is set
+    afterwards.
+    """
     takes = {field.name for field in dataclasses.fields(cls) if field.init}
 
     def make(values: dict[str, Any]) -> Any:

@@ -1,11 +1,13 @@
 """The Python source of encoders and decoders, shape by shape, put together by the codec.
 
-An expression is written for each shape, so that the common value costs a type test and a dictionary and no call: ``{"S": v} if type(v)
-is str else e3(v)``. ``e3`` and its like are the closures of ``wire``: they accept what also fits (a subclass, an int for a Decimal) or
-raise. A nested class gets a function of its own. Decoding has no tests: what does not fit fails somewhere, and the codec then walks the
-item slowly to say where.
+An expression is written for each shape, so that the common value costs a type test and a dictionary
+and no call: ``{"S": v} if type(v) is str else e3(v)``. ``e3`` and its like are the closures of
+``wire``: they accept what also fits (a subclass, an int for a Decimal) or raise. A nested class
+gets a function of its own. Decoding has no tests: what does not fit fails somewhere, and the codec
+then walks the item slowly to say where.
 
-The reason is speed: with closures that call closures, an order with four lines took 1.65 times as long (``python -m bench.codecs``).
+The reason is speed: with closures that call closures, an order with four lines took 1.65 times as
+long (``python -m bench.codecs``).
 """
 
 from __future__ import annotations
@@ -94,7 +96,7 @@ class CodecSource:
         made: Callable[[Any], Any] = namespace[name]
         return made
 
-    # --- encoding -------------------------------------------------------------------------------------------
+    # --- encoding --------------------------------------------------------------------------------
 
     def encode(self, shape: Shape, value: str) -> str:
         """An expression for the wire form of the variable ``value``, which is not None."""
@@ -132,7 +134,9 @@ class CodecSource:
         return name
 
     def put(self, field: str, shape: Shape) -> list[str]:
-        """Statements that put ``v`` into ``item``, unless it is one of those that are stored as no attribute."""
+        """Statements that put ``v`` into ``item``, unless it is one of those that are stored as no
+        attribute.
+        """
         form = f"item[{field!r}] = {self.encode(shape, 'v')}"
         tests = []
         if isinstance(shape, Maybe):
@@ -142,7 +146,7 @@ class CodecSource:
             tests.append("(v or type(v) not in (set, frozenset))")
         return [f"if {' and '.join(tests)}:", f"    {form}"] if tests else [form]
 
-    # --- decoding -------------------------------------------------------------------------------------------
+    # --- decoding --------------------------------------------------------------------------------
 
     def decode(self, shape: Shape, value: str) -> str:
         """An expression for the object the wire value in the variable ``value`` stands for."""
@@ -194,7 +198,9 @@ class CodecSource:
     def fill(
         self, cls: str, shapes: dict[str, Shape], absent: dict[str, Callable[[], Any]]
     ) -> list[str]:
-        """Statements that make an object from ``item`` without ``__init__``: the fields are put where it would put them."""
+        """Statements that make an object from ``item`` without ``__init__``: the fields are put
+        where it would put them.
+        """
         body = [f"o = new({cls})", "d = o.__dict__"]
         for name, shape in shapes.items():
             body += self.get(name, shape, absent[name])
@@ -203,7 +209,9 @@ class CodecSource:
     def get(
         self, name: str, shape: Shape, absent: Callable[[], Any], *, leave_out: bool = False
     ) -> list[str]:
-        """Statements that decode an attribute of ``item`` into ``d``; ``leave_out`` puts nothing where there is none."""
+        """Statements that decode an attribute of ``item`` into ``d``; ``leave_out`` puts nothing
+        where there is none.
+        """
         form = self.decode(shape, "v")
         if leave_out:
             return [f"v = item.get({name!r})", "if v is not None:", f"    d[{name!r}] = {form}"]
@@ -216,12 +224,16 @@ class CodecSource:
 
 
 def attribute(owner: str, name: str) -> str:
-    """The source that reads an attribute; a model library may allow names that Python keeps for itself."""
+    """The source that reads an attribute; a model library may allow names that Python keeps for
+    itself.
+    """
     return f"getattr({owner}, {name!r})" if keyword.iskeyword(name) else f"{owner}.{name}"
 
 
 def is_plain(cls: type) -> bool:
-    """Whether ``__init__`` of a dataclass does no more than put its arguments into the object's ``__dict__``."""
+    """Whether ``__init__`` of a dataclass does no more than put its arguments into the object's
+    ``__dict__``.
+    """
     if "__dataclass_params__" not in cls.__dict__ or hasattr(cls, "__post_init__"):
         return False
     made: Any = cls

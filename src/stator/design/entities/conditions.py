@@ -1,10 +1,12 @@
 """Conditions built from class-level field references: ``(Order.total > 10) & Order.paid.exists()``.
 
-A reference compares by building a ``Comparison``; tests join with ``&``, ``|`` and ``~``. Python's ``and``, ``or`` and ``not`` cannot be
-overloaded, so a condition refuses to be a truth value, with a message that says what to write.
+A reference compares by building a ``Comparison``; tests join with ``&``, ``|`` and ``~``. Python's
+``and``, ``or`` and ``not`` cannot be overloaded, so a condition refuses to be a truth value, with a
+message that says what to write.
 
-Type checkers see a class-level reference as the field's own type, which is what makes ``Order.total > "x"`` an error; for the
-methods that only a reference has, ``attr(Order.name).begins_with("A")`` gives them one.
+Type checkers see a class-level reference as the field's own type, which is what makes ``Order.total
+> "x"`` an error; for the methods that only a reference has, ``attr(Order.name).begins_with("A")``
+gives them one.
 """
 
 from __future__ import annotations
@@ -96,7 +98,10 @@ def as_condition(value: Any) -> Condition:
 
 
 class FieldRef:
-    """A field, named on its class. Not a data descriptor: on an instance the value itself is found first."""
+    """A field, named on its class.
+
+    Not a data descriptor: on an instance the value itself is found first.
+    """
 
     __slots__ = ("owner", "path")
 

@@ -4,11 +4,12 @@
         order_id: str = ident()
         total: Decimal
 
-``Order(order_id="o1", total=Decimal(5))`` is a plain dataclass instance with native attribute access; ``Order.total`` on the class is a
-``FieldRef`` that builds conditions. PEP 681 tells type checkers all of it, without a plugin.
+``Order(order_id="o1", total=Decimal(5))`` is a plain dataclass instance with native attribute
+access; ``Order.total`` on the class is a ``FieldRef`` that builds conditions. PEP 681 tells type
+checkers all of it, without a plugin.
 
-What is derived from the annotations (shapes, codecs) is worked out on first use, not while the class is being made: annotations may name
-classes that come later in the module.
+What is derived from the annotations (shapes, codecs) is worked out on first use, not while the
+class is being made: annotations may name classes that come later in the module.
 """
 
 from __future__ import annotations

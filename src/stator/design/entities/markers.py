@@ -1,7 +1,9 @@
-"""What a field is for, beside its type: identity, uniqueness, versions, times, counters, large and secret values.
+"""What a field is for, beside its type: identity, uniqueness, versions, times, counters, large and
+secret values.
 
-Each marker is a PEP 681 field specifier, so type checkers know which arguments ``__init__`` takes. Markers only record
-what was declared; the layers above keep the promise (a unique guard is written by the data layer, and so on).
+Each marker is a PEP 681 field specifier, so type checkers know which arguments ``__init__`` takes.
+Markers only record what was declared; the layers above keep the promise (a unique guard is written
+by the data layer, and so on).
 """
 
 from __future__ import annotations
@@ -67,9 +69,12 @@ def version(*, init: Literal[False] = False) -> Any:
 
 
 def ttl(*, days: float = 0, hours: float = 0, default: Any = None) -> Any:
-    """When the item expires. With ``days`` or ``hours``, that long after it is written unless a time is given.
+    """When the item expires.
 
-    Write ``ttl(days=90, default=None)``: PEP 681 lets type checkers see a default only where it is written out.
+    With ``days`` or ``hours``, that long after it is written unless a time is given.
+
+    Write ``ttl(days=90, default=None)``: PEP 681 lets type checkers see a default only where it is
+    written out.
     """
     after = timedelta(days=days, hours=hours)
     return field(default=default, metadata={_METADATA: Marker("ttl", after=after or None)})
@@ -98,7 +103,9 @@ def large(
     offload_over_bytes: int | None = None,
     default: Any = dataclasses.MISSING,
 ) -> Any:
-    """A value that may be large: compressed (``auto`` takes the smallest), and stored outside the table past a size."""
+    """A value that may be large: compressed (``auto`` takes the smallest), and stored outside the
+    table past a size.
+    """
     return _marked(
         Marker("large", compress=compress, offload_over_bytes=offload_over_bytes), default
     )

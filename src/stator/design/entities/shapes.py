@@ -20,7 +20,9 @@ from stator.errors import DesignError
 
 
 class Epoch(datetime):
-    """Stands in a shape for a datetime that is stored as whole seconds since 1970: what DynamoDB's time to live reads."""
+    """Stands in a shape for a datetime that is stored as whole seconds since 1970: what DynamoDB's
+    time to live reads.
+    """
 
 
 SCALARS: dict[type, str] = {

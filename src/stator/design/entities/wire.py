@@ -1,7 +1,7 @@
 """Values of every shape, to DynamoDB JSON and back: one closure per shape, put together once.
 
-None is stored as no attribute, and so are empty sets, which DynamoDB does not have. A value that does not fit raises ``WrongValue``; the
-codec, which knows the field, turns it into an ItemMismatch.
+None is stored as no attribute, and so are empty sets, which DynamoDB does not have. A value that
+does not fit raises ``WrongValue``; the codec, which knows the field, turns it into an ItemMismatch.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class WrongValue(Exception):
         self.value = value
 
 
-# --- single values ----------------------------------------------------------------------------------------
+# --- single values ------------------------------------------------------------------------------
 
 
 def encode_time(value: datetime) -> str:
@@ -56,7 +56,9 @@ def encode_time(value: datetime) -> str:
 
 
 def encode_utc(value: datetime) -> str:
-    """The same for a datetime in UTC. orjson writes times in a fifth of the time that isoformat takes."""
+    """The same for a datetime in UTC. orjson writes times in a fifth of the time that isoformat
+    takes.
+    """
     text = orjson.dumps(value, option=orjson.OPT_UTC_Z)
     return text[1:-1].decode() if value.microsecond else text[1:20].decode() + ".000000Z"
 
@@ -156,7 +158,7 @@ _DECODERS: dict[type, Decoder] = {
     UUID: lambda value: UUID(value["S"]),
 }
 
-# --- shapes -----------------------------------------------------------------------------------------------
+# --- shapes --------------------------------------------------------------------------------------
 
 
 def encoder(shape: Shape) -> Encoder:
@@ -352,7 +354,9 @@ def _decode_nested(shape: Nested) -> Decoder:
 
 
 def maker_of(shape: Nested) -> Callable[[dict[str, Any]], Any]:
-    """Makes an object of the shape from values by name: a call of the class, unless the shape says otherwise."""
+    """Makes an object of the shape from values by name: a call of the class, unless the shape says
+    otherwise.
+    """
     make: Callable[[dict[str, Any]], Any] | None = getattr(shape, "make", None)
     return make or (lambda values: shape.cls(**values))
 

@@ -23,7 +23,7 @@ class _Annotated:
 
 
 def used_names(function: Callable[..., Any], frame: FrameType | None) -> dict[str, Any]:
-    """The values, in the surrounding frame, of the names that a local function's annotations use."""
+    """The names that a local function's annotations use, with their values in its frame."""
     if frame is None or frame.f_locals is frame.f_globals:
         return {}
     texts = " ".join(each for each in function.__annotations__.values() if isinstance(each, str))

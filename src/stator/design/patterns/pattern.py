@@ -4,10 +4,10 @@
     def orders_of_user(user_id: str) -> Query[Order]:
         return find(Order).where(Order.user_id == user_id).newest_first(Order.placed_at)
 
-Called with values, a pattern returns a ``Query`` to be run. The planner traces it instead: it calls the
-function once with a ``Param`` in place of each argument. The query that comes back shows which fields
-are compared with which parameters, in what order, with what limit. A pattern must therefore ask the
-same question whatever its arguments are; branching on an argument is refused.
+Called with values, a pattern returns a ``Query`` to be run. The planner traces it instead: it calls
+the function once with a ``Param`` in place of each argument. The query that comes back shows which
+fields are compared with which parameters, in what order, with what limit. A pattern must therefore
+ask the same question whatever its arguments are; branching on an argument is refused.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What a query asks of one entity, or of several together. Each method returns a new ``Ask``."""
+    """What a query asks of one or several entities. Each method returns a new ``Ask``."""
 
     targets: tuple[type[Any], ...]
     tests: tuple[Comparison, ...] = ()
@@ -287,7 +287,7 @@ def together(*entities: type[Any]) -> Any:
     return kinds.get(len(entities), BundleMany)(Ask(tuple(entities)))
 
 
-# --- reads ----------------------------------------------------------------------------------------
+# --- reads -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +307,7 @@ class Pattern(Generic[P, Q]):
     def __init__(
         self, function: Callable[P, Q], traffic: Traffic, around: Mapping[str, Any] | None = None
     ) -> None:
-        """``around`` has the local names that annotations may use, for a function inside another."""
+        """``around`` has the names that annotations may use, for a function inside another."""
         self.function = function
         self.traffic = traffic
         self._around = around or {}
@@ -329,7 +329,10 @@ class Pattern(Generic[P, Q]):
         return self.__name__
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Q:
-        """Make the query. A traced pattern has one shape for all arguments: its function does not run again."""
+        """Make the query.
+
+        A traced pattern has one shape for all arguments: its function does not run again.
+        """
         if self._traced is not None:
             arguments = self._arguments(args, kwargs)
             limit: Any = self._traced.limit
@@ -391,7 +394,7 @@ class Pattern(Generic[P, Q]):
             ) from None
         except Exception as error:
             raise DesignError(
-                f"{self.where}: {self.name} does more with its arguments than compare them: {error}",
+                f"{self.where}: {self.name} does not only compare its arguments: {error}",
                 hint="compare fields with the arguments only; compute values before the call",
             ) from error
         if not isinstance(query, Question):
@@ -432,7 +435,7 @@ def read(
     return lambda function: Pattern(function, traffic, used_names(function, caller))
 
 
-# --- writes ---------------------------------------------------------------------------------------
+# --- writes ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

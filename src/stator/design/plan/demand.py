@@ -1,8 +1,9 @@
-"""The workload a plan was made for, stored with it so that an old lock can be priced as it was then.
+"""The workload a plan was made for, stored with it so that an old lock can be priced as it was
+then.
 
-A plan already has rates, volumes and item sizes. The demand adds the rest: how much each pattern returns,
-what each write changes, the writes that only ``writes=`` declares, and for every field its type, its size,
-its number of distinct values and whether it may be missing.
+A plan already has rates, volumes and item sizes. The demand adds the rest: how much each pattern
+returns, what each write changes, the writes that only ``writes=`` declares, and for every field its
+type, its size, its number of distinct values and whether it may be missing.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ class EntityDemand:
 
 @dataclass(frozen=True, slots=True)
 class ChangeDemand:
-    """One write to one entity. ``fields`` include those that every update changes, such as versions."""
+    """One write to one entity.
+
+    ``fields`` include those that every update changes, such as versions.
+    """
 
     kind: Literal["create", "update", "delete"]
     entity: str

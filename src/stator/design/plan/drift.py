@@ -34,7 +34,7 @@ def drift(
 ) -> list[Difference]:
     """Differences of all tables of a plan, and of the tables ``beside`` it.
 
-    ``described`` is by table name; None means that the table does not exist.
+    ``described`` is by table name; None means that there is no such table.
     """
     return [
         each
@@ -45,7 +45,7 @@ def drift(
 
 def table_drift(table: TablePlan, found: Description | None) -> list[Difference]:
     if found is None:
-        return [Difference("missing", table.name, "the table does not exist", "create it")]
+        return [Difference("missing", table.name, "there is no such table", "create it")]
     return [*_key_drift(table, found), *_index_drift(table, found), *_type_drift(table, found)]
 
 
@@ -57,7 +57,7 @@ def _key_drift(table: TablePlan, found: Description) -> list[Difference]:
     message = f"its key is {there}, and the design requires {wanted}"
     return [
         Difference(
-            "different", table.name, message, "a table's key cannot change: move to a new table"
+            "different", table.name, message, "a table's key cannot be changed: move to a new table"
         )
     ]
 
@@ -69,7 +69,7 @@ def _type_drift(table: TablePlan, found: Description) -> list[Difference]:
             "different",
             table.name,
             f"the key attribute {name} has type {there[name]}, and the design requires {kind}",
-            "the type of a key cannot change: move to a new table, or create the index again "
+            "the type of a key cannot be changed: move to a new table, or create the index again "
             "under another name",
         )
         for name, kind in table.attributes
@@ -92,7 +92,7 @@ def _index_drift(table: TablePlan, found: Description) -> list[Difference]:
                 remedy = "a local index is created with its table only: move to a new table"
             where = f"{table.name}/{name}"
             differences.append(
-                Difference("missing", where, f"this {index.kind} does not exist", remedy)
+                Difference("missing", where, f"there is no such {index.kind}", remedy)
             )
     for name in sorted(there.keys() - wanted.keys()):
         remedy = "delete it if nothing else reads it: every write to it is paid for"
@@ -105,7 +105,7 @@ def _index_drift(table: TablePlan, found: Description) -> list[Difference]:
 def _one_index(table: str, index: IndexPlan, kind: str, found: Description) -> list[Difference]:
     where, anew = (
         f"{table}/{index.name}",
-        "an index cannot change: add it under another name, then delete this one",
+        "an index cannot be changed: add it under another name, then delete this one",
     )
     differences: list[Difference] = []
     if kind != index.kind:

@@ -29,10 +29,12 @@ from stator.design.plan.plan import EntityPlan
 from stator.model.values import Item, Value
 
 _WORDS: Final = {
-    "name": "Anna Berg", "first_name": "Anna", "last_name": "Berg", "email": "anna@example.org", "city": "Lisbon", "country": "PT",
-    "street": "Rua Augusta 12", "title": "A good title", "text": "It works as it should.", "description": "What it is, in a few words",
-    "category": "tea", "currency": "EUR", "url": "https://example.org/1", "phone": "+351 21 000 0000", "handle": "anna",
-    "hashtag": "dynamodb", "ip": "192.0.2.7", "colour": "green", "color": "green", "language": "en",
+    "name": "Anna Berg", "first_name": "Anna", "last_name": "Berg", "email": "anna@example.org",
+    "city": "Lisbon", "country": "PT", "street": "Rua Augusta 12", "title": "A good title",
+    "text": "It works as it should.", "description": "What it is, in a few words",
+    "category": "tea", "currency": "EUR", "url": "https://example.org/1",
+    "phone": "+351 21 000 0000", "handle": "anna", "hashtag": "dynamodb", "ip": "192.0.2.7",
+    "colour": "green", "color": "green", "language": "en",
 }  # fmt: skip
 _SCALARS: Final[dict[type, Any]] = {
     int: 42,
@@ -117,7 +119,9 @@ def _singular(name: str) -> str:
 
 
 def _constants(known: EntityInfo, plan: EntityPlan, values: dict[str, Any]) -> dict[str, Any]:
-    """Values of fields of few values that sparse indexes ask for; the first index that asks has its way."""
+    """Values of fields of few values that sparse indexes ask for; the first index that asks has its
+    way.
+    """
     found: dict[str, Any] = {}
     for key in plan.keys:
         for test, wanted in key.when:
@@ -143,7 +147,7 @@ def _choices(shape: Shape) -> list[Any]:
     return []
 
 
-# --- how an item is shown -----------------------------------------------------------------------------------
+# --- how an item is shown --------------------------------------------------------------------------
 
 
 def shown_value(value: Value) -> str:

@@ -1,4 +1,6 @@
-"""Key sizes: how long a key can get, against DynamoDB's limits (partition key 2048 bytes, sort key 1024)."""
+"""Key sizes: how long a key can get, against DynamoDB's limits (partition key 2048 bytes, sort key
+1024).
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ def check_size(
     )
 
 
-# --- by type --------------------------------------------------------------------------------------
+# --- by type ------------------------------------------------------------------------------------
 
 
 def bounds(template: Template, shapes: Mapping[str, Shape]) -> tuple[int, int | None]:

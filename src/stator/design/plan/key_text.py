@@ -1,31 +1,40 @@
-"""Values as key text whose order is the order of the values.
+"""Key text: values written so that their text sorts as the values do.
 
-DynamoDB sorts a string key by its UTF-8 bytes, so whatever goes into one has to be written in a way that sorts right: ``9`` before
-``10``, -5 before 3, New Year before Easter. Parts of a key stand one after the other, with ``#`` between them:
+DynamoDB sorts a string key by its UTF-8 bytes, so every value must be written in a form that sorts
+correctly: ``9`` before ``10``, -5 before 3, January before May. The parts of a key follow one another,
+separated by ``#``:
 
     ORDER#2026-03-01T10:00:00.000000Z#o-17
 
 Invariants, each with a property test:
 
-- *Order*: ``encode(a) < encode(b)`` exactly when ``a < b``; and of two tuples joined with ``#``, the smaller sorts first.
-- *No separator inside*: every character of an encoded value is above ``#``. In a str each character up to ``$`` is written as ``$`` and
-  two hex digits (``a#b`` is ``a$23b``): order is kept, because all escapes lie between ``#`` and ``%`` and sort among themselves.
-- *Prefixes*: the text of a prefix is a prefix of the text, so ``begins_with`` on a key is ``begins_with`` on the value.
-- *Bounds*: every key whose next part is exactly v lies between ``v`` and ``v$``, and nothing else does: ``$`` never ends an escape.
-- *Injective*, and decodable: two values never share a text.
+- *Order*: ``encode(a) < encode(b)`` exactly when ``a < b``. Of two tuples joined with ``#``, the smaller
+  sorts first.
+- *No separator inside*: every character of an encoded value is above ``#``. In a str, each character up
+  to ``$`` is written as ``$`` and two hex digits (``a#b`` is ``a$23b``). This keeps the order, because all
+  escapes lie between ``#`` and ``%`` and sort among themselves.
+- *Prefixes*: the text of a prefix is a prefix of the text, so ``begins_with`` on a key is
+  ``begins_with`` on the value.
+- *Bounds*: every key whose next part is exactly v lies between ``v`` and ``v$``, and nothing else does,
+  because ``$`` never ends an escape.
+- *Injective and decodable*: two values never share a text.
 
 | type | text | example |
 |---|---|---|
 | str | escaped as above | ``a b`` -> ``a$20b`` |
-| int | letter for the length of the count of digits, count of digits, digits; negatives with letters from Z down and digits turned round | ``42`` -> ``a242``, ``-42`` -> ``Z757`` |
+| int | length letter, count of digits, digits; see below | ``42`` -> ``a242``, ``-42`` -> ``Z757`` |
 | Decimal, float | sign, exponent as an int, digits without trailing zeros | ``1.5`` -> ``pa1115`` |
 | datetime | UTC, microseconds, 27 characters | ``2026-03-01T10:00:00.000000Z`` |
 | date, time, UUID | ISO text | ``2026-03-01`` |
 | bool | ``0`` or ``1`` | |
 | bytes | hex | |
 
-An Enum or a Literal is written as its value. ``inverted`` text sorts the other way round, for newest-first prefixes; numbers are negated,
-the digits of times turned round (``2026`` is ``7973``). Text of no fixed width cannot be inverted.
+The length letter of an int says how many digits the count of digits has: from ``a`` up for positive
+numbers, from ``Z`` down for negative ones, whose digits are also complemented (9 minus each digit).
+
+An Enum or a Literal is written as its value. ``inverted`` text sorts in reverse, for newest-first
+prefixes: numbers are negated, the digits of times complemented (``2026`` is ``7973``). Text without a
+fixed width cannot be inverted.
 """
 
 from __future__ import annotations
@@ -46,7 +55,9 @@ from stator.errors import DesignError
 
 SEPARATOR: Final = "#"
 AFTER: Final = "$"
-"""Put behind a prefix, it sorts after every key that goes on with the separator, and before every longer value."""
+"""Put behind a prefix, it sorts after every key that goes on with the separator, and before every
+longer value.
+"""
 
 _TURNED: Final = str.maketrans("0123456789", "9876543210")
 _TURNED_HEX: Final = str.maketrans("0123456789abcdef", "fedcba9876543210")
@@ -54,7 +65,7 @@ _ESCAPES: Final = {code: f"${code:02X}" for code in range(ord("$") + 1)}
 
 
 def escape(text: str) -> str:
-    """A str with no character at or below the separator."""
+    """The text without any character at or below the separator."""
     return text.translate(_ESCAPES)
 
 
@@ -63,7 +74,7 @@ def unescape(text: str) -> str:
     return first + "".join(chr(int(part[:2], 16)) + part[2:] for part in rest)
 
 
-# --- numbers ------------------------------------------------------------------------------------------------
+# --- numbers ---------------------------------------------------------------------------------------
 
 
 def _encode_int(value: int) -> str:
@@ -75,7 +86,7 @@ def _encode_int(value: int) -> str:
 
 
 def _split_int(text: str) -> tuple[int, str]:
-    """The int at the start of a text, and what follows it."""
+    """The int at the start of a text, and the text after it."""
     negative = text[0] <= "Z"
     width = ord("Z") - ord(text[0]) + 1 if negative else ord(text[0]) - ord("a") + 1
     count = int(text[1 : 1 + width].translate(_TURNED) if negative else text[1 : 1 + width])
@@ -107,12 +118,15 @@ def _decode_decimal(text: str) -> Decimal:
     return Decimal((1, tuple(map(int, digits)), -point - len(digits)))
 
 
-# --- one encoding per type ----------------------------------------------------------------------------------
+# --- one encoding per type -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How values of one type are written. ``native`` is the key type DynamoDB itself sorts them as, if it sorts them right."""
+    """How values of one type are written.
+
+    ``native`` is the key type DynamoDB itself sorts them as, if it sorts them right.
+    """
 
     name: str
     python: type
@@ -122,7 +136,7 @@ class Encoding:
     turn: Callable[[Any], str] | None = None
     turn_back: Callable[[str], Any] | None = None
     step: Callable[[Any, int], Any] | None = None
-    """The value just above (1) or below (-1), where there is one."""
+    """Returns the value just above (1) or below (-1), for types that have one."""
 
 
 def _text(value: Any) -> str:
@@ -196,38 +210,56 @@ _ENCODINGS: Final = {
         Encoding("str", str, _text, unescape, "S"),
         Encoding(
             "int", int,
-            lambda value: _encode_int(int(_typed(value, int))), lambda text: _split_int(text)[0], "N",
-            lambda value: _encode_int(-int(_typed(value, int))), lambda text: -_split_int(text)[0],
+            lambda value: _encode_int(int(_typed(value, int))),
+            lambda text: _split_int(text)[0], "N",
+            lambda value: _encode_int(-int(_typed(value, int))),
+            lambda text: -_split_int(text)[0],
             lambda value, by: value + by,
         ),
         Encoding(
             "decimal", Decimal,
             lambda value: _encode_decimal(_finite(value)), _decode_decimal, "N",
-            lambda value: _encode_decimal(_finite(value).copy_negate()), lambda text: _decode_decimal(text).copy_negate(),
+            lambda value: _encode_decimal(_finite(value).copy_negate()),
+            lambda text: _decode_decimal(text).copy_negate(),
         ),
         Encoding(
             "float", float,
-            lambda value: _encode_decimal(_finite(value)), lambda text: float(_decode_decimal(text)), "N",
-            lambda value: _encode_decimal(_finite(value).copy_negate()), lambda text: -float(_decode_decimal(text)),
+            lambda value: _encode_decimal(_finite(value)),
+            lambda text: float(_decode_decimal(text)), "N",
+            lambda value: _encode_decimal(_finite(value).copy_negate()),
+            lambda text: -float(_decode_decimal(text)),
         ),
-        Encoding("bool", bool, lambda value: "1" if _typed(value, bool) else "0", lambda text: text == "1", None),
-        Encoding("bytes", bytes, lambda value: _typed(value, bytes, bytearray).hex(), bytes.fromhex, "B"),
+        Encoding(
+            "bool", bool,
+            lambda value: "1" if _typed(value, bool) else "0", lambda text: text == "1", None,
+        ),
+        Encoding(
+            "bytes", bytes,
+            lambda value: _typed(value, bytes, bytearray).hex(), bytes.fromhex, "B",
+        ),
         Encoding(
             "datetime", datetime, _moment, datetime.fromisoformat, "S",
-            _turned(_moment), _turned_back(datetime.fromisoformat), lambda value, by: value + timedelta(microseconds=by),
+            _turned(_moment), _turned_back(datetime.fromisoformat),
+            lambda value, by: value + timedelta(microseconds=by),
         ),
         Encoding(
-            "epoch", Epoch, lambda value: _encode_int(_epoch(value)), lambda text: _from_epoch(_split_int(text)[0]), "N",
-            lambda value: _encode_int(-_epoch(value)), lambda text: _from_epoch(-_split_int(text)[0]),
+            "epoch", Epoch,
+            lambda value: _encode_int(_epoch(value)),
+            lambda text: _from_epoch(_split_int(text)[0]), "N",
+            lambda value: _encode_int(-_epoch(value)),
+            lambda text: _from_epoch(-_split_int(text)[0]),
             lambda value, by: value + timedelta(seconds=by),
         ),
         Encoding(
             "date", date, _day, date.fromisoformat, "S",
-            _turned(_day), _turned_back(date.fromisoformat), lambda value, by: value + timedelta(days=by),
+            _turned(_day), _turned_back(date.fromisoformat),
+            lambda value, by: value + timedelta(days=by),
         ),
-        # A time with a zone is stored with its offset, which no order of text puts right: never a key by itself.
+        # A time with a zone is stored with its offset, which no order of text puts right: never a
+        # key by itself.
         Encoding(
-            "time", time, _clock, time.fromisoformat, None, _turned(_clock), _turned_back(time.fromisoformat)
+            "time", time, _clock, time.fromisoformat, None,
+            _turned(_clock), _turned_back(time.fromisoformat),
         ),
         Encoding(
             "uuid", UUID, lambda value: str(_typed(value, UUID)), UUID, "S",
@@ -244,7 +276,7 @@ def encoding_named(name: str) -> Encoding:
 
 
 def encoding_of(shape: Shape) -> Encoding | None:
-    """How values of a shape are written in a key; None when they cannot be."""
+    """The encoding of a shape's values in a key; None if they cannot be in one."""
     if isinstance(shape, Maybe):
         return encoding_of(shape.inner)
     if isinstance(shape, Choice):
@@ -253,7 +285,7 @@ def encoding_of(shape: Shape) -> Encoding | None:
 
 
 def plain(value: Any) -> Any:
-    """The value of an Enum's member; other values as they are."""
+    """The value of an Enum member; any other value unchanged."""
     return value.value if isinstance(value, Enum) else value
 
 
@@ -263,25 +295,27 @@ def encode(name: str, value: Any, *, inverted: bool = False) -> str:
         return encoding.write(plain(value))
     if encoding.turn is None:
         raise DesignError(
-            f"a {name} cannot be written in inverted order", hint="read the other way round instead"
+            f"a {name} cannot be written in inverted order",
+            hint="read in the other direction instead",
         )
     return encoding.turn(plain(value))
 
 
 def decode(name: str, text: str, *, inverted: bool = False) -> Any:
-    """The value a text stands for. A Decimal comes back equal, without trailing zeros."""
+    """The value of a text. A Decimal comes back equal, without trailing zeros."""
     encoding = _ENCODINGS[name]
     if not inverted:
         return encoding.read(text)
     if encoding.turn_back is None:
         raise DesignError(
-            f"a {name} cannot be written in inverted order", hint="read the other way round instead"
+            f"a {name} cannot be written in inverted order",
+            hint="read in the other direction instead",
         )
     return encoding.turn_back(text)
 
 
 def join(names: Sequence[str], values: Sequence[Any]) -> str:
-    """Several values as one text that sorts as the tuple of them."""
+    """Several values as one text that sorts like the tuple of them."""
     return SEPARATOR.join(encode(name, value) for name, value in zip(names, values, strict=True))
 
 
@@ -291,7 +325,7 @@ def split(names: Sequence[str], text: str) -> tuple[Any, ...]:
     )
 
 
-# --- to show ------------------------------------------------------------------------------------------------
+# --- to show ---------------------------------------------------------------------------------------
 
 _EXAMPLES: Final[dict[type, Any]] = {
     int: 7, float: 9.5, Decimal: Decimal("9.99"), bool: True, bytes: b"\x01",
@@ -301,7 +335,7 @@ _EXAMPLES: Final[dict[type, Any]] = {
 
 
 def example(name: str, annotation: Any, at: int = 0) -> Any:
-    """A value of a type, to show a key with; a later argument gets a later value."""
+    """An example value of a type. A later argument gets a later value."""
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return next(iter(annotation))
     options = typing.get_args(annotation)

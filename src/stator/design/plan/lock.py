@@ -6,10 +6,8 @@ Keys cannot change once data is stored under them, so the planner's choice is fr
 | risk | meaning | example |
 |---|---|---|
 | ``safe`` | deploy it; at most DynamoDB has work to do | a new entity, pattern or native index |
-| ``backfill`` | items must be rewritten, or an index created again, before it is read | an entity gets
-  ``GSI2PK``, a projection changes |
-| ``orphans`` | items would stay under keys that no code computes any more | another base key or table,
-  an entity that is gone |
+| ``backfill`` | rewrite items, or create an index again, before it is read | a new ``GSI2PK`` |
+| ``orphans`` | items would stay under keys that no code computes any more | another base key |
 
 The file carries a format number (``plan.FORMAT``). Older formats are read, newer ones refused.
 ``read_lock`` and ``write_lock`` are the only functions of the design package that touch the disk.
@@ -54,7 +52,7 @@ class LockChange:
         return f"{self.risk}: {self.subject}: {self.what}; {self.do}"
 
 
-# --- the file -------------------------------------------------------------------------------------
+# --- the file --------------------------------------------------------------------------------------
 
 
 def lock_path(name: str, folder: Path) -> Path:
@@ -112,7 +110,7 @@ def _replace(path: Path, text: str) -> None:
         raise
 
 
-# --- the difference -------------------------------------------------------------------------------
+# --- the difference --------------------------------------------------------------------------------
 
 
 def compare(old: Plan, new: Plan) -> list[LockChange]:

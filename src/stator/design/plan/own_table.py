@@ -1,8 +1,9 @@
 """The table ``<design>-stator``, beside the design's own: for items that belong to no entity.
 
-It holds the guards of ``unique()`` values, the tokens of transactions, and the items of pattern objects
-(counters, locks, outboxes and so on), which are made at run time and are not part of any design. No plan
-contains it, because its items outlive plans; code that creates or compares tables gets it from here.
+It holds the guards of ``unique()`` values, the tokens of transactions, and the items of pattern
+objects (counters, locks, outboxes and so on), which are made at run time and are not part of any
+design. No plan contains it, because its items outlive plans; code that creates or compares tables
+gets it from here.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ GuardOperation = Literal["PutItem", "DeleteItem"]
 
 
 def own_table(design: str, prefix: str = "") -> TablePlan:
-    """The table for a design's name. ``prefix`` precedes the names of all tables of the deployment."""
+    """The table by the design's name. ``prefix`` precedes all table names of the deployment."""
     keys = (("PK", "S"), ("SK", "S"))
     return TablePlan(f"{prefix}{design}-stator", "PK", "SK", keys, (), (), ttl=OWN_TTL)
 

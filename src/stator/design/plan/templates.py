@@ -1,14 +1,15 @@
-"""Key templates and filters: text with holes for values, filled from an item or from a pattern's arguments.
+"""Key templates and filters: text with holes for values, filled from an item or from a pattern's
+arguments.
 
     PK  "USER#" {user_id}            SK  "ORDER#" {placed_at: datetime} "#" {order_id}
 
 A template is data: the lock file stores it, and it works without the classes it was planned from. A
-``native`` template has a single hole and is the attribute's own value, in DynamoDB's own type. Every other
-template produces a string.
+``native`` template has a single hole and is the attribute's own value, in DynamoDB's own type.
+Every other template produces a string.
 
-A key value that one partition cannot serve is split into shards: a shard number, computed from a hash of
-the item's identity, follows the value (``STATUS#open#07``). A caller that knows the identity computes the
-shard; a caller that reads the whole value queries every shard.
+A key value that one partition cannot serve is split into shards: a shard number, computed from a
+hash of the item's identity, follows the value (``STATUS#open#07``). A caller that knows the
+identity computes the shard; a caller that reads the whole value queries every shard.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from stator.model.values import Value
 class Part:
     """One piece of a template.
 
-    ``text`` stands for itself; ``field`` and ``param`` are holes. ``shard`` is computed from the parts in
-    ``of``; without any, the caller passes the shard number.
+    ``text`` stands for itself; ``field`` and ``param`` are holes. ``shard`` is computed from the
+    parts in ``of``; without any, the caller passes the shard number.
     """
 
     kind: Literal["text", "field", "param", "shard"]
@@ -74,7 +75,7 @@ def text(value: str) -> Part:
 
 
 def shard_of(identity: str, shards: int) -> int:
-    """The shard of an item, from the key text of its identity. The hash is stable across processes."""
+    """The shard of an item, from the key text of its identity. The hash never changes."""
     return zlib.crc32(identity.encode()) % shards
 
 
@@ -124,8 +125,8 @@ def wire_value(encoding: str, value: Any) -> Value:
 class PlannedKeyAttribute:
     """A key attribute that items carry: its name and the template that fills it.
 
-    ``index`` is None for the table's own key. ``when`` makes an index sparse: the attribute is written only
-    on items whose fields have exactly these texts.
+    ``index`` is None for the table's own key. ``when`` makes an index sparse: the attribute is
+    written only on items whose fields have exactly these texts.
     """
 
     name: str
@@ -142,7 +143,7 @@ class PlannedKeyAttribute:
         return self.template.fill(values)
 
 
-# --- filters --------------------------------------------------------------------------------------
+# --- filters ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

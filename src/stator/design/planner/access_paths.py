@@ -1,20 +1,25 @@
-"""Access paths: what an entity could be keyed by, and which needs each of them meets.
+"""Access paths: what an entity could be keyed by, and which needs each path serves.
 
-A path has a partition, a tuple of fields that must be known, and a sort tuple. It meets a need when
+A path has a partition, a tuple of fields that must be known, and a sort tuple. It serves a need
+when
 
-1. every field of the partition is compared for equality, or with one of a few values: then there is a query for each;
-2. the rest of the equal fields begin the sort tuple, as far as they go; what does not fit is a filter;
-3. the order asked for is the next field of the sort tuple, and a range on that field becomes a range of the key;
-4. the filters that remain keep at least one item in ``MAX_AMPLIFICATION`` of what the key finds.
+1. every field of the partition is compared for equality, or with one of a few values (one query
+   each);
+2. the remaining equal fields begin the sort tuple, as far as they go; the rest becomes a filter;
+3. the requested order is the next field of the sort tuple, and a range on that field becomes a
+   range of the key;
+4. the remaining filters keep at least one item in ``MAX_AMPLIFICATION`` of those the key finds.
 
-So the path (user; status, placed_at) serves the needs (user), (user, status), (user, status, placed_at from .. to) alike: that is where
-designs become cheap.
+So the path (user; status, placed_at) serves the needs (user), (user, status) and (user, status,
+placed_at from .. to) alike. Sharing paths is what makes layouts cheap.
 
-A base path contains the identity, so that no two items share a key, and may hold only required fields that the caller gives and no write
-changes. In an index keys may repeat (what a page ends with is told by the item's own key, too), so every path is a candidate twice: as short as its
-need allows, and with the rest of the identity at its end, which somebody may read by.
-A constant that a need compares with (status is open) can be written into the partition: then only the items for which it
-holds are in the index at all, which is called sparse.
+A base path contains the identity, so that no two items share a key. It may hold only required
+fields that the caller provides and no write changes. In an index keys may repeat, because a page's
+end is also identified by the item's own key. Every path is therefore a candidate twice: as short as
+its need allows, and with the rest of the identity at its end, by which something may be read.
+
+A constant that a need compares with (status is open) can be written into the partition. Then only
+the items for which it holds are in the index at all: the path is sparse.
 """
 
 from __future__ import annotations
@@ -44,7 +49,7 @@ _ALL_SUBSETS_UP_TO: Final = 3
 
 @dataclass(frozen=True)
 class AccessPath:
-    """``constants`` belong to the partition."""
+    """A way to key an entity. ``constants`` belong to the partition."""
 
     entity: type[Entity]
     partition: tuple[str, ...]
@@ -52,7 +57,7 @@ class AccessPath:
     constants: tuple[tuple[str, ValueSource], ...] = ()
     shards: int = 1
     inverted: bool = False
-    """The first field of ``sort`` is written so that the newest comes first."""
+    """The first field of ``sort`` is written inverted, so that the newest comes first."""
     handwritten: Handwritten | None = None
 
     @cached_property
@@ -62,7 +67,7 @@ class AccessPath:
         )
 
     def __hash__(self) -> int:
-        return self._hash  # the search asks for it a million times
+        return self._hash  # the search needs it a million times
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
@@ -70,7 +75,7 @@ class AccessPath:
 
     @cached_property
     def rank(self) -> tuple[object, ...]:
-        """A fixed order of paths, for ties: shorter first, then in the order the fields were declared."""
+        """A fixed order for ties: shorter paths first, then by the order of declaration."""
         constants = tuple((name, source.same) for name, source in self.constants)
         declared = list(info(self.entity).fields)
         return (
@@ -93,7 +98,10 @@ class AccessPath:
 
 @dataclass(frozen=True, slots=True)
 class ServedNeed:
-    """How a path meets a need: what the key does, what is left to a filter, and how much is read for one item wanted."""
+    """How a path serves a need: the part the key does, and the part left to a filter.
+
+    ``amplification`` is the number of items read for each item wanted.
+    """
 
     path: AccessPath
     need: Need
@@ -103,7 +111,7 @@ class ServedNeed:
     left_spans: tuple[FieldSpan, ...]
     amplification: float
     whole_key: bool
-    """All fields of the key are known: with the base key, that is a GetItem."""
+    """Whether all fields of the key are known; with the base key, that is a GetItem."""
 
     @property
     def filter_fields(self) -> frozenset[str]:
@@ -115,12 +123,12 @@ class ServedNeed:
 
     @property
     def queries(self) -> int:
-        """One for each combination of the values that the key is asked for."""
+        """The number of queries: one for each combination of the compared values."""
         return self.need.options((*self.path.partition, *self.prefix))
 
     @property
     def identifies(self) -> bool:
-        """Each query is about one item."""
+        """Whether each query is about one item."""
         asked = {*self.path.partition, *self.prefix}
         equal = self.need.equal
         return all(
@@ -129,7 +137,7 @@ class ServedNeed:
         )
 
     def one_by_one(self) -> Iterable[ServedNeed]:
-        """The same for each single combination."""
+        """The served need for each single combination of values."""
         fields = [
             name for name in (*self.path.partition, *self.prefix) if self.need.equal[name].options
         ]
@@ -140,7 +148,11 @@ class ServedNeed:
 
     @property
     def is_blunt(self) -> bool:
-        """A string key that ends with the ranged field cannot leave out the value at the upper end, unless the one just below is known."""
+        """Whether the key cannot express the upper bound exactly.
+
+        A string key that ends with the ranged field can exclude its upper end only if the value
+        just below is known.
+        """
         span = self.span
         if span is None or span.field != self.path.sort[-1]:
             return False
@@ -155,7 +167,7 @@ class ServedNeed:
 
 
 def serve(path: AccessPath, need: Need, estimates: Estimates) -> ServedNeed | None:
-    """How ``path`` meets ``need``, or None when it does not."""
+    """How ``path`` serves ``need``; None if it does not."""
     if not _holds_constants(path, need) or not set(path.partition) <= need.equal.keys():
         return None
     known = {*path.partition, *(name for name, _ in path.constants)}
@@ -172,13 +184,14 @@ def serve(path: AccessPath, need: Need, estimates: Estimates) -> ServedNeed | No
     left_spans = tuple(each for each in need.spans if each is not span)
     found = ServedNeed(
         path, need, prefix, span, left_equal, left_spans,
-        _amplification(need, left_equal, left_spans, estimates), at == len(path.sort) and not left_equal,
+        _amplification(need, left_equal, left_spans, estimates),
+        at == len(path.sort) and not left_equal,
     )  # fmt: skip
     return found if found.amplification <= MAX_AMPLIFICATION else None
 
 
 def _holds_all(path: AccessPath, need: Need) -> bool:
-    """Items without an optional field are not in an index by it: it serves only who asks about that field."""
+    """Whether the path holds all matching items: those without an optional field are not in it."""
     asked = {*need.equal, need.order, *(span.field for span in need.spans)}
     return all(name in asked or not is_optional(info(path.entity), name) for name in path.sort)
 
@@ -199,13 +212,13 @@ def _amplification(
     return values / KEPT_BY_FILTER ** len(spans)
 
 
-# --- making them --------------------------------------------------------------------------------------------
+# --- making them -----------------------------------------------------------------------------------
 
 
 def paths_of(
     entity: type[Entity], needs: Iterable[Need], groups: Iterable[TogetherGroup], labels: KeyLabels
 ) -> tuple[AccessPath, ...]:
-    """Every path of an entity that some need, or the identity, gives reason to consider."""
+    """Every path of an entity that some need, group, or the identity suggests."""
     known = list(needs)
     found = [path for need in known for path in _paths_for(need, known, labels)]
     found += _identity_paths(entity, labels)
@@ -245,7 +258,10 @@ def _tails(need: Need) -> list[tuple[str, ...]]:
 def _splits(
     equal: list[str], others: list[Need], need: Need
 ) -> list[tuple[tuple[str, ...], list[str]]]:
-    """Ways to take some of the equal fields for the partition; with many fields only those that another need could share."""
+    """Ways to take some of the equal fields as the partition.
+
+    With many fields, only those that another need could share.
+    """
     if len(equal) <= _ALL_SUBSETS_UP_TO:
         chosen = chain.from_iterable(combinations(equal, size) for size in range(1, len(equal) + 1))
     else:
@@ -264,13 +280,13 @@ def _splits(
 
 
 def _orders(rest: list[str]) -> list[tuple[str, ...]]:
-    """How the other equal fields may stand before the order: in any sequence, or not at all, which leaves them to a filter."""
+    """Sequences in which the other equal fields may precede the order; none leaves a filter."""
     orders = list(permutations(rest)) if len(rest) <= _ALL_SUBSETS_UP_TO else [tuple(rest)]
     return [*orders, ()] if rest else orders
 
 
 def by_label(entity: type[Entity], fields: Iterable[str], labels: KeyLabels) -> tuple[str, ...]:
-    """Partition fields in an order that all entities with these labels agree on."""
+    """Partition fields in the order of their labels, on which all entities agree."""
     return tuple(sorted(fields, key=lambda name: (labels.field(entity, name), name)))
 
 
@@ -311,10 +327,11 @@ def is_ordered(member: Need) -> bool:
 
 
 def group_inverts(group: TogetherGroup, labels: KeyLabels) -> bool | None:
-    """Whether the ordered members have to be written newest (or oldest) first; None when it makes no difference.
+    """Whether the ordered members must be written inverted; None if it makes no difference.
 
-    A limited query over a parent and its children must come to the parent first. Sort keys begin with the entity's label, so the
-    direction that puts the parent's label first may be the wrong one for the children: then their time is inverted.
+    A limited query over a parent and its children must reach the parent first. Sort keys begin
+    with the entity's label, so the direction that puts the parent's label first may be the wrong
+    one for the children: then their time is inverted.
     """
     ordered = [labels.entity(member.entity) for member in group.members if is_ordered(member)]
     others = [labels.entity(member.entity) for member in group.members if not is_ordered(member)]
@@ -342,7 +359,8 @@ def may_be_base(path: AccessPath, mutable: frozenset[str]) -> bool:
     known = info(path.entity)
     if path.constants or not set(known.identity) <= set(path.fields):
         return False
-    # The time of creation is another each time somebody tries: under a key with it, an item could be created twice.
+    # Each attempt has its own time of creation: with it in the key, a retry would create a second
+    # item.
     stamped = {name for name, each in known.fields.items() if each.role == "created"}
     return not any(
         name in mutable or name in stamped or is_optional(known, name) for name in path.fields
@@ -350,7 +368,7 @@ def may_be_base(path: AccessPath, mutable: frozenset[str]) -> bool:
 
 
 def can_be_native(path: AccessPath) -> bool:
-    """Whether DynamoDB can sort by the attributes themselves, up to four in the partition and four behind."""
+    """Whether a native key is possible: up to four attributes each in partition and sort."""
     known, sort = info(path.entity), path.sort
     if path.constants or path.handwritten or path.shards > 1 or path.inverted or not path.partition:
         return False
@@ -365,6 +383,6 @@ def can_be_native(path: AccessPath) -> bool:
 
 
 def _may_be_empty(known: EntityInfo, name: str) -> bool:
-    """DynamoDB refuses an item with an empty string in a key: a field that is empty by default must not be one."""
+    """Whether the field defaults to an empty value, which DynamoDB refuses in a key."""
     default = known.default_maker(name)
     return default is not None and default() in ("", b"")

@@ -1,9 +1,10 @@
-"""One entity, its base key chosen: the cheapest way to serve every need, by branch and bound.
+"""One entity with its base key chosen: the cheapest way to serve every need, by branch and bound.
 
-Needs are decided one after the other, those with the fewest options first. Each takes what is open already, or opens something. The
-bound lets a need pay, of each placement it could use, a share of the price that is the price divided by the number of needs that could
-use it: no assignment pays less. Where there are fewer shared indexes than needs, a second bound charges a rent for each of them
-and gives it back for as many as there are.
+Needs are decided one after the other, those with the fewest options first. Each uses a placement
+that is already open, or opens another. The bound lets a need pay a share of every placement it
+could use: the price divided by the number of needs that could use it. No assignment pays less.
+Where there are fewer shared indexes than needs, a second bound charges a rent for each of them and
+refunds it for as many as there are.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ TIE: Final = 1e-8
 FAR: Final = float("inf")
 
 Caps = tuple[int, int]
-"""How many shared indexes there are with KEYS_ONLY and with ALL."""
+"""The numbers of shared indexes: with KEYS_ONLY, and with ALL."""
 UNCAPPED: Final[Caps] = (99, 99)
 
 
 @dataclass(frozen=True)
 class EntityLayout:
-    """What was chosen for one entity; ``assigned`` follows its needs, with None for a Scan."""
+    """What was chosen for one entity. ``assigned`` is parallel to its needs; None is a Scan."""
 
     base: Placement
     opened: tuple[Placement, ...]
@@ -45,7 +46,7 @@ def within(used: Caps, caps: Caps) -> bool:
 
 
 class Assignment:
-    """One entity, its base key chosen, some placements forced open: the cheapest way to serve every need."""
+    """The search for one entity, given its base key and the placements that must be open."""
 
     def __init__(
         self, choices: EntityChoices, base: Placement, forced: tuple[Placement, ...], caps: Caps
@@ -78,7 +79,7 @@ class Assignment:
         return sorted(range(len(options)), key=lambda at: (self.given[at] < FAR, options[at], at))
 
     def _floor(self, at: int, rent: float = 0.0) -> float:
-        """No assignment serves the need for less than this, sharing the price of what it opens with all that could use it."""
+        """A lower bound for one need, which shares the price of a placement with all its users."""
         lowest = self.given[at]
         for placement, have, use in zip(self.candidates, self.have, self.use):
             price = use[at]
@@ -88,9 +89,10 @@ class Assignment:
         return lowest
 
     def _rent(self) -> float:
-        """A charge for each shared index, which the bound gives back for as many as there are: it sees that they do not suffice.
+        """A charge for each shared index, refunded by the bound for as many as there are.
 
-        Any charge gives a valid bound. The best is what the first need that finds no room would have saved.
+        With it the bound notices that indexes are scarce. Any charge gives a valid bound; the
+        best is what the first need that finds no room would have saved.
         """
         if self.room >= len(self.needs):
             return 0.0
@@ -136,8 +138,8 @@ class Assignment:
         options: list[tuple[float, int]] = [(now[at], -1)] if now[at] < FAR else []
         for index, use in enumerate(self.use):
             price = use[at]
-            # What is open already is in ``now``; opening something dearer than that makes no sense for this need alone, but may
-            # for a later one, which will then open it itself.
+            # ``now`` covers what is open. Opening something dearer than that never pays for this
+            # need alone; a later need for which it pays opens it itself.
             if price is not None and index not in opened and price + self.have[index] < FAR:
                 options.append((price + self.have[index], index))
         for extra, index in sorted(options):
@@ -178,12 +180,12 @@ def _number(price: float | None) -> float:
 
 
 def _fits_base(placement: Placement, base: Placement) -> bool:
-    """A local index has the partition of the table, and another order."""
+    """Whether a local index fits: it needs the table's partition and another order."""
     if placement.kind != "local":
         return True
     mine, its = placement.path, base.path
     if base.is_native and not its.sort:
-        return False  # DynamoDB wants a table with a sort key under a local index
+        return False  # DynamoDB allows local indexes only on tables with a sort key
     return (
         its.handwritten is None
         and mine.partition == its.partition

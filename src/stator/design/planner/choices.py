@@ -1,7 +1,9 @@
-"""The choices of one entity, each with its price: base keys, and paths in indexes in every way they could be held.
+"""Everything that can be chosen for one entity, with prices: base keys, and paths in indexes in
+every form they could be held.
 
-A placement is a path together with how it is held. What it costs to have and what it costs each need to use it are worked out here, once;
-``search`` then only adds numbers. Facilities that another one beats in everything are dropped.
+A placement is a path together with how it is held. Its price, and the price of each need that uses
+it, are worked out here once; ``search`` then only adds numbers. Placements that another one beats
+in every respect are dropped.
 """
 
 from __future__ import annotations
@@ -26,12 +28,15 @@ from stator.design.planner.weights import FILTERED_DOLLARS, INDEX_DOLLARS
 from stator.errors import DesignError
 
 LOCAL_COLLECTION_BYTES: Final = 5 * 1024**3
-"""Half of the 10 GB that a collection with a local index may have: estimates are estimates."""
+"""Half of the 10 GB limit of a collection with a local index, as sizes are estimates."""
 
 
 @dataclass
 class EntityChoices:
-    """What can be chosen for one entity. ``use`` has, for each placement, the dollars a month of each need, None where it cannot serve."""
+    """What can be chosen for one entity.
+
+    ``use_dollars`` has the monthly cost of each need by placement, None where it cannot serve it.
+    """
 
     entity: type[Entity]
     needs: tuple[Need, ...]
@@ -40,23 +45,23 @@ class EntityChoices:
     pinned: tuple[Placement, ...]
     costs: CostModel
     scans: tuple[float | None, ...] = ()
-    """What each need would cost as a Scan, for those that allow one."""
+    """The cost of each need as a Scan; None where a Scan is not allowed."""
     locked: LockedChoices | None = None
-    """What the lock has of the entity."""
+    """The entity's base key and paths in the lock."""
     held: dict[str, Placement] = field(default_factory=dict)
-    """The paths that the lock has in indexes and that can stay there, by the name of the index."""
+    """Locked paths that can stay in their index, by the name of the index."""
     use_dollars: dict[Placement, tuple[float | None, ...]] = field(default_factory=dict)
     open_dollars: dict[Placement, float] = field(default_factory=dict)
-    """What each placement costs to have, with the way there from the lock."""
+    """The monthly cost of each placement, with the move from the lock spread over months."""
     steady_dollars: dict[Placement, float] = field(default_factory=dict)
-    """The same without the way."""
+    """The same without the move."""
 
     @property
     def name(self) -> str:
         return info(self.entity).name
 
     def price(self, placement: Placement) -> None:
-        """Put a placement's numbers down."""
+        """Work out the prices of a placement, once."""
         if placement not in self.open_dollars:
             self.use_dollars[placement] = tuple(self._use(placement, need) for need in self.needs)
             own = not placement.is_base and not placement.shares_slot
@@ -88,7 +93,7 @@ class EntityChoices:
 
 
 def _native_bounds(served: ServedNeed) -> bool:
-    """BETWEEN takes its ends in: where one is out, there must be a value just beside it."""
+    """BETWEEN includes its ends: an excluded bound needs a value just beside it."""
     span = served.span
     if (
         span is None
@@ -102,7 +107,7 @@ def _native_bounds(served: ServedNeed) -> bool:
 
 
 def _string_bounds(served: ServedNeed) -> bool:
-    """Where the identity could follow the ranged field, and make its bounds exact, it has to."""
+    """Whether bounds are exact: the identity must follow the ranged field if it can."""
     path = served.path
     if not served.is_blunt or path.handwritten is not None:
         return True
@@ -120,7 +125,10 @@ def choices_of(
     scans: tuple[float | None, ...],
     locked: LockedChoices | None = None,
 ) -> EntityChoices:
-    """``neighbours`` are the other entities of the table; ``own_table`` allows the table's key to be the attributes themselves."""
+    """Everything that can be chosen for an entity.
+
+    ``neighbours`` are the other entities of the table. ``own_table`` allows a native table key.
+    """
     choices = EntityChoices(entity, needs, (), (), _pinned(entity), costs, scans, locked)
     if locked is not None:
         paths = tuple(sorted({*paths, *locked.paths}, key=lambda path: path.rank))
@@ -152,7 +160,10 @@ def choices_of(
 
 
 def drop_worse_bases(choices: EntityChoices, ordered: bool) -> None:
-    """Without base keys that another one with the same partition beats. ``ordered``: a group reads the entity in an order."""
+    """Drop base keys that another one with the same partition beats.
+
+    ``ordered`` says that a group reads the entity in an order.
+    """
     remaining = []
     for base in choices.bases:
         rivals = [
@@ -173,7 +184,7 @@ def drop_worse_bases(choices: EntityChoices, ordered: bool) -> None:
 
 
 def add_shards(choices: EntityChoices, path: AccessPath, shards: int) -> None:
-    """A base key with as many shards as those it is to share a partition with."""
+    """Add a base key with as many shards as those it could share a partition with."""
     extra = Placement(replace(path, shards=shards), "base")
     if extra not in choices.bases:
         choices.price(extra)
@@ -194,7 +205,7 @@ def _natively_keyed(path: AccessPath) -> bool:
 
 
 def _hotter(choices: EntityChoices, placement: Placement) -> Iterable[Placement]:
-    """The placement with more shards, for needs that read one value of it too often."""
+    """The placement with more shards, for needs that read one of its values too often."""
     for need in choices.needs:
         served = choices.serve(placement, need)
         if served is not None:
@@ -245,7 +256,7 @@ def _secondary(
 def _still_holds(
     placement: Placement, neighbours: tuple[type[Entity], ...], costs: CostModel
 ) -> bool:
-    """Whether a path of the lock can stay in its index."""
+    """Whether a locked path can stay in its index."""
     path = placement.path
     if path.shards < costs.write_shards(path):
         return False
@@ -261,7 +272,7 @@ def _projections(all_served: list[ServedNeed]) -> list[tuple[Projection, tuple[s
 
 
 def _clashes(path: AccessPath, neighbours: tuple[type[Entity], ...]) -> bool:
-    """Whether items of another entity would get into the index, or be refused because of it."""
+    """Whether items of another entity would enter the index, or be refused because of it."""
     own = info(path.entity)
     wanted = {name: key_encoding(own, name) for name in (*path.partition, *path.sort)}
     for neighbour in neighbours:
@@ -276,7 +287,7 @@ def _clashes(path: AccessPath, neighbours: tuple[type[Entity], ...]) -> bool:
 
 
 def _local_fits(path: AccessPath, costs: CostModel) -> bool:
-    """A local index has the table's partition, so that must be able to be this one."""
+    """Whether a local index is possible: the table must be able to have this partition."""
     if path.constants or path.shards > 1 or path.handwritten or not path.partition:
         return False
     known, mutable = info(path.entity), mutable_fields(path.entity, costs.rates[path.entity])
@@ -288,7 +299,7 @@ def _local_fits(path: AccessPath, costs: CostModel) -> bool:
 
 
 def _undominated(choices: EntityChoices) -> tuple[Placement, ...]:
-    """Without placements that another one of the same kind of slot beats, or equals and comes first."""
+    """The placements that no other one in the same kind of slot beats."""
     remaining: list[Placement] = []
     useful = [
         each
@@ -326,7 +337,7 @@ def _beats(choices: EntityChoices, rival: Placement, placement: Placement) -> bo
     return not same or rival.rank < placement.rank
 
 
-# --- written by hand ----------------------------------------------------------------------------------------
+# --- written by hand ----------------------------------------------------------------------------
 
 
 def _handwritten_base(entity: type[Entity], written: Handwritten) -> AccessPath:
@@ -336,9 +347,9 @@ def _handwritten_base(entity: type[Entity], written: Handwritten) -> AccessPath:
     missing = [name for name in info(entity).identity if name not in path.fields]
     if missing:
         raise DesignError(
-            f"{info(entity).name}: the key written by hand leaves out {', '.join(missing)}, "
-            f"so that two items could have the same key",
-            hint=f"put {', '.join(f'{{{name}}}' for name in missing)} into it",
+            f"{info(entity).name}: the handwritten key leaves out {', '.join(missing)}, "
+            f"so two items could have the same key",
+            hint=f"add {', '.join(f'{{{name}}}' for name in missing)} to it",
         )
     return path
 

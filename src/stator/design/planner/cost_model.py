@@ -1,8 +1,9 @@
-"""What a path costs: units and dollars of reads, writes and storage, from sizes, volumes and rates.
+"""The cost of one path: units and dollars of reads, writes and storage, from sizes, volumes and
+rates.
 
-The numbers are those of ``search``'s cost function; this module only works them out for one path at a time. Sizes are of the
-item as its entity declares it plus a flat allowance for its keys, so that what one path costs never depends on another one; the bytes of
-each path's own key strings count as storage.
+These are the numbers of ``search``'s cost function, for one path at a time. Item sizes are those of
+the declared entity plus a flat allowance for keys, so that the price of one path never depends on
+another. The bytes of each path's own key strings count as storage.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ Projection = Literal["ALL", "INCLUDE", "KEYS_ONLY"]
 
 KEYS_BYTES: Final = 64
 _NAMES_BYTES: Final = 28
-"""Names of two attributes and the labels in them: the same for every path, so that no design wins by a shorter word."""
+"""Names and labels of two key attributes: equal for every path, so that no word length wins."""
 _PRESENT_OPTIONAL: Final = 0.5
 
 
@@ -57,7 +58,10 @@ def shards_for(peak: float, limit: float) -> int:
 
 @dataclass(frozen=True)
 class Placement:
-    """A path and how it is held: in the table's own key, as generic strings in an index, or by the attributes themselves."""
+    """A path and the place that holds it.
+
+    The place is the table's own key, generic strings in an index, or the attributes themselves.
+    """
 
     path: AccessPath
     kind: PlacementKind
@@ -81,7 +85,7 @@ class Placement:
 
     @cached_property
     def shares_slot(self) -> bool:
-        """Whether other entities may be put into the same index."""
+        """Whether other entities may share the index."""
         return (
             self.kind == "concatenated"
             and self.projection != "INCLUDE"
@@ -104,6 +108,8 @@ class Placement:
 
 @dataclass(frozen=True)
 class CostModel:
+    """Prices placements and needs, from the estimates and the write rates of a declaration."""
+
     estimates: Estimates
     rates: dict[type[Entity], WriteRates]
     labels: KeyLabels
@@ -114,7 +120,7 @@ class CostModel:
         return self.estimates.item_bytes(entity) + KEYS_BYTES
 
     def key_bytes(self, placement: Placement) -> float:
-        """What the path adds to an item: nothing when its attributes are there anyway."""
+        """The bytes a path adds to an item: none if its attributes are there anyway."""
         path = placement.path
         if placement.is_native:
             return 0.0
@@ -123,7 +129,7 @@ class CostModel:
         return values + _NAMES_BYTES + (3 if path.shards > 1 else 0)
 
     def entry_bytes(self, placement: Placement) -> float:
-        """One entry of the index, or one item of the table."""
+        """The size of one index entry, or of one item for the table's key."""
         entity = placement.path.entity
         if placement.is_base or placement.projection == "ALL":
             return self.item_bytes(entity)
@@ -134,7 +140,7 @@ class CostModel:
         return min(KEYS_BYTES + self.key_bytes(placement) + fields, self.item_bytes(entity))
 
     def presence(self, path: AccessPath) -> float:
-        """The part of the items that the path has an entry for."""
+        """The share of items that have an entry in the path."""
         known = info(path.entity)
         constants = math.prod(
             1 / self.estimates.distinct(path.entity, (name,)) for name, _ in path.constants
@@ -147,7 +153,7 @@ class CostModel:
     # -- writes and storage
 
     def index_write_units(self, placement: Placement) -> float:
-        """Write units a second that keeping the index costs."""
+        """Write units a second that maintaining the index costs."""
         rates = self.rates[placement.path.entity]
         units = (rates.creates + rates.deletes) * self.write_units_of_item(placement)
         return units + sum(
@@ -162,21 +168,21 @@ class CostModel:
         )
 
     def write_units_of_item(self, placement: Placement) -> float:
-        """Those of one that is created or deleted."""
+        """The units of one creation or deletion."""
         return self.presence(placement.path) * index_write_units(None, self.entry_bytes(placement))
 
     def storage_bytes(self, placement: Placement) -> float:
-        """What the path adds to storage: its key on the items, and its entries."""
+        """The storage a path adds: its key on the items, and its entries."""
         present = self.estimates.volume(placement.path.entity) * self.presence(placement.path)
         entries = 0.0 if placement.is_base else self.entry_bytes(placement) + ITEM_OVERHEAD_BYTES
         return present * (self.key_bytes(placement) + entries)
 
     def open_dollars(self, placement: Placement) -> float:
-        """Having the path at all, for a month."""
+        """The monthly cost of having the path, burdens included."""
         return self.billed_dollars(placement) + self._burdens(placement)
 
     def billed_dollars(self, placement: Placement) -> float:
-        """The part of it that a bill would show."""
+        """The part of that cost that a bill would show."""
         writes = 0.0 if placement.is_base else self.index_write_units(placement)
         return (
             writes * MONTH_SECONDS * WRITE_UNIT_DOLLARS
@@ -184,7 +190,7 @@ class CostModel:
         )
 
     def _burdens(self, placement: Placement) -> float:
-        """What no bill shows: a partition key with few values, a base key that the identity alone does not give."""
+        """Charges for few partition values, and for a base key beyond the identity."""
         path = placement.path
         few = CONCENTRATED_DOLLARS if self._partitions(path) * path.shards < FEW_VALUES else 0.0
         indirect = placement.is_base and not set(path.fields) <= set(info(path.entity).identity)
@@ -194,26 +200,26 @@ class CostModel:
         return float(write_units(self.item_bytes(entity)))
 
     def fixed_dollars(self, entity: type[Entity]) -> float:
-        """What the entity costs whatever its keys: its items in the table, and writing them."""
+        """The cost of an entity whatever its keys: storing and writing its items."""
         rates = self.rates[entity]
         writes = (rates.creates + rates.by_key) * self.base_write_units(entity)
         return writes * MONTH_SECONDS * WRITE_UNIT_DOLLARS + self.items_dollars(entity)
 
     def items_dollars(self, entity: type[Entity]) -> float:
-        """Storing the items without their keys."""
+        """The cost of storing the items without their keys."""
         each = self.estimates.item_bytes(entity) + ITEM_OVERHEAD_BYTES
         return self.estimates.volume(entity) * each * STORAGE_BYTE_DOLLARS
 
     # -- reads
 
     def matched(self, served: ServedNeed) -> float:
-        """How many entries the key finds for one call, before any filter."""
+        """The number of entries the key finds in one call, before any filter."""
         need = served.need
         factor = served.amplification / KEPT_BY_FILTER ** len(need.filters)
         return max(need.wanted, min(need.wanted * factor, self.estimates.volume(need.entity)))
 
     def read_units(self, served: ServedNeed, placement: Placement) -> float | None:
-        """Read units of one call; None when the placement cannot answer it."""
+        """Read units of one call; None if the placement cannot serve it."""
         need, path = served.need, placement.path
         if need.consistent and not (placement.is_base or placement.kind == "local"):
             return None
@@ -274,7 +280,7 @@ class CostModel:
         return shards * read_units(bytes_read / shards, consistent=consistent)
 
     def partition_bytes(self, path: AccessPath, known: tuple[str, ...] = ()) -> float:
-        """What the items of an entity weigh that have one value of the partition, and of further fields."""
+        """The bytes of an entity's items under one value of the partition and of further fields."""
         fields = (*path.partition, *known)
         values = self.estimates.distinct(path.entity, fields) if fields else 1.0
         return self.estimates.volume(path.entity) / values * self.item_bytes(path.entity)
@@ -282,8 +288,11 @@ class CostModel:
     def crowded_units(
         self, served: ServedNeed, placement: Placement, strangers: list[AccessPath]
     ) -> float:
-        """Read units of one call that gets other entities, too, and filters them out. DynamoDB counts a limit before the filter, so
-        none is sent: what comes back is the stretch of keys, or a page of it."""
+        """Read units of one call that also reads other entities and filters them out.
+
+        DynamoDB applies a limit before the filter, so none is sent: a call reads the whole
+        stretch of keys, or a page of it.
+        """
         need, shards = served.need, placement.path.shards
         others = sum(map(self.partition_bytes, strangers))
         if need.limit is None or need.is_count:
@@ -298,7 +307,7 @@ class CostModel:
     def crowded_group_units(
         self, group: TogetherGroup, paths: tuple[AccessPath, ...], strangers: list[AccessPath]
     ) -> float:
-        """The same for a call that reads several entities."""
+        """``crowded_units`` for a call that reads several entities."""
         shards, others = paths[0].shards, sum(map(self.partition_bytes, strangers))
         if group.is_limited:
             read = min(sum(map(self.partition_bytes, paths)) + others, float(PAGE_BYTES) * shards)
@@ -323,7 +332,7 @@ class CostModel:
     # -- heat
 
     def write_shards(self, path: AccessPath) -> int:
-        """Shards for the writes to one value of the partition. A changed key is a delete and an insert."""
+        """Shards for the writes to one partition value. A changed key is a delete and an insert."""
         rates, units = self.rates[path.entity], self.base_write_units(path.entity)
         updates = sum(
             rate * (2 if fields & set(path.fields) else 1) for fields, rate in rates.updates
@@ -332,7 +341,7 @@ class CostModel:
         return shards_for(rate / self._partitions(path), WRITE_LIMIT)
 
     def read_shards(self, served: ServedNeed, placement: Placement) -> int:
-        """Shards for one need's reads of one value of the partition."""
+        """Shards for one need's reads of one partition value."""
         units = self.read_units(served, replace(placement, path=replace(placement.path, shards=1)))
         if units is None or (placement.is_base and served.whole_key):
             return 1

@@ -1,6 +1,7 @@
-"""What can be guessed from the types and the volumes when nobody said: sizes of items, how many values a field has.
+"""Estimates from types and volumes where nothing was declared: item sizes, distinct values of a
+field.
 
-Guesses only rank designs; where a number was declared (``sizes=``, ``returns=``, ``volumes=``) it is taken.
+Estimates only rank layouts. A declared number (``sizes=``, ``returns=``, ``volumes=``) always wins.
 """
 
 from __future__ import annotations
@@ -32,10 +33,11 @@ from stator.design.patterns.pattern import WritePattern
 from stator.design.plan.demand import ChangeDemand, Demand, EntityDemand, FieldDemand, PatternDemand
 
 KEPT_BY_FILTER: Final = 1 / 3
-"""How much of what was read passes a range or a filter about which nothing is known."""
+"""The assumed share of items that pass a range or a filter."""
 
 _BYTES: Final[dict[type, int]] = {
-    str: 24, int: 6, float: 9, Decimal: 8, bool: 1, bytes: 64, datetime: 27, Epoch: 6, date: 10, time: 15, UUID: 36,
+    str: 24, int: 6, float: 9, Decimal: 8, bool: 1, bytes: 64, datetime: 27, Epoch: 6, date: 10,
+    time: 15, UUID: 36,
 }  # fmt: skip
 _ELEMENTS: Final = 5
 _LARGE_BYTES: Final = 4096
@@ -43,7 +45,7 @@ _YEARS_OF_DAYS: Final = 3 * 365
 
 
 def value_bytes(shape: Shape) -> int:
-    """The usual size of a value, by DynamoDB's rules of counting."""
+    """The typical size of a value, counted by DynamoDB's rules."""
     match shape:
         case Scalar(python):
             return _BYTES[python]
@@ -71,7 +73,7 @@ def value_bytes(shape: Shape) -> int:
 
 @dataclass(frozen=True)
 class Estimates:
-    """The numbers of one design."""
+    """The estimates for one declaration."""
 
     design: Declaration
 
@@ -79,7 +81,7 @@ class Estimates:
         return max(1.0, self.design.volume(entity))
 
     def item_bytes(self, entity: type[Entity]) -> int:
-        """An item without the key attributes the planner adds."""
+        """The size of an item without the key attributes that the planner adds."""
         return self._item_bytes[entity]
 
     @cached_property
@@ -99,7 +101,7 @@ class Estimates:
         )
 
     def distinct(self, entity: type[Entity], fields: tuple[str, ...]) -> float:
-        """How many different values (tuples of values) the fields have among the items."""
+        """The number of distinct values, or tuples of values, of the fields."""
         known, volume = info(entity), self.volume(entity)
         if set(known.identity) <= set(fields):
             return volume
@@ -123,7 +125,7 @@ class Estimates:
 
     @cached_property
     def _identities(self) -> dict[str, float]:
-        """Names that stand for an item of an entity wherever they occur: ``user_id`` for as many users as there are."""
+        """Field names that refer to an entity: ``user_id`` has a value for each user."""
         found: dict[str, float] = {}
         for entity in sorted(self.design.entities, key=lambda each: info(each).name):
             known = info(entity)
@@ -136,7 +138,7 @@ class Estimates:
         return found
 
 
-# --- the demand of a plan -------------------------------------------------------------------------
+# --- the demand of a plan --------------------------------------------------------------------------
 
 
 def demand_of(design: Declaration) -> Demand:

@@ -1,7 +1,8 @@
-"""Keys written by hand: ``key=("USER#{user_id}", "ORDER#{placed_at}#{order_id}")``.
+"""Handwritten keys: ``key=("USER#{user_id}", "ORDER#{placed_at}#{order_id}")``.
 
-Text stands for itself, ``{field}`` for the field's value in its order-preserving form. Between two fields there must be a text that begins
-with the separator, which never occurs in a value: so parts cannot run into each other, and ranges over a part stay ranges of the key.
+Text stands for itself, ``{field}`` for the field's value in its order-preserving form. Two fields
+must be separated by text that begins with the separator, which never occurs in a value. So parts
+cannot run into each other, and ranges over a part stay ranges of the key.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from stator.design.plan import key_text as keys
 from stator.errors import DesignError
 
 Piece = tuple[bool, str]
-"""Whether it is a field, and its name or the text."""
+"""Whether the piece is a field, and its name or text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handwritten:
-    """A key as it was written. ``index`` is the name of the index it is for; None for the table's own key."""
+    """A key as written. ``index`` is the name of its index; None for the table's own key."""
 
     partition: tuple[Piece, ...]
     sort: tuple[Piece, ...]
@@ -69,9 +70,9 @@ def _pieces(entity: type[Entity], text: str, where: str) -> tuple[Piece, ...]:
     for (left, _), (right, following) in pairwise(pieces):
         if left and (right or not following.startswith(keys.SEPARATOR)):
             raise DesignError(
-                f"{where}: nothing keeps the parts of {text!r} apart",
-                hint=f"put {keys.SEPARATOR} behind each field: it never occurs in a value",
+                f"{where}: nothing separates the parts of {text!r}",
+                hint=f"put {keys.SEPARATOR} after each field: it never occurs in a value",
             )
     if not pieces:
-        raise DesignError(f"{where}: an empty key", hint="write at least a word")
+        raise DesignError(f"{where}: the key is empty", hint="write at least a word")
     return tuple(pieces)

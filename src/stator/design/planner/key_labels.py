@@ -1,9 +1,10 @@
-"""The literal words in keys: ``USER`` in ``USER#u1``, ``ORDER`` in ``ORDER#2026-03-01...``.
+"""Key labels: the literal words in keys, such as ``USER`` in ``USER#u1``.
 
-A partition is labelled by its field (``user_id`` gives USER, ``email`` EMAIL), not by the entity: so ``USER#u1`` is where everything
-about that user lives, whichever entity it is of. Fields that a pattern over several entities compares with one value get one label,
-however they are called. A sort key begins with the label of its entity, which keeps the entities of a partition apart. KeyLabels that a
-lock has fixed stay.
+A partition is labelled by its field (``user_id`` gives USER, ``email`` EMAIL), not by the entity,
+so ``USER#u1`` holds everything about that user, whichever entity it is. Fields that a pattern over
+several entities compares with one value share one label, whatever their names. A sort key begins
+with the label of its entity, which keeps the entities of a partition apart. Labels fixed by a lock
+stay.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from stator.design.plan import key_text as keys
 from stator.design.planner.needs import TogetherGroup
 
 Column = tuple[str, str]
-"""Entity and field, by name."""
+"""The names of an entity and of one of its fields."""
 
 
 def upper_words(name: str) -> str:
@@ -30,6 +31,8 @@ def upper_words(name: str) -> str:
 
 @dataclass(frozen=True)
 class KeyLabels:
+    """The labels of entities and of columns."""
+
     entities: dict[str, str]
     columns: dict[Column, str]
 
@@ -48,12 +51,12 @@ class KeyLabels:
 def labels_of(
     entities: Iterable[type[Entity]], groups: Iterable[TogetherGroup], kept: KeyLabels | None = None
 ) -> KeyLabels:
-    """``kept`` are labels that keys have already."""
+    """The labels of a design. ``kept`` are labels that existing keys have."""
     kept = kept or KeyLabels({}, {})
     names = sorted(info(entity).name for entity in entities)
     fresh = [name for name in names if name not in kept.entities]
     words = [upper_words(name) for name in fresh]
-    # Two names may come to the same words; then both stay as they are.
+    # Two names may become the same word; then both stay as they are.
     chosen = [
         word if words.count(word) == 1 else keys.escape(name) for word, name in zip(words, fresh)
     ]
@@ -67,14 +70,14 @@ def labels_of(
 
 
 def _free(word: str, taken: set[str]) -> str:
-    """The word, with a number where a lock has given it away."""
+    """The word, with a number if the lock already uses it."""
     return next(
         each for each in chain([word], (f"{word}{at}" for at in count(2))) if each not in taken
     )
 
 
 def _joined(labels: KeyLabels, groups: list[TogetherGroup], kept: KeyLabels) -> dict[Column, str]:
-    """One label for all the columns that some pattern compares with the same value."""
+    """One label for all columns that a pattern compares with the same value."""
     classes: dict[Column, set[Column]] = {}
     entities: dict[str, type[Entity]] = {}
     for group in groups:
@@ -87,12 +90,13 @@ def _joined(labels: KeyLabels, groups: list[TogetherGroup], kept: KeyLabels) -> 
             classes |= dict.fromkeys(merged, merged)
     found: dict[Column, str] = {}
     for column, joined in sorted(classes.items()):
-        # ``columns`` are in the order they were read in: base keys first.
+        # ``kept.columns`` starts with base keys, whose labels take precedence.
         fixed = next((label for each, label in kept.columns.items() if each in joined), None)
         if fixed is not None:
             found[column] = fixed
             continue
-        # The entity the value identifies gives its name, of several the one that a field is named after; otherwise the first field does.
+        # The entity that the value identifies gives the label; of several, the one that a field is
+        # named after. Otherwise the first field does.
         words = {labels._own(entities[name], field) for name, field in joined if field != "id"}
         owners = sorted(
             (name for name, field in joined if info(entities[name]).identity == (field,)),

@@ -1,8 +1,8 @@
 """Key parts: the text and fields that a path's partition key and sort key are made of.
 
-The partition key alternates labels and values (``USER#u1``), the sort key starts with the entity's label
-(``ORDER#2026-03-01#o1``). Two keys can only meet where their parts can produce equal text: the comparisons
-at the end of the module decide that.
+The partition key alternates labels and values (``USER#u1``), the sort key starts with the entity's
+label (``ORDER#2026-03-01#o1``). Two keys can only meet where their parts can produce equal text:
+the comparisons at the end of the module decide that.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _written(entity: type[Entity], pieces: tuple[Piece, ...]) -> tuple[Part, ...
 
 
 def tidy(parts: list[Part]) -> tuple[Part, ...]:
-    """Neighbouring texts joined, empty ones dropped."""
+    """Join neighbouring texts and drop empty ones."""
     tidy: list[Part] = []
     for part in parts:
         if part.kind == "text" and tidy and tidy[-1].kind == "text":
@@ -68,24 +68,24 @@ def tidy(parts: list[Part]) -> tuple[Part, ...]:
 
 
 def same_partition(one: tuple[Part, ...], other: tuple[Part, ...]) -> bool:
-    """Whether two keys can be equal: the separator is in no value, so what stands between two of them is compared alone."""
+    """Whether two keys can be equal. No value has a separator, so segments compare one by one."""
     mine, its = _segments(one), _segments(other)
     return len(mine) == len(its) and all(_may_meet(*each) for each in zip(mine, its))
 
 
 def same_stretch(one: tuple[Part, ...], other: tuple[Part, ...]) -> bool:
-    """Whether a key made like ``other`` can be among those that begin as ``one`` does up to its first field."""
+    """Whether a key like ``other`` can begin with the text of ``one`` before its first field."""
     return _may_meet(_leading(one), _leading(other))
 
 
 def reaches(parts: tuple[Part, ...], low: str, high: str) -> bool:
-    """Whether a key made like this can be between two texts."""
+    """Whether a key of these parts can lie between two texts."""
     begin, is_open = _leading(parts)
     return begin <= high and (begin + PAST_EVERYTHING if is_open else begin) >= low
 
 
 Leading = tuple[str, bool]
-"""The text that a key begins with, and whether something follows that is not known."""
+"""The text a key begins with, and whether unknown text follows."""
 
 
 def _leading(parts: tuple[Part, ...]) -> Leading:

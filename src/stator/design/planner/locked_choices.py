@@ -1,21 +1,24 @@
-"""Planning with a lock: what stands in it stays, unless changing it is worth moving the data.
+"""Planning with a lock: a locked choice stays, unless changing it is worth moving the data.
 
-Items lie under the keys that the last plan gave them, so a plan that knows the lock weighs every other key with what it takes to get
-there. The rule:
+Items are stored under the keys of the last plan. A plan that knows the lock therefore adds to every
+other key the price of getting there. The rules:
 
-- *KeyLabels* (the USER in ``USER#u1``) are those of the lock. Only where a pattern now reads two columns together that have different labels
-  must one give way; the label that is in a base key stays.
-- *A base key* other than the one in the lock would orphan the items: each has to be read, written and deleted. This price, and
-  ``MOVE_WORK_DOLLARS`` for somebody's work, must come back within ``PAYBACK_MONTHS``; else the old key is locked, even where a new design
-  would have another.
-- *A path in an index* that the lock does not have must be written on the items that are there: one write of each, and
-  ``BACKFILL_WORK_DOLLARS``, in the same time. Native keys are exempt, for DynamoDB fills such an index by itself.
-- *An index that is still used* keeps its name, its number and its attributes. New paths go into a shared index that has room for them, or
-  into one with a number that the lock does not have; a number that became free is not used again in the same step.
-- What no pattern needs any more is dropped, and what is equally good stays as it is.
+- *Labels* (the USER in ``USER#u1``) are those of the lock. Only if a pattern now reads two columns
+  together that have different labels must one give way; the label in a base key stays.
+- *A different base key* would orphan the items: each must be read, written and deleted. That price,
+  plus ``MOVE_WORK_DOLLARS`` for the work, must pay off within ``PAYBACK_MONTHS``. Otherwise the old
+  key stays, even where a fresh plan would choose another.
+- *A new path in an index* must be written on the existing items: one write for each, plus
+  ``BACKFILL_WORK_DOLLARS``, over the same time. Native keys are exempt, because DynamoDB fills such
+  an index by itself.
+- *An index that is still used* keeps its name, its number and its attributes. New paths go into a
+  shared index that has room, or into one with a number that the lock does not have. A number that
+  became free is not reused in the same step.
+- What no pattern needs any more is dropped. What is equally good stays as it is.
 
-A key in the lock is no choice any more when its fields are gone or of another type, when a write now changes one of them, or when it has
-too few shards for the traffic: then the plan changes it, and ``lock.compare`` says what that means.
+A locked key is no longer available if its fields are gone or have another type, if a write now
+changes one of them, or if it has too few shards for the traffic. Then the plan changes it, and
+``lock.compare`` says what that means.
 """
 
 from __future__ import annotations
@@ -42,14 +45,14 @@ from stator.model.limits import READ_UNIT_BYTES
 
 PAYBACK_MONTHS: Final = 12
 MOVE_WORK_DOLLARS: Final = 600.0
-"""What no bill shows: copying every item to a new key, under traffic, and proving that none was lost."""
+"""The work of copying every item to a new key, under traffic, without losing any."""
 BACKFILL_WORK_DOLLARS: Final = 60.0
-"""Nor this: writing new attributes on every item."""
+"""The work of writing new attributes on every item."""
 
 
 @dataclass(frozen=True)
 class LockedChoices:
-    """What the lock has of one entity: its base key, and its paths in indexes, each with the name of its index."""
+    """An entity in the lock: its base key, and its paths in indexes by index name."""
 
     base: Placement | None
     indexes: tuple[tuple[str, Placement], ...]
@@ -63,7 +66,7 @@ class LockedChoices:
 
 
 def moving_dollars(placement: Placement, locked: LockedChoices | None, costs: CostModel) -> float:
-    """What it takes a month, over the time it must pay off in, to get from the lock to this placement."""
+    """The price of moving from the lock to a placement, spread over ``PAYBACK_MONTHS``."""
     if locked is None or placement == locked.base or placement.path.handwritten is not None:
         return 0.0
     if placement.kind == "native" or any(placement == each for _, each in locked.indexes):
@@ -77,17 +80,17 @@ def moving_dollars(placement: Placement, locked: LockedChoices | None, costs: Co
     return (reads + writes + BACKFILL_WORK_DOLLARS) / PAYBACK_MONTHS
 
 
-# --- labels -------------------------------------------------------------------------------------------------
+# --- labels -------------------------------------------------------------------------------------
 
 
 def locked_labels(previous: Plan | None, entities: Iterable[type[Entity]]) -> KeyLabels:
-    """The words in the keys of the lock. Keys written by hand have words of their own."""
+    """The labels in the keys of the lock. Handwritten keys have words of their own."""
     found = KeyLabels({}, {})
     if previous is None:
         return found
     locked = {each.name: each for each in previous.entities}
     known = [(locked[info(each).name], each) for each in entities if info(each).name in locked]
-    for of_base in (True, False):  # labels of base keys come before others of the same column
+    for of_base in (True, False):  # labels in base keys take precedence
         for plan, entity in known:
             for index in dict.fromkeys(key.index for key in plan.keys):
                 own = [key for key in plan.keys if key.index == index]
@@ -116,7 +119,7 @@ def _read_labels(entity: str, own: list[PlannedKeyAttribute], found: KeyLabels) 
 
 
 def _labelled(key: PlannedKeyAttribute) -> Iterator[tuple[str, str]]:
-    """Fields and labels of a partition key that is written as label, value, label, value."""
+    """The fields and labels of a partition key written as label, value, label, value."""
     pieces: list[Part] = []
     for part in key.template.parts:
         if part.kind == "text":
@@ -134,13 +137,16 @@ def _labelled(key: PlannedKeyAttribute) -> Iterator[tuple[str, str]]:
             yield field, label.value
 
 
-# --- keys ---------------------------------------------------------------------------------------------------
+# --- keys ---------------------------------------------------------------------------------------
 
 
 def locked_choices_of(
     entity: type[Entity], previous: Plan, paths: Iterable[AccessPath], labels: KeyLabels
 ) -> LockedChoices | None:
-    """What the lock has of an entity, as far as today's labels and types would write it the same; None where it does not know it."""
+    """The locked choices of an entity that today's labels and types would still write alike.
+
+    None if the lock does not have the entity.
+    """
     plan = next((each for each in previous.entities if each.name == info(entity).name), None)
     if plan is None:
         return None
@@ -159,7 +165,7 @@ def locked_choices_of(
 
 @dataclass(frozen=True)
 class _Reader:
-    """From key attributes back to the paths they were made from."""
+    """Derives paths from the key attributes they were made into."""
 
     entity: type[Entity]
     plan: EntityPlan
@@ -219,7 +225,9 @@ class _Reader:
         )
 
     def _checked(self, path: AccessPath) -> AccessPath | None:
-        """The path, if its fields can still be in keys; as the patterns have it, where they do."""
+        """The path, if its fields can still be in keys; the patterns' own object where they have
+        it.
+        """
         known = info(self.entity)
         if not all(name in known.fields and key_encoding(known, name) for name in path.fields):
             return None

@@ -1,10 +1,12 @@
-"""Patterns brought to one form: what each of them needs of a key.
+"""Needs: patterns in one common form that says what each of them requires of a key.
 
-A ``Need`` is about one entity: fields that equal a value, at most a few ranges, an order, and what is left as a filter. A pattern over
-several entities is a ``Group`` of needs that must be met by one partition. Updates and deletes need the item's key: that is a need, too,
-by identity, free when the base key can be computed from it.
+A ``Need`` is about one entity: fields that equal a value, at most a few ranges, an order, and the
+rest as filters. A pattern over several entities is a ``TogetherGroup`` of needs that one partition
+must serve. Updates and deletes need the item's key: that is a need by identity, which is free when
+the base key can be computed from the identity.
 
-Values are not there yet: a ``Source`` says where one will come from, an argument of the pattern or a constant in it.
+Values are not known yet: a ``ValueSource`` says where one will come from, an argument of the
+pattern or a constant in it.
 """
 
 from __future__ import annotations
@@ -23,13 +25,15 @@ from stator.design.planner.estimates import KEPT_BY_FILTER, Estimates
 from stator.errors import DesignError, PatternRefused
 
 MOST_VALUES: Final = 25
-"""Of so many values one query each may be made; more are a filter."""
+"""Up to this many values get one query each; more become a filter."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueSource:
-    """Where a compared value comes from: the argument ``param``, or ``constant`` when there is none. With ``options``, it is one of
-    several."""
+    """Where a compared value comes from: the argument ``param``, or else ``constant``.
+
+    With ``options``, the value is one of several.
+    """
 
     param: str | None = None
     constant: Any = None
@@ -41,7 +45,7 @@ class ValueSource:
 
     @property
     def same(self) -> str:
-        """Equal for sources that always have equal values."""
+        """A text that is equal for sources whose values are always equal."""
         if self.options:
             return f"one of {', '.join(each.same for each in self.options)}"
         return f":{self.param}" if self.param is not None else repr(keys.plain(self.constant))
@@ -55,7 +59,7 @@ def source_of(value: Any) -> ValueSource:
 
 @dataclass(frozen=True, slots=True)
 class FieldSpan:
-    """A range of one field, its comparisons merged."""
+    """The range of one field, merged from its comparisons."""
 
     field: str
     low: ValueSource | None = None
@@ -68,7 +72,7 @@ class FieldSpan:
 
 @dataclass(frozen=True)
 class Need:
-    """What one pattern asks of one entity."""
+    """What one pattern requires of one entity."""
 
     name: str
     entity: type[Entity]
@@ -81,7 +85,7 @@ class Need:
     consistent: bool = False
     is_count: bool = False
     only_key: bool = False
-    """Nobody wants the item itself: an update or delete that looks for its key."""
+    """The item itself is not wanted: an update or delete looks up its key."""
     returns: float = 1.0
     rps: float = 1.0
     equal_tests: dict[str, Comparison] = field(default_factory=dict)
@@ -93,21 +97,24 @@ class Need:
         )
 
     def options(self, fields: Iterable[str]) -> int:
-        """How many combinations of values some of the equal fields may have."""
+        """The number of combinations of values that some of the equal fields may have."""
         return math.prod(
             len(self.equal[name].options) or 1 for name in fields if name in self.equal
         )
 
     @property
     def wanted(self) -> float:
-        """How many items one call is expected to give."""
+        """The number of items one call is expected to return."""
         limit = self.limit if isinstance(self.limit, int) else None
         return self.returns if limit is None else min(self.returns, float(limit))
 
 
 @dataclass(frozen=True)
 class TogetherGroup:
-    """Needs that one query has to meet. ``shared`` are sources that every member compares a field with: field per member."""
+    """Needs that one query must serve.
+
+    ``shared`` lists the values that every member compares, as one field name per member.
+    """
 
     name: str
     members: tuple[Need, ...]
@@ -126,7 +133,7 @@ class TogetherGroup:
 
 
 def key_encoding(known: EntityInfo, name: str) -> keys.Encoding | None:
-    """How a field is written in a key; None when it cannot stand in one."""
+    """How a field is written in a key; None if it cannot be part of one."""
     declared = known.fields.get(name)
     if declared is None or declared.role in ("large", "encrypted"):
         return None
@@ -137,11 +144,11 @@ def is_optional(known: EntityInfo, name: str) -> bool:
     return isinstance(known.fields[name].shape, Maybe)
 
 
-# --- from traces to needs -----------------------------------------------------------------------------------
+# --- from traces to needs --------------------------------------------------------------------------
 
 
 def need_of(pattern: Pattern[..., Any], target: type[Entity], estimates: Estimates) -> Need:
-    """What a pattern asks of one of its targets."""
+    """What a pattern requires of one of its targets."""
     ask, known = pattern.trace(), info(target)
     equal, equal_tests, spans, filters = _sorted_tests(ask, target, known)
     need = Need(
@@ -204,14 +211,14 @@ def _sorted_tests(
 
 
 def _may_be_asked_one_by_one(test: Comparison, ask: Ask) -> bool:
-    """One query for each value is a way for one entity and a few values."""
+    """Whether each value can get a query of its own: one entity, and a few values."""
     return len(ask.targets) == 1 and 1 <= len(test.values) <= MOST_VALUES
 
 
 def _merged(
     name: str, tests: list[Comparison], known: EntityInfo
 ) -> tuple[FieldSpan | None, list[Comparison]]:
-    """One span from the comparisons of one field, and those that do not fit into it."""
+    """One span from the comparisons of one field, and the comparisons that do not fit."""
     span, rest = FieldSpan(name), []
     encoding = key_encoding(known, name)
     for test in tests:
@@ -248,8 +255,8 @@ def _order(
             )
         if len(ask.order.path) > 1 or not key_encoding(known, ask.order.name):
             raise DesignError(
-                f"{pattern.where}: {pattern.name} orders by {ask.order!r}, which cannot stand in a key",
-                hint="order by a field of the entity itself with one plain value",
+                f"{pattern.where}: {pattern.name} orders by {ask.order!r}, which no key can hold",
+                hint="order by a field of the entity itself that has one plain value",
             )
         return ask.order.name
     if not ask.by_time:
@@ -271,30 +278,32 @@ def _order(
         return None
     which = "newest" if ask.descending else "oldest"
     raise DesignError(
-        f"{pattern.where}: {pattern.name} wants the {which} first, but {known.name} has no one time to tell by",
-        hint=f"name it: .{which}_first({known.name}.some_time)",
+        f"{pattern.where}: {pattern.name} asks for the {which} first, but {known.name} "
+        f"does not have exactly one time field",
+        hint=f"name the field: .{which}_first({known.name}.some_time)",
     )
 
 
 def _usual(need: Need, estimates: Estimates) -> float:
-    """How many items match, by what is known of the fields."""
+    """The number of matching items, estimated from the fields."""
     matching = estimates.volume(need.entity) / estimates.distinct(need.entity, tuple(need.equal))
     matching = min(matching * need.options(need.equal), estimates.volume(need.entity))
     return max(1.0, matching * KEPT_BY_FILTER ** (len(need.spans) + len(need.filters)))
 
 
-# --- several entities together ------------------------------------------------------------------------------
+# --- several entities together ---------------------------------------------------------------------
 
 
 def group_of(pattern: Pattern[..., Any], estimates: Estimates) -> TogetherGroup:
-    """A pattern over several entities: which compared values each of them has a field for."""
+    """The group of a pattern over several entities, matched by the values they compare."""
     ask = pattern.trace()
     members = [need_of(pattern, target, estimates) for target in ask.targets]
     if ask.by_time and all(member.order is None for member in members):
         first, which = info(ask.targets[0]).name, "newest" if ask.descending else "oldest"
         raise DesignError(
-            f"{pattern.where}: {pattern.name} wants the {which} first, but none of its entities has one time to tell by",
-            hint=f"name it: .{which}_first({first}.some_time)",
+            f"{pattern.where}: {pattern.name} asks for the {which} first, but none of its entities "
+            f"has exactly one time field",
+            hint=f"name the field: .{which}_first({first}.some_time)",
         )
     shared: list[tuple[str, ...]] = []
     filled = [dict(member.equal) for member in members]
@@ -321,8 +330,10 @@ def group_of(pattern: Pattern[..., Any], estimates: Estimates) -> TogetherGroup:
     if not shared:
         names = " and ".join(info(target).name for target in ask.targets)
         raise DesignError(
-            f"{pattern.where}: {pattern.name} reads {names} together, but they have no field in common to meet by",
-            hint="compare a field that each of them has, as in .where(User.user_id == user_id, Order.user_id == user_id)",
+            f"{pattern.where}: {pattern.name} reads {names} together, but compares no field that "
+            f"all of them have",
+            hint="compare a field that each of them has, as in "
+            ".where(User.user_id == user_id, Order.user_id == user_id)",
         )
     share = _shares(members, pattern.traffic.returns)
     needs = tuple(
@@ -335,7 +346,7 @@ def group_of(pattern: Pattern[..., Any], estimates: Estimates) -> TogetherGroup:
 
 
 def _field_for(same: str, at: int, members: list[Need]) -> str | None:
-    """The field of a member that is compared with a source: its own, or one with the name another member has for it."""
+    """A member's field for a value: the one it compares, or one of another member's name."""
     own = [name for name, source in members[at].equal.items() if source.same == same]
     if own:
         return own[0]
@@ -350,7 +361,7 @@ def _field_for(same: str, at: int, members: list[Need]) -> str | None:
 
 
 def _check_link(pattern: Pattern[..., Any], columns: list[tuple[type[Entity], str]]) -> None:
-    """Fields that are to have one value are written alike, or one partition never holds both."""
+    """Refuse fields of different types: their key texts differ, so they never share a partition."""
     shown: dict[str, str] = {}
     for entity, name in columns:
         encoding = key_encoding(info(entity), name)
@@ -361,13 +372,13 @@ def _check_link(pattern: Pattern[..., Any], columns: list[tuple[type[Entity], st
         raise PatternRefused(
             pattern.name,
             f"{pattern.where}: {pattern.name} reads {first} and {second} together by one value, "
-            f"but fields of different types are written differently in keys, and never meet",
-            hint="give both fields the same type, or ask for the entities in two patterns",
+            f"but fields of different types are written differently in keys and never match",
+            hint="give both fields the same type, or read the entities in two patterns",
         )
 
 
 def _shares(members: list[Need], declared: float | None) -> list[float]:
-    """How many items of each entity a call gives: one of what it identifies, the rest in equal parts."""
+    """The number of items of each entity: one if identified, the rest in equal parts."""
     if declared is None:
         return [member.returns for member in members]
     single = [set(info(member.entity).identity) <= set(member.equal) for member in members]
@@ -376,12 +387,12 @@ def _shares(members: list[Need], declared: float | None) -> list[float]:
     return [1.0 if one else rest / many for one in single]
 
 
-# --- writes -------------------------------------------------------------------------------------------------
+# --- writes ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class WriteRates:
-    """How often items of an entity are written: creates and deletes a second, and updates with the fields they change."""
+    """Writes a second to an entity: creates, deletes, and updates by the fields they change."""
 
     creates: float = 0.0
     deletes: float = 0.0
@@ -389,7 +400,7 @@ class WriteRates:
 
     @property
     def by_key(self) -> float:
-        """Writes that have to find their item."""
+        """Writes that must find their item."""
         return self.deletes + sum(rate for _, rate in self.updates)
 
 
@@ -415,7 +426,7 @@ def rates_of(entity: type[Entity], changes: Iterable[tuple[Any, float]]) -> Writ
 
 
 def mutable_fields(entity: type[Entity], rates: WriteRates) -> frozenset[str]:
-    """Fields that some write changes: no base key may hold them."""
+    """Fields that some write changes, which no base key may hold."""
     known = info(entity)
     changed = {name for fields, _ in rates.updates for name in fields}
     roles = {
@@ -426,14 +437,14 @@ def mutable_fields(entity: type[Entity], rates: WriteRates) -> frozenset[str]:
     for name in known.identity:
         if name in changed:
             raise DesignError(
-                f"{known.name}.{name} is part of the identity, and a write pattern changes it",
-                hint="an identity stays: delete the item and create another, or mark another field with ident()",
+                f"{known.name}.{name} is part of the identity, but a write pattern changes it",
+                hint="delete the item and create another, or mark another field with ident()",
             )
     return frozenset(changed | roles)
 
 
 def identity_need(entity: type[Entity], rates: WriteRates) -> Need | None:
-    """Updates and deletes know which item they mean, and need its key."""
+    """The need of updates and deletes, which know the identity and look up the key."""
     if rates.by_key <= 0:
         return None
     equal = {name: ValueSource(param=name) for name in info(entity).identity}

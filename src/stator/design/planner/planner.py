@@ -1,8 +1,14 @@
-"""From a design to its plan: patterns become needs, needs paths, the search chooses, and the choice is written out.
+"""From a declaration to its plan: patterns become needs, needs become access paths, the search
+chooses a layout, and the blueprint writes it out.
 
-``plan`` is the way in. It splits the design into tables as the layout says (``single-table``: one; ``aggregate``: one for entities that
-are read together; ``table-per-entity``), refuses patterns that no key could serve, lets ``search`` choose for each table, and hands the result
-to ``blueprint``. With the plan of a lock, ``keeping`` says what it would cost to leave what is there. It is a pure function: entities and patterns are sorted by name first, so their order in the design means nothing.
+``plan`` is the entry point. It splits the entities into tables as ``layout=`` says
+(``single-table``: one; ``aggregate``: one for entities that are read together;
+``table-per-entity``). It refuses patterns that no key could serve, lets ``search`` choose for each
+table, and hands the result to ``blueprint``. With a lock, ``locked_choices`` prices every move away
+from it.
+
+Planning is a pure function: entities and patterns are sorted by name first, so their order in the
+declaration has no effect.
 """
 
 from __future__ import annotations
@@ -59,13 +65,15 @@ _PLANNED: WeakKeyDictionary[Declaration, list[tuple[Plan | None, Plan]]] = WeakK
 
 
 class Planner:
-    """The stages of planning, one at a time."""
+    """One planning run: the needs, their prices, and then one blueprint for each table."""
 
     def __init__(self, design: Declaration, previous: Plan | None = None) -> None:
         self.design = design
         self.previous = previous
         self.weight = 0.0
-        """What the search made as small as it could, set by ``run``: the bill as far as keys change it, and burdens that no bill shows."""
+        """The sum that the search minimised, set by ``run``: the bill plus burdens that no bill
+        shows.
+        """
         self.estimates = Estimates(design)
         self.entities = sorted(design.entities, key=lambda each: info(each).name)
         for entity in self.entities:
@@ -115,9 +123,8 @@ class Planner:
             self.weight += blueprint.dollars
             for each in blueprint.patterns:
                 before = patterns.get(each.name)
-                patterns[each.name] = (
-                    each if before is None else before.joined(each)
-                )  # entities in several tables
+                # A pattern whose entities live in several tables has a part in each.
+                patterns[each.name] = each if before is None else before.joined(each)
             proven = proven and blueprint.proven
         by_name = {each.name: each for each in entities}
         writes = write_plans(self.design, self.costs, by_name, opened)
@@ -168,7 +175,7 @@ class Planner:
         return found
 
     def _locked_table_name(self, members: list[type[Entity]]) -> str | None:
-        """The name under which the lock has the table of these entities, and of no others."""
+        """The name of the locked table that holds these entities and no others."""
         if self.previous is None or self.previous.layout != self.design.layout:
             return None
         names = {info(each).name for each in members}
@@ -182,7 +189,7 @@ class Planner:
         )
 
     def _locked(self, entity: type[Entity], paths: tuple[AccessPath, ...]) -> LockedChoices | None:
-        """What the lock has of an entity, unless the layout puts it into another table."""
+        """The lock's choices for an entity, unless the layout puts it into another table."""
         if self.previous is None:
             return None
         table = next(name for name, members in self.tables() if entity in members)
@@ -193,7 +200,7 @@ class Planner:
         return locked_choices_of(entity, self.previous, paths, self.labels) if there else None
 
     def _root(self, members: list[type[Entity]]) -> type[Entity]:
-        """The entity an aggregate is about: the one its partitions are labelled after."""
+        """The entity that an aggregate's partitions are labelled after."""
         labels = {
             self.labels.field(member.entity, name)
             for group in self.groups
@@ -206,7 +213,7 @@ class Planner:
         return f"{self.design.name}-{upper_words(info(entity).name).lower().replace('_', '-')}"
 
     def components(self, members: list[type[Entity]]) -> list[Component]:
-        """All there is to choose for the entities of one table."""
+        """Everything there is to choose for the entities of one table."""
         groups = [group for group in self.groups if group.members[0].entity in members]
         choices = [self._choices(entity, members, groups) for entity in members]
         for each in choices:
@@ -239,7 +246,7 @@ class Planner:
         )
 
     def _taken_names(self, table: str) -> frozenset[str]:
-        """Names of indexes that the lock has in a table."""
+        """The names of a table's indexes in the lock."""
         tables = () if self.previous is None else self.previous.tables
         return frozenset(
             index.name for each in tables if each.name == table for index in each.indexes
@@ -273,7 +280,7 @@ class Planner:
 
 
 def _even_shards(component: Component) -> None:
-    """Base keys that could share a partition get the most shards that any of them needs, as a further choice."""
+    """Offer base keys that could share a partition the most shards that any of them needs."""
     if not component.groups:
         return
     most: dict[tuple[str, ...], int] = {}
@@ -293,7 +300,7 @@ def _even_shards(component: Component) -> None:
 
 
 def _check_distinct_keys(entities: list[type[Entity]]) -> None:
-    """Two entities whose keys read the same would overwrite each other's items."""
+    """Refuse equal handwritten keys: two entities would overwrite each other's items."""
     seen: dict[tuple[str, ...], str] = {}
     for entity in entities:
         known = info(entity)
@@ -302,8 +309,9 @@ def _check_distinct_keys(entities: list[type[Entity]]) -> None:
         form = tuple(re.sub(r"\{\w+\}", "{}", text) for text in known.overrides.key)
         if form in seen:
             raise DesignError(
-                f"{seen[form]} and {known.name} have the same key {known.overrides.key}: one would overwrite the other",
-                hint="put a word of its own into the sort key of each, as in ORDER#{order_id}",
+                f"{seen[form]} and {known.name} have the same key {known.overrides.key}: "
+                f"one would overwrite the other",
+                hint="start the sort key of each with a word of its own, as in ORDER#{order_id}",
             )
         seen[form] = known.name
 
@@ -312,8 +320,8 @@ def _check_table_name(name: str) -> None:
     if not re.fullmatch(r"[a-zA-Z0-9_.-]{3,255}", name):
         raise DesignError(
             f"{name!r} cannot be the name of a table",
-            hint="3 to 255 letters, digits, dots, dashes and underscores; the design's name is the table's, "
-            'unless names={"...": "..."} gives another',
+            hint="use 3 to 255 letters, digits, dots, dashes and underscores; the table takes the "
+            "design's name unless names= renames it",
         )
 
 
@@ -323,7 +331,8 @@ def _check_identity(entity: type[Entity]) -> None:
         if key_encoding(known, name) is None or is_optional(known, name):
             raise DesignError(
                 f"{known.name}.{name} cannot identify an item",
-                hint=f"an identity is a required field of one of the types {', '.join(sorted(_key_types()))}",
+                hint="an identity is a required field of one of the types "
+                f"{', '.join(sorted(_key_types()))}",
             )
 
 

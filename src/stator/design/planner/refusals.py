@@ -1,4 +1,6 @@
-"""What the planner will not plan, and what it says instead: the smallest change that would be accepted, and its price."""
+"""Refusals: patterns and layouts that cannot be planned, with the smallest change that would be
+accepted.
+"""
 
 from __future__ import annotations
 
@@ -51,17 +53,18 @@ def _refusal(choices: EntityChoices, need: Need, where: str, labels: KeyLabels) 
     written = "#".join(f"{{{name}}}" for name in placement.path.sort)
     shards = placement.path.shards
     spread = (
-        f"; one key would have to take all its writes, enough for {shards}, so prefer a field"
+        f"; one key would take all its writes, enough for {shards} shards, so prefer a field"
         if shards > 1
         else ""
     )
     return ScanNeeded(
         need.name,
-        f"{where}: {need.name} compares no field of {known.name} that a key could be made of with ==, "
+        f"{where}: {need.name} compares no field of {known.name} with == that a key could hold, "
         f"so it would read the whole table",
         hint=f"compare a field with ==; or list every {known.name}{wanted} with "
-        f'index={{"by_{placement.path.sort[0]}": ("{labels.entity(need.entity)}", "{written}")}} on {known.name}, about '
-        f"{in_dollars(dollars)} a month{spread}; or allow_scan=True, about {in_dollars(scan)} a month",
+        f'index={{"by_{placement.path.sort[0]}": ("{labels.entity(need.entity)}", "{written}")}} '
+        f"on {known.name}, about {in_dollars(dollars)} a month{spread}; "
+        f"or allow_scan=True, about {in_dollars(scan)} a month",
         dollars=dollars,
         scan_dollars=scan,
     )
@@ -83,15 +86,15 @@ def _inconsistent(choices: EntityChoices, need: Need, where: str) -> PatternRefu
     known = info(need.entity)
     return PatternRefused(
         need.name,
-        f"{where}: {need.name} asks for consistent reads by {', '.join(need.equal)}, which only a global index could serve, "
-        f"and a global index is never consistent",
-        hint=f"drop consistent=True; or keep {', '.join(need.equal)} out of every updates(), so that it can be in the key "
-        f"of {known.name}",
+        f"{where}: {need.name} asks for consistent reads by {', '.join(need.equal)}, which only a "
+        f"global index could serve, and a global index is never consistent",
+        hint=f"drop consistent=True; or keep {', '.join(need.equal)} out of every updates(), so "
+        f"that the key of {known.name} can hold it",
     )
 
 
 def refuse_component(component: Component) -> None:
-    """Each need alone could be served, but not all of them at once."""
+    """Refuse needs that can be served one by one, but not together."""
     if component.solve(UNCAPPED) is not None:
         return
     consistent = sorted(
@@ -103,26 +106,26 @@ def refuse_component(component: Component) -> None:
     if consistent:
         raise PatternRefused(
             consistent[0],
-            f"{names} cannot all read consistently: only the table's own key and its local indexes can, "
-            f"and they have one partition for each entity",
+            f"{names} cannot all read consistently: only the table's own key and its local "
+            f"indexes can, and they have one partition for each entity",
             hint="drop consistent=True from one of them",
         )
     raise PatternRefused(
         together[0],
-        f"{names}: these entities cannot be put into one partition, in the order asked for",
-        hint="ask for them in two patterns, or remove key= from the entities concerned",
+        f"{names}: these entities cannot share a partition in the requested order",
+        hint="read them in two patterns, or remove key= from the entities",
     )
 
 
 def refuse_indexes(design: str, found: TableLayout) -> None:
-    """DynamoDB has at most twenty global and five local indexes on a table."""
+    """Refuse a table with more than twenty global or five local indexes."""
     opened = {
         each
         for one in found.components
         for entity in one.entities.values()
         for each in entity.opened
     }
-    # One written by hand may hold several entities.
+    # A handwritten index may hold several entities.
     own = {
         each.path.handwritten.index if each.path.handwritten else each
         for each in opened
@@ -131,7 +134,7 @@ def refuse_indexes(design: str, found: TableLayout) -> None:
     local = [each for each in opened if each.kind == "local"]
     if sum(found.caps) + len(own) > GLOBAL_INDEXES or len(local) > LOCAL_INDEXES:
         raise DesignError(
-            f"{design} needs {sum(found.caps) + len(own)} global and {len(local)} local indexes on one table; "
-            f"DynamoDB has {GLOBAL_INDEXES} and {LOCAL_INDEXES}",
+            f"{design} needs {sum(found.caps) + len(own)} global and {len(local)} local indexes on "
+            f"one table; DynamoDB allows {GLOBAL_INDEXES} and {LOCAL_INDEXES}",
             hint='use layout="aggregate", or drop the patterns that need an index of their own',
         )

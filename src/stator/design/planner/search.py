@@ -2,29 +2,38 @@
 
 The cost of a layout, in dollars a month, is the sum of
 
-- *reads*: for each pattern its rate, times the read units of one call: what the key finds (not only what the filter keeps) times the
-  size of an entry, in steps of 4 KB, half when eventually consistent, at least one step; one call for each shard; and, where an index
-  does not hold the whole item, one more read for each item wanted;
-- *writes*: for each path in an index, every create and delete of the entity writes an entry of the projected size in steps of 1 KB; an
-  update writes one if it changes something projected, and two (delete and insert) if it changes the key; sparse paths pay for the
-  part of the items that they hold. What writing the table itself costs is the same for every layout and left out;
-- *storage*: the key strings on the items, and each index entry with its 100 bytes of overhead;
-- *burdens*, small charges that no bill shows but ties are decided by: for each index, so that fewer win; for a base key that the identity
-  alone does not give; for a partition key with few values, which cannot spread its traffic; for a filter that a key could replace.
+- *reads*: for each pattern, its rate times the read units of one call. A call pays for what the key
+  finds (not only for what the filter keeps) times the size of an entry, in steps of 4 KB, half of
+  that when eventually consistent, and at least one step. Each shard is one call. Where an index
+  does not hold the whole item, each wanted item costs one more read.
+- *writes*: for each path in an index, every create and delete of the entity writes an entry of the
+  projected size, in steps of 1 KB. An update writes one entry if it changes something projected,
+  and two (delete and insert) if it changes the key. A sparse path pays for the share of items it
+  holds. Writing the table itself costs the same in every layout and is left out.
+- *storage*: the key strings on the items, and each index entry with its 100 bytes of overhead.
+- *burdens*: small charges that no bill shows, which decide ties. There is one for each index, so
+  that fewer win; for a base key that the identity alone does not determine; for a partition key
+  with few values, which cannot spread its traffic; and for a filter that a key could replace.
 
-A layout has one base key for each entity, a set of further paths, and a placement (a path and how it is held, see ``facilities``) for each
-need. Generic string keys let entities share an index, if they want the same projection: a table needs as many such indexes as
-the entity with the most paths in them. Native keys, INCLUDE projections and local indexes are not shared. A pattern over several
-entities is met when all their base keys have the same partition, or when all are put into one index with the same partition.
+A layout has one base key for each entity, a set of further paths, and a placement (a path and how
+it is held, see ``cost_model``) for each need. Generic string keys let entities share an index if
+they want the same projection: a table needs as many such indexes as the entity with the most paths
+in them. Native keys, INCLUDE projections and local indexes are not shared. A pattern over several
+entities is served when all their base keys have the same partition, or when all of them are placed
+in one index with the same partition.
 
-How it is found. For given numbers of shared indexes, entities depend on each other only through patterns over several of them, so each
-connected component is solved alone: base keys are chosen entity by entity, and below that each entity's needs are assigned to
-placements. Both are branch and bound. The bound of an assignment lets each need pay, of each placement it could use, a share of the
-price that is the price divided by the number of needs that could use it: no assignment pays less. All numbers of shared indexes that could
-pay are tried. The result is the optimum of this model, with two exceptions that ``proven`` tells: the search was cut off after
-``NODE_BUDGET`` steps (``ASSIGNMENT_BUDGET`` for one entity), or patterns over several entities, all in indexes, need more of them than any one entity has paths.
+How it is found: for given numbers of shared indexes, entities depend on each other only through
+patterns over several of them, so each connected component is solved alone. Base keys are chosen
+entity by entity, and below that each entity's needs are assigned to placements. Both are branch and
+bound. The bound of an assignment lets each need pay a share of the price of every placement it
+could use: the price divided by the number of needs that could use it. No assignment pays less. All
+numbers of shared indexes that could pay off are tried. The result is the optimum of this model,
+with two exceptions that ``proven`` reports: the search was cut off after ``NODE_BUDGET`` steps
+(``ASSIGNMENT_BUDGET`` for one entity), or patterns over several entities, all placed in indexes,
+need more of them than any one entity has paths.
 
-Costs that differ by less than a millionth of a cent are ties, which go to what comes first in a fixed order: equal inputs, equal layouts.
+Costs that differ by less than a millionth of a cent are ties. A tie goes to the first candidate in
+a fixed order, so equal inputs give equal layouts.
 """
 
 from __future__ import annotations
@@ -66,7 +75,7 @@ NODE_BUDGET: Final = 200_000
 
 @dataclass(frozen=True)
 class GroupLayout:
-    """Where a pattern over several entities is met: by the base keys, or by one placement of each entity in one index."""
+    """How a pattern over several entities is served: by base keys, or by one index."""
 
     group: TogetherGroup
     placements: tuple[Placement, ...]
@@ -88,7 +97,7 @@ class ComponentLayout:
 
 @dataclass
 class Component:
-    """Entities that patterns bind together, with all there is to choose."""
+    """Entities that patterns read together, with everything there is to choose for them."""
 
     choices: list[EntityChoices]
     groups: list[TogetherGroup]
@@ -126,16 +135,16 @@ class Component:
     def solve(self, caps: Caps) -> ComponentLayout | None:
         if caps not in self._solved:
             self._solved[caps] = self._cached(caps)
-            # Once too much was tried, what is known must do.
+            # Past the budget, the layout found so far is used.
             if self._solved[caps] is None and not (self.is_cut_off and UNCAPPED in self._solved):
                 self._solved[caps] = _BaseSearch(self, caps).solve()
         return self._solved[caps]
 
     @property
     def freest(self) -> ComponentLayout:
-        """The layout with as many shared indexes as it likes: none with fewer is cheaper."""
+        """The layout without a limit on shared indexes: no limited one is cheaper."""
         found = self.solve(UNCAPPED)
-        assert found is not None, "what cannot be served is refused before the search"
+        assert found is not None, "unserved patterns are refused before the search"
         return found
 
     def _cached(self, caps: Caps) -> ComponentLayout | None:
@@ -155,7 +164,7 @@ class Component:
         return GroupLayout(group, found, self._dollars(group, tuple(each.path for each in found)))
 
     def in_indexes(self, group: TogetherGroup) -> list[GroupLayout]:
-        """The ways to put a group into one index of its own, cheapest reads first."""
+        """The ways to place a group in one index, cheapest reads first."""
         if group.name not in self._options:
             different = {each.placements: each for each in self._index_options(group)}
             self._options[group.name] = sorted(
@@ -199,7 +208,7 @@ class Component:
     def _present_options(
         self, group: TogetherGroup, by_entity: dict[type[Entity], EntityChoices]
     ) -> Iterator[GroupLayout]:
-        """Indexes that hold every member and are there anyway: written by hand, or in the lock."""
+        """Existing indexes that hold every member: handwritten ones, and those in the lock."""
         present = [_present(by_entity[member.entity]) for member in group.members]
         for name in present[0]:
             found = tuple(each[name] for each in present if name in each)
@@ -210,7 +219,7 @@ class Component:
                 yield GroupLayout(group, found, self._dollars(group, paths))
 
     def aligned(self, group: TogetherGroup, paths: tuple[AccessPath, ...]) -> bool:
-        """Whether one query of one partition gives what the group asks, in its order."""
+        """Whether one query of one partition returns what the group asks for, in order."""
         heads = set()
         inverts = group_inverts(group, self.labels) or False
         for member, path in zip(group.members, paths):
@@ -261,11 +270,11 @@ def _paths(choices: EntityChoices) -> Iterable[AccessPath]:
     )
 
 
-# --- base keys ----------------------------------------------------------------------------------------------
+# --- base keys -------------------------------------------------------------------------------------
 
 
 class _BaseSearch:
-    """One component: a base key for each entity, and a place for each pattern over several of them."""
+    """One component: a base key for each entity, and a place for each group."""
 
     def __init__(self, component: Component, caps: Caps) -> None:
         self.component = component
@@ -296,7 +305,7 @@ class _BaseSearch:
     def _descend(
         self, bases: dict[type[Entity], Placement], spent: float, grouped: float, moved: float
     ) -> None:
-        """``grouped``: what the groups' reads cost. ``moved``: the most that putting one of them into an index adds."""
+        """``grouped``: the cost of the groups' reads; ``moved``: the most an index adds."""
         self.nodes += 1
         at = len(bases)
         limit = FAR if self.best is None else self.best.dollars
@@ -314,7 +323,7 @@ class _BaseSearch:
                 and spent + dollars + grouped + moved + sum(self.least[at + 1 :])
                 >= self.best.dollars
             ):
-                break  # those that follow cost no less
+                break  # the rest cost no less
             extended = {**bases, entity: base}
             reads, indexed = self._groups_floor(entity, extended)
             if reads < FAR and indexed < FAR:
@@ -323,9 +332,10 @@ class _BaseSearch:
     def _groups_floor(
         self, entity: type[Entity], bases: dict[type[Entity], Placement]
     ) -> tuple[float, float]:
-        """The least that the groups cost which are settled now that this entity's key is: reading, and having one in an index.
+        """The least cost of the groups that this entity's key settles: reads, and one index.
 
-        Two groups may share what they open, so of the second only the largest counts."""
+        Groups may share what they open, so only the dearest index counts.
+        """
         total = most = 0.0
         for group in self.component.groups:
             entities = {member.entity for member in group.members}
@@ -341,7 +351,7 @@ class _BaseSearch:
         return total, most
 
     def _moving(self, placed: GroupLayout, bases: dict[type[Entity], Placement]) -> float:
-        """What it adds to the entities' own cost to be in this index."""
+        """What this index adds to the cost of its entities."""
         added = 0.0
         for choices in self.choices:
             for placement in placed.placements:
@@ -358,7 +368,7 @@ class _BaseSearch:
         return added
 
     def _place_groups(self, bases: dict[type[Entity], Placement]) -> None:
-        """Each group in the base keys if they allow it, which costs nothing to keep; else every index it could be in is tried."""
+        """Place each group in the base keys, which is free, or else try every possible index."""
         options = []
         for group in self.component.groups:
             met = self.component.in_base(group, bases)
@@ -391,7 +401,7 @@ class _BaseSearch:
             self.best = ComponentLayout(layouts, tuple(placed), total, used, proven)
 
 
-# --- a whole table ------------------------------------------------------------------------------------------
+# --- a whole table ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -403,11 +413,11 @@ class TableLayout:
 
 
 def search(components: list[Component]) -> TableLayout:
-    """The cheapest layout of a table. Every component has at least one: refusals come before the search."""
+    """The cheapest layout of a table. Refusals come first, so every component has one."""
     floor = sum(component.freest.dollars for component in components)
     most = _largest(component.freest.caps for component in components)
     best: TableLayout | None = None
-    # More indexes than the freest layout has cannot pay; fewer, or others, may.
+    # More indexes than the freest layout has cannot pay off; fewer, or others, may.
     total = sum(most)
     sizes: list[Caps] = [
         (keys_only, all_) for all_ in range(total + 1) for keys_only in range(total + 1 - all_)
@@ -432,10 +442,10 @@ def search(components: list[Component]) -> TableLayout:
 def _all_within(
     components: list[Component], caps: Caps, floor: float, limit: float
 ) -> tuple[ComponentLayout, ...] | None:
-    """Every component with so many indexes; None as soon as that is impossible or dearer than the limit."""
+    """Every component within ``caps``; None if that is impossible or dearer than ``limit``."""
     found: dict[int, ComponentLayout] = {}
     total = floor
-    # Those that want the most indexes first: they show soonest that there are too few.
+    # Components that want the most indexes come first: they fail soonest.
     for at in sorted(range(len(components)), key=lambda at: -sum(components[at].freest.caps)):
         layout = components[at].solve(caps)
         if layout is None:
@@ -455,7 +465,7 @@ def _largest(caps: Iterable[Caps]) -> Caps:
 def components_of(
     choices: list[EntityChoices], groups: list[TogetherGroup], costs: CostModel, labels: KeyLabels
 ) -> list[Component]:
-    """Entities that some pattern reads together belong together."""
+    """Groups of entities connected by patterns that read them together."""
     joined: dict[type[Entity], set[type[Entity]]] = {each.entity: {each.entity} for each in choices}
     for group in groups:
         merged: set[type[Entity]] = set().union(

@@ -1,9 +1,11 @@
-"""Which paths share an index: a colouring.
+"""Slots: which paths share an index, solved as a graph colouring.
 
-An overloaded index has generic key attributes (GSI1PK, GSI1SK), into which each entity writes a path of its own; items without the
-attributes are not in it. Two paths of one entity cannot be in the same index, paths of two entities can, as long as both want the same
-projection. Paths that one query reads together must be in the same index. So the paths are vertices (those read together one vertex),
-edges join what must be apart, and colours are indexes. Components of a design have few paths: the colouring is exact.
+A shared index has generic key attributes (GSI1PK, GSI1SK), into which each entity writes a path of
+its own; items without the attributes are not in it. Two paths of one entity cannot be in the same
+index. Paths of two entities can, if both want the same projection. Paths that one query reads
+together must be in the same index. So the paths are vertices (those read together form one vertex),
+edges join what must be apart, and colours are indexes. Components have few paths, so the colouring
+is exact.
 """
 
 from __future__ import annotations
@@ -15,13 +17,13 @@ from stator.design.planner.cost_model import Placement
 
 Vertex = tuple[Placement, ...]
 IMPOSSIBLE: Final = (1000, 1000)
-"""What is read together would put two paths of one entity into one index."""
+"""Paths that are read together would put two paths of one entity into one index."""
 
 
 def slots_needed(
     opened: Iterable[Sequence[Placement]], groups: Iterable[Vertex]
 ) -> tuple[int, int]:
-    """The fewest shared indexes with KEYS_ONLY and with ALL that hold what was opened."""
+    """The fewest shared indexes, with KEYS_ONLY and with ALL, that hold the open placements."""
     placements = [each for several in opened for each in several]
     together = list(groups)
     if any(
@@ -44,10 +46,12 @@ def colour(
     fixed: Mapping[Placement, int] | None = None,
     free: int = 0,
 ) -> dict[Placement, int]:
-    """A number from 0 for each placement, as few as possible, and the smallest numbers for what comes first.
+    """A number from 0 for each placement, with as few numbers as possible, in a fixed order.
 
-    Numbers below ``free`` are in use, and ``fixed`` says by whom. What is read together follows the first of it that has a number,
-    unless another path of the same entity is there."""
+    Numbers below ``free`` are in use; ``fixed`` says by which placements. Placements that are read
+    together take the number of the first that has one, unless another path of the same entity
+    is there.
+    """
     vertices = _vertices(placements, groups)
     given = _given(vertices, fixed or {})
     for count in range(free, free + len(vertices) + 1):
@@ -56,7 +60,7 @@ def colour(
             return {
                 placement: number for vertex, number in zip(vertices, found) for placement in vertex
             }
-    raise AssertionError("as many colours as vertices are always enough")
+    raise AssertionError("there are always enough colours")
 
 
 def _vertices(placements: Sequence[Placement], groups: Iterable[Vertex]) -> list[Vertex]:
@@ -75,10 +79,10 @@ def _vertices(placements: Sequence[Placement], groups: Iterable[Vertex]) -> list
 
 
 def _given(vertices: list[Vertex], fixed: Mapping[Placement, int]) -> dict[int, int]:
-    """The number that a vertex has already."""
+    """The numbers that vertices already have."""
     given: dict[int, int] = {}
     held: set[tuple[int, object]] = set()
-    # Those that are all there come first: what is new gives way.
+    # Vertices that are entirely fixed come first: new members give way.
     for at in sorted(
         range(len(vertices)), key=lambda at: (not all(each in fixed for each in vertices[at]), at)
     ):

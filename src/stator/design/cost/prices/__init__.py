@@ -2,9 +2,11 @@
 
     prices("eu-west-1")["write_request_unit"]     # Decimal("7.05E-7") dollars
 
-Each number in the file names its source: a ``transcript`` of AWS's price list in some public file, a ``tool`` that carries prices, or a
-``recollection``, for which nothing better was found (``doubtful``). A region is in it only if reads, writes and storage are known; what else is not known of a
-region raises, saying so, rather than standing for another region's price. A newer file of the same form can be loaded from anywhere.
+Each number in the file names its source: a ``transcript`` of AWS's price list in some public file,
+a ``tool`` that carries prices, or a ``recollection``, for which nothing better was found
+(``doubtful``). A region is in it only if reads, writes and storage are known; what else is not
+known of a region raises, saying so, rather than standing for another region's price. A newer file
+of the same form can be loaded from anywhere.
 """
 
 from __future__ import annotations
@@ -50,7 +52,9 @@ class ReservedPrice:
 
 @dataclass(frozen=True, slots=True)
 class FreeTier:
-    """What an account has free each month: capacity and storage of the Standard class, and reads of streams."""
+    """What an account has free each month: capacity and storage of the Standard class, and reads of
+    streams.
+    """
 
     write_capacity: Decimal
     read_capacity: Decimal

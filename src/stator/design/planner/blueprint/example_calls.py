@@ -1,4 +1,4 @@
-"""Requests to look at: the key condition of a pattern with values of the right types in it."""
+"""Example calls: the key condition of a pattern filled with values of the right types."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stator.design.plan.plan import Step
 
 
 def example_arguments(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> dict[str, Any]:
-    """Values as the keys want them, whatever the arguments are annotated with."""
+    """Values of the types that the keys require, whatever the annotations say."""
     tests = [test for step in steps for each in step.conditions for test in each]
     parts = [part for test in tests for bound in test.bounds for part in bound.parts]
     parts += [each for part in parts for each in part.of]
@@ -26,7 +26,7 @@ def example_arguments(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> di
 
 
 def example_call(pattern: Pattern[..., Any], steps: tuple[Step, ...]) -> str:
-    """The key condition with values of the right types."""
+    """The key condition with example values."""
     arguments = example_arguments(pattern, steps)
     shown = []
     for condition in (each for step in steps for each in step.conditions):

@@ -1,16 +1,18 @@
-"""From chosen paths to key templates and requests.
+"""Key attributes and key conditions of the chosen paths.
 
-A query names the partition in full and gives at most one stretch of sort keys. With the sort key ``ORDER#{placed_at}#{order_id}``:
+A query names the partition in full and gives at most one stretch of sort keys. With the sort key
+``ORDER#{placed_at}#{order_id}``:
 
 | asked | key condition |
 |---|---|
 | nothing more | ``begins_with(SK, "ORDER#")`` |
 | placed_at from a | ``SK BETWEEN "ORDER#a" AND "ORDER$"`` |
-| placed_at before b | ``SK BETWEEN "ORDER#" AND "ORDER#b"``: no key ends there, each goes on with ``#`` |
+| placed_at before b | ``SK BETWEEN "ORDER#" AND "ORDER#b"``: every key goes on with ``#`` |
 | placed_at up to b | ``SK BETWEEN "ORDER#" AND "ORDER#b$"`` |
 | placed_at after a | ``SK BETWEEN "ORDER#a$" AND "ORDER$"`` |
 
-Where the compared part is the last of the key, "before b" takes the value just below b, or, where there is none, a filter besides.
+If the compared part is the last of the key, "before b" uses the value just below b; where no such
+value is known, a filter is added.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ from stator.design.planner.needs import FieldSpan, Need, ValueSource
 
 @dataclass(frozen=True)
 class Slot:
-    """An index, or the table's own key: the attributes that its paths are written into."""
+    """An index or the table's own key: the attributes that hold its paths."""
 
     index: str | None
     kind: str
@@ -50,13 +52,13 @@ class Slot:
     native: bool
 
 
-# --- the key attributes of items ----------------------------------------------------------------------------
+# --- the key attributes of items -------------------------------------------------------------------
 
 
 def key_attributes(
     placement: Placement, slot: Slot, labels: KeyLabels
 ) -> list[PlannedKeyAttribute]:
-    """What an item carries because of this placement."""
+    """The key attributes that items carry for this placement."""
     path = placement.path
     if slot.native:
         names = [*slot.partition, *slot.sort]
@@ -91,12 +93,12 @@ def key_attributes(
     return found
 
 
-# --- key conditions -----------------------------------------------------------------------------------------
+# --- key conditions --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class KeyConditionTemplate:
-    """Tests of the key, what the key could not express, and over how many shards to ask."""
+    """A key condition, the comparisons it cannot express, and the number of shards to query."""
 
     tests: tuple[KeyConditionPart, ...]
     filters: tuple[Comparison, ...]
@@ -110,7 +112,7 @@ def condition_for(
         return _native_condition(served, slot)
     path = served.path
     known = {name: source for name, source in served.need.equal.items() if not source.options}
-    # In a local index the partition is the table's.
+    # A local index has the table's partition.
     partition = _bound(partition_parts(base.path if slot.kind == "LSI" else path, labels), known)
     shards = next((part.shards for part in partition if part.kind == "shard" and not part.of), 1)
     tests = [KeyConditionPart(slot.partition[0], "=", (Template(partition),))]
@@ -124,7 +126,7 @@ def condition_for(
 
 
 def group_partition(path: AccessPath, member: Need, labels: KeyLabels) -> tuple[Part, ...]:
-    """The partition of a query over several entities, as one of them asks for it; every shard is asked."""
+    """The partition of a query over several entities, for every shard."""
     parts = partition_parts(path, labels)
     return tuple(
         Part("shard", shards=path.shards) if part.kind == "shard" else _bind(part, member.equal)
@@ -187,7 +189,7 @@ def _sort_tests(
 def _range_tests(
     attribute: str, head: list[Part], part: Part, span: FieldSpan, *, last: bool
 ) -> tuple[list[KeyConditionPart], tuple[Comparison, ...]]:
-    """``last``: a key may end with the compared part, so that the bound itself could be a key."""
+    """``last``: the compared part ends the key, so the bound itself could be a key."""
     low, low_in, high, high_in = span.low, span.low_inclusive, span.high, span.high_inclusive
     if part.inverted:
         low, low_in, high, high_in = high, high_in, low, low_in
@@ -218,7 +220,7 @@ def _range_tests(
 
 
 def _end_of(head: list[Part]) -> list[Part]:
-    """Past every key that begins like this."""
+    """A bound past every key with this beginning."""
     *rest, final = head
     if final.kind == "text" and final.value.endswith(keys.SEPARATOR):
         return [*rest, text(final.value[:-1] + keys.AFTER)]
@@ -226,7 +228,7 @@ def _end_of(head: list[Part]) -> list[Part]:
 
 
 def _native_condition(served: ServedNeed, slot: Slot) -> KeyConditionTemplate:
-    """Attributes compared as they are: equal, and at most one range at the end."""
+    """Conditions on the attributes themselves: equal, and at most one range at the end."""
     need = served.need
     tests = [
         KeyConditionPart(name, "=", (_native_value(need.entity, name, need.equal[name]),))

@@ -1,4 +1,6 @@
-"""The planner in words: why a key, why an index, what a pattern costs and what the runner-up would have."""
+"""Reasons and warnings: why a key, why an index, what a pattern costs, and what the runner-up
+would.
+"""
 
 from __future__ import annotations
 
@@ -41,19 +43,19 @@ def described(placement: Placement) -> str:
     return f"{held} by {', '.join(shown) or 'one fixed value'}{tail}"
 
 
-# --- entities and indexes -----------------------------------------------------------------------------------
+# --- entities and indexes --------------------------------------------------------------------------
 
 
 def base_reasons(layout: EntityLayout, users: list[str], partition: str) -> list[str]:
     if layout.base.path.handwritten:
-        return ["the key was written by hand"]
+        return ["the key is handwritten"]
     reasons = [
         f"{partition} serves {', '.join(users)}" if users else f"{partition} identifies the item"
     ]
     path = layout.base.path
     if path.shards > 1:
         reasons.append(
-            f"{path.shards} shards: one key value would be asked for more than a partition can do"
+            f"{path.shards} shards: one key value would exceed what a partition can serve"
         )
     return reasons
 
@@ -63,18 +65,18 @@ def entity_warnings(
 ) -> Iterable[str]:
     if lookup is not None:
         yield (
-            f"updates and deletes by {', '.join(info(choices.entity).identity)} alone first look for the key in {lookup}; "
-            f"with the item at hand they need not"
+            f"updates and deletes by {', '.join(info(choices.entity).identity)} alone first "
+            f"look up the key in {lookup}; given the item, they do not"
         )
     identity = info(choices.entity).identity
     more = [name for name in layout.base.path.fields if name not in identity]
     if more and layout.base.path.handwritten is None:
         yield (
-            f"the key holds {', '.join(more)} beside the identity: two items with the same {', '.join(identity)} and "
-            f"another {', '.join(more)} are not refused"
+            f"the key holds {', '.join(more)} beside the identity: two items with the same "
+            f"{', '.join(identity)} but a different {', '.join(more)} are not refused"
         )
     if any(each.kind == "local" for each in layout.opened):
-        yield "a local index limits each item collection to 10 GB, for every entity in the partition"
+        yield "a local index limits each item collection to 10 GB, all entities together"
 
 
 def index_reason(placements: list[Placement], patterns: tuple[str, ...], costs: CostModel) -> str:
@@ -86,12 +88,12 @@ def index_reason(placements: list[Placement], patterns: tuple[str, ...], costs: 
     without = (
         f"; without it {', '.join(patterns)} would scan"
         if patterns
-        else "; written by hand, and no pattern uses it"
+        else "; handwritten, and no pattern uses it"
     )
     return "; ".join(parts) + without
 
 
-# --- patterns -----------------------------------------------------------------------------------------------
+# --- patterns --------------------------------------------------------------------------------------
 
 
 def latency_of(steps: tuple[Step, ...]) -> str:
@@ -156,14 +158,15 @@ def read_reasons(
         reasons.append(f"one query for each of {step.shards} shards, answers merged by the reader")
     if step.fetch:
         reasons.append(
-            "the index holds keys only, which is cheaper to write; the items are fetched afterwards"
+            "the index holds only keys, which is cheaper to write; the items are fetched afterwards"
         )
     if placement.path.constants:
-        reasons.append("sparse: only the items that the constants hold for are in the index")
+        reasons.append("sparse: the index holds only the items that match the constants")
     if step.filter is not None:
         matched = costs.matched(served)
         reasons.append(
-            f"filter on {step.filter}: reads about {matched:.0f} for {served.need.wanted:.0f} wanted"
+            f"filter on {step.filter}: reads about {matched:.0f} items to return "
+            f"{served.need.wanted:.0f}"
         )
     return reasons
 
@@ -182,14 +185,14 @@ def read_warnings(
             "; a limit would count them, so none is sent" if served.need.limit is not None else ""
         )
         warnings.append(
-            f"keys written by hand put {also} among what it reads, to be filtered out{limited}"
+            f"handwritten keys place {also} among the items it reads, to be filtered out{limited}"
         )
     matched, wanted = costs.matched(served), served.need.wanted
     if matched > 3 * wanted and step.operation == "Query":
         warnings.append(f"reads {matched / wanted:.0f} items for each one it returns")
     if served.need.is_count and matched > 10_000:
         warnings.append(
-            f"counting reads everything it counts, about {matched:,.0f} entries: keep a counter instead"
+            f"a count reads all it counts, about {matched:,.0f} entries: use a counter instead"
         )
     if step.shards > 1 and served.need.limit is not None:
         warnings.append("each shard reads up to the limit")
@@ -208,13 +211,13 @@ def group_reasons(
     if strangers:
         also = ", ".join(info(each).name for each in strangers)
         warnings.append(
-            f"{also} lives in the same partition between them, and is read and filtered out"
+            f"{also} lies between them in the same partition, and is read and filtered out"
         )
     members = placed.group.members
     inverted = any(each.path.inverted for each in placed.placements)
     if inverted:
         reasons.append(
-            "times are written inverted, so that what belongs to all comes first and the newest follow"
+            "times are written inverted, so that the parent comes first and the newest follow"
         )
     elif step.limit and not (len(members) == 2 and sum(is_ordered(each) for each in members) == 1):
         warnings.append("the limit counts items of all entities, in the order of their sort keys")
@@ -222,7 +225,7 @@ def group_reasons(
 
 
 def runner_up(choices: EntityChoices, layout: EntityLayout, at: int) -> str:
-    """The next best way to serve one need, all else as it is."""
+    """The next best placement for one need, with everything else unchanged."""
     chosen = layout.assigned[at]
     best: tuple[float, tuple[object, ...], Placement] | None = None
     for placement in (layout.base, *layout.opened, *choices.secondary):

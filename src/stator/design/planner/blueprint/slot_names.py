@@ -1,7 +1,8 @@
-"""Which attributes and index each chosen path is written into, by name.
+"""Slot names: the index and the attributes that each chosen path is written into.
 
-Overloaded indexes are GSI1, GSI2 ... with GSI1PK and GSI1SK; local ones LSI1 ...; those written by hand keep their names, and generated
-names keep out of their way. Paths that a lock has in an index stay in it. ``names=`` of the design renames any of them.
+Shared indexes are GSI1, GSI2, ... with the attributes GSI1PK and GSI1SK; local ones LSI1, ....
+Handwritten indexes keep their names, and generated names avoid them. Paths that a lock has in an
+index stay in it. ``names=`` of the design renames any of them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from stator.model.limits import GLOBAL_INDEXES
 
 
 class SlotNames:
-    """``base`` has a slot for the key of each entity, ``slots`` one for each index path."""
+    """``base`` has the slot of each entity's base key, ``slots`` that of each path in an index."""
 
     def __init__(
         self,
@@ -31,7 +32,7 @@ class SlotNames:
         held: Mapping[Placement, str],
         taken: frozenset[str],
     ) -> None:
-        """``held`` are paths that a lock has in an index, ``taken`` the names of all its indexes."""
+        """``held`` are paths that a lock has in an index, ``taken`` the names of its indexes."""
         self.found = found
         self.own_names = own_names
         self.base = {entity: self._base_slot(each.base) for entity, each in layouts.items()}
@@ -54,7 +55,7 @@ class SlotNames:
         return Slot(None, "table", (self._own("PK"),), (self._own("SK"),), native=False)
 
     def _name_all(self, opened: list[Placement]) -> None:
-        """GSI1, GSI2 ... for what is shared, then for what is not; LSI1 ... for local indexes; by hand and from the lock as they are."""
+        """Number shared indexes first, then others; handwritten and locked names stay."""
         fresh = {kind: self._free_names(kind) for kind in ("GSI", "LSI")}
         for projection in ("ALL", "KEYS_ONLY"):
             self._name_shared(projection, fresh["GSI"])
@@ -70,13 +71,13 @@ class SlotNames:
         self._check_count()
 
     def _check_count(self) -> None:
-        """Paths that stay where the lock has them may take more indexes than they would need afresh."""
+        """Refuse too many indexes: paths that stay in place may take more than a fresh plan."""
         names = {slot.index for slot in self.slots.values() if slot.kind == "GSI"}
         if len(names) > GLOBAL_INDEXES:
             raise DesignError(
-                f"{len(names)} global indexes on one table, because paths keep the index that the lock has them in; "
-                f"DynamoDB has {GLOBAL_INDEXES}",
-                hint="drop a pattern that needs an index of its own, or see what stator plan --fresh would do",
+                f"the table needs {len(names)} global indexes, because locked paths keep their "
+                f"index; DynamoDB allows {GLOBAL_INDEXES}",
+                hint="drop a pattern that needs an index of its own, or try stator plan --fresh",
             )
 
     def _name_shared(self, projection: Projection, fresh: Iterator[str]) -> None:
@@ -104,7 +105,7 @@ class SlotNames:
             self.slots[placement] = self._slot("GSI", names[chosen], placement)
 
     def _free_names(self, kind: str) -> Iterator[str]:
-        """Numbered names that no index has, nor has its attributes, that is written by hand or in the lock."""
+        """Index names (GSI1, GSI2, ...) that no handwritten index, attribute or lock entry uses."""
         taken = {own for name in self.taken for own in self._names_of(name)}
         names = (f"{kind}{at}" for at in count(1))
         return (
@@ -133,5 +134,5 @@ def _shares(placement: Placement, projection: Projection) -> bool:
 
 
 def numbered(name: str) -> tuple[int, str]:
-    """GSI2 before GSI10."""
+    """A sort key that puts GSI2 before GSI10."""
     return len(name), name

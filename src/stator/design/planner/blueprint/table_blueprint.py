@@ -1,4 +1,4 @@
-"""The blueprint of one table: the search's choice turned into names, templates, requests and reasons."""
+"""The blueprint of one table: the search's layout as names, templates, requests and reasons."""
 
 from __future__ import annotations
 
@@ -69,6 +69,8 @@ from stator.model.limits import READ_UNIT_BYTES
 
 @dataclass(frozen=True)
 class TableBlueprint:
+    """One table of the plan, with its entities and reads, and what the search said of it."""
+
     table: TablePlan
     entities: list[EntityPlan]
     patterns: list[PatternPlan]
@@ -87,7 +89,7 @@ def write_blueprint(
     reads: Iterable[Pattern[..., Any]],
     taken: frozenset[str],
 ) -> TableBlueprint:
-    """``taken`` are names of indexes that the lock has in the table."""
+    """Write out the layout of a table. ``taken`` are the names of its indexes in the lock."""
     return _BlueprintWriter(
         name, design, choices, found, costs, labels, {each.name: each for each in reads}, taken
     ).draw()
@@ -144,8 +146,9 @@ class _BlueprintWriter:
             for field in info(choices.entity).fields:
                 if field in generic:
                     raise DesignError(
-                        f"{choices.name}.{field} has the name of an attribute that keys are written into",
-                        hint=f'choose another: Design(..., names={{"{field}": "_{field}"}})',
+                        f"{choices.name}.{field} has the same name as a key attribute",
+                        hint="rename the key attribute: "
+                        f'Design(..., names={{"{field}": "_{field}"}})',
                     )
 
     # -- the table and its indexes
@@ -313,7 +316,10 @@ class _BlueprintWriter:
         )
 
     def _strangers(self, placement: Placement, slot: Slot) -> list[tuple[type[Entity], AccessPath]]:
-        """Other entities that a query of the placement may find. KeyLabels keep made keys apart; those written by hand may be alike."""
+        """Other entities that a query of the placement may find.
+
+        KeyLabels keep made keys apart; those written by hand may be alike.
+        """
         if slot.native or slot.kind == "LSI" or placement.projection != "ALL":
             return []
         sort = sort_parts(placement.path, self.labels)
@@ -328,7 +334,7 @@ class _BlueprintWriter:
     def _in_partition(
         self, path: AccessPath, index: str | None, wanted: set[type[Entity]]
     ) -> list[tuple[type[Entity], AccessPath]]:
-        """Entities that may have items in the same partition of the table or the index without being asked for."""
+        """Other entities that may have items in the same partition of the table or index."""
         partition = partition_parts(path, self.labels)
         found = []
         for entity, layout in self.layouts.items():
@@ -431,8 +437,11 @@ class _BlueprintWriter:
             units=round(units, 4),
         )
         dollars = units * need.rps * MONTH_SECONDS * READ_UNIT_DOLLARS
-        warning = f"SCAN: every call reads the whole table, {units:,.0f} read units, ${dollars:,.2f} a month"
-        reasons = ["allow_scan=True, and no key serves it, or only at a higher price"]
+        warning = (
+            f"SCAN: every call reads the whole table, {units:,.0f} read units, "
+            f"${dollars:,.2f} a month"
+        )
+        reasons = ["allow_scan=True, and no key serves it at a lower price"]
         return self._pattern(need.name, (step,), reasons, [warning], "")
 
     # -- several entities at once
@@ -496,7 +505,7 @@ class _BlueprintWriter:
         wanted: tuple[AccessPath, ...],
         neighbours: list[tuple[type[Entity], AccessPath]],
     ) -> tuple[tuple[KeyConditionPart, ...], list[tuple[type[Entity], AccessPath]]]:
-        """The stretch of sort keys from the first to the last wanted label, and who else is inside it."""
+        """The sort keys from the first to the last wanted label, and the other entities inside."""
         if not neighbours or any(path.handwritten for path in wanted):
             return (), neighbours
         labels = sorted(self.labels.entity(path.entity) for path in wanted)

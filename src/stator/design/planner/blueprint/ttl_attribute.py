@@ -1,4 +1,4 @@
-"""Which attribute the items of a table expire by."""
+"""The attribute that the items of a table expire by."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from stator.errors import DesignError
 
 
 def ttl_attribute(table: str, entities: Iterable[type[Entity]]) -> str | None:
-    """DynamoDB has one time to live for a table: all entities in it must have the same name for theirs, and no other number that name."""
-    everybody = list(entities)
+    """The table's time-to-live attribute; None if no entity has a ``ttl()`` field.
+
+    DynamoDB has one for each table. All entities must give their ``ttl()`` field the same name,
+    and no other number may have it.
+    """
+    members = list(entities)
     marked = [
         (info(entity).name, name)
-        for entity in everybody
+        for entity in members
         for name, field in info(entity).fields.items()
         if field.role == "ttl"
     ]
@@ -23,15 +27,18 @@ def ttl_attribute(table: str, entities: Iterable[type[Entity]]) -> str | None:
         shown = " and ".join(f"{entity}.{name}" for entity, name in marked)
         raise DesignError(
             f"{shown} are in table {table}, which can expire items by one attribute only",
-            hint='give the fields one name, or the entities tables of their own: layout="table-per-entity"',
+            hint="give the fields one name, or the entities tables of their own: "
+            'layout="table-per-entity"',
         )
-    for entity in everybody if names else ():
+    for entity in members if names else ():
         field = info(entity).fields.get(names[0])
         if field is not None and field.role != "ttl" and _is_number(field.shape):
             raise DesignError(
-                f"{info(entity).name}.{field.name} is a number by which DynamoDB would expire items of table {table}, because "
-                f"{marked[0][0]}.{names[0]} is its time to live",
-                hint=f"give one of the two fields another name, or mark {info(entity).name}.{field.name} with ttl(), too",
+                f"DynamoDB would expire items of table {table} by the number "
+                f"{info(entity).name}.{field.name}, because {marked[0][0]}.{names[0]} is the "
+                f"table's time to live",
+                hint="rename one of the two fields, or mark "
+                f"{info(entity).name}.{field.name} with ttl() as well",
             )
     return names[0] if names else None
 

@@ -1,4 +1,4 @@
-"""Write patterns in the plan: the operation each becomes and the write units it takes, indexes included."""
+"""Write plans: the operation of each write pattern and its write units, indexes included."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Opened = dict[str, tuple[Placement, ...]]
 def write_plans(
     design: Declaration, costs: CostModel, entities: dict[str, EntityPlan], opened: Opened
 ) -> list[PatternPlan]:
-    """``opened`` has the index paths of each entity, by name."""
+    """``opened`` has the placements of each entity in indexes, by entity name."""
     return [_write_plan(pattern, costs, entities, opened) for pattern in design.write_patterns]
 
 
@@ -44,7 +44,7 @@ def _write_plan(
         steps.append(Step(_OPERATIONS[change.kind], plan.table, (plan.name,), units=round(each, 4)))
     if is_transaction:
         reasons.insert(
-            0, "a transaction: the table's write units count twice, those of the indexes once"
+            0, "a transaction: write units of the table count twice, those of indexes once"
         )
     monthly = units * pattern.rps * MONTH_SECONDS
     return PatternPlan(
@@ -86,14 +86,15 @@ def _reason(entity: str, placement: Placement, units: float) -> str:
     sparse = bool(placement.path.constants) or any(
         is_optional(known, name) for name in placement.path.fields
     )
-    return f"{units:g} write units for the entry of {entity} by {held}{', which is sparse' if sparse else ''}"
+    note = ", which is sparse" if sparse else ""
+    return f"{units:g} write units for the index entry of {entity} by {held}{note}"
 
 
 def _warnings(changes: tuple[DeclaredWrite, ...], items: float, costs: CostModel) -> list[str]:
     found = []
     if items > _TRANSACTION_ITEMS:
-        found.append(f"{items:g} items in one transaction: DynamoDB takes {_TRANSACTION_ITEMS}")
+        found.append(f"{items:g} items in one transaction: DynamoDB allows {_TRANSACTION_ITEMS}")
     size = sum(change.times * costs.item_bytes(change.entity) for change in changes)
     if size > TRANSACTION_BYTES:
-        found.append(f"about {size / 2**20:.1f} MB in one transaction: DynamoDB takes 4")
+        found.append(f"about {size / 2**20:.1f} MB in one transaction: DynamoDB allows 4 MB")
     return found
