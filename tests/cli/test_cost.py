@@ -74,7 +74,7 @@ def test_other_prices_can_be_given(folder: Path) -> None:
     for content in ("{", "[]", '{"as_of": "today"}'):
         (folder / "prices.json").write_text(content)
         refused = stator_in(folder, "cost", "--prices", "prices.json")
-        assert refused.returncode == 1 and "prices.json is no price file" in refused.stderr
+        assert refused.returncode == 1 and "prices.json is not a price file" in refused.stderr
 
 
 @pytest.mark.parametrize("columns", [80, 120])

@@ -253,7 +253,7 @@ def test_another_region_has_its_own_prices() -> None:
         ({"mode": "free"}, "there is no billing mode 'free'"),
         ({"mode": "provisioned", "utilisation": 0}, "a utilisation of 0 is impossible"),
         ({"utilisation": 1.5}, "a utilisation of 1.5 is impossible"),
-        ({"backups": -1}, "fewer than no backups"),
+        ({"backups": -1}, "must not be negative"),
         ({"mode": "reserved", "table_class": "infrequent_access"}, "only the Standard table class"),
     ],
 )

@@ -1,8 +1,8 @@
-"""Two cost reports side by side: what a change adds or saves, and because of what.
+"""The difference between two cost reports: what a change adds or saves, and why.
 
-Each line of a report has one cause: the entity's place in an index, by its key, for index numbers
-change; else the pattern that makes the request; else the entity that is stored. The causes'
-differences add up to the difference of the totals.
+Each line of a report has one cause: the entity's place in an index, named by its key because index
+numbers change; else the pattern that makes the request; else the entity that is stored. The
+differences of the causes add up to the difference of the totals.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class CostDiff:
     before: CostReport
     after: CostReport
     changes: tuple[CostChange, ...]
-    """Those that change anything, the largest first."""
+    """The causes whose cost changed, largest first."""
     origin: Origin | None = None
-    """What of it comes from the workload and what from the keys, where that can be told."""
+    """The shares of the workload and of the keys; None if a plan has no demand."""
 
     @property
     def dollars(self) -> Decimal:
@@ -36,16 +36,18 @@ class CostDiff:
 
     @property
     def sentence(self) -> str:
-        """What the change does to the bill, and because of what."""
+        """What the change does to the bill, and why."""
         telling = [each for each in self.changes if abs(each.dollars) >= _CENT]
         if abs(self.dollars) < _CENT:
             if not telling:
                 return f"This change costs nothing: it stays at ${self.after.total:,.2f} a month."
-            return f"This change evens out at ${self.after.total:,.2f} a month: {self._because(telling)}."
+            total = f"${self.after.total:,.2f} a month"
+            return f"This change evens out at {total}: {self._because(telling)}."
         verb = "adds" if self.dollars > 0 else "saves"
         before = self.before.total
         share = f", {self.dollars / before:+.0%} of ${before:,.2f}" if before else ""
-        return f"This change {verb} ${abs(self.dollars):,.2f} a month{share}: {self._because(telling)}."
+        amount = f"${abs(self.dollars):,.2f} a month{share}"
+        return f"This change {verb} {amount}: {self._because(telling)}."
 
     def _because(self, telling: list[CostChange]) -> str:
         count = (
@@ -89,15 +91,14 @@ def _origin_data(origin: Origin) -> dict[str, Any]:
 def compare(
     before: CostReport, after: CostReport, plans: tuple[Plan, Plan] | None = None
 ) -> CostDiff:
-    """Both on the same basis: another region or mode is not a change of the design.
+    """The difference of two reports, which must have the same basis.
 
-    ``plans`` are what the reports are of: with them, the difference is told apart by where it comes
-    from.
+    ``plans`` are the plans of the reports; with them, the difference is attributed to its origins.
     """
     if before.basis != after.basis:
         raise DesignError(
             "the two costs are not on the same basis",
-            hint="give both the same region, mode and options",
+            hint="price both with the same region, mode and options",
         )
     old, new = before.by(cause_of), after.by(cause_of)
     changes = [CostChange(cause, old.get(cause), new.get(cause)) for cause in {**old, **new}]

@@ -1,15 +1,14 @@
-"""Where a difference in cost comes from: from what is asked, from the keys, or from what is new or
-gone.
+"""The origin of a difference in cost: the workload, the keys, or something new or gone.
 
-Each cause of a difference (see ``cost_diff``) is attributed by what both plans say of it:
+Each cause of a difference (see ``difference``) is attributed by what both plans say of it:
 
 - a *pattern* or an entity that only one side has is **new or gone**;
-- an *index* that only one side has, or that projects otherwise, is a matter of the **keys**;
+- an *index* that only one side has, or that projects differently, belongs to the **keys**;
 - a *read* that makes the same requests on both sides, every write of a table and all storage differ
-  because of the **workload**: rates, volumes, sizes, what is returned and what is changed;
-- a *read* that makes other requests differs because of both. The workload's part is what the old
-  requests would cost more or less at the new rate and with the new number returned; the rest is the
-  keys'.
+  because of the **workload**: rates, volumes, sizes, items returned and fields changed;
+- a *read* that makes different requests differs because of both. The workload's share is what the
+  old requests would cost more or less at the new rate and with the new number of items; the rest
+  belongs to the keys.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _CENT = Decimal("0.005")
 
 @dataclass(frozen=True, slots=True)
 class CostChange:
-    """``before`` or ``after`` is None where the cause is not there."""
+    """The cost of one cause; ``before`` or ``after`` is None where it does not exist."""
 
     cause: str
     before: Decimal | None
@@ -50,9 +49,7 @@ class CostChange:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Dollars a month of a difference, by where they come from, and what is asked otherwise, in
-    words.
-    """
+    """A difference in dollars a month by origin, and the changes of the workload in words."""
 
     workload: Decimal
     keys: Decimal
@@ -83,8 +80,9 @@ class Origin:
 
 
 def origin_of(changes: Iterable[CostChange], before: Plan, after: Plan) -> Origin | None:
-    """None where a plan has no demand: then both were priced by the same one, and nothing can be
-    told apart.
+    """The origins of the changes; None if a plan has no demand.
+
+    Without one, both plans were priced by the same demand, and the origins cannot be separated.
     """
     if before.demand is None or after.demand is None:
         return None
@@ -131,7 +129,7 @@ class _Attribution:
         return [("workload", more), ("keys", change.dollars - more)]
 
     def _growth(self, old: PatternPlan, new: PatternPlan) -> Decimal:
-        """How much more the old requests would cost under the new workload."""
+        """The factor by which the new workload raises the cost of the old requests."""
         rate, before = Decimal(str(new.requests_per_second)), Decimal(str(old.requests_per_second))
         growth = rate / before if before else Decimal(1)
         was, now = (
@@ -151,7 +149,7 @@ class _Attribution:
 
 
 def _least(pattern: PatternPlan) -> Decimal:
-    """No request reads less than half a unit, or one that is consistent."""
+    """The least units of a call: half a unit for each request, one if consistent."""
     least = sum(
         len(step.conditions) * step.shards * (1.0 if step.consistent else 0.5)
         for step in pattern.steps
@@ -160,7 +158,7 @@ def _least(pattern: PatternPlan) -> Decimal:
 
 
 def _indexes(plan: Plan) -> dict[str, tuple[object, ...]]:
-    """What each entity's place in an index projects, by the name of the cause."""
+    """The projection of each entity's place in an index, by the name of the cause."""
     return {
         f"index of {entity.name} by {found_by(entity, index.name)}": (
             index.projection,
@@ -173,11 +171,11 @@ def _indexes(plan: Plan) -> dict[str, tuple[object, ...]]:
     }
 
 
-# --- in words -----------------------------------------------------------------------------------
+# --- in words -------------------------------------------------------------------------------------
 
 
 def demand_changes(before: Plan, after: Plan) -> list[str]:
-    """What is asked otherwise of what both plans have."""
+    """The changes in workload of entities and patterns that both plans have."""
     return [*_entity_changes(before, after), *_pattern_changes(before, after)]
 
 
@@ -190,7 +188,8 @@ def _entity_changes(before: Plan, after: Plan) -> Iterator[str]:
         if was.items != entity.items:
             yield f"{entity.items:,.0f} items of {entity.name} instead of {was.items:,.0f}"
         if was.item_bytes != entity.item_bytes:
-            yield f"items of {entity.name} of {entity.item_bytes:,.0f} bytes instead of {was.item_bytes:,.0f}"
+            sizes = f"{entity.item_bytes:,.0f} bytes instead of {was.item_bytes:,.0f}"
+            yield f"items of {entity.name} of {sizes}"
         declared = [
             each.demand.entity(entity.name) if each.demand else None for each in (before, after)
         ]
@@ -199,7 +198,8 @@ def _entity_changes(before: Plan, after: Plan) -> Iterator[str]:
             and declared[1] is not None
             and declared[0].creates != declared[1].creates
         ):
-            yield f"{declared[1].creates:g} writes of {entity.name} a second instead of {declared[0].creates:g}"
+            old_rate, new_rate = declared[0].creates, declared[1].creates
+            yield f"{new_rate:g} writes of {entity.name} a second instead of {old_rate:g}"
 
 
 def _pattern_changes(before: Plan, after: Plan) -> Iterator[str]:
@@ -209,14 +209,16 @@ def _pattern_changes(before: Plan, after: Plan) -> Iterator[str]:
             continue
         rate = old[pattern.name].requests_per_second
         if rate != pattern.requests_per_second:
-            yield f"{pattern.name} {pattern.requests_per_second:g} times a second instead of {rate:g}"
+            now_rate = pattern.requests_per_second
+            yield f"{pattern.name} {now_rate:g} times a second instead of {rate:g}"
         was, now = (
             each.demand.pattern(pattern.name) if each.demand else None for each in (before, after)
         )
         if was is None or now is None:
             continue
         if was.returns != now.returns:
-            yield f"{pattern.name} with {_shown(now.returns)} returned instead of {_shown(was.returns)}"
+            returned = f"{_shown(now.returns)} returned instead of {_shown(was.returns)}"
+            yield f"{pattern.name} with {returned}"
         if was.changes != now.changes:
             yield f"other changes by {pattern.name}"
 

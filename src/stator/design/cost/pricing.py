@@ -1,18 +1,18 @@
-"""What DynamoDB work costs: units for an item of a size, and dollars for units.
+"""Pricing arithmetic: units for an item of some size, and dollars for units.
 
-Arithmetic only; prices come from ``prices``.
+Prices are in ``prices``.
 
-Two steps, so that each can be checked against what AWS publishes:
+There are two steps, so that each can be checked against what AWS publishes:
 
-- **Units.** As ``units`` counts them, of the whole item (names and values). A Query or Scan adds up
-  what it reads before rounding, so give it the sum; a GetItem or a member of a batch rounds alone.
-  An update is billed for the larger of the item before and after.
-- **Dollars.** ``on_demand``, ``provisioned``, ``reserved``, ``storage`` and the like turn
+- **Units**, as ``capacity_units`` counts them, of the whole item (names and values). A Query or
+  Scan adds up what it reads before rounding, so pass the sum; a GetItem or a member of a batch
+  rounds alone. An update is billed for the larger of the item before and after.
+- **Dollars**: ``on_demand``, ``provisioned``, ``reserved``, ``storage`` and the others turn
   quantities into ``Charge``s, one for each line of a bill; ``total`` adds them up.
 
-All in ``Decimal``: prices have up to ten decimal places and a design has billions of units a month.
-A month has 730 hours, as in the AWS Pricing Calculator; a bill has 672 to 744. A GB is 2**30 bytes.
-Taxes, data transfer and savings plans are not in it.
+All numbers are ``Decimal``: prices have up to ten decimal places, and a design has billions of
+units a month. A month has 730 hours, as in the AWS Pricing Calculator; a month of a bill has 672 to
+744. A GB is 2**30 bytes. Taxes, data transfer and savings plans are not included.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _HOURLY: Final[dict[str, PriceName]] = {
 
 
 def _exact(value: Number) -> Decimal:
-    """A float by what it is written as: 0.7 is seven tenths."""
+    """The number as written: the float 0.7 becomes exactly seven tenths."""
     return value if isinstance(value, Decimal) else Decimal(str(value))
 
 
-# --- units --------------------------------------------------------------------------------------
+# --- units ----------------------------------------------------------------------------------------
 
 
 def read_units(size_bytes: Number, consistency: Consistency = "eventual") -> Decimal:
@@ -85,7 +85,7 @@ def index_write_units(
 
 
 def stored_bytes(items: Number, item_bytes: Number, *, replicated: bool = False) -> Decimal:
-    """What storage is billed for: so many items, or entries of an index, with the overhead of each."""
+    """Billed storage of items or index entries, with the overhead of each."""
     overhead = units.ITEM_OVERHEAD_BYTES + (REPLICATED_ITEM_OVERHEAD_BYTES if replicated else 0)
     return _exact(items) * (_exact(item_bytes) + overhead)
 
@@ -105,17 +105,18 @@ def capacity(
     share = _exact(utilisation)
     if not 0 < share <= 1:
         raise DesignError(
-            f"a utilisation of {utilisation} is impossible", hint="give a share of 1, as in 0.7"
+            f"a utilisation of {utilisation} is impossible",
+            hint="give a share between 0 and 1, as in 0.7",
         )
     if _exact(peak_to_average) < 1:
         raise DesignError(
-            f"a peak of {peak_to_average} times the average is none", hint="give 1 or more"
+            f"a peak of {peak_to_average} times the average is below it", hint="give 1 or more"
         )
     held = _exact(average) if auto_scaling else _exact(average) * _exact(peak_to_average)
     return max(Decimal(1), (held / share).to_integral_value(ROUND_CEILING))
 
 
-# --- dollars ------------------------------------------------------------------------------------
+# --- dollars --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ def total(charges: Iterable[Charge]) -> Decimal:
 
 
 def a_month(per_second: Number) -> Decimal:
-    """So many a second, for a month."""
+    """A rate a second, multiplied out for a month."""
     return _exact(per_second) * units.MONTH_SECONDS
 
 
@@ -147,7 +148,8 @@ def _charges(prices: RegionPrices, *lines: tuple[PriceName, Number]) -> tuple[Ch
 
 
 def _of_class(name: str, table_class: TableClass) -> PriceName:
-    return f"ia_{name}" if table_class == "infrequent_access" else name  # type: ignore[return-value]
+    prefix = "ia_" if table_class == "infrequent_access" else ""
+    return f"{prefix}{name}"  # type: ignore[return-value]
 
 
 def on_demand(

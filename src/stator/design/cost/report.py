@@ -1,23 +1,22 @@
-"""What a design costs a month: by pattern, by entity, by index, and what is kept, streamed and
-backed up.
+"""The monthly cost of a design: by pattern, entity and index, with storage, streams and backups.
 
-The quantities come from ``workload``, the prices from the dated file in ``prices``, the arithmetic
-from ``pricing``. The result is a flat list of lines, each of one pattern, one entity and one place;
-every table of a report is a sum over those lines and nothing else, so its parts make up the whole.
-To keep that exact, a line is rounded once, to a billionth of a dollar.
+Quantities come from ``workload``, prices from the dated file in ``prices``, arithmetic from
+``pricing``. The result is a flat list of lines, each for one pattern, one entity and one place.
+Every table of a report is a sum over those lines and nothing else, so the parts add up to the
+whole. To keep that exact, a line is rounded once, to a billionth of a dollar.
 
 - **on-demand**: each unit has its price.
-- **provisioned**: each table and each global index has a capacity of its own, a whole number and at
-  least 1, with the head room that ``utilisation`` leaves (0.7: seven tenths of it are used). Its
-  price is shared out to who uses it, in proportion.
-- **reserved**: the same capacity; whole blocks of 100 units of all tables together are reserved,
-  for ``years``.
+- **provisioned**: each table and each global index has its own capacity, a whole number and at
+  least 1, with the headroom that ``utilisation`` leaves (0.7: seven tenths are used). Its price is
+  divided among its users in proportion.
+- **reserved**: the same capacity. Whole blocks of 100 units of all tables together are reserved for
+  ``years``.
 
-Writing an item pays for the table and for each index that has an entry of it; a change of an
-index's key takes one entry out and puts another in, and pays for both. Streams cost what reads
-them: a consumer asks each shard once a second (Lambda and global tables read free of charge). PITR
-and backups are of tables and their local indexes. The free tier, taxes and data transfer are not in
-it.
+Writing an item pays for the table and for each index that has an entry of it. A change of an
+index's key deletes one entry and inserts another, and pays for both. Streams cost what reading them
+costs: a consumer polls each shard once a second (Lambda and global tables read free of charge).
+PITR and backups cover tables and their local indexes. The free tier, taxes and data transfer are
+not included.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from typing import Any, Final, Literal, TypedDict, Unpack, get_args
 from stator.design.cost import pricing
 from stator.design.cost.prices import PriceFile, RegionPrices, Years, price_file
 from stator.design.cost.pricing import Charge, TableClass, a_month, total
-from stator.design.cost.workload import Kept, Use, Workload, workload_of
+from stator.design.cost.workload import CapacityUse, StoredData, Workload, workload_of
 from stator.design.declaration import Declaration
 from stator.design.plan.plan import Plan
 from stator.design.planner.planner import plan as plan_of
@@ -47,7 +46,7 @@ _PARTITION_WRITES: Final = 1000
 
 
 class CostOptions(TypedDict, total=False):
-    """How a design is run and billed; what is left out has the default of ``Basis``."""
+    """How a design is run and billed. An omitted option has the default of ``Basis``."""
 
     region: str
     mode: Mode
@@ -61,7 +60,9 @@ class CostOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """``backups`` full copies are kept; ``stream_consumers`` read the stream by polling."""
+    """How a design is run and billed: ``backups`` full copies exist; ``stream_consumers`` read the
+    stream by polling.
+    """
 
     region: str = "us-east-1"
     mode: Mode = "on-demand"
@@ -75,36 +76,39 @@ class Basis:
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise DesignError(
-                f"there is no billing mode {self.mode!r}", hint=f"one of {', '.join(MODES)}"
+                f"there is no billing mode {self.mode!r}", hint=f"use one of {', '.join(MODES)}"
             )
         if not 0 < self.utilisation <= 1:
             raise DesignError(
                 f"a utilisation of {self.utilisation:g} is impossible",
-                hint="a share of 1, as in 0.7",
+                hint="give a share between 0 and 1, as in 0.7",
             )
         if self.backups < 0 or self.stream_consumers < 0:
             raise DesignError(
-                "there cannot be fewer than no backups or consumers", hint="give 0 or more"
+                f"backups={self.backups:g} and stream_consumers={self.stream_consumers} must not "
+                f"be negative",
+                hint="give 0 or more",
             )
         if self.mode == "reserved" and self.table_class != "standard":
             raise DesignError(
-                "only the Standard table class can be reserved", hint="use provisioned"
+                "only the Standard table class can be reserved", hint="use mode provisioned"
             )
 
     def __str__(self) -> str:
+        years = "years" if self.years > 1 else "year"
         how = {
             "on-demand": "on-demand",
             "provisioned": f"provisioned at {self.utilisation:.0%} utilisation",
-            "reserved": f"reserved for {self.years} year{'s' if self.years > 1 else ''}, {self.utilisation:.0%} utilisation",
+            "reserved": f"reserved for {self.years} {years}, {self.utilisation:.0%} utilisation",
         }
         return how[self.mode]
 
 
 @dataclass(frozen=True, slots=True)
 class CostLine:
-    """A part of the bill that cannot be taken apart further.
+    """The smallest part of the bill.
 
-    ``quantity`` is in ``unit``s a month; ``by`` is what an index is by.
+    ``quantity`` is in ``unit``s a month; ``by`` names the fields of an index key.
     """
 
     kind: Kind
@@ -125,14 +129,14 @@ class CostReport:
     prices_as_of: str
     lines: tuple[CostLine, ...]
     doubtful: tuple[str, ...] = field(default=())
-    """Prices used here for which nothing better than recollection was found."""
+    """Prices in this report that rest on recollection only."""
 
     @property
     def total(self) -> Decimal:
         return sum((line.dollars for line in self.lines), Decimal(0))
 
     def by(self, key: Callable[[CostLine], str]) -> dict[str, Decimal]:
-        """Dollars for each value of ``key``, the largest first."""
+        """Dollars for each value of ``key``, largest first."""
         found: dict[str, Decimal] = {}
         for line in self.lines:
             found[key(line)] = found.get(key(line), Decimal(0)) + line.dollars
@@ -142,9 +146,7 @@ class CostReport:
         return self.by(lambda line: line.kind)
 
     def by_pattern(self) -> dict[str, Decimal]:
-        """Patterns with all they cause, index writes included; what no pattern causes goes by its
-        kind, in brackets.
-        """
+        """Dollars by pattern, index writes included; other costs by their kind, in brackets."""
         return self.by(
             lambda line: line.pattern or (IDLE if line.entity == IDLE else f"({line.kind})")
         )
@@ -153,11 +155,11 @@ class CostReport:
         return self.by(lambda line: line.entity)
 
     def by_place(self) -> dict[str, Decimal]:
-        """Tables without their indexes, and indexes: ``shop``, ``shop/GSI1``."""
+        """Dollars by table, without its indexes, and by index: ``shop``, ``shop/GSI1``."""
         return self.by(place_of)
 
     def by_index(self) -> dict[str, Decimal]:
-        """Indexes only: what each would save if it were not there, as long as nobody needs it."""
+        """Dollars by index: what dropping an unused one would save."""
         return {name: dollars for name, dollars in self.by_place().items() if "/" in name}
 
     def to_data(self) -> dict[str, Any]:
@@ -207,10 +209,10 @@ def cost(
     known: PriceFile | None = None,
     **options: Unpack[CostOptions],
 ) -> CostReport:
-    """What a design, or a plan of one, costs a month, by the prices that come with Stator or others
-    that are known.
+    """The monthly cost of a design or of a plan.
 
-    For a plan alone, ``facts`` is a design to ask what a plan does not say.
+    ``known`` replaces the prices that come with Stator. For a plan without a demand, ``facts`` is
+    the design that provides one.
     """
     basis = Basis(**options)
     plan = subject if isinstance(subject, Plan) else plan_of(subject)
@@ -226,7 +228,7 @@ def report(name: str, workload: Workload, basis: Basis, region: RegionPrices) ->
 
 
 class _Bill:
-    """One month's lines. ``used`` collects the names of the prices that went into them."""
+    """The lines of one month. ``used`` collects the names of the prices they rest on."""
 
     def __init__(self, workload: Workload, basis: Basis, region: RegionPrices) -> None:
         self.workload = workload
@@ -257,22 +259,20 @@ class _Bill:
                 found += self._shared_out(kind, place, dollars)
         return found
 
-    def _unit_dollars(self, use: Use) -> Decimal:
+    def _unit_dollars(self, use: CapacityUse) -> Decimal:
         units = {f"{use.kind}_units": a_month(use.units)}
         return self._dollars(
             pricing.on_demand(self.region, table_class=self.basis.table_class, **units)
         )
 
     def _capacities(self) -> dict[tuple[str, str, str | None], Decimal]:
-        """Capacity of each table and each global index, used or not; local indexes live on their
-        table's.
-        """
-        local = {(kept.table, kept.index) for kept in self.workload.kept if kept.is_local}
+        """The capacity of each table and global index; a local index uses its table's."""
+        local = {(stored.table, stored.index) for stored in self.workload.stored if stored.is_local}
         units: dict[tuple[str, str, str | None], Decimal] = {}
-        for kept in self.workload.kept:
-            if not kept.is_local:
+        for stored in self.workload.stored:
+            if not stored.is_local:
                 for kind in ("read", "write"):
-                    units.setdefault((kind, kept.table, kept.index), Decimal(0))
+                    units.setdefault((kind, stored.table, stored.index), Decimal(0))
         for use in self.workload.uses:
             index = None if (use.table, use.index) in local else use.index
             key = (use.kind, use.table, index)
@@ -283,7 +283,7 @@ class _Bill:
         }
 
     def _capacity_dollars(self, kind: str, held: list[Decimal]) -> list[Decimal]:
-        """What each capacity costs; reserved blocks are bought for all of them together."""
+        """The cost of each capacity. Reserved blocks are bought for all of them together."""
         if self.basis.mode == "reserved":
             whole = {f"{kind}_capacity": sum(held, Decimal(0))}
             dollars = self._dollars(pricing.reserved(self.region, years=self.basis.years, **whole))
@@ -303,7 +303,11 @@ class _Bill:
         self, kind: str, place: tuple[str, str | None], dollars: Decimal
     ) -> list[CostLine]:
         table, index = place
-        local = {kept.index for kept in self.workload.kept if kept.is_local and kept.table == table}
+        local = {
+            stored.index
+            for stored in self.workload.stored
+            if stored.is_local and stored.table == table
+        }
         users = [
             use
             for use in self.workload.uses
@@ -334,22 +338,22 @@ class _Bill:
 
     def storage(self) -> list[CostLine]:
         return [
-            _kept_line(
+            _storage_line(
                 "storage",
-                kept,
+                stored,
                 self._dollars(
                     pricing.storage(self.region, size, table_class=self.basis.table_class)
                 ),
             )
-            for kept in self.workload.kept
-            if (size := kept.stored_bytes)
+            for stored in self.workload.stored
+            if (size := stored.stored_bytes)
         ]
 
     def streams(self) -> list[CostLine]:
-        """A consumer polls each shard once a second; a shard stands behind each partition."""
+        """A consumer polls each shard once a second; each partition has one shard."""
         found: list[CostLine] = []
         for table in (
-            sorted({kept.table for kept in self.workload.kept})
+            sorted({stored.table for stored in self.workload.stored})
             if self.basis.stream_consumers
             else ()
         ):
@@ -363,9 +367,9 @@ class _Bill:
     def _partitions(self, table: str) -> int:
         size = sum(
             (
-                kept.stored_bytes
-                for kept in self.workload.kept
-                if kept.table == table and not kept.index
+                stored.stored_bytes
+                for stored in self.workload.stored
+                if stored.table == table and not stored.index
             ),
             Decimal(0),
         )
@@ -381,31 +385,31 @@ class _Bill:
 
     def backups(self) -> list[CostLine]:
         found: list[CostLine] = []
-        for kept in self.workload.kept:
-            size = kept.stored_bytes
-            if (kept.index is not None and not kept.is_local) or not size:
+        for stored in self.workload.stored:
+            size = stored.stored_bytes
+            if (stored.index is not None and not stored.is_local) or not size:
                 continue
             if self.basis.pitr:
                 found.append(
-                    _kept_line(
+                    _storage_line(
                         "backups",
-                        kept,
+                        stored,
                         self._dollars(pricing.backups(self.region, pitr_bytes=size)),
                     )
                 )
             if self.basis.backups:
                 copies = size * Decimal(str(self.basis.backups))
                 found.append(
-                    _kept_line(
+                    _storage_line(
                         "backups",
-                        kept,
+                        stored,
                         self._dollars(pricing.backups(self.region, backup_bytes=copies)),
                     )
                 )
         return found
 
 
-def _request_line(use: Use, dollars: Decimal) -> CostLine:
+def _request_line(use: CapacityUse, dollars: Decimal) -> CostLine:
     noun: Kind = "reads" if use.kind == "read" else "writes"
     units = a_month(use.units)
     return CostLine(
@@ -421,10 +425,18 @@ def _request_line(use: Use, dollars: Decimal) -> CostLine:
     )
 
 
-def _kept_line(kind: Kind, kept: Kept, dollars: Decimal) -> CostLine:
-    size = kept.stored_bytes / pricing.GB_BYTES
+def _storage_line(kind: Kind, stored: StoredData, dollars: Decimal) -> CostLine:
+    size = stored.stored_bytes / pricing.GB_BYTES
     return CostLine(
-        kind, None, kept.entity, kept.table, kept.index, size, "GB", _rounded(dollars), kept.by
+        kind,
+        None,
+        stored.entity,
+        stored.table,
+        stored.index,
+        size,
+        "GB",
+        _rounded(dollars),
+        stored.by,
     )
 
 
@@ -433,7 +445,7 @@ def _rounded(dollars: Decimal) -> Decimal:
 
 
 def _shares(dollars: Decimal, weights: Sequence[Decimal]) -> list[Decimal]:
-    """The dollars in proportion to the weights, each rounded, the heaviest making up the sum."""
+    """The dollars divided by weight and rounded; the heaviest takes the rounding error."""
     whole, weight = _rounded(dollars), sum(weights, Decimal(0))
     found = [_rounded(whole * each / weight) for each in weights]
     found[weights.index(max(weights))] += whole - sum(found, Decimal(0))

@@ -1,12 +1,12 @@
-"""What a design does to DynamoDB in one second, and what it keeps there: the quantities that
-``cost`` puts prices on.
+"""The workload of a plan: units used each second and data stored, the quantities that ``report``
+prices.
 
-Every quantity stands for one pattern, one entity and one place (a table or one of its indexes), so
-that sums over any of the three are sums of the same numbers. Which fields an update changes, how
-often a change is made within a pattern and what ``writes=`` declares is in the plan's demand. Plans
-frozen before there was one may borrow that of a design; without either, a write pattern's units are
-the plan's own, what they take beyond the table is spread evenly over the entity's indexes, and
-``writes=`` is not seen.
+Every quantity belongs to one pattern, one entity and one place (a table or one of its indexes), so
+that sums over any of the three are sums of the same numbers. The plan's demand says which fields an
+update changes, how often a pattern makes a change, and what ``writes=`` declares. A plan without a
+demand (lock format 1) may borrow that of a design. Without either, a write pattern's units are the
+plan's own, the units beyond the table are spread evenly over the entity's indexes, and ``writes=``
+is not counted.
 """
 
 from __future__ import annotations
@@ -25,22 +25,18 @@ from stator.design.planner.cost_model import KEYS_BYTES
 from stator.design.planner.estimates import demand_of
 
 _KEYS_ONLY_BYTES: Final = 150
-"""An entry with keys only, or with a few attributes, when the design is not there to say: two pairs
-of keys.
-"""
+"""The assumed size of an entry with keys only: two pairs of keys."""
 _NAMES_BYTES: Final = 28
 _PRESENT: Final = 0.5
-"""The part of the items that has an optional field, or the value that a sparse index asks for, when
-nothing is known of it.
-"""
+"""The assumed share of items that have an optional field or a sparse index's value."""
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
-    """Units a second that a pattern takes of one place.
+class CapacityUse:
+    """Units a second that a pattern uses in one place.
 
-    ``index`` is None for the table itself; ``by`` is what the entity's entries in the index are
-    found by, which says more than a number.
+    ``index`` is None for the table itself. ``by`` names the fields of the entity's index key, which
+    say more than the number of an index.
     """
 
     kind: Literal["read", "write"]
@@ -53,7 +49,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredData:
     """Items of an entity in a table, or their entries in one of its indexes."""
 
     entity: str
@@ -71,8 +67,8 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    uses: tuple[Use, ...]
-    kept: tuple[Kept, ...]
+    uses: tuple[CapacityUse, ...]
+    stored: tuple[StoredData, ...]
 
 
 def workload_of(plan: Plan, design: Declaration | None = None) -> Workload:
@@ -81,10 +77,10 @@ def workload_of(plan: Plan, design: Declaration | None = None) -> Workload:
     The design is asked only if the plan has no demand, and may be a later or earlier one than the
     plan is of: what it says of entities and write patterns that both have counts.
     """
-    return _Counting(plan, design).count()
+    return _WorkloadCounter(plan, design).count()
 
 
-class _Counting:
+class _WorkloadCounter:
     def __init__(self, plan: Plan, design: Declaration | None) -> None:
         self.plan = plan
         self.demand = (
@@ -95,17 +91,17 @@ class _Counting:
     def count(self) -> Workload:
         uses = [use for pattern in self.plan.patterns for use in self._pattern(pattern)]
         return Workload(
-            tuple(each for each in (*uses, *self._declared()) if each.units), tuple(self._kept())
+            tuple(each for each in (*uses, *self._declared()) if each.units), tuple(self._stored())
         )
 
     # -- requests
 
-    def _pattern(self, pattern: PatternPlan) -> Iterator[Use]:
+    def _pattern(self, pattern: PatternPlan) -> Iterator[CapacityUse]:
         rate = _exact(pattern.requests_per_second)
         if pattern.kind == "read":
             for step in pattern.steps:
                 entities = " + ".join(step.entities)
-                yield Use(
+                yield CapacityUse(
                     "read",
                     pattern.name,
                     entities,
@@ -124,7 +120,7 @@ class _Counting:
             )
 
     def _changes(self, pattern: PatternPlan) -> tuple[ChangeDemand, ...] | None:
-        """What the pattern changes, if that is known of the entities that the plan has."""
+        """The changes of the pattern, if the demand has them for the planned entities."""
         found = self.demand.pattern(pattern.name) if self.demand is not None else None
         planned = [step.entities[0] for step in pattern.steps]
         return (
@@ -133,8 +129,8 @@ class _Counting:
             else None
         )
 
-    def _declared(self) -> Iterator[Use]:
-        """``Design(writes=...)``: creations that no pattern stands for."""
+    def _declared(self) -> Iterator[CapacityUse]:
+        """Creations from ``Design(writes=...)``, which belong to no pattern."""
         for entity in () if self.demand is None else self.demand.entities:
             if entity.creates and entity.name in self.entities:
                 change = ChangeDemand("create", entity.name)
@@ -144,14 +140,14 @@ class _Counting:
 
     def _writes(
         self, pattern: str, change: ChangeDemand, rate: Decimal, transactional: bool
-    ) -> Iterator[Use]:
+    ) -> Iterator[CapacityUse]:
         entity = self.entities[change.entity]
         size = _exact(entity.item_bytes)
         units = write_units(size, transactional=transactional)
-        yield Use("write", pattern, entity.name, entity.table, None, units * rate)
+        yield CapacityUse("write", pattern, entity.name, entity.table, None, units * rate)
         for index in self._indexes(entity):
             each = self._index_units(entity, index, change)
-            yield Use(
+            yield CapacityUse(
                 "write",
                 pattern,
                 entity.name,
@@ -173,8 +169,8 @@ class _Counting:
             units = index_write_units(size, size, key_changes=moved, changes=seen)
         return units * self._presence(entity, index)
 
-    def _undeclared(self, pattern: PatternPlan, rate: Decimal) -> Iterator[Use]:
-        """A write pattern of which only the plan is known: its units, shared out over its steps."""
+    def _undeclared(self, pattern: PatternPlan, rate: Decimal) -> Iterator[CapacityUse]:
+        """A write pattern without demand: the plan's units, distributed over its steps."""
         total = sum((_exact(step.units) for step in pattern.steps), Decimal(0))
         for step in pattern.steps:
             entity = self.entities[step.entities[0]]
@@ -182,23 +178,29 @@ class _Counting:
             indexes = self._indexes(entity)
             own = write_units(entity.item_bytes, transactional=pattern.transaction)
             own = min(own, _exact(step.units)) if indexes else _exact(step.units)
-            yield Use("write", pattern.name, entity.name, step.table, None, own * times * rate)
+            yield CapacityUse(
+                "write", pattern.name, entity.name, step.table, None, own * times * rate
+            )
             rest = _exact(step.units) - own
             for index in indexes:
                 units, by = rest / len(indexes) * times * rate, found_by(entity, index.name)
-                yield Use("write", pattern.name, entity.name, step.table, index.name, units, by)
+                yield CapacityUse(
+                    "write", pattern.name, entity.name, step.table, index.name, units, by
+                )
 
-    # -- what is kept
+    # -- storage
 
-    def _kept(self) -> Iterator[Kept]:
+    def _stored(self) -> Iterator[StoredData]:
         for entity in self.plan.entities:
             items = _exact(entity.items)
-            yield Kept(entity.name, entity.table, None, False, items, _exact(entity.item_bytes))
+            yield StoredData(
+                entity.name, entity.table, None, False, items, _exact(entity.item_bytes)
+            )
             for index in self._indexes(entity):
                 entries = items * self._presence(entity, index)
                 size = self._entry_bytes(entity, index)
                 local, by = index.kind == "LSI", found_by(entity, index.name)
-                yield Kept(entity.name, entity.table, index.name, local, entries, size, by)
+                yield StoredData(entity.name, entity.table, index.name, local, entries, size, by)
 
     def _indexes(self, entity: EntityPlan) -> list[IndexPlan]:
         return [
@@ -211,8 +213,8 @@ class _Counting:
         return None if self.demand is None else self.demand.entity(entity.name)
 
     def _presence(self, entity: EntityPlan, index: IndexPlan) -> Decimal:
-        """The part of the items that has an entry: those with the constants the index asks for, and
-        with every field of its key.
+        """The share of items with an entry: those that match the constants and have every key
+        field.
         """
         tests = {test for key in entity.keys if key.index == index.name for test, _ in key.when}
         constants = {name for test in tests for name in _holes(test)}
@@ -247,12 +249,12 @@ def _holes(template: Template) -> set[str]:
 
 def _names(part: Part) -> set[str]:
     if part.kind == "shard":
-        return set()  # from the identity, which never changes
+        return set()  # computed from the identity, which never changes
     return {part.value} if part.kind == "field" else set()
 
 
 def _fields(entity: EntityPlan, index: str) -> set[str]:
-    """Every field that decides whether and where the index has an entry for the item."""
+    """Every field that decides whether and where an index has an entry for an item."""
     keys = [key for key in entity.keys if key.index == index]
     return {
         name
@@ -263,7 +265,7 @@ def _fields(entity: EntityPlan, index: str) -> set[str]:
 
 
 def found_by(entity: EntityPlan, index: str) -> str:
-    """The fields of the key in their order, without the identity that only makes it unique."""
+    """The fields of an index key in order, without an identity that only makes it unique."""
     keys = [key for key in entity.keys if key.index == index]
     constants = [part for key in keys for test, _ in key.when for part in test.parts]
     parts = [*constants, *(part for key in keys for part in key.template.parts)]

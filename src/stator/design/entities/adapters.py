@@ -9,11 +9,10 @@
 
     find(Order).where(Order.customer == "c1", Order.total > 10)
 
-The model is left as it is: its classes cannot carry field references (pydantic's metaclass hides
-them, msgspec keeps its slots there), so ``adapt`` gives a handle that does. The handle stands for
-the model everywhere: it goes into a design and into patterns, calling it makes a model, and what is
-read are models, made and checked by their own library. Type checkers see the handle as the model's
-class.
+The model stays unchanged: its class cannot carry field references (pydantic's metaclass hides them,
+msgspec keeps its slots there), so ``adapt`` returns a handle that does. The handle stands for the
+model everywhere: it goes into designs and patterns, calling it makes a model, and reads return
+models, built and validated by their own library. Type checkers see the handle as the model's class.
 
 Attributes have the Python names of the fields; aliases are for JSON and are not used. Neither
 library is imported before a model of it is adapted.
@@ -31,7 +30,7 @@ from datetime import date, datetime
 from functools import cached_property
 from typing import Any, Protocol, TypeVar, Union, cast
 
-from stator.design.entities.codec import LEFT_OUT, Codec, Making, make_codec
+from stator.design.entities.codec import LEFT_OUT, Codec, ObjectMaker, make_codec
 from stator.design.entities.conditions import FieldRef
 from stator.design.entities.entity import (
     KNOWN,
@@ -60,11 +59,10 @@ def adapt(
     index: Mapping[str, KeyTemplate] | None = None,
     name: str | None = None,
 ) -> type[M]:
-    """The model as an entity: a handle that has its fields as references, ``Order.total > 10``, and
-    stands for it in a design.
+    """The model as an entity: a handle that has its fields as references, ``Order.total > 10``.
 
-    ``ident`` names the fields that identify an item; ``markers`` what other fields are for, as in
-    ``{"email": unique()}``; ``key``, ``index`` and ``name`` are those of ``Entity``.
+    ``ident`` names the fields that identify an item. ``markers`` gives other fields a role, as in
+    ``{"email": unique()}``. ``key``, ``index`` and ``name`` are those of ``Entity``.
     """
     library = _library_of(model)
     roles = {field: Marker("ident") for field in ([ident] if isinstance(ident, str) else ident)}
@@ -92,9 +90,7 @@ def _marker(model: type, field: str, given: Any) -> Marker:
 
 
 class _Handle(type):
-    """The type of handles, so that ``isinstance(order, Order)`` is what the type checker takes it
-    for.
-    """
+    """The metaclass of handles: ``isinstance(order, Order)`` is true for the model's instances."""
 
     __model__: type
 
@@ -103,7 +99,7 @@ class _Handle(type):
 
 
 class AdaptedInfo(EntityInfo):
-    """What is known about an adapted model; ``cls`` is its handle."""
+    """The ``EntityInfo`` of an adapted model; ``cls`` is its handle."""
 
     def __init__(
         self, model: type, library: Library, roles: dict[str, Marker], overrides: Overrides
@@ -147,7 +143,10 @@ class AdaptedInfo(EntityInfo):
         fields = {
             name: EntityField(
                 name,
-                stored_shape(_shape(self.library, field.type, f"{entity}.{name}", (self.model,)), self.roles.get(name)),
+                stored_shape(
+                    _shape(self.library, field.type, f"{entity}.{name}", (self.model,)),
+                    self.roles.get(name),
+                ),
                 self.roles.get(name),
                 field.has_default,
             )
@@ -158,7 +157,7 @@ class AdaptedInfo(EntityInfo):
 
     @cached_property
     def identity(self) -> tuple[str, ...]:
-        """In the order ``ident`` gave them, which need not be that of the model."""
+        """The identity in the order of ``ident``, which may differ from the model's."""
         names = tuple(name for name, marker in self.roles.items() if marker.role == "ident")
         if not names:
             raise DesignError(
@@ -182,17 +181,15 @@ class AdaptedInfo(EntityInfo):
             name: LEFT_OUT if field.has_default else absent_value(field.shape)
             for name, field in self.fields.items()
         }
-        making = Making(self.library.maker(self.model, self.name), absent)
-        return make_codec(self.name, self.cls, self.shapes, making)
+        maker = ObjectMaker(self.library.maker(self.model, self.name), absent)
+        return make_codec(self.name, self.cls, self.shapes, maker)
 
 
 # --- shapes -------------------------------------------------------------------------------------
 
 
 def _shape(library: Library, annotation: Any, where: str, above: tuple[type, ...]) -> Shape:
-    """The shape of an annotation that may have models anywhere in it; ``above`` are the models it
-    stands in.
-    """
+    """The shape of an annotation that may contain models; ``above`` are the enclosing models."""
     if library.is_model(annotation):
         return _nested(library, annotation, where, above)
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
@@ -232,7 +229,7 @@ def _nested(library: Library, model: type, where: str, above: tuple[type, ...]) 
 
 @dataclass(frozen=True, slots=True)
 class NestedModel(Nested):
-    """A model inside an item, made as its library makes it."""
+    """A model inside an item, built by its library."""
 
     make: Callable[[dict[str, Any]], Any]
 
@@ -242,7 +239,7 @@ class NestedModel(Nested):
 
 @dataclass(frozen=True, slots=True)
 class ModelField:
-    """``default`` makes the value of a field that is not given; None where one has to be."""
+    """``default`` makes the value of an omitted field; None if the field is required."""
 
     name: str
     type: Any
@@ -254,21 +251,18 @@ class ModelField:
 
 
 class Library(Protocol):
-    """What is asked of a model library."""
+    """What this module needs of a model library."""
 
     def is_model(self, annotation: Any) -> bool: ...
 
     def fields(self, model: type) -> list[ModelField]: ...
 
     def plain(self, annotation: Any) -> type | None:
-        """The plain type behind a type of the library's own, if values are of that."""
+        """The plain type behind one of the library's own types, if its values are of that type."""
         ...
 
     def maker(self, model: type, entity: str | None) -> Callable[[dict[str, Any]], Any]:
-        """Makes a model of values by field name; those that have a default may be left out.
-
-        Nested ones have no entity.
-        """
+        """Returns a function that builds a model; nested models have no entity."""
         ...
 
     def is_frozen(self, model: type) -> bool: ...
@@ -278,8 +272,8 @@ class Library(Protocol):
 
 class _Pydantic:
     _PLAIN: typing.ClassVar[dict[str, type]] = {
-        "EmailStr": str, "AwareDatetime": datetime, "PastDatetime": datetime, "FutureDatetime": datetime,
-        "PastDate": date, "FutureDate": date,
+        "EmailStr": str, "AwareDatetime": datetime, "PastDatetime": datetime,
+        "FutureDatetime": datetime, "PastDate": date, "FutureDate": date,
     }  # fmt: skip
 
     def __init__(self) -> None:
@@ -329,7 +323,7 @@ class _Pydantic:
 
 
 def _alias(field: Any) -> str | None:
-    """The key pydantic reads a field from, where it is not its name."""
+    """The key from which pydantic reads a field, if it is not the field's name."""
     alias = field.validation_alias or field.alias
     choices = [choice for choice in getattr(alias, "choices", [alias]) if isinstance(choice, str)]
     return choices[0] if choices else None
@@ -338,7 +332,7 @@ def _alias(field: Any) -> str | None:
 def _refusal(
     entity: str | None, error: Any, names: dict[str, str], values: dict[str, Any]
 ) -> Exception:
-    """The first thing pydantic found wrong; of a nested model, for the codec to say in which field."""
+    """The first error of pydantic, as the error that the codec expects."""
     first = error.errors(include_url=False)[0]
     path = [str(step) for step in first["loc"]]
     field = next((name for name, alias in names.items() if path[:1] == [alias]), "?")

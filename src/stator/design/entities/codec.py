@@ -1,4 +1,4 @@
-"""Encode and decode functions, generated per entity: straight between DynamoDB JSON and objects.
+"""The codec of an entity: generated functions between objects and DynamoDB JSON.
 
 For ``class Order(Entity): order_id: str; total: Decimal; note: str | None`` the generated code is
 about
@@ -22,9 +22,9 @@ about
         ...
         return o
 
-(``source`` writes the expressions). When either fails, a second, slow walk finds the field at
-fault, so that errors name entity, field and value. Classes that do something in ``__init__`` and
-models of other libraries are made by a call with all values (``Making``).
+(``codec_source`` writes the expressions). If either fails, a second, slow walk finds the field at
+fault, so that errors name the entity, the field and the value. Classes with their own ``__init__``
+logic, and models of other libraries, are built by a call with all values (``ObjectMaker``).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _FAULTS = (WrongValue, KeyError, ValueError, TypeError, ArithmeticError, Attribu
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """``encode_field`` and ``decode_field`` do single fields, for keys, conditions and updates."""
+    """``encode_field`` and ``decode_field`` handle single fields: keys, conditions, updates."""
 
     encode: Callable[[Any], Item]
     decode: Callable[[Item], Any]
@@ -62,12 +62,10 @@ class Codec:
 
 
 @dataclass(frozen=True, slots=True)
-class Making:
-    """How objects are made from values by field name.
+class ObjectMaker:
+    """Builds objects from values by field name. ``absent`` gives the value of a missing attribute.
 
-    ``absent`` says what a missing attribute stands for.
-
-    REQUIRED there means that it may not be missing, LEFT_OUT that ``make`` knows better.
+    There, REQUIRED refuses a missing attribute, and LEFT_OUT leaves the choice to ``make``.
     """
 
     make: Callable[[dict[str, Any]], Any]
@@ -75,22 +73,22 @@ class Making:
 
 
 def LEFT_OUT() -> Any:
-    raise AssertionError("a value that is left out is never asked for")
+    raise AssertionError("a value that is left out is never read")
 
 
 def make_codec(
-    entity: str, cls: type, shapes: dict[str, Shape], making: Making | None = None
+    entity: str, cls: type, shapes: dict[str, Shape], maker: ObjectMaker | None = None
 ) -> Codec:
     encoders = {name: _named(entity, name, encoder(shape)) for name, shape in shapes.items()}
     decoders = {name: decoder(shape) for name, shape in shapes.items()}
-    if making is None and not is_plain(cls):
-        making = _by_init(cls, shapes)
+    if maker is None and not is_plain(cls):
+        maker = _by_init(cls, shapes)
     absent = (
-        making.absent
-        if making
+        maker.absent
+        if maker
         else {name: default_of(cls, name, shape) for name, shape in shapes.items()}
     )
-    to_wire, from_wire = _make_encode(shapes), _make_decode(cls, shapes, absent, making)
+    to_wire, from_wire = _make_encode(shapes), _make_decode(cls, shapes, absent, maker)
 
     def encode(made: Any) -> Item:
         try:
@@ -112,7 +110,7 @@ def make_codec(
 
 
 def _named(entity: str, field: str, encode: Encoder) -> Encoder:
-    """An encoder whose errors say which field of which entity they are about."""
+    """An encoder whose errors name the entity and the field."""
 
     def named(value: Any) -> Value:
         try:
@@ -152,24 +150,25 @@ def _make_encode(shapes: dict[str, Shape]) -> Callable[[Any], Item]:
 
 
 def _make_decode(
-    cls: type, shapes: dict[str, Shape], absent: dict[str, Callable[[], Any]], making: Making | None
+    cls: type,
+    shapes: dict[str, Shape],
+    absent: dict[str, Callable[[], Any]],
+    maker: ObjectMaker | None,
 ) -> Callable[[Item], Any]:
     source = CodecSource()
-    if making is None:
+    if maker is None:
         body = source.fill(source.bind("t", cls), shapes, absent)
     else:
         body = ["d = {}"]
         for name, shape in shapes.items():
             body += source.get(name, shape, absent[name], leave_out=absent[name] is LEFT_OUT)
-        body.append(f"return {source.bind('make', making.make)}(d)")
+        body.append(f"return {source.bind('make', maker.make)}(d)")
     source.function("decode", "item", body)
     return source.compiled("decode")
 
 
-def _by_init(cls: type, shapes: dict[str, Shape]) -> Making:
-    """Through ``__init__``, for classes that do something in it; what it does not take is set
-    afterwards.
-    """
+def _by_init(cls: type, shapes: dict[str, Shape]) -> ObjectMaker:
+    """Build through ``__init__``; fields it does not take are set afterwards."""
     takes = {field.name for field in dataclasses.fields(cls) if field.init}
 
     def make(values: dict[str, Any]) -> Any:
@@ -178,7 +177,7 @@ def _by_init(cls: type, shapes: dict[str, Shape]) -> Making:
             object.__setattr__(made, name, values[name])
         return made
 
-    return Making(make, {name: default_of(cls, name, shape) for name, shape in shapes.items()})
+    return ObjectMaker(make, {name: default_of(cls, name, shape) for name, shape in shapes.items()})
 
 
 def _fault(
@@ -188,7 +187,7 @@ def _fault(
     item: Item,
     error: Exception,
 ) -> ItemMismatch:
-    """The slow walk: which field made decoding fail."""
+    """The slow walk: find the field that made decoding fail."""
     for name, decode in decoders.items():
         if name not in item:
             if absent[name] is REQUIRED:

@@ -1,12 +1,12 @@
 """Conditions built from class-level field references: ``(Order.total > 10) & Order.paid.exists()``.
 
-A reference compares by building a ``Comparison``; tests join with ``&``, ``|`` and ``~``. Python's
-``and``, ``or`` and ``not`` cannot be overloaded, so a condition refuses to be a truth value, with a
-message that says what to write.
+Comparing a reference builds a ``Comparison``; conditions combine with ``&``, ``|`` and ``~``.
+Python's ``and``, ``or`` and ``not`` cannot be overloaded, so a condition refuses to be a truth
+value and says what to write.
 
-Type checkers see a class-level reference as the field's own type, which is what makes ``Order.total
-> "x"`` an error; for the methods that only a reference has, ``attr(Order.name).begins_with("A")``
-gives them one.
+Type checkers see a class-level reference as the field's own type, which makes ``Order.total > "x"``
+an error. ``attr(Order.name).begins_with("A")`` gives access to the methods that only a reference
+has.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Step = str | int
 
 
 class Condition:
-    """Something an item meets or not."""
+    """A condition that an item satisfies or not."""
 
     __slots__ = ()
 
@@ -52,8 +52,9 @@ class Condition:
 
     def __bool__(self) -> bool:
         raise DesignError(
-            "a condition has no truth value of its own",
-            hint="join conditions with & and |, turn one round with ~, and put each comparison in parentheses",
+            "a condition has no truth value",
+            hint="join conditions with & and |, negate with ~, and put each comparison into "
+            "parentheses",
         )
 
 
@@ -170,17 +171,17 @@ class FieldRef:
 
     def __bool__(self) -> bool:
         raise DesignError(
-            f"{self!r} stands for a field and has no truth value", hint=f"write {self!r} == True"
+            f"{self!r} is a field and has no truth value", hint=f"write {self!r} == True"
         )
 
 
 def same_field(left: FieldRef, right: FieldRef) -> bool:
-    """Equality of references, which ``==`` cannot be: it builds a condition."""
+    """Whether two references name the same field (``==`` builds a condition instead)."""
     return left.owner is right.owner and left.path == right.path
 
 
 class Attribute(Protocol[V]):
-    """A field reference as type checkers can see it; at run time it is the reference itself."""
+    """The type that checkers see for a field reference."""
 
     def between(self, low: V, high: V) -> Condition: ...
 

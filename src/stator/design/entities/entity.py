@@ -5,11 +5,11 @@
         total: Decimal
 
 ``Order(order_id="o1", total=Decimal(5))`` is a plain dataclass instance with native attribute
-access; ``Order.total`` on the class is a ``FieldRef`` that builds conditions. PEP 681 tells type
+access. ``Order.total`` on the class is a ``FieldRef`` that builds conditions. PEP 681 tells type
 checkers all of it, without a plugin.
 
-What is derived from the annotations (shapes, codecs) is worked out on first use, not while the
-class is being made: annotations may name classes that come later in the module.
+Shapes and codecs are derived from the annotations on first use, not when the class is created,
+because annotations may name classes that come later in the module.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ KeyTemplate = tuple[str, str] | tuple[str]
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """What was written by hand and the planner must keep."""
+    """Handwritten keys, indexes and the name, which the planner must keep."""
 
     key: KeyTemplate | None = None
     indexes: tuple[tuple[str, KeyTemplate], ...] = ()
@@ -69,7 +69,7 @@ class Overrides:
     ),
 )
 class Entity:
-    """A kind of item. Subclass it and annotate fields; every field is a keyword argument."""
+    """The base class of items. Subclass it and annotate fields, all keyword arguments."""
 
     __overrides__: ClassVar[Overrides] = Overrides()
 
@@ -90,7 +90,7 @@ class Entity:
 
 
 def _forget_inherited_references(cls: type) -> None:
-    """A field annotated again without a default must not take its parent's reference for one."""
+    """Keep an inherited reference from becoming the default of a field annotated again."""
     for name in inspect.get_annotations(cls):
         if name not in cls.__dict__ and isinstance(getattr(cls, name, None), FieldRef):
             setattr(cls, name, dataclasses.field())
@@ -98,6 +98,8 @@ def _forget_inherited_references(cls: type) -> None:
 
 @dataclass(frozen=True)
 class EntityField:
+    """One field: its stored shape, and the marker that gives its role."""
+
     name: str
     shape: Shape
     marker: Marker | None
@@ -109,11 +111,12 @@ class EntityField:
 
 
 def stored_shape(shape: Shape, marker: Marker | None) -> Shape:
+    """The shape as stored: a ``ttl()`` field is stored in seconds."""
     return as_epoch(shape) if marker is not None and marker.role == "ttl" else shape
 
 
 class EntityInfo:
-    """What is known about an entity class."""
+    """Everything derived from an entity class: fields, identity, codec."""
 
     def __init__(self, cls: type[Any]) -> None:
         self.cls = cls
@@ -139,12 +142,12 @@ class EntityInfo:
 
     @cached_property
     def identity(self) -> tuple[str, ...]:
-        """The fields that tell one item from another, in the order they were declared."""
+        """The fields that identify an item, in the order of declaration."""
         names = tuple(field.name for field in self.fields.values() if field.role == "ident")
         if not names:
             raise DesignError(
                 f"{self.name} has no identity",
-                hint=f"mark what identifies one {self.name} with ident(), as in `id: str = ident()`",
+                hint="mark the identifying fields with ident(), as in `id: str = ident()`",
             )
         return names
 
@@ -157,7 +160,7 @@ class EntityInfo:
         return {name: field.shape for name, field in self.fields.items()}
 
     def default_maker(self, field: str) -> Callable[[], Any] | None:
-        """What makes the value of a field that is not given; None where one has to be."""
+        """The factory of a field's default value; None if the field is required."""
         declared = next(each for each in dataclasses.fields(self.cls) if each.name == field)
         if declared.default_factory is not dataclasses.MISSING:
             return declared.default_factory
@@ -167,11 +170,11 @@ class EntityInfo:
 
     @property
     def is_frozen(self) -> bool:
-        """Whether its objects cannot be changed."""
+        """Whether instances are immutable."""
         return False
 
     def replaced(self, made: Any, changes: Mapping[str, Any]) -> Any:
-        """A copy of an object with some fields changed."""
+        """A copy of an instance with some fields changed."""
         copied = copy.copy(made)
         for name, value in changes.items():
             setattr(copied, name, value)
@@ -183,12 +186,12 @@ def check_roles(entity: str, fields: dict[str, EntityField]) -> None:
         marked = [field.name for field in fields.values() if field.role == role]
         if len(marked) > 1:
             raise DesignError(
-                f"{entity} has {role}() on {' and '.join(marked)}", hint="keep one of them"
+                f"{entity} has {role}() on {' and '.join(marked)}", hint="mark only one of them"
             )
 
 
 def info(cls: type[Any]) -> EntityInfo:
-    """What is known about an entity class, worked out once."""
+    """The ``EntityInfo`` of a class, made once."""
     known = KNOWN.get(cls)
     if known is None:
         known = KNOWN[cls] = _made(cls)

@@ -1,9 +1,9 @@
-"""What a field is for, beside its type: identity, uniqueness, versions, times, counters, large and
-secret values.
+"""Markers: the role of a field beside its type, such as identity, uniqueness, version, time or
+counter.
 
 Each marker is a PEP 681 field specifier, so type checkers know which arguments ``__init__`` takes.
-Markers only record what was declared; the layers above keep the promise (a unique guard is written
-by the data layer, and so on).
+A marker only records the declaration; the layers above act on it (the data layer writes the guard
+of a unique field, and so on).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Role = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Marker:
-    """A role and what it was declared with."""
+    """A role with its options."""
 
     role: Role
     after: timedelta | None = None
@@ -54,7 +54,7 @@ def ident(
     default: Any = dataclasses.MISSING,
     default_factory: Callable[[], Any] | Any = dataclasses.MISSING,
 ) -> Any:
-    """Part of what identifies the item. Several fields may be; together they are its identity."""
+    """Part of the item's identity. Several fields together form a compound identity."""
     return _marked(Marker("ident"), default, default_factory)
 
 
@@ -64,7 +64,7 @@ def unique(*, default: Any = dataclasses.MISSING) -> Any:
 
 
 def version(*, init: Literal[False] = False) -> Any:
-    """Optimistic lock: counted up by each write, which fails if somebody else wrote meanwhile."""
+    """Optimistic lock: each write increments it, and fails if another write came first."""
     return field(default_factory=int, init=init, metadata={_METADATA: Marker("version")})
 
 
@@ -91,9 +91,9 @@ def updated(*, init: Literal[False] = False) -> Any:
 
 
 def counter(*, shards: int = 1, default: int = 0) -> Any:
-    """A number that is added to, spread over ``shards`` items where one could not take the writes."""
+    """A number that is incremented, spread over ``shards`` items for a high write rate."""
     if shards < 1:
-        raise ValueError("a counter has at least one shard")
+        raise ValueError(f"counter(shards={shards}) must have at least one shard")
     return field(default=default, metadata={_METADATA: Marker("counter", shards=shards)})
 
 
@@ -103,8 +103,9 @@ def large(
     offload_over_bytes: int | None = None,
     default: Any = dataclasses.MISSING,
 ) -> Any:
-    """A value that may be large: compressed (``auto`` takes the smallest), and stored outside the
-    table past a size.
+    """A value that may be large: it is compressed, and stored outside the table past a size.
+
+    ``auto`` picks the compression with the smallest result.
     """
     return _marked(
         Marker("large", compress=compress, offload_over_bytes=offload_over_bytes), default

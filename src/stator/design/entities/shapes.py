@@ -1,4 +1,4 @@
-"""Python types as fields have them, resolved once into shapes the codec and the planner read.
+"""Shapes: the Python types of fields, resolved once for the codec and the planner.
 
 str int float Decimal bool bytes datetime date time UUID Enum Literal
 Optional list tuple dict set and dataclasses of all of these
@@ -20,9 +20,7 @@ from stator.errors import DesignError
 
 
 class Epoch(datetime):
-    """Stands in a shape for a datetime that is stored as whole seconds since 1970: what DynamoDB's
-    time to live reads.
-    """
+    """Marks a datetime that is stored as whole seconds since 1970, as DynamoDB's TTL requires."""
 
 
 SCALARS: dict[type, str] = {
@@ -42,7 +40,7 @@ SCALARS: dict[type, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A type of one value; ``python`` is one of SCALARS."""
+    """A type with a single value; ``python`` is one of SCALARS."""
 
     python: type
 
@@ -52,7 +50,7 @@ class Scalar:
 
 
 def as_epoch(shape: Shape) -> Shape:
-    """The shape of a time to live."""
+    """The shape with datetimes stored as epoch seconds."""
     if isinstance(shape, Maybe):
         return Maybe(as_epoch(shape.inner))
     return Scalar(Epoch) if shape == Scalar(datetime) else shape
@@ -101,12 +99,12 @@ class Nested:
 
 @dataclass(frozen=True, slots=True)
 class Anything:
-    """``Any``: whatever DynamoDB can hold."""
+    """``Any``: every value that DynamoDB can store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """Optional: None is stored as no attribute at all."""
+    """Optional: None is stored as no attribute."""
 
     inner: Shape
 
@@ -115,7 +113,7 @@ Shape = Union[Scalar, Choice, ListOf, MapOf, SetOf, Nested, Anything, Maybe]
 
 
 def type_name(shape: Shape) -> str:
-    """A shape in a word or two, as people see it."""
+    """A short name of a shape, for people."""
     match shape:
         case Maybe(inner):
             return f"{type_name(inner)}?"
@@ -235,6 +233,6 @@ def _unsupported(annotation: Any, where: str) -> DesignError:
     shown = getattr(annotation, "__name__", repr(annotation))
     return DesignError(
         f"{where}: {shown} cannot be stored in DynamoDB",
-        hint="use str, int, float, Decimal, bool, bytes, datetime, date, time, UUID, an Enum, a Literal, a dataclass, "
-        "or lists, dicts, sets and tuples of these",
+        hint="use str, int, float, Decimal, bool, bytes, datetime, date, time, UUID, an Enum, a "
+        "Literal, a dataclass, or lists, dicts, sets and tuples of these",
     )

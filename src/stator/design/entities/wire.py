@@ -1,7 +1,11 @@
-"""Values of every shape, to DynamoDB JSON and back: one closure per shape, put together once.
+"""Encoders and decoders between Python values and DynamoDB JSON: one closure for each shape.
 
-None is stored as no attribute, and so are empty sets, which DynamoDB does not have. A value that
-does not fit raises ``WrongValue``; the codec, which knows the field, turns it into an ItemMismatch.
+The generated code of ``codec_source`` handles the common values and calls these closures for the
+rest: a subclass, a value that must be refused, a value of type ``Any``. The closures are also the
+reference that tests compare the generated code with.
+
+None and empty sets, which DynamoDB does not have, are stored as no attribute. A value that does not
+fit raises ``WrongValue``; the codec, which knows the field, turns it into an ItemMismatch.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ Decoder = Callable[[Value], Any]
 
 
 class WrongValue(Exception):
-    """A value of the wrong type, on its way to an ItemMismatch that knows the field."""
+    """A value of the wrong type. The codec adds the field and raises ItemMismatch."""
 
     def __init__(self, wanted: str, value: object) -> None:
         super().__init__(wanted)
@@ -47,7 +51,7 @@ class WrongValue(Exception):
 
 
 def encode_time(value: datetime) -> str:
-    """UTC, to the microsecond, always 27 characters: text order is time order."""
+    """The time in UTC with microseconds, always 27 characters: text order is time order."""
     if value.tzinfo is not UTC:
         if value.tzinfo is None:
             raise WrongValue("a datetime needs a time zone", value)
@@ -56,9 +60,7 @@ def encode_time(value: datetime) -> str:
 
 
 def encode_utc(value: datetime) -> str:
-    """The same for a datetime in UTC. orjson writes times in a fifth of the time that isoformat
-    takes.
-    """
+    """``encode_time`` for a datetime in UTC. orjson is five times as fast as isoformat."""
     text = orjson.dumps(value, option=orjson.OPT_UTC_Z)
     return text[1:-1].decode() if value.microsecond else text[1:20].decode() + ".000000Z"
 
@@ -133,7 +135,7 @@ def _encode_scalar(python: type) -> Encoder:
             raise WrongValue(f"expected datetime, got {type(value).__name__}", value)
         if value.tzinfo is None:
             raise WrongValue("a datetime needs a time zone", value)
-        return {"N": str(math.ceil(value.timestamp()))}  # never gone before its time
+        return {"N": str(math.ceil(value.timestamp()))}  # rounded up: an item never expires early
 
     encoders: dict[type, Encoder] = {
         str: text, int: number, float: real, Decimal: decimal, bool: boolean, bytes: binary,
@@ -254,7 +256,7 @@ def _encode_nested(shape: Nested) -> Encoder:
 
 
 def encode_anything(value: Any) -> Value:
-    """A value of no declared type, by what it is."""
+    """Encode a value of no declared type by its Python type."""
     match value:
         case None:
             return {"NULL": True}
@@ -289,7 +291,8 @@ def decoder(shape: Shape) -> Decoder:
             each = decoder(values)
             return lambda value: {name: each(inner) for name, inner in value["M"].items()}
         case SetOf(element, frozen):
-            return _decode_set(decoder(element), element.kind, frozenset if frozen else set)  # type: ignore[union-attr]
+            kind = element.kind  # type: ignore[union-attr]
+            return _decode_set(decoder(element), kind, frozenset if frozen else set)
         case Nested():
             return _decode_nested(shape)
         case Anything():
@@ -354,9 +357,7 @@ def _decode_nested(shape: Nested) -> Decoder:
 
 
 def maker_of(shape: Nested) -> Callable[[dict[str, Any]], Any]:
-    """Makes an object of the shape from values by name: a call of the class, unless the shape says
-    otherwise.
-    """
+    """The function that builds an object of the shape: its class, unless the shape has its own."""
     make: Callable[[dict[str, Any]], Any] | None = getattr(shape, "make", None)
     return make or (lambda values: shape.cls(**values))
 
@@ -384,7 +385,7 @@ def decode_anything(value: Value) -> Any:
 
 
 def omits(shape: Shape) -> Callable[[Any], bool]:
-    """Whether a value is stored as no attribute at all."""
+    """A test whether a value is stored as no attribute."""
     if isinstance(shape, Maybe):
         inner = omits(shape.inner)
         return lambda value: value is None or inner(value)
@@ -402,7 +403,7 @@ REQUIRED = _Required()
 
 
 def absent_value(shape: Shape) -> Callable[[], Any]:
-    """What an attribute that is not there stands for, where the field itself has no default."""
+    """The value of a missing attribute, for a field without a default."""
     if isinstance(shape, Maybe):
         return lambda: None
     if isinstance(shape, SetOf):

@@ -287,7 +287,7 @@ def together(*entities: type[Any]) -> Any:
     return kinds.get(len(entities), BundleMany)(Ask(tuple(entities)))
 
 
-# --- reads -----------------------------------------------------------------------------------------
+# --- reads ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,7 +435,7 @@ def read(
     return lambda function: Pattern(function, traffic, used_names(function, caller))
 
 
-# --- writes ----------------------------------------------------------------------------------------
+# --- writes ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,7 +147,7 @@ def _choices(shape: Shape) -> list[Any]:
     return []
 
 
-# --- how an item is shown --------------------------------------------------------------------------
+# --- how an item is shown -------------------------------------------------------------------------
 
 
 def shown_value(value: Value) -> str:

@@ -1,28 +1,28 @@
 """Key text: values written so that their text sorts as the values do.
 
 DynamoDB sorts a string key by its UTF-8 bytes, so every value must be written in a form that sorts
-correctly: ``9`` before ``10``, -5 before 3, January before May. The parts of a key follow one another,
-separated by ``#``:
+correctly: ``9`` before ``10``, -5 before 3, January before May. The parts of a key follow one
+another, separated by ``#``:
 
     ORDER#2026-03-01T10:00:00.000000Z#o-17
 
 Invariants, each with a property test:
 
-- *Order*: ``encode(a) < encode(b)`` exactly when ``a < b``. Of two tuples joined with ``#``, the smaller
-  sorts first.
-- *No separator inside*: every character of an encoded value is above ``#``. In a str, each character up
-  to ``$`` is written as ``$`` and two hex digits (``a#b`` is ``a$23b``). This keeps the order, because all
-  escapes lie between ``#`` and ``%`` and sort among themselves.
+- *Order*: ``encode(a) < encode(b)`` exactly when ``a < b``. Of two tuples joined with ``#``, the
+  smaller sorts first.
+- *No separator inside*: every character of an encoded value is above ``#``. In a str, each
+  character up to ``$`` is written as ``$`` and two hex digits (``a#b`` is ``a$23b``). This keeps
+  the order, because all escapes lie between ``#`` and ``%`` and sort among themselves.
 - *Prefixes*: the text of a prefix is a prefix of the text, so ``begins_with`` on a key is
   ``begins_with`` on the value.
-- *Bounds*: every key whose next part is exactly v lies between ``v`` and ``v$``, and nothing else does,
-  because ``$`` never ends an escape.
+- *Bounds*: every key whose next part is exactly v lies between ``v`` and ``v$``, and nothing else
+  does, because ``$`` never ends an escape.
 - *Injective and decodable*: two values never share a text.
 
 | type | text | example |
 |---|---|---|
 | str | escaped as above | ``a b`` -> ``a$20b`` |
-| int | length letter, count of digits, digits; see below | ``42`` -> ``a242``, ``-42`` -> ``Z757`` |
+| int | length letter, count of digits, digits (below) | ``42`` -> ``a242``, ``-42`` -> ``Z757`` |
 | Decimal, float | sign, exponent as an int, digits without trailing zeros | ``1.5`` -> ``pa1115`` |
 | datetime | UTC, microseconds, 27 characters | ``2026-03-01T10:00:00.000000Z`` |
 | date, time, UUID | ISO text | ``2026-03-01`` |
@@ -33,8 +33,8 @@ The length letter of an int says how many digits the count of digits has: from `
 numbers, from ``Z`` down for negative ones, whose digits are also complemented (9 minus each digit).
 
 An Enum or a Literal is written as its value. ``inverted`` text sorts in reverse, for newest-first
-prefixes: numbers are negated, the digits of times complemented (``2026`` is ``7973``). Text without a
-fixed width cannot be inverted.
+prefixes: numbers are negated, the digits of times complemented (``2026`` is ``7973``). Text without
+a fixed width cannot be inverted.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def unescape(text: str) -> str:
     return first + "".join(chr(int(part[:2], 16)) + part[2:] for part in rest)
 
 
-# --- numbers ---------------------------------------------------------------------------------------
+# --- numbers --------------------------------------------------------------------------------------
 
 
 def _encode_int(value: int) -> str:
@@ -118,7 +118,7 @@ def _decode_decimal(text: str) -> Decimal:
     return Decimal((1, tuple(map(int, digits)), -point - len(digits)))
 
 
-# --- one encoding per type -------------------------------------------------------------------------
+# --- one encoding per type ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +325,7 @@ def split(names: Sequence[str], text: str) -> tuple[Any, ...]:
     )
 
 
-# --- to show ---------------------------------------------------------------------------------------
+# --- to show --------------------------------------------------------------------------------------
 
 _EXAMPLES: Final[dict[type, Any]] = {
     int: 7, float: 9.5, Decimal: Decimal("9.99"), bool: True, bytes: b"\x01",

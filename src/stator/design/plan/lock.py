@@ -52,7 +52,7 @@ class LockChange:
         return f"{self.risk}: {self.subject}: {self.what}; {self.do}"
 
 
-# --- the file --------------------------------------------------------------------------------------
+# --- the file -------------------------------------------------------------------------------------
 
 
 def lock_path(name: str, folder: Path) -> Path:
@@ -110,7 +110,7 @@ def _replace(path: Path, text: str) -> None:
         raise
 
 
-# --- the difference --------------------------------------------------------------------------------
+# --- the difference -------------------------------------------------------------------------------
 
 
 def compare(old: Plan, new: Plan) -> list[LockChange]:

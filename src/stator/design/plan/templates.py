@@ -143,7 +143,7 @@ class PlannedKeyAttribute:
         return self.template.fill(values)
 
 
-# --- filters ---------------------------------------------------------------------------------------
+# --- filters --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

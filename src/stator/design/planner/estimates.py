@@ -138,7 +138,7 @@ class Estimates:
         return found
 
 
-# --- the demand of a plan --------------------------------------------------------------------------
+# --- the demand of a plan -------------------------------------------------------------------------
 
 
 def demand_of(design: Declaration) -> Demand:

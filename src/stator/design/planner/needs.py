@@ -144,7 +144,7 @@ def is_optional(known: EntityInfo, name: str) -> bool:
     return isinstance(known.fields[name].shape, Maybe)
 
 
-# --- from traces to needs --------------------------------------------------------------------------
+# --- from traces to needs -------------------------------------------------------------------------
 
 
 def need_of(pattern: Pattern[..., Any], target: type[Entity], estimates: Estimates) -> Need:
@@ -291,7 +291,7 @@ def _usual(need: Need, estimates: Estimates) -> float:
     return max(1.0, matching * KEPT_BY_FILTER ** (len(need.spans) + len(need.filters)))
 
 
-# --- several entities together ---------------------------------------------------------------------
+# --- several entities together --------------------------------------------------------------------
 
 
 def group_of(pattern: Pattern[..., Any], estimates: Estimates) -> TogetherGroup:
@@ -387,7 +387,7 @@ def _shares(members: list[Need], declared: float | None) -> list[float]:
     return [1.0 if one else rest / many for one in single]
 
 
-# --- writes ----------------------------------------------------------------------------------------
+# --- writes ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -270,7 +270,7 @@ def _paths(choices: EntityChoices) -> Iterable[AccessPath]:
     )
 
 
-# --- base keys -------------------------------------------------------------------------------------
+# --- base keys ------------------------------------------------------------------------------------
 
 
 class _BaseSearch:
@@ -401,7 +401,7 @@ class _BaseSearch:
             self.best = ComponentLayout(layouts, tuple(placed), total, used, proven)
 
 
-# --- a whole table ---------------------------------------------------------------------------------
+# --- a whole table --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

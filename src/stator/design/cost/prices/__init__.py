@@ -1,12 +1,12 @@
-"""What AWS charges for DynamoDB, by region, from a data file that has a date.
+"""DynamoDB's prices by region, from dated data files.
 
     prices("eu-west-1")["write_request_unit"]     # Decimal("7.05E-7") dollars
 
-Each number in the file names its source: a ``transcript`` of AWS's price list in some public file,
-a ``tool`` that carries prices, or a ``recollection``, for which nothing better was found
-(``doubtful``). A region is in it only if reads, writes and storage are known; what else is not
-known of a region raises, saying so, rather than standing for another region's price. A newer file
-of the same form can be loaded from anywhere.
+Each number in a file names its source: a ``transcript`` of AWS's price list in some public file, a
+``tool`` that carries prices, or a ``recollection`` where nothing better was found (``doubtful``). A
+file has a region only if reads, writes and storage are known. Any other unknown price raises an
+error instead of standing in for another region's. A newer file of the same form can be loaded from
+anywhere.
 """
 
 from __future__ import annotations
@@ -25,36 +25,37 @@ from stator.errors import DesignError
 
 PriceName = Literal[
     "write_request_unit", "read_request_unit", "replicated_write_request_unit",
-    "write_capacity_hour", "read_capacity_hour", "replicated_write_capacity_hour", "storage_gb_month",
+    "write_capacity_hour", "read_capacity_hour", "replicated_write_capacity_hour",
+    "storage_gb_month",
     "ia_write_request_unit", "ia_read_request_unit", "ia_replicated_write_request_unit",
-    "ia_write_capacity_hour", "ia_read_capacity_hour", "ia_replicated_write_capacity_hour", "ia_storage_gb_month",
-    "pitr_gb_month", "backup_gb_month", "cold_backup_gb_month", "restore_gb", "export_gb", "import_gb",
+    "ia_write_capacity_hour", "ia_read_capacity_hour", "ia_replicated_write_capacity_hour",
+    "ia_storage_gb_month", "pitr_gb_month", "backup_gb_month", "cold_backup_gb_month",
+    "restore_gb", "export_gb", "import_gb",
     "stream_read", "kinesis_capture_unit",
 ]  # fmt: skip
 NEEDED: tuple[PriceName, ...] = (
-    "write_request_unit", "read_request_unit", "write_capacity_hour", "read_capacity_hour", "storage_gb_month",
+    "write_request_unit", "read_request_unit", "write_capacity_hour", "read_capacity_hour",
+    "storage_gb_month",
 )  # fmt: skip
 Years = Literal[1, 3]
 
 
 @dataclass(frozen=True, slots=True)
 class ReservedPrice:
-    """For a block of ``units``: once, and then each hour of the term."""
+    """The price of a block of ``units``: once, and for each hour of the term."""
 
     upfront: Decimal
     hour: Decimal
     units: int
 
     def month(self, years: int, hours: Decimal) -> Decimal:
-        """A block's cost a month, the upfront fee spread over the term."""
+        """The monthly cost of a block, with the upfront fee spread over the term."""
         return self.upfront / (12 * years) + self.hour * hours
 
 
 @dataclass(frozen=True, slots=True)
 class FreeTier:
-    """What an account has free each month: capacity and storage of the Standard class, and reads of
-    streams.
-    """
+    """The monthly free tier of an account: Standard-class capacity and storage, stream reads."""
 
     write_capacity: Decimal
     read_capacity: Decimal
@@ -79,7 +80,8 @@ class RegionPrices:
         if found is None:
             raise DesignError(
                 f"the price {name} of {self.region} is not in the price file of {self.as_of}",
-                hint=f"add it to a price file of your own and load that; {self.region} has {', '.join(self.known)}",
+                hint="load a price file of your own that has it; "
+                f"{self.region} has {', '.join(self.known)}",
             )
         return found
 
@@ -90,8 +92,8 @@ class RegionPrices:
         found = self.reserved_known.get((years, kind))
         if found is None:
             raise DesignError(
-                f"the price of {years}-year reserved {kind} capacity in {self.region} is not in the price file of "
-                f"{self.as_of}",
+                f"the price of {years}-year reserved {kind} capacity in {self.region} is not in "
+                f"the price file of {self.as_of}",
                 hint="reserve for another term, or load a price file that has it",
             )
         return found
@@ -108,19 +110,20 @@ class PriceFile:
         if found is None:
             raise DesignError(
                 f"no prices for region {name!r} in the price file of {self.as_of}",
-                hint=f"it has {', '.join(sorted(self.regions))}; load a price file of your own for others",
+                hint=f"it has {', '.join(sorted(self.regions))}; for others, load a price file of "
+                "your own",
             )
         return found
 
 
 def prices(region: str = "us-east-1") -> RegionPrices:
-    """The newest prices that come with Stator."""
+    """The newest prices of a region that come with Stator."""
     return price_file().region(region)
 
 
 @cache
 def price_file(path: Path | None = None) -> PriceFile:
-    """A price file: the newest of those in the package, unless a path is given."""
+    """The price file at ``path``, or the newest one in the package."""
     if path is not None:
         try:
             return parse(json.loads(path.read_text()))
@@ -129,8 +132,8 @@ def price_file(path: Path | None = None) -> PriceFile:
         except (ValueError, KeyError, TypeError, ArithmeticError) as error:
             problem = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             raise DesignError(
-                f"{path} is no price file: {problem}",
-                hint="one of the package's own, in stator/design/prices, can be a model",
+                f"{path} is not a price file: {problem}",
+                hint="see the package's own files in stator/design/cost/prices for the form",
             ) from error
     names = sorted(
         entry.name for entry in resources.files(__name__).iterdir() if entry.name.endswith(".json")
@@ -164,7 +167,7 @@ def _region(
             else f"no {', '.join(missing)}"
         )
         raise DesignError(
-            f"price file of {as_of}: {region} has {problem}", hint="see stator/design/prices"
+            f"price file of {as_of}: {region} has {problem}", hint="see stator/design/cost/prices"
         )
     reserved: dict[tuple[int, str], ReservedPrice] = {}
     for years, kinds in content.get("reserved", {}).get("years", {}).items():

@@ -52,7 +52,7 @@ class Slot:
     native: bool
 
 
-# --- the key attributes of items -------------------------------------------------------------------
+# --- the key attributes of items ------------------------------------------------------------------
 
 
 def key_attributes(
@@ -93,7 +93,7 @@ def key_attributes(
     return found
 
 
-# --- key conditions --------------------------------------------------------------------------------
+# --- key conditions -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

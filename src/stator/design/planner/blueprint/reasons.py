@@ -43,7 +43,7 @@ def described(placement: Placement) -> str:
     return f"{held} by {', '.join(shown) or 'one fixed value'}{tail}"
 
 
-# --- entities and indexes --------------------------------------------------------------------------
+# --- entities and indexes -------------------------------------------------------------------------
 
 
 def base_reasons(layout: EntityLayout, users: list[str], partition: str) -> list[str]:
@@ -93,7 +93,7 @@ def index_reason(placements: list[Placement], patterns: tuple[str, ...], costs: 
     return "; ".join(parts) + without
 
 
-# --- patterns --------------------------------------------------------------------------------------
+# --- patterns -------------------------------------------------------------------------------------
 
 
 def latency_of(steps: tuple[Step, ...]) -> str:
