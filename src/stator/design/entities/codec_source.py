@@ -170,8 +170,8 @@ class CodecSource:
                 return made if shape.container is list else f"tuple({made})"
             case MapOf(values):
                 key, item = self.fresh("k"), self.fresh("x")
-                inner = self.decode(values, item)
-                return f'{{{key}: {inner} for {key}, {item} in {value}["M"].items()}}'
+                decoded = self.decode(values, item)
+                return f'{{{key}: {decoded} for {key}, {item} in {value}["M"].items()}}'
             case SetOf(element=Scalar(python=python) as element, frozen=frozen) if (
                 python is str or python in _MEMBER
             ):
