@@ -130,7 +130,7 @@ def test_several_entities_without_one_time_are_refused_too(which: str) -> None:
         query = together(Trip, Seat).where(Trip.trip_id == trip_id)
         return query.newest_first() if which == "newest" else query.oldest_first()
 
-    with pytest.raises(DesignError, match=f"wants the {which} first, but none of its entities"):
+    with pytest.raises(DesignError, match=f"asks for the {which} first, but none of its entities"):
         Design("sites", [Trip, Seat], [seats]).plan()
 
 

@@ -239,7 +239,15 @@ def test_a_parent_comes_before_its_newest_children() -> None:
                 {"account_id": "b", "start": START, "end": START + timedelta(hours=9)},
             ),
         ):
-            check(engine, plan, design, pattern.name, arguments, pattern(**arguments).ask, objects)
+            check(
+                engine,
+                plan,
+                design,
+                pattern.name,
+                arguments,
+                pattern.function(**arguments).ask,
+                objects,
+            )
 
 
 def test_entities_that_cannot_share_the_base_share_an_index() -> None:
@@ -289,7 +297,7 @@ def test_others_in_the_partition_are_kept_out() -> None:
     assert step.key_condition == 'PK = "ACCOUNT#{account_id}" AND SK BETWEEN "ACCOUNT" AND "EVENT$"'
     assert str(step.filter) == "_type IN ('Account', 'Event')"
     assert plan.pattern("page").warnings == (
-        "Badge lives in the same partition between them, and is read and filtered out",
+        "Badge lies between them in the same partition, and is read and filtered out",
     )
 
 
@@ -415,7 +423,15 @@ def test_an_optional_field_in_an_index_never_hides_items_from_others() -> None:
             (by_size, {"account_id": "a", "over": 4}),
             (all_of, {"account_id": "a"}),
         ):
-            check(engine, plan, design, pattern.name, arguments, pattern(**arguments).ask, objects)
+            check(
+                engine,
+                plan,
+                design,
+                pattern.name,
+                arguments,
+                pattern.function(**arguments).ask,
+                objects,
+            )
 
 
 def test_native_keys_are_not_used_where_another_entity_would_fall_in() -> None:
@@ -471,7 +487,15 @@ def test_hot_base_keys_are_sharded_by_identity_so_that_gets_stay_gets() -> None:
             (votes, {"poll": "one"}),
             (vote, {"poll": "two", "voter": "v3"}),
         ):
-            check(engine, plan, design, pattern.name, arguments, pattern(**arguments).ask, objects)
+            check(
+                engine,
+                plan,
+                design,
+                pattern.name,
+                arguments,
+                pattern.function(**arguments).ask,
+                objects,
+            )
 
 
 def test_updates_that_know_only_the_identity_are_warned_about_a_lookup() -> None:
@@ -482,7 +506,7 @@ def test_updates_that_know_only_the_identity_are_warned_about_a_lookup() -> None
     plan = design_of(read(rps=5000, returns=20)(events.function), relabel).plan()
     assert keys_of(plan.entity("Event"))[0] == "ACCOUNT#{account_id}"
     assert any(
-        "first look for the key in GSI1" in warning for warning in plan.entity("Event").warnings
+        "first look up the key in GSI1" in warning for warning in plan.entity("Event").warnings
     )
 
 
@@ -556,7 +580,15 @@ def test_a_scan_that_is_allowed_is_loud_and_priced() -> None:
         Event(event_id=f"{at}", account_id="a", at=START, kind="xy"[at % 2]) for at in range(6)
     ]
     with filled(plan, objects) as engine:
-        check(engine, plan, design, "everything", {"kind": "x"}, everything(kind="x").ask, objects)
+        check(
+            engine,
+            plan,
+            design,
+            "everything",
+            {"kind": "x"},
+            everything.function(kind="x").ask,
+            objects,
+        )
 
     @read(rps=1000, returns=50, allow_scan=True)
     def served(account_id: str) -> Query[Event]:
@@ -696,7 +728,15 @@ def test_keys_written_by_hand_are_kept_and_served() -> None:
             (tagged, {"tag": "x", "until": START + timedelta(days=3)}),
             (desk, {"user_id": "b"}),
         ):
-            check(engine, plan, design, pattern.name, arguments, pattern(**arguments).ask, objects)
+            check(
+                engine,
+                plan,
+                design,
+                pattern.name,
+                arguments,
+                pattern.function(**arguments).ask,
+                objects,
+            )
 
 
 def test_keys_written_by_hand_are_checked() -> None:
@@ -718,7 +758,7 @@ def test_keys_written_by_hand_are_checked() -> None:
         (Run, "nothing separates the parts"),
         (Lost, "leaves out b"),
         (Wrong, "{c} is not a field"),
-        (Short, "an empty key"),
+        (Short, "the key is empty"),
     ):
         with pytest.raises(DesignError) as caught:
             Design("things", [entity]).plan()
@@ -775,7 +815,7 @@ def test_requests_are_ready_to_be_sent() -> None:
             ":k2": {"S": "2026-03-01T23:59:59.999999Z"},
         },
     }
-    with pytest.raises(DesignError, match="needs start, end"):
+    with pytest.raises(DesignError, match="is missing start, end"):
         plan.pattern("purchases_between").request(user_id="u1")
     with pytest.raises(DesignError, match="made from an item"):
         plan.pattern("reprice").request()

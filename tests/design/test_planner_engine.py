@@ -138,7 +138,15 @@ def test_every_pattern_answers_as_a_loop_over_the_objects_would(world: str, layo
     assert {name for name, _ in calls} == set(by_name)
     with filled(plan, objects) as engine:
         for name, arguments in calls:
-            check(engine, plan, design, name, arguments, by_name[name](**arguments).ask, objects)
+            check(
+                engine,
+                plan,
+                design,
+                name,
+                arguments,
+                by_name[name].function(**arguments).ask,
+                objects,
+            )
 
 
 def check(

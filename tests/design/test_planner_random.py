@@ -81,7 +81,7 @@ def ask_everything(
     for pattern in design.reads:
         for _ in range(6):
             arguments = arguments_of(chance, pattern, objects)
-            ask = pattern(**arguments).ask
+            ask = pattern.function(**arguments).ask
             wanted = objects
             if ask.order is not None and ask.order.name == "rank":
                 # What has no rank has no place in an order by rank.

@@ -163,7 +163,7 @@ def _runs(
     found_any = set()
     with filled(plan, objects) as engine:
         for name, arguments in calls:
-            ask = patterns[name](**arguments).ask
+            ask = patterns[name].function(**arguments).ask
             assert plan.pattern(name).requests(**arguments)
             if _compare(engine, plan, design, name, arguments, ask, objects):
                 found_any.add(name)
