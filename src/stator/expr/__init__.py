@@ -1,6 +1,8 @@
-"""The one expression language of DynamoDB: conditions, updates, projections and key conditions.
+"""DynamoDB's expression language: conditions, updates, projections and key conditions.
 
-``parse_*`` turns text into a tree once per text (cached); ``bind`` puts a request's names and values into it;
-``evaluate``, ``apply`` and ``project`` run the bound tree on an item. The legacy parameters and PartiQL build
-the same tree, so there is one evaluator.
+``parser`` turns text into a tree, once per text (cached). ``bind`` puts a request's names and
+values into it, with AWS's checks. ``condition``, ``update`` and ``paths`` run the bound tree on an
+item. The legacy parameters (``legacy``) and PartiQL (``stator.engine.partiql``) build the same
+trees, so there is one evaluator. Items arrive as normalised attribute values
+(``stator.model.values``); nothing here knows tables.
 """

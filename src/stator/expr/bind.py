@@ -1,6 +1,7 @@
-"""A request's names and values put into a parsed tree, with the checks that need them.
+"""Binding: a request's names and values put into a parsed tree, with the checks that need them.
 
-AWS checks left to right, per condition: undefined names and values, operand counts, distinct operands, operand types.
+AWS checks left to right, condition by condition: undefined names and values, operand counts,
+distinct operands, operand types.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from stator.expr.tree import (
     Or,
     Path,
     Placeholder,
-    Projection,
+    ProjectionExpression,
     RemoveAction,
     SetAction,
-    Update,
     UpdateAction,
+    UpdateExpression,
 )
 from stator.model.limits import IN_OPERANDS, NESTING_LEVELS
 from stator.model.values import content_of, kind_of
@@ -71,22 +72,22 @@ def bind_condition(
 
 
 def check_condition(condition: Condition) -> None:
-    """The checks alone, for a condition built with its names and values in it, as PartiQL's are."""
+    """Check a condition that already holds its names and values, as PartiQL's do."""
     _Checker({}, {}).condition(condition)
 
 
-def bind_projection(parsed: Parsed, names: Mapping[str, str] | None) -> Projection:
-    assert isinstance(parsed.tree, Projection)
+def bind_projection(parsed: Parsed, names: Mapping[str, str] | None) -> ProjectionExpression:
+    assert isinstance(parsed.tree, ProjectionExpression)
     binder = _Binder(names, {})
-    projection = Projection(tuple(binder.path(path) for path in parsed.tree.paths))
+    projection = ProjectionExpression(tuple(binder.path(path) for path in parsed.tree.paths))
     overlap.check(projection.paths)
     return projection
 
 
 def bind_update(
     parsed: Parsed, names: Mapping[str, str] | None, values: Mapping[str, dict[str, Any]]
-) -> Update:
-    assert isinstance(parsed.tree, Update)
+) -> UpdateExpression:
+    assert isinstance(parsed.tree, UpdateExpression)
     if names is not None and not parsed.names <= names.keys():
         raise _undefined_name(min(parsed.names - names.keys()))
     if not parsed.values <= values.keys():
@@ -97,8 +98,8 @@ def bind_update(
     return update
 
 
-def check_update_types(update: Update) -> None:
-    """The literal operand types of ADD, DELETE and the functions, in AWS's order."""
+def check_update_types(update: UpdateExpression) -> None:
+    """Check the literal operand types of ADD, DELETE and the functions, in AWS's order."""
     for action in update.actions:
         if isinstance(action, (AddAction, DeleteAction)) and isinstance(action.value, Literal):
             operator = "ADD" if isinstance(action, AddAction) else "DELETE"
@@ -136,7 +137,7 @@ def _check_set_operand(node: Operand) -> None:
 
 @dataclass(slots=True, init=False)
 class _Binder:
-    # None when the tree has no names in it, or has them filled in.
+    # None if the tree has no names in it, or has them filled in.
     names: Mapping[str, str] | None
     values: Mapping[str, dict[str, Any]]
 
@@ -160,7 +161,8 @@ class _Binder:
                 inside = In(self.operand(operand), tuple(map(self.operand, options)))
                 if len(options) > IN_OPERANDS:
                     raise ExpressionError(
-                        f"The IN operator is provided with too many operands; number of operands: {len(options)}"
+                        "The IN operator is provided with too many operands; "
+                        f"number of operands: {len(options)}"
                     )
                 _check_distinct("IN", inside.operand, inside.options)
                 return inside
@@ -215,7 +217,7 @@ class _Binder:
             raise _undefined_name(part)
         return self.names[part]
 
-    def update(self, tree: Update) -> Update:
+    def update(self, tree: UpdateExpression) -> UpdateExpression:
         actions: list[UpdateAction] = []
         for action in tree.actions:
             path = self.path(action.path)
@@ -223,7 +225,7 @@ class _Binder:
                 actions.append(RemoveAction(path))
             else:
                 actions.append(type(action)(path, self.operand(action.value)))
-        return Update(tuple(actions))
+        return UpdateExpression(tuple(actions))
 
     # -- checks
 
@@ -256,7 +258,7 @@ class _Binder:
 
 
 class _Checker(_Binder):
-    """Binds a bound tree: every name stands for itself, even one that starts with a number sign."""
+    """Checks a bound tree: every name stands for itself, even one that starts with ``#``."""
 
     def path(self, path: Path) -> Path:
         return path
@@ -273,8 +275,8 @@ def _check_count(name: str, arguments: tuple[Operand, ...]) -> None:
 def _check_distinct(operator: str, first: Operand, rest: tuple[Operand, ...]) -> None:
     if isinstance(first, Path) and first in rest:
         raise ExpressionError(
-            "The first operand must be distinct from the remaining operands for this operator or function; "
-            f"operator: {operator}, first operand: {first.shown()}"
+            "The first operand must be distinct from the remaining operands for this operator or "
+            f"function; operator: {operator}, first operand: {first.shown()}"
         )
 
 
@@ -287,7 +289,8 @@ def _require_kinds(operator: str, operand: Operand, kinds: frozenset[str]) -> No
 
 def _wrong_kind(operator: str, kind: str) -> ExpressionError:
     return ExpressionError(
-        f"Incorrect operand type for operator or function; operator or function: {operator}, operand type: {kind}"
+        "Incorrect operand type for operator or function; "
+        f"operator or function: {operator}, operand type: {kind}"
     )
 
 
@@ -308,7 +311,8 @@ def _check_type_name(operand: Operand) -> None:
     name = content_of(operand.value)
     if name not in _TYPE_NAMES:
         raise ExpressionError(
-            f"Invalid attribute type name found; type: {name}, valid types: {{B,NULL,SS,BOOL,L,BS,N,NS,S,M}}"
+            f"Invalid attribute type name found; type: {name}, "
+            "valid types: {B,NULL,SS,BOOL,L,BS,N,NS,S,M}"
         )
 
 
@@ -316,14 +320,18 @@ def check_bounds(node: Between) -> None:
     if not (isinstance(node.low, Literal) and isinstance(node.high, Literal)):
         return
     low, high = node.low.value, node.high.value
-    shown = f"lower bound operand: AttributeValue: {_shown(low)}, upper bound operand: AttributeValue: {_shown(high)}"
+    shown = (
+        f"lower bound operand: AttributeValue: {_shown(low)}, "
+        f"upper bound operand: AttributeValue: {_shown(high)}"
+    )
     if kind_of(low) != kind_of(high):
         raise ExpressionError(
             f"The BETWEEN operator requires same data type for lower and upper bounds; {shown}"
         )
     if compare("<", high, low):
         raise ExpressionError(
-            f"The BETWEEN operator requires upper bound to be greater than or equal to lower bound; {shown}"
+            "The BETWEEN operator requires upper bound to be greater than or equal to lower bound; "
+            f"{shown}"
         )
 
 
@@ -333,7 +341,8 @@ def _shown(value: dict[str, Any]) -> str:
 
 def _undefined_name(name: str) -> ExpressionError:
     return ExpressionError(
-        f"An expression attribute name used in the document path is not defined; attribute name: {name}"
+        "An expression attribute name used in the document path is not defined; "
+        f"attribute name: {name}"
     )
 
 

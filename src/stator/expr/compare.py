@@ -1,4 +1,4 @@
-"""How two attribute values compare. Values are normalised, so equality is Python's own."""
+"""Comparison of two attribute values. They are normalised, so equality is Python's own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stator.model.values import Value
 
 
 def sort_value(value: Value) -> Any:
-    """The Python value whose order is DynamoDB's order of S, N and B values of one type.
+    """Return a Python value that sorts as DynamoDB sorts S, N or B values of one type.
 
     Python compares strings by code point, which is also the order of their UTF-8 bytes.
     """
@@ -23,7 +23,7 @@ def sort_value(value: Value) -> Any:
 
 
 def compare(operator: str, left: Value | None, right: Value | None) -> bool:
-    """A missing side or sides of different types compare as unequal, and are in no order."""
+    """Compare two values. A missing value, or one of another type, is unequal and has no order."""
     if operator == "=":
         return left is not None and left == right
     if operator == "<>":
@@ -54,7 +54,7 @@ def begins_with(value: Value | None, prefix: Value | None) -> bool:
 
 
 def contains(value: Value | None, part: Value | None) -> bool:
-    """A substring of a string or binary, a member of a set, an element of a list."""
+    """Whether a string or binary has a substring, a set a member, or a list an element."""
     if value is None or part is None:
         return False
     [(kind, content)] = value.items()

@@ -1,4 +1,4 @@
-"""Bound conditions evaluated on an item."""
+"""Evaluation of bound conditions on an item."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from stator.model.values import Item, Value, content_of, kind_of
 
 
 def evaluate(node: Condition, item: Item) -> bool:
-    """Whether the condition holds; an item that does not exist is the empty item."""
+    """Whether the condition holds. A missing item is evaluated as the empty item."""
     kind = type(node)
     if kind is Compare:
-        return compare(node.operator, _value(node.left, item), _value(node.right, item))  # type: ignore[union-attr]
+        left, right = _value(node.left, item), _value(node.right, item)  # type: ignore[union-attr]
+        return compare(node.operator, left, right)  # type: ignore[union-attr]
     if kind is And:
         return all(evaluate(operand, item) for operand in node.operands)  # type: ignore[union-attr]
     if kind is Or:
@@ -76,9 +77,10 @@ def _value(operand: Operand, item: Item) -> Value | None:
 
 
 def size_of(value: Value) -> int | None:
-    """What ``size(path)`` gives; None for the types that have no size.
+    """Return ``size(path)`` of a value, or None for the types that have no size.
 
-    A string's size is in UTF-16 code units, as captured from AWS: "\u00e9" is 1, a character past U+FFFF is 2.
+    A string's size is in UTF-16 code units, as captured from AWS: "\u00e9" is 1, a character past
+    U+FFFF is 2.
     """
     [(kind, content)] = value.items()
     if kind in ("N", "BOOL", "NULL"):

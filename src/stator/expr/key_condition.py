@@ -34,13 +34,14 @@ class KeyTest:
 
 
 def key_tests(condition: Condition) -> dict[str, KeyTest]:
-    """One test per attribute, or the error AWS gives for a condition keys cannot serve."""
+    """Return one test per attribute, or raise AWS's error if keys cannot serve it."""
     tests: dict[str, KeyTest] = {}
     for node in _conjuncts(condition):
         attribute, test = _test(node)
         if attribute in tests:
             raise ValidationFailed(
-                "Invalid KeyConditionExpression: KeyConditionExpressions must only contain one condition per key"
+                "Invalid KeyConditionExpression: "
+                "KeyConditionExpressions must only contain one condition per key"
             )
         tests[attribute] = test
     return tests
@@ -91,7 +92,8 @@ def _first_operand(operator: str, operands: tuple[Operand, ...]) -> tuple[str, K
     if not isinstance(first, Path):
         if any(isinstance(operand, Path) for operand in rest):
             raise ValidationFailed(
-                f"{_IN_KEY_CONDITION}{operator} operator must have the key attribute as its first operand"
+                f"{_IN_KEY_CONDITION}{operator} operator must have the key attribute as its "
+                "first operand"
             )
         raise ValidationFailed(_IN_KEY_CONDITION + "No key attribute specified")
     if len(values) != len(rest):

@@ -1,6 +1,7 @@
-"""The parameters from before expressions (Expected, QueryFilter, AttributeUpdates ...) as the same trees.
+"""The legacy parameters (Expected, QueryFilter, AttributeUpdates and others) as expression trees.
 
-AWS still takes them, with rules and words of their own; once checked here, nothing after knows the difference.
+AWS still accepts them, with rules and messages of their own. They are checked here; after that they
+are trees like any other.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from stator.expr.tree import (
     Path,
     RemoveAction,
     SetAction,
-    Update,
     UpdateAction,
+    UpdateExpression,
 )
 from stator.model.values import INVALID, Value, check_name, kind_of, normalise
 
@@ -49,7 +50,7 @@ _KINDS = {
 def filter_condition(
     conditions: dict[str, dict[str, Any]], operator: str | None
 ) -> Condition | None:
-    """QueryFilter or ScanFilter as a condition."""
+    """Turn QueryFilter or ScanFilter into a condition."""
     nodes = [
         _node(
             Path((name,)),
@@ -61,7 +62,7 @@ def filter_condition(
 
 
 def key_tests(conditions: dict[str, dict[str, Any]]) -> dict[str, KeyTest]:
-    """KeyConditions as key tests."""
+    """Turn KeyConditions into key tests."""
     tests = {}
     for name, condition in conditions.items():
         operator, values = _checked(
@@ -77,7 +78,7 @@ def key_tests(conditions: dict[str, dict[str, Any]]) -> dict[str, KeyTest]:
 def expected_condition(
     expected: dict[str, dict[str, Any]], operator: str | None
 ) -> Condition | None:
-    """Expected as a condition."""
+    """Turn Expected into a condition."""
     return _joined([_expectation(name, entry) for name, entry in expected.items()], operator)
 
 
@@ -97,7 +98,8 @@ def _expectation(name: str, entry: dict[str, Any]) -> Condition:
     if operator is not None:
         if exists is not None:
             raise ValidationFailed(
-                f"{INVALID}Exists and ComparisonOperator cannot be used together for Attribute: {name}"
+                f"{INVALID}Exists and ComparisonOperator cannot be used together "
+                f"for Attribute: {name}"
             )
         if value is None and values is None and operator not in ("NULL", "NOT_NULL"):
             raise ValidationFailed(
@@ -107,7 +109,8 @@ def _expectation(name: str, entry: dict[str, Any]) -> Condition:
         return _node(path, *_checked(operator, [value] if value is not None else values or []))
     if values is not None:
         raise ValidationFailed(
-            f"{INVALID}AttributeValueList can only be used with a ComparisonOperator for Attribute: {name}"
+            f"{INVALID}AttributeValueList can only be used with a ComparisonOperator "
+            f"for Attribute: {name}"
         )
     if exists is False:
         if value is not None:
@@ -140,11 +143,13 @@ def _checked(operator: str, values: list[Value]) -> tuple[str, list[Value]]:
     for kind in kinds:
         if kind not in _KINDS.get(operator, {kind}):
             raise ValidationFailed(
-                f"{INVALID}ComparisonOperator {operator} is not valid for {kind} AttributeValue type"
+                f"{INVALID}ComparisonOperator {operator} is not valid for {kind} "
+                "AttributeValue type"
             )
     if operator == "BETWEEN" and compare("<", values[1], values[0]):
         raise ValidationFailed(
-            "The BETWEEN condition was provided a range where the lower bound is greater than the upper bound"
+            "The BETWEEN condition was provided a range where the lower bound is greater than the "
+            "upper bound"
         )
     return operator, values
 
@@ -165,7 +170,7 @@ def _node(path: Path, operator: str, values: list[Value]) -> Condition:
         case "CONTAINS":
             return Function("contains", (path, literals[0]))
         case "NOT_CONTAINS":
-            # Unlike NE, it does not hold where there is no attribute at all.
+            # Unlike NE, it does not hold for a missing attribute.
             return And(
                 (
                     Function("attribute_exists", (path,)),
@@ -183,9 +188,11 @@ def _joined(nodes: list[Condition], operator: str | None) -> Condition | None:
     return And(tuple(nodes))
 
 
-def attribute_updates(updates: dict[str, dict[str, Any]]) -> Update:
-    """AttributeUpdates as an update. Attribute names are whole names: a dot in one is only a dot."""
-    return Update(tuple(_update_action(Path((name,)), entry) for name, entry in updates.items()))
+def attribute_updates(updates: dict[str, dict[str, Any]]) -> UpdateExpression:
+    """Turn AttributeUpdates into an update. Names are whole: a dot in one is only a dot."""
+    return UpdateExpression(
+        tuple(_update_action(Path((name,)), entry) for name, entry in updates.items())
+    )
 
 
 def _update_action(path: Path, entry: dict[str, Any]) -> UpdateAction:

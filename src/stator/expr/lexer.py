@@ -1,4 +1,4 @@
-"""Text to tokens. One lexer for all four kinds of expression."""
+"""The lexer: text to tokens, for all four kinds of expression."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Token(NamedTuple):
 
 
 class ExpressionError(ValidationFailed):
-    """What is wrong inside an expression; the caller knows which parameter it stands in."""
+    """An expression is wrong; the caller adds which parameter it belongs to."""
 
 
 def tokenize(text: str) -> list[Token]:
@@ -48,7 +48,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 def syntax_error(text: str, tokens: list[Token], index: int) -> ExpressionError:
-    """AWS shows the offending token, and the source from the token before it to the one after it."""
+    """Return AWS's error: the offending token, and its neighbours in the text."""
     token = tokens[index]
     first = tokens[max(index - 1, 0)]
     last = token if token.kind == END else tokens[index + 1]

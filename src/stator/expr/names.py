@@ -1,7 +1,7 @@
-"""A tree with its ``#names`` filled in, made once per text and names.
+"""Trees with their ``#names`` filled in, cached by text and names.
 
-Programs send the same expressions with the same names again and again, with other values. What the names stand for is worked out once;
-values are bound per request.
+Programs send the same expressions with the same names again and again, and only the values differ.
+Names are therefore resolved once per text; values are bound per request.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from stator.expr.tree import (
     Not,
     Or,
     Path,
-    Projection,
+    ProjectionExpression,
     RemoveAction,
     SetAction,
-    Update,
+    UpdateExpression,
 )
 
 
@@ -33,7 +33,7 @@ from stator.expr.tree import (
 def parse_with_names(
     parse: Callable[[str], Parsed], text: str, names: tuple[tuple[str, str], ...]
 ) -> Parsed:
-    """``text`` parsed, with every name replaced by what it stands for; all that it uses must be among ``names``."""
+    """Parse ``text`` and replace every ``#name``; ``names`` must hold all that it uses."""
     parsed = parse(text)
     return replace(parsed, tree=_named(parsed.tree, dict(names)))
 
@@ -63,8 +63,8 @@ def _named(node: Any, names: dict[str, str]) -> Any:
             return RemoveAction(_named(path, names))
         case SetAction():
             return SetAction(_named(node.path, names), _named(node.value, names))
-        case Update(actions):
-            return Update(each(actions))
-        case Projection(paths):
-            return Projection(each(paths))
+        case UpdateExpression(actions):
+            return UpdateExpression(each(actions))
+        case ProjectionExpression(paths):
+            return ProjectionExpression(each(paths))
     return type(node)(_named(node.path, names), node.value) if hasattr(node, "path") else node

@@ -1,4 +1,4 @@
-"""Two paths of one update or projection must not touch the same place."""
+"""The rule that no two paths of an update or projection overlap or conflict."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from stator.expr.tree import Path
 
 
 def check(paths: Sequence[Path]) -> None:
-    """Refuse a path that is, or is inside, another (overlap), or reads a map as a list (conflict)."""
+    """Refuse two paths that overlap or conflict.
+
+    Paths overlap if one equals or contains the other, and conflict if one reads a map and the other
+    a list at the same place.
+    """
 
     for index, second in enumerate(paths):
         for first in paths[:index]:

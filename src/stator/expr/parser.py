@@ -1,18 +1,20 @@
-"""Tokens to trees: one recursive-descent parser with an entry point per kind of expression.
+"""The parser: tokens to trees, by recursive descent, with an entry point per kind of expression.
 
 Grammar of conditions (keywords in any case, function names as written):
 
     or        := and (OR and)*
     and       := not (AND not)*
     not       := NOT not | test
-    test      := operand [comparator operand | BETWEEN operand AND operand | IN ( operand, ... )] | ( or )
+    test      := operand [comparator operand | BETWEEN operand AND operand
+                          | IN ( operand, ... )] | ( or )
     operand   := path | :value | function ( operand, ... ) | ( operand )
 
-AWS reports what is wrong in a fixed order: syntax, then redundant parentheses, then the leftmost of unknown or misplaced
-functions, reserved words and list indexes, then a repeated section of an update, then too many operators. All but
-syntax are gathered while parsing and raised at the end.
+AWS reports problems in a fixed order: syntax; redundant parentheses; the leftmost unknown or
+misplaced function, reserved word or list index; a repeated section of an update; too many
+operators. All but syntax are collected while parsing and raised at the end.
 
-Groups and calls are kept on stacks of their own rather than Python's: 4 KB of text can nest two thousand of them.
+Groups and calls live on stacks of their own and not on Python's: 4 KB of text can nest two thousand
+of them.
 """
 
 from __future__ import annotations
@@ -39,12 +41,12 @@ from stator.expr.tree import (
     Path,
     PathPart,
     Placeholder,
-    Projection,
+    ProjectionExpression,
     RemoveAction,
     SetAction,
     Tree,
-    Update,
     UpdateAction,
+    UpdateExpression,
 )
 from stator.model.limits import EXPRESSION_BYTES, EXPRESSION_OPERATORS, LIST_INDEX
 
@@ -53,7 +55,7 @@ BOOLEAN_FUNCTIONS = frozenset(
 )
 CONDITION_FUNCTIONS = BOOLEAN_FUNCTIONS | {"size"}
 UPDATE_FUNCTIONS = frozenset({"if_not_exists", "list_append"})
-# Functions that are the whole of a condition or of a value, never a part of one.
+# Functions that form a whole condition or value, never a part of one.
 _NO_OPERANDS = BOOLEAN_FUNCTIONS | {"list_append"}
 _KEYWORDS = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN"})
 COMPARATORS = frozenset({"=", "<>", "<", "<=", ">", ">="})
@@ -62,12 +64,12 @@ SECTIONS = ("SET", "REMOVE", "ADD", "DELETE")
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A tree with its placeholders still in it, and which placeholders those are."""
+    """A tree that still has placeholders, and the names of the placeholders."""
 
     tree: Tree
     names: frozenset[str]
     values: frozenset[str]
-    # Whether any path goes inside an attribute.
+    # Whether a path leads into an attribute.
     nested: bool
 
 
@@ -91,7 +93,7 @@ def parse_projection(text: str) -> Parsed:
 
 @dataclass(slots=True)
 class _Group:
-    """What stands in one pair of parentheses, or in none: terms joined by AND, and those joined by OR."""
+    """One pair of parentheses, or the top level: terms joined by AND, and groups joined by OR."""
 
     opened: int
     negations: int = 0
@@ -105,13 +107,13 @@ class _Parser:
     functions: frozenset[str]
     tokens: list[Token] = field(init=False)
     index: int = 0
-    # The leftmost problem that is not one of syntax, and the token it is at.
+    # The leftmost problem other than syntax, and the token where it is.
     problem: tuple[int, str] | None = None
     redundant: bool = False
     repeated_section: str | None = None
-    # The tokens at which each call begins, by the identity of its node.
+    # The token where each call begins, by the identity of its node.
     calls: dict[int, int] = field(default_factory=dict)
-    # The tokens of the parentheses that closed last.
+    # The tokens of the pair of parentheses that closed last.
     closed: tuple[int, int] = (-1, -1)
     names: set[str] = field(default_factory=set)
     values: set[str] = field(default_factory=set)
@@ -123,7 +125,7 @@ class _Parser:
             raise ExpressionError("The expression can not be empty;")
         size = len(self.text.encode())
         if size > EXPRESSION_BYTES:
-            # AWS leaves the size of an update out.
+            # AWS does not print the size of an update.
             shown = "" if self.functions is UPDATE_FUNCTIONS else f" expression size: {size}"
             raise ExpressionError(f"Expression size has exceeded the maximum allowed size;{shown}")
         self.tokens = tokenize(self.text)
@@ -173,11 +175,13 @@ class _Parser:
             raise ExpressionError(self.problem[1])
         if self.repeated_section is not None:
             raise ExpressionError(
-                f'The "{self.repeated_section}" section can only be used once in an update expression;'
+                f'The "{self.repeated_section}" section can only be used once in an update '
+                "expression;"
             )
-        if self.operators > EXPRESSION_OPERATORS:  # AWS stops to count at the first too many
+        if self.operators > EXPRESSION_OPERATORS:  # AWS stops counting at the first too many
             raise ExpressionError(
-                f"The expression contains too many operators; operator count: {EXPRESSION_OPERATORS + 1}"
+                "The expression contains too many operators; "
+                f"operator count: {EXPRESSION_OPERATORS + 1}"
             )
         return Parsed(tree, frozenset(self.names), frozenset(self.values), self.nested)
 
@@ -229,21 +233,21 @@ class _Parser:
         return And((*conjuncts, condition))
 
     def whole(self, group: _Group, node: Any) -> Any:
-        """All of a group whose last term is ``node``; a group may also hold nothing but an operand."""
+        """Return the condition of a group whose last term is ``node``; it may be a lone operand."""
         if not (group.negations or group.conjuncts or group.disjuncts):
             return node
         condition = self.conjunction(group, node)
         return Or((*group.disjuncts, condition)) if group.disjuncts else condition
 
     def close(self, opened: int) -> None:
-        """Close the parenthesis opened at a token: ``((a))`` is redundant, ``((a) AND (b))`` is not."""
+        """Close a parenthesis; ``((a))`` is redundant, ``((a) AND (b))`` is not."""
         if self.closed == (opened + 1, self.index - 1):
             self.redundant = True
         self.closed = (opened, self.index)
         self.expect(")")
 
     def test(self, left: Any) -> Any:
-        """What follows an operand to make it a condition, if anything does."""
+        """Parse what follows an operand and makes it a condition, if anything does."""
         token = self.token
         if token.kind == "symbol" and token.text in COMPARATORS:
             self.operators += 1
@@ -294,7 +298,7 @@ class _Parser:
     # -- operands
 
     def operand(self) -> Operand:
-        """A path, value or call, in parentheses or not."""
+        """Parse a path, value or call, with or without parentheses."""
         opened: list[int] = []
         while self.at("("):
             opened.append(self.index)
@@ -316,7 +320,7 @@ class _Parser:
         return self.token.kind == "name" and self.tokens[self.index + 1].text == "("
 
     def function(self) -> Function:
-        """A call, with the calls among its arguments."""
+        """Parse a call and the calls among its arguments."""
         open_calls: list[tuple[int, list[Operand]]] = []
         while True:
             if self.at_call():
@@ -392,16 +396,16 @@ class _Parser:
 
     # -- projections
 
-    def projection(self) -> Projection:
+    def projection(self) -> ProjectionExpression:
         paths = [self.path()]
         while self.at(","):
             self.take()
             paths.append(self.path())
-        return Projection(tuple(paths))
+        return ProjectionExpression(tuple(paths))
 
     # -- updates
 
-    def update(self) -> Update:
+    def update(self) -> UpdateExpression:
         actions: list[UpdateAction] = []
         seen: set[str] = set()
         while True:
@@ -417,7 +421,7 @@ class _Parser:
                 self.take()
                 actions.append(self.action(section))
             if self.token.kind == END:
-                return Update(tuple(actions))
+                return UpdateExpression(tuple(actions))
 
     def action(self, section: str) -> UpdateAction:
         path = self.path()
@@ -434,7 +438,7 @@ class _Parser:
         return (AddAction if section == "ADD" else DeleteAction)(path, Placeholder(token.text))
 
     def set_value(self) -> Operand:
-        """An operand, or the sum or difference of two; either may stand in parentheses."""
+        """Parse an operand, or the sum or difference of two, with or without parentheses."""
         opened: list[int] = []
         while self.at("("):
             opened.append(self.index)

@@ -1,4 +1,4 @@
-"""Reading, writing and selecting by document path."""
+"""Document paths on an item: look up, assign, remove and project."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _child(value: Value, part: PathPart) -> Value | None:
 
 
 def assign(item: Item, path: Path, value: Value) -> None:
-    """Put a value at a path whose parent must exist; past the end of a list it is appended."""
+    """Put a value at a path. Its parent must exist; past the end of a list it is appended."""
     container, last = _parent(item, path)
     if isinstance(container, list):
         assert isinstance(last, int)
@@ -44,7 +44,7 @@ def assign(item: Item, path: Path, value: Value) -> None:
 
 
 def remove(item: Item, path: Path) -> None:
-    """Remove what is at a path; removing what is not there changes nothing."""
+    """Remove the value at a path; a missing value changes nothing."""
     container, last = _parent(item, path)
     if isinstance(container, dict):
         container.pop(last, None)
@@ -66,7 +66,7 @@ def _parent(item: Item, path: Path) -> tuple[dict[Any, Any] | list[Any], PathPar
 
 
 def project(item: Item, paths: Iterable[Path]) -> Item:
-    """A new item with only what the paths name; list elements close up in their old order."""
+    """Return a new item with only the given paths; list elements close up in their old order."""
     wanted: dict[PathPart, Any] = {}
     for path in paths:
         branch = wanted

@@ -1,7 +1,8 @@
-"""The syntax tree. Nodes are never changed once made; a bound tree has no placeholders left in it.
+"""The syntax tree. Nodes are immutable by convention; a bound tree has no placeholders left in it.
 
-A written ``__init__`` is what mypyc compiles to a few stores; the one a dataclass generates stays interpreted, and
-binding makes several nodes per request.
+Each node writes its own ``__init__``: mypyc compiles it to a few stores, while the one that a
+dataclass generates stays interpreted, and binding makes several nodes per request. Nodes of the
+same shape inherit it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ PathPart = Union[str, int]
 
 @dataclass(slots=True, init=False, unsafe_hash=True)
 class Path:
-    """A document path. The first part is an attribute name; later ones are map keys or list indexes."""
+    """A document path: an attribute name, then map keys and list indexes."""
 
     parts: tuple[PathPart, ...]
 
@@ -22,13 +23,13 @@ class Path:
         self.parts = parts
 
     def shown(self) -> str:
-        """As AWS prints it in messages: ``[a, b, [0]]``."""
+        """Return the path as AWS prints it in messages: ``[a, b, [0]]``."""
         return "[" + ", ".join(f"[{p}]" if isinstance(p, int) else p for p in self.parts) + "]"
 
 
 @dataclass(slots=True, init=False, unsafe_hash=True)
 class Placeholder:
-    """A ``:value`` not bound yet."""
+    """A ``:value`` that is not bound yet."""
 
     name: str
 
@@ -38,7 +39,7 @@ class Placeholder:
 
 @dataclass(slots=True, init=False, eq=False)
 class Literal:
-    """An attribute value, normalised."""
+    """A normalised attribute value."""
 
     value: dict[str, Any]
 
@@ -57,9 +58,7 @@ class Function:
 
 
 @dataclass(slots=True, init=False, unsafe_hash=True)
-class Arithmetic:
-    """``left + right`` or ``left - right`` on the right side of SET."""
-
+class _BinaryNode:
     operator: str
     left: Operand
     right: Operand
@@ -68,21 +67,19 @@ class Arithmetic:
         self.operator = operator
         self.left = left
         self.right = right
+
+
+@dataclass(slots=True, init=False, unsafe_hash=True)
+class Arithmetic(_BinaryNode):
+    """``left + right`` or ``left - right`` on the right side of SET."""
 
 
 Operand = Union[Path, Placeholder, Literal, Function, Arithmetic]
 
 
 @dataclass(slots=True, init=False, unsafe_hash=True)
-class Compare:
-    operator: str
-    left: Operand
-    right: Operand
-
-    def __init__(self, operator: str, left: Operand, right: Operand) -> None:
-        self.operator = operator
-        self.left = left
-        self.right = right
+class Compare(_BinaryNode):
+    """``left operator right``, with one of = <> < <= > >=."""
 
 
 @dataclass(slots=True, init=False, unsafe_hash=True)
@@ -116,7 +113,7 @@ class Not:
 
 
 @dataclass(slots=True, init=False, unsafe_hash=True)
-class And:
+class _Junction:
     operands: tuple[Condition, ...]
 
     def __init__(self, operands: tuple[Condition, ...]) -> None:
@@ -124,24 +121,31 @@ class And:
 
 
 @dataclass(slots=True, init=False, unsafe_hash=True)
-class Or:
-    operands: tuple[Condition, ...]
+class And(_Junction):
+    """Holds if every operand holds."""
 
-    def __init__(self, operands: tuple[Condition, ...]) -> None:
-        self.operands = operands
+
+@dataclass(slots=True, init=False, unsafe_hash=True)
+class Or(_Junction):
+    """Holds if one operand holds."""
 
 
 Condition = Union[Compare, Between, In, Not, And, Or, Function]
 
 
 @dataclass(slots=True, init=False, unsafe_hash=True)
-class SetAction:
+class _ValueAction:
     path: Path
     value: Operand
 
     def __init__(self, path: Path, value: Operand) -> None:
         self.path = path
         self.value = value
+
+
+@dataclass(slots=True, init=False, unsafe_hash=True)
+class SetAction(_ValueAction):
+    """``SET path = value``."""
 
 
 @dataclass(slots=True, init=False, unsafe_hash=True)
@@ -153,30 +157,20 @@ class RemoveAction:
 
 
 @dataclass(slots=True, init=False, unsafe_hash=True)
-class AddAction:
-    path: Path
-    value: Operand
-
-    def __init__(self, path: Path, value: Operand) -> None:
-        self.path = path
-        self.value = value
+class AddAction(_ValueAction):
+    """``ADD path value``: add to a number, or members to a set."""
 
 
 @dataclass(slots=True, init=False, unsafe_hash=True)
-class DeleteAction:
-    path: Path
-    value: Operand
-
-    def __init__(self, path: Path, value: Operand) -> None:
-        self.path = path
-        self.value = value
+class DeleteAction(_ValueAction):
+    """``DELETE path value``: remove members from a set."""
 
 
 UpdateAction = Union[SetAction, RemoveAction, AddAction, DeleteAction]
 
 
 @dataclass(slots=True, init=False, unsafe_hash=True)
-class Update:
+class UpdateExpression:
     actions: tuple[UpdateAction, ...]
 
     def __init__(self, actions: tuple[UpdateAction, ...]) -> None:
@@ -184,18 +178,18 @@ class Update:
 
 
 @dataclass(slots=True, init=False, unsafe_hash=True)
-class Projection:
+class ProjectionExpression:
     paths: tuple[Path, ...]
 
     def __init__(self, paths: tuple[Path, ...]) -> None:
         self.paths = paths
 
 
-Tree = Union[Condition, Update, Projection]
+Tree = Union[Condition, UpdateExpression, ProjectionExpression]
 
 
 def paths_in(node: Any) -> list[Path]:
-    """Every document path of a bound tree, in the order of the text."""
+    """Return every document path of a bound tree, in the order of the text."""
     match node:
         case Path():
             return [node]
@@ -215,14 +209,14 @@ def paths_in(node: Any) -> list[Path]:
             return [path, *paths_in(value)]
         case RemoveAction(path):
             return [path]
-        case Update(actions):
+        case UpdateExpression(actions):
             return [path for action in actions for path in paths_in(action)]
-        case Projection(paths):
+        case ProjectionExpression(paths):
             return list(paths)
         case _:
             return []
 
 
 def attribute_names(node: Any) -> set[str]:
-    """The top-level attributes a bound tree looks at."""
+    """Return the top-level attributes that a bound tree reads or writes."""
     return {str(path.parts[0]) for path in paths_in(node)}

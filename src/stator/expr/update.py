@@ -1,7 +1,8 @@
 """Bound updates applied to an item.
 
-Every right-hand side is computed from the item as it was; then removals, sets, adds and deletes are made. List
-elements are removed from the highest index down, and appended in the order of their indexes.
+Every right-hand side is computed from the item as it was. Then sets, adds and deletes are made,
+then removals. List elements are removed from the highest index down, and appended in the order of
+their indexes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from stator.expr.tree import (
     Path,
     RemoveAction,
     SetAction,
-    Update,
+    UpdateExpression,
 )
 from stator.model import numbers
 from stator.model.values import Item, Value, kind_of, sort_set
@@ -29,8 +30,8 @@ MISSING = "The provided expression refers to an attribute that does not exist in
 WRONG_TYPE = "An operand in the update expression has an incorrect data type"
 
 
-def apply(update: Update, item: Item) -> None:
-    """Change ``item`` in place. Values it shares with another item are copied before anything in them changes."""
+def apply(update: UpdateExpression, item: Item) -> None:
+    """Change ``item`` in place; nested values are copied first, as other items may share them."""
     sets: list[tuple[Path, Value]] = []
     removals: list[Path] = []
     for action in update.actions:
@@ -97,12 +98,12 @@ def _operand(node: Operand, item: Item) -> Value:
 
 
 def _copied(value: Value) -> Value:
-    """A copy of what can be changed from inside; scalars and sets are replaced whole, never changed."""
+    """Copy a map or list, which can change inside; scalars and sets are only replaced whole."""
     return deepcopy(value) if "M" in value or "L" in value else value
 
 
 def _sum(action: AddAction, item: Item) -> Value:
-    """ADD: a number to a number, or members to a set; what is missing counts as zero or empty."""
+    """ADD a number to a number, or members to a set; a missing one counts as zero or empty."""
     assert isinstance(action.value, Literal)
     added = action.value.value
     present = paths.lookup(item, action.path)
@@ -119,7 +120,7 @@ def _sum(action: AddAction, item: Item) -> Value:
 def _delete_members(
     action: DeleteAction, item: Item, sets: list[tuple[Path, Value]], removals: list[Path]
 ) -> None:
-    """DELETE: members from a set of the same type; the attribute goes with its last member."""
+    """DELETE members from a set of the same type, and the attribute with its last member."""
     assert isinstance(action.value, Literal)
     present = paths.lookup(item, action.path)
     if present is None:

@@ -34,7 +34,7 @@ from stator.expr.tree import (
     Path,
     RemoveAction,
     SetAction,
-    Update,
+    UpdateExpression,
 )
 from stator.model.limits import ITEM_SIZE_BYTES, NESTING_LEVELS
 from stator.model.values import INVALID, TOO_DEEP, Item, depth_of, item_size, kind_of, size_bytes
@@ -47,7 +47,7 @@ _OPERATOR_COST = {"+": 34, "-": 37, "if_not_exists": 39, "list_append": 37}
 class ItemUpdate:
     table_name: str
     key: Item
-    update: Update | None
+    update: UpdateExpression | None
     condition: Condition | None
     return_item_on_failure: bool
     nested: Sequence[Path]
@@ -61,7 +61,7 @@ class ItemUpdate:
         self,
         table_name: str,
         key: Item,
-        update: Update | None,
+        update: UpdateExpression | None,
         condition: Condition | None,
         return_item_on_failure: bool = False,
         nested: Sequence[Path] = (),
@@ -95,7 +95,7 @@ class ItemUpdate:
             raise ValidationFailed(UPDATE_TOO_LARGE)
         return table.encode_key(self.key)
 
-    def _check_targets(self, table: Table, update: Update) -> None:
+    def _check_targets(self, table: Table, update: UpdateExpression) -> None:
         for action in update.actions:
             name = str(action.path.parts[0])
             if name in table.schema.names:
@@ -196,7 +196,7 @@ class ItemUpdate:
         return [] if self.update is None else [action.path for action in self.update.actions]
 
 
-def update_cost(update: Update) -> int:
+def update_cost(update: UpdateExpression) -> int:
     return 3 + sum(_action_cost(action) for action in update.actions)
 
 

@@ -21,7 +21,7 @@ from stator.engine.tables.table import Index, Table
 from stator.errors import ValidationFailed
 from stator.expr.condition import evaluate
 from stator.expr.paths import project
-from stator.expr.tree import Condition, Projection, attribute_names, paths_in
+from stator.expr.tree import Condition, ProjectionExpression, attribute_names, paths_in
 from stator.model.limits import PAGE_BYTES
 from stator.model.values import INVALID, Item
 from stator.storage import Storage
@@ -34,7 +34,7 @@ class ReadView:
     table: Table
     index: Index | None
     filter: Condition | None
-    projection: Projection | None
+    projection: ProjectionExpression | None
     count_only: bool
     # Entries of a local index may lack requested attributes: then each item is fetched from the
     # table.
@@ -46,7 +46,7 @@ class ReadView:
         table: Table,
         index: Index | None,
         filter: Condition | None,
-        projection: Projection | None,
+        projection: ProjectionExpression | None,
         count_only: bool,
         fetch: bool,
         consistent: bool,
@@ -88,7 +88,7 @@ def make_view(
     table: Table,
     index: Index | None,
     filter: Condition | None,
-    projection: Projection | None,
+    projection: ProjectionExpression | None,
     select: str | None,
     consistent: bool,
     *,
@@ -119,7 +119,7 @@ def make_view(
     return ReadView(table, index, filter, projection, select == "COUNT", fetch, consistent)
 
 
-def _ordered(projection: Projection | None) -> list[str]:
+def _ordered(projection: ProjectionExpression | None) -> list[str]:
     return (
         []
         if projection is None

@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from stator.expr.paths import project
-from stator.expr.tree import Projection
+from stator.expr.tree import ProjectionExpression
 from stator.model.values import Item
 
 HEADER_BYTES: Final = 5
@@ -39,7 +39,7 @@ def fragment(record: bytes) -> orjson.Fragment:
     return orjson.Fragment(record[HEADER_BYTES:])
 
 
-def shown(record: bytes, projection: Projection | None) -> Any:
+def shown(record: bytes, projection: ProjectionExpression | None) -> Any:
     """Return an item as an answer shows it: its stored JSON, or the projected part of it."""
     if projection is None:
         return fragment(record)

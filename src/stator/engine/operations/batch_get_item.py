@@ -20,7 +20,7 @@ from stator.engine.requests.expression_parameters import (
 from stator.engine.tables.key_schema import check_key, check_key_paths
 from stator.engine.tables.table import Table
 from stator.errors import ValidationFailed
-from stator.expr.tree import Projection
+from stator.expr.tree import ProjectionExpression
 from stator.model.limits import BATCH_GET_BYTES, BATCH_GET_KEYS
 from stator.model.values import Item, normalise_item
 
@@ -29,7 +29,7 @@ from stator.model.values import Item, normalise_item
 class TableRequest:
     name: str
     options: dict[str, Any]
-    projection: Projection | None
+    projection: ProjectionExpression | None
 
 
 @dataclass(slots=True)
@@ -124,7 +124,7 @@ def _within(found: list[bytes | None], room: int) -> tuple[int, int]:
     return len(found), room
 
 
-def _items(found: list[bytes | None], projection: Projection | None) -> Any:
+def _items(found: list[bytes | None], projection: ProjectionExpression | None) -> Any:
     if projection is None:
         header = records.HEADER_BYTES
         return orjson.Fragment(

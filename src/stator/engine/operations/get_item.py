@@ -19,16 +19,16 @@ from stator.engine.requests.expression_parameters import (
     check_placeholder_use,
 )
 from stator.engine.tables.key_schema import check_key, check_key_paths
-from stator.expr.tree import Projection
+from stator.expr.tree import ProjectionExpression
 from stator.model.values import normalise_item
 
 
 @dataclass(slots=True, init=False)
 class GetItemRequest:
     options: dict[str, Any]
-    projection: Projection | None
+    projection: ProjectionExpression | None
 
-    def __init__(self, options: dict[str, Any], projection: Projection | None) -> None:
+    def __init__(self, options: dict[str, Any], projection: ProjectionExpression | None) -> None:
         self.options = options
         self.projection = projection
 

@@ -29,7 +29,7 @@ from stator.engine.requests.read_parameters import check_select, read_projection
 from stator.errors import ValidationFailed
 from stator.expr import key_condition, legacy
 from stator.expr.key_condition import KeyTest
-from stator.expr.tree import Condition, Projection, attribute_names
+from stator.expr.tree import Condition, ProjectionExpression, attribute_names
 from stator.model.values import Item
 
 _EXPRESSIONS = ("ProjectionExpression", "FilterExpression", "KeyConditionExpression")
@@ -41,7 +41,7 @@ class QueryRequest:
     tests: dict[str, KeyTest]
     filter: Condition | None
     filter_parameter: str
-    projection: Projection | None
+    projection: ProjectionExpression | None
     start: Item | None
 
     def __init__(
@@ -50,7 +50,7 @@ class QueryRequest:
         tests: dict[str, KeyTest],
         filter: Condition | None,
         filter_parameter: str,
-        projection: Projection | None,
+        projection: ProjectionExpression | None,
         start: Item | None,
     ) -> None:
         self.options = options

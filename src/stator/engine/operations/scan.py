@@ -19,7 +19,7 @@ from stator.engine.requests.expression_parameters import (
 from stator.engine.requests.read_parameters import check_select, read_projection, read_start
 from stator.engine.tables.table import Index, Table
 from stator.errors import ValidationFailed
-from stator.expr.tree import Condition, Projection
+from stator.expr.tree import Condition, ProjectionExpression
 from stator.model.values import Item
 
 _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")
@@ -29,7 +29,7 @@ _EXPRESSIONS = ("ProjectionExpression", "FilterExpression")
 class ScanRequest:
     options: dict[str, Any]
     filter: Condition | None
-    projection: Projection | None
+    projection: ProjectionExpression | None
     start: Item | None
 
 

@@ -13,7 +13,7 @@ from stator.engine.requests.expression_parameters import Placeholders
 from stator.engine.tables.key_schema import ItemRefused, check_key, check_key_paths
 from stator.engine.tables.table import Table
 from stator.errors import TransactionCanceled, TransactionConflict, ValidationFailed
-from stator.expr.tree import Projection
+from stator.expr.tree import ProjectionExpression
 from stator.model.values import Item, normalise_item
 
 
@@ -21,7 +21,7 @@ from stator.model.values import Item, normalise_item
 class Get:
     table_name: str
     key: Item
-    projection: Projection | None
+    projection: ProjectionExpression | None
 
 
 @dataclass(slots=True)

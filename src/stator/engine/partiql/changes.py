@@ -28,8 +28,8 @@ from stator.expr.tree import (
     Path,
     RemoveAction,
     SetAction,
-    Update,
     UpdateAction,
+    UpdateExpression,
 )
 from stator.model.limits import EXPRESSION_OPERATORS
 from stator.model.values import Value, kind_of
@@ -39,9 +39,9 @@ _SET_FUNCTIONS: Final = ("set_add", "set_delete")
 
 def bind_changes(
     changes: tuple[syntax.SetClause | syntax.RemoveClause, ...], parameters: list[Value]
-) -> Update:
+) -> UpdateExpression:
     binder = _Binder(parameters)
-    update = Update(tuple(map(binder.action, changes)))
+    update = UpdateExpression(tuple(map(binder.action, changes)))
     overlap.check([action.path for action in update.actions])
     check_update_types(update)
     return update

@@ -17,7 +17,7 @@ from stator.engine.tables.key_schema import check_key_paths, check_statement_key
 from stator.engine.tables.table import Index, Table
 from stator.errors import ValidationFailed
 from stator.expr.paths import lookup
-from stator.expr.tree import Path, Projection
+from stator.expr.tree import Path, ProjectionExpression
 from stator.model.values import Item
 
 _SEVERAL_ATTRIBUTES: Final = (
@@ -94,11 +94,11 @@ def _projection(select: BoundSelect, table: Table) -> tuple[Path, ...]:
     return paths
 
 
-def top_level(paths: tuple[Path, ...]) -> Projection | None:
+def top_level(paths: tuple[Path, ...]) -> ProjectionExpression | None:
     """Return the whole attributes to read; ``shape`` extracts the selected paths from them."""
     if not paths:
         return None
-    return Projection(
+    return ProjectionExpression(
         tuple(Path((name,)) for name in dict.fromkeys(path.parts[0] for path in paths))
     )
 

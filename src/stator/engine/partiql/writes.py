@@ -25,7 +25,7 @@ from stator.engine.partiql.keys import NO_FULL_KEY, all_of, full_key
 from stator.engine.tables.key_schema import KeySchema
 from stator.engine.tables.table import Table
 from stator.errors import ValidationFailed
-from stator.expr.tree import Condition, Function, Or, Path, Update, paths_in
+from stator.expr.tree import Condition, Function, Or, Path, UpdateExpression, paths_in
 from stator.model.values import Item, normalise_item
 
 _BARE_EXISTS = "EXISTS() must contain a single item read with additional condition"
@@ -54,7 +54,7 @@ def insert_write(name: str, item: Item) -> BoundWrite:
 
 
 def update_write(
-    name: str, update: Update, where: Condition | None, returning: str | None
+    name: str, update: UpdateExpression, where: Condition | None, returning: str | None
 ) -> BoundWrite:
     def action(table: Table, return_item: bool) -> ItemUpdate:
         key, rest = full_key(where, table.schema)

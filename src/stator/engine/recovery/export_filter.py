@@ -17,7 +17,7 @@ from stator.expr import key_condition
 from stator.expr.condition import evaluate
 from stator.expr.key_condition import KeyTest
 from stator.expr.paths import project
-from stator.expr.tree import Condition, Projection, attribute_names
+from stator.expr.tree import Condition, ProjectionExpression, attribute_names
 from stator.model.values import Item
 from stator.storage.protocol import after_prefix
 
@@ -33,7 +33,7 @@ class ExportFilter:
         self._filter: Condition | None = placeholders.condition(
             given.get("FilterExpression"), "FilterExpression"
         )
-        self._projection: Projection | None = placeholders.projection(
+        self._projection: ProjectionExpression | None = placeholders.projection(
             given.get("ProjectionExpression")
         )
         placeholders.check_all_used()

@@ -17,7 +17,7 @@ from stator.expr.bind import bind_condition, bind_projection, bind_update
 from stator.expr.lexer import ExpressionError
 from stator.expr.names import parse_with_names
 from stator.expr.parser import Parsed, parse_condition, parse_projection, parse_update
-from stator.expr.tree import Condition, Path, Projection, Update, paths_in
+from stator.expr.tree import Condition, Path, ProjectionExpression, UpdateExpression, paths_in
 from stator.model.limits import ATTRIBUTE_NAME_BYTES
 from stator.model.values import INVALID, NAME_TOO_LARGE, Value, check_name, normalise
 
@@ -95,23 +95,27 @@ class Placeholders:
         bound: Condition = self._bound(parameter, text, parse_condition, self._bind_condition)
         return bound
 
-    def update(self, text: str | None) -> Update | None:
+    def update(self, text: str | None) -> UpdateExpression | None:
         if text is None:
             return None
-        bound: Update = self._bound("UpdateExpression", text, parse_update, self._bind_update)
+        bound: UpdateExpression = self._bound(
+            "UpdateExpression", text, parse_update, self._bind_update
+        )
         return bound
 
-    def projection(self, text: str | None) -> Projection | None:
+    def projection(self, text: str | None) -> ProjectionExpression | None:
         if text is None:
             return None
         parameter = "ProjectionExpression"
-        bound: Projection = self._bound(parameter, text, parse_projection, bind_projection)
+        bound: ProjectionExpression = self._bound(
+            parameter, text, parse_projection, bind_projection
+        )
         return bound
 
     def _bind_condition(self, parsed: Parsed, names: dict[str, str] | None) -> Condition:
         return bind_condition(parsed, names, self._values)
 
-    def _bind_update(self, parsed: Parsed, names: dict[str, str] | None) -> Update:
+    def _bind_update(self, parsed: Parsed, names: dict[str, str] | None) -> UpdateExpression:
         return bind_update(parsed, names, self._values)
 
     def _bound(self, parameter: str, text: str, parse: Callable[[str], Parsed], bind: _Bind) -> Any:
@@ -200,7 +204,7 @@ def _check_values(values: dict[str, Value], wrapped: bool) -> int:
 # -- the parameters from before expressions
 
 
-def attributes_to_get(names: list[str] | None) -> Projection | None:
+def attributes_to_get(names: list[str] | None) -> ProjectionExpression | None:
     """Return AttributesToGet as a projection of whole attributes."""
     if names is None:
         return None
@@ -208,7 +212,7 @@ def attributes_to_get(names: list[str] | None) -> Projection | None:
         check_name(name)
         if name in names[:index]:
             raise ValidationFailed(f"{INVALID}Duplicate value in attribute name: {name}")
-    return Projection(tuple(Path((name,)) for name in names))
+    return ProjectionExpression(tuple(Path((name,)) for name in names))
 
 
 def check_conditional_operator(request: dict[str, Any], conditions: dict[str, Any] | None) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from stator.engine.requests.expression_parameters import Placeholders, attributes_to_get
 from stator.errors import ValidationFailed
-from stator.expr.tree import Projection
+from stator.expr.tree import ProjectionExpression
 from stator.model.values import Item, normalise_item
 
 
@@ -39,7 +39,9 @@ def _enveloped(message: str) -> ValidationFailed:
     return ValidationFailed(f"1 validation error detected: {message}")
 
 
-def read_projection(request: dict[str, Any], placeholders: Placeholders) -> Projection | None:
+def read_projection(
+    request: dict[str, Any], placeholders: Placeholders
+) -> ProjectionExpression | None:
     old_style = attributes_to_get(request.get("AttributesToGet"))
     return old_style or placeholders.projection(request.get("ProjectionExpression"))
 
