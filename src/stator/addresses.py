@@ -1,4 +1,4 @@
-"""The composition root: from an address to what answers there.
+"""The composition root: from an address to the transport that serves it.
 
 memory, or none           the embedded engine, in memory
 shop.db, ./data           the embedded engine, in a folder
@@ -12,7 +12,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, cast
 
 import orjson
 
@@ -21,14 +21,14 @@ from stator.engine import Engine
 from stator.engine.engine import Durability
 from stator.errors import ConfigurationError, from_wire
 from stator.model.scope import DEFAULT_ACCOUNT, DEFAULT_REGION, Scope
-from stator.transport import AsyncTransport, Transport
+from stator.transport import AsyncTransport, CallOptions, Transport
 
 if TYPE_CHECKING:
     from stator.client.factory import Kind
 
 
 class EngineTransport:
-    """The embedded engine, called in process. ``owned`` engines are closed with it."""
+    """The embedded engine, called in process. An ``owned`` engine is closed with the transport."""
 
     parallel = False
 
@@ -38,14 +38,8 @@ class EngineTransport:
         self._region = region
 
     def call(
-        self,
-        operation: str,
-        request: Mapping[str, Any],
-        *,
-        idempotent: bool = True,
-        deadline_seconds: float | None = None,
+        self, operation: str, request: Mapping[str, Any], **options: Unpack[CallOptions]
     ) -> dict[str, Any]:
-        """In process there is no answer to lose and nobody to wait for."""
         return self.engine.call(operation, dict(request), region=self._region)
 
     def close(self) -> None:
@@ -54,7 +48,7 @@ class EngineTransport:
 
 
 class AsyncEngineTransport:
-    """The same, awaited: the engine answers at once, and only the disk is waited for."""
+    """The same for asyncio: the engine answers at once, and only the disk is awaited."""
 
     def __init__(self, engine: Engine, *, owned: bool = True, region: str = DEFAULT_REGION) -> None:
         self.engine = engine
@@ -63,12 +57,7 @@ class AsyncEngineTransport:
         self._scope = Scope(DEFAULT_ACCOUNT, region)
 
     async def call(
-        self,
-        operation: str,
-        request: Mapping[str, Any],
-        *,
-        idempotent: bool = True,
-        deadline_seconds: float | None = None,
+        self, operation: str, request: Mapping[str, Any], **options: Unpack[CallOptions]
     ) -> dict[str, Any]:
         reply = self.engine.submit(operation, orjson.dumps(request), self._scope)
         if reply.commit is not None:
@@ -102,13 +91,17 @@ class AsyncEngineTransport:
 
 
 class TransportOptions(TypedDict, total=False):
-    """How a connection is made. The embedded engine takes ``durability`` alone; the rest is for HTTP.
+    """How a connection is opened. The embedded engine takes only ``durability`` and ``region``.
 
-    ``region`` defaults to the address's, then to what boto3 would take. ``profile``, or ``access_key_id`` with ``secret_access_key``
-    and ``session_token``, choose credentials; otherwise they are found where boto3 finds them. ``connect_timeout_seconds`` and
-    ``read_timeout_seconds`` are for one attempt, ``max_attempts`` and ``max_backoff_seconds`` for the retries of a call.
-    ``max_connections`` bounds those to the endpoint. ``ca_bundle`` is a file of certificates, or False for none checked; ``proxy`` a URL,
-    by default HTTPS_PROXY and NO_PROXY.
+    ``durability``: "disk" (fsync before a write is acknowledged) or "process".
+    ``region``: the region; by default the address's, then boto3's.
+    ``profile``: the AWS profile for credentials; by default boto3's credential chain.
+    ``access_key_id``, ``secret_access_key``, ``session_token``: credentials given directly.
+    ``connect_timeout_seconds``, ``read_timeout_seconds``: timeouts of one attempt.
+    ``max_attempts``, ``max_backoff_seconds``: limits of the retries of a call.
+    ``max_connections``: how many connections to the endpoint may be open at once.
+    ``ca_bundle``: a file of trusted certificates, or False to check none.
+    ``proxy``: the URL of an HTTP proxy; by default HTTPS_PROXY and NO_PROXY apply.
     """
 
     durability: Durability
@@ -128,7 +121,7 @@ class TransportOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """``kind`` says what answers; ``where`` is a folder, a URL or a region."""
+    """A parsed address. ``where`` is a folder, a URL or a region, depending on ``kind``."""
 
     kind: Literal["memory", "folder", "http", "aws", "engine"]
     where: str = ""
@@ -152,7 +145,7 @@ class Address:
             return cls("folder", rest)
         raise ConfigurationError(
             f"{text!r} is not an address",
-            hint="memory, a folder, http://host:port, https://... or aws://region",
+            hint="use memory, a folder, http://host:port, https://... or aws://region",
         )
 
     @property
@@ -164,9 +157,8 @@ def open_transport(address: Address, clock: Clock | None, options: TransportOpti
     if address.is_embedded:
         engine, owned = _engine(address, clock, options)
         return EngineTransport(engine, owned=owned, region=options.get("region", DEFAULT_REGION))
-    from stator.client.factory import (
-        open_client,
-    )  # botocore, for credentials, is not needed in process
+    # Imported late: the embedded engine does not need botocore.
+    from stator.client.factory import open_client
 
     return open_client(cast("Kind", address.kind), address.where, clock, dict(options))
 
@@ -190,11 +182,11 @@ _EMBEDDED_OPTIONS = frozenset({"durability", "region"})
 def _engine(
     address: Address, clock: Clock | None, options: TransportOptions
 ) -> tuple[Engine, bool]:
-    strange = sorted(options.keys() - _EMBEDDED_OPTIONS)
-    if strange:
+    unknown = sorted(options.keys() - _EMBEDDED_OPTIONS)
+    if unknown:
         raise ConfigurationError(
-            f"the embedded engine does not know {strange[0]}",
-            hint="it is for http(s):// and aws:// addresses",
+            f"the embedded engine has no option {unknown[0]}",
+            hint="leave it out, or connect to an http(s):// or aws:// address",
         )
     if address.engine is not None:
         return address.engine, False

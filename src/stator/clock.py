@@ -1,4 +1,4 @@
-"""Time as an argument: the system's clock, and one that only moves when told to."""
+"""Clocks: time as an argument, from the system or from a clock that a test moves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 class Clock(Protocol):
     def now(self) -> float:
-        """Seconds since the epoch."""
+        """Return the seconds since the epoch."""
         ...
 
     def sleep(self, seconds: float) -> None:
@@ -26,8 +26,8 @@ class SystemClock:
 
 
 async def pause(clock: Clock, seconds: float) -> None:
-    """Sleep on a clock without holding up the event loop."""
-    import asyncio  # heavy, and whoever awaits this has it already
+    """Sleep on a clock without blocking the event loop."""
+    import asyncio  # heavy, and every caller that awaits this has imported it already
 
     if not isinstance(clock, SystemClock):
         clock.sleep(seconds)
@@ -36,7 +36,7 @@ async def pause(clock: Clock, seconds: float) -> None:
 
 
 class VirtualClock:
-    """A clock for tests and simulations: ``advance`` moves it, and ``sleep`` advances it."""
+    """A clock for tests and simulations. Only ``advance`` and ``sleep`` move it."""
 
     def __init__(self, start: float = 1_700_000_000.0) -> None:
         self._now = start
@@ -50,6 +50,6 @@ class VirtualClock:
 
     def advance(self, seconds: float) -> None:
         if seconds < 0:
-            raise ValueError("time only moves forward")
+            raise ValueError(f"a clock cannot go back by {-seconds} seconds")
         with self._lock:
             self._now += seconds

@@ -157,7 +157,7 @@ def test_answers_that_are_not_dynamodbs(ask: Asking) -> None:
     forbidden = raw(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 9\r\n\r\n<html/>\r\n")
     with (
         scripted(forbidden) as server,
-        pytest.raises(ServiceError, match="status 403 and no error of DynamoDB's"),
+        pytest.raises(ServiceError, match="answered 403 without a DynamoDB error"),
     ):
         ask(server.url).call("Query", {})
     with scripted(

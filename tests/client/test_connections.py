@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from stator.client.factory import open_async_client, open_client
-from stator.client.service_router import TwoServices
+from stator.client.service_router import ServiceRouter
 from stator.errors import ConfigurationError, CredentialsMissing, DeadlineExceeded, Unreachable
 
 from .conftest import KEYS, Asking
@@ -244,7 +244,7 @@ def test_nothing_found(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CredentialsMissing) as caught:
         open_client("aws", "eu-west-1", None, {})
     assert "AWS_PROFILE" in str(caught.value.hint)
-    with pytest.raises(ConfigurationError, match="which region"):
+    with pytest.raises(ConfigurationError, match="names no region"):
         open_client("aws", "", None, {"access_key_id": "x", "secret_access_key": "y"})
     with scripted(ok()) as server:  # an endpoint of one's own is content with any
         client = open_client("http", server.url, None, {"proxy": None})
@@ -255,12 +255,12 @@ def test_nothing_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_aws_itself_is_addressed_by_region() -> None:
     client = open_client("aws", "eu-west-1", None, dict(KEYS))
-    assert isinstance(client, TwoServices)
+    assert isinstance(client, ServiceRouter)
     assert client.tables.exchange.endpoint.authority.startswith("dynamodb.eu-west-1.")
     assert client.streams().exchange.endpoint.authority.startswith("streams.dynamodb.eu-west-1.")
     assert isinstance(client.tables.exchange.endpoint.tls, ssl.SSLContext)
     china = open_client("aws", "", None, KEYS | {"region": "cn-north-1"})
-    assert isinstance(china, TwoServices)
+    assert isinstance(china, ServiceRouter)
     assert china.tables.exchange.endpoint.host.endswith(".cn")
 
 
@@ -393,5 +393,5 @@ def test_a_cancelled_call_leaves_no_answer_to_others() -> None:
 def test_options_that_make_no_sense(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         open_client("http", "http://localhost:1", None, KEYS | options)
-    with pytest.raises(ConfigurationError, match="not a URL"):
+    with pytest.raises(ConfigurationError, match="not an http or https URL"):
         open_client("http", "localhost:8000", None, dict(KEYS))

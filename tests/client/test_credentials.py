@@ -367,7 +367,7 @@ def test_a_refresh_that_fails_says_whom_to_ask(
         program.call()
         issuer.ahead_seconds = 3600 - 60
         issuer.refuses = True
-        with pytest.raises(CredentialsMissing, match="could not be got") as caught:
+        with pytest.raises(CredentialsMissing, match="could not be fetched") as caught:
             program.call()
         assert hint in str(caught.value.hint)
         issuer.refuses = False

@@ -1,37 +1,36 @@
-"""The asyncio client: a lean protocol on keep-alive connections, one request at a time on each."""
+"""The asyncio client: a pool of keep-alive connections, one request at a time on each."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
 import time
 from collections import deque
 from collections.abc import Mapping
 from typing import Any, cast
 
 from stator.client.async_credentials import AsyncCredentials
-from stator.client.endpoint import Endpoint, connect_request
-from stator.client.exchange import Exchange, Limits, not_sent, timeout_left
-from stator.client.idle_connection import may_be_used
+from stator.client.connections import (
+    check_tunnel,
+    connect_request,
+    is_reusable,
+    not_sent,
+    seconds_left,
+    timeout_left,
+    unreachable,
+)
+from stator.client.endpoint import Endpoint
+from stator.client.exchange import Exchange, Limits
 from stator.client.replies import HttpReply, ReplyParser
-from stator.clock import Clock, pause
+from stator.clock import pause
 from stator.errors import ConnectionTrouble, ReplyLost, ServiceError, Unreachable
 
 
 class AsyncClient:
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        region: str,
-        credentials: AsyncCredentials,
-        clock: Clock,
-        limits: Limits,
-    ) -> None:
-        self.exchange = Exchange(endpoint, region, limits, clock)
+    def __init__(self, exchange: Exchange, credentials: AsyncCredentials) -> None:
+        self.exchange = exchange
         self.credentials = credentials
-        self._read_timeout = limits.read_timeout_seconds
-        self._pool = _Pool(endpoint, limits.connect_timeout_seconds, limits.max_connections)
+        self._pool = _Pool(exchange.endpoint, exchange.limits)
 
     async def call(
         self,
@@ -42,14 +41,14 @@ class AsyncClient:
         deadline_seconds: float | None = None,
     ) -> dict[str, Any]:
         exchange = self.exchange
-        body = exchange.encoded(request)
+        body = exchange.encode(request)
         attempts = exchange.attempts(idempotent, deadline_seconds)
-        until = None if deadline_seconds is None else time.monotonic() + deadline_seconds
+        deadline = None if deadline_seconds is None else time.monotonic() + deadline_seconds
         while True:
             try:
-                credentials = self.credentials.fresh() or await self.credentials.current(until)
+                credentials = self.credentials.fresh() or await self.credentials.current(deadline)
                 message = exchange.message(operation, body, credentials)
-                answer = exchange.judged(await self._pool.send(message, self._read_timeout, until))
+                answer = exchange.decode(await self._pool.send(message, deadline))
             except (ServiceError, ConnectionTrouble) as error:
                 await pause(exchange.clock, exchange.before_retry(operation, attempts, error))
             else:
@@ -61,30 +60,27 @@ class AsyncClient:
 
 
 class _Pool:
-    def __init__(
-        self, endpoint: Endpoint, connect_timeout_seconds: float, max_connections: int
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, limits: Limits) -> None:
         self._endpoint = endpoint
-        self._connect_timeout = connect_timeout_seconds
-        self._max = max_connections
+        self._limits = limits
         self._loop: asyncio.AbstractEventLoop | None = None
         self._idle: deque[_Connection] = deque()
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._used = 0
         self._closed = False
 
-    async def send(self, message: bytes, timeout_seconds: float, until: float | None) -> HttpReply:
+    async def send(self, message: bytes, deadline: float | None) -> HttpReply:
         self._enter_loop()
-        if self._used >= self._max:
-            await self._turn(until)
+        if self._used >= self._limits.max_connections:
+            await self._wait_for_turn(deadline)
         self._used += 1
         try:
-            connection = self._taken() or await self._opened(until)
+            connection = self._take_idle() or await self._open(deadline)
             try:
                 reply = await connection.send(
-                    message, timeout_left(timeout_seconds, until, time.monotonic())
+                    message, timeout_left(self._limits.read_timeout_seconds, deadline)
                 )
-            except BaseException:  # cancelled, too: what comes later on this connection would be taken for another's answer
+            except BaseException:  # cancelled, too: a late reply would pass for the next request's
                 connection.close()
                 raise
             if reply.keeps_alive and not self._closed:
@@ -98,7 +94,7 @@ class _Pool:
             self._wake_next()
 
     def _enter_loop(self) -> None:
-        """Connections belong to a loop; a client may be used in one after the other."""
+        """Start afresh in a new event loop: connections belong to the loop that opened them."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._loop = loop
@@ -107,61 +103,51 @@ class _Pool:
             self._used = 0
             self._closed = False
 
-    async def _turn(self, until: float | None) -> None:
+    async def _wait_for_turn(self, deadline: float | None) -> None:
         assert self._loop is not None
-        while self._used >= self._max:
+        while self._used >= self._limits.max_connections:
             turn = self._loop.create_future()
             self._waiting.append(turn)
             try:
-                left = None if until is None else max(0.0, until - time.monotonic())
-                await asyncio.wait_for(turn, left)
+                await asyncio.wait_for(turn, seconds_left(deadline))
             except BaseException as error:
                 if turn.done() and not turn.cancelled():
-                    self._wake_next()  # the turn was given to one who is no longer there
+                    self._wake_next()  # this caller has given up: the turn goes to the next
                 if isinstance(error, TimeoutError):
-                    raise not_sent("no connection became free within the time given") from None
+                    raise not_sent("the deadline passed before a connection became free") from None
                 raise
             finally:
                 if turn in self._waiting:
                     self._waiting.remove(turn)
 
     def _wake_next(self) -> None:
-        while self._waiting and self._used < self._max:
+        while self._waiting and self._used < self._limits.max_connections:
             turn = self._waiting.popleft()
             if not turn.done():
                 turn.set_result(None)
                 return
 
-    def _taken(self) -> _Connection | None:
+    def _take_idle(self) -> _Connection | None:
         while self._idle:
             connection = self._idle.pop()
             idle = time.monotonic() - connection.idle_since
-            if connection.is_open and may_be_used(idle, connection.descriptor):
+            if connection.is_open and is_reusable(idle, connection.descriptor):
                 return connection
             connection.close()
         return None
 
-    async def _opened(self, until: float | None) -> _Connection:
-        endpoint = self._endpoint
-        allowed = timeout_left(self._connect_timeout, until, time.monotonic())
+    async def _open(self, deadline: float | None) -> _Connection:
+        authority = self._endpoint.authority
+        timeout_seconds = timeout_left(self._limits.connect_timeout_seconds, deadline)
         try:
-            async with asyncio.timeout(allowed):
-                return await _open(endpoint)
+            async with asyncio.timeout(timeout_seconds):
+                return await _open(self._endpoint)
         except TimeoutError:
             raise Unreachable(
-                f"no connection to {endpoint.authority} within {allowed:g} seconds"
+                f"no connection to {authority} within {timeout_seconds:g} seconds"
             ) from None
-        except ssl.SSLCertVerificationError as error:
-            trouble = Unreachable(
-                f"{endpoint.authority} has a certificate that is not trusted: {error.verify_message}"
-            )
-            trouble.hint = "give its authority with ca_bundle=..., or AWS_CA_BUNDLE"
-            raise trouble from None
         except OSError as error:
-            raise Unreachable(
-                f"no connection to {endpoint.authority}: {error}",
-                hint="is it running, and is the address right?",
-            ) from None
+            raise unreachable(authority, error) from None
 
     def close(self) -> None:
         self._closed = True
@@ -172,33 +158,29 @@ class _Pool:
 async def _open(endpoint: Endpoint) -> _Connection:
     loop = asyncio.get_running_loop()
     if endpoint.proxy is None:
-        _, made = await loop.create_connection(
+        _, connection = await loop.create_connection(
             _Connection,
             endpoint.host,
             endpoint.port,
             ssl=endpoint.tls,
             server_hostname=endpoint.host if endpoint.tls is not None else None,
         )
-        return made
-    transport, made = await loop.create_connection(
+        return connection
+    transport, connection = await loop.create_connection(
         _Connection, endpoint.proxy.host, endpoint.proxy.port
     )
     if endpoint.tls is not None:
         try:
-            answer = await made.tunnel(connect_request(endpoint))
-            if answer[9:12] != b"200":
-                raise OSError(
-                    f"the proxy answered {answer.split(bytes([13]), 1)[0].decode(errors='replace')}"
-                )
+            check_tunnel(await connection.tunnel(connect_request(endpoint)))
             inner = await loop.start_tls(
-                transport, made, endpoint.tls, server_hostname=endpoint.host
+                transport, connection, endpoint.tls, server_hostname=endpoint.host
             )
         except BaseException:
             transport.close()
             raise
         assert inner is not None
-        made.connection_made(inner)
-    return made
+        connection.connection_made(inner)
+    return connection
 
 
 class _Connection(asyncio.Protocol):
@@ -213,7 +195,7 @@ class _Connection(asyncio.Protocol):
     async def send(self, message: bytes, timeout_seconds: float) -> HttpReply:
         transport = self._transport
         if transport is None or not self.is_open:
-            raise ReplyLost("the connection was closed before the answer was there")
+            raise ReplyLost("the connection was closed before the reply arrived")
         loop = asyncio.get_running_loop()
         self._parser = ReplyParser()
         self._reply = loop.create_future()
@@ -232,7 +214,7 @@ class _Connection(asyncio.Protocol):
         return -1 if opened is None else int(opened.fileno())
 
     async def tunnel(self, message: bytes) -> bytes:
-        """Ask a proxy for a tunnel; what it answers."""
+        """Ask a proxy for a tunnel; return its reply."""
         assert self._transport is not None
         self._reply = asyncio.get_running_loop().create_future()
         self._transport.write(message)
@@ -241,7 +223,7 @@ class _Connection(asyncio.Protocol):
         return answer
 
     def _late(self, seconds: float) -> None:
-        self._fail(ReplyLost(f"no answer within {seconds:g} seconds"))
+        self._fail(ReplyLost(f"no reply within {seconds:g} seconds"))
 
     def _fail(self, error: ConnectionTrouble) -> None:
         if self._reply is not None and not self._reply.done():
@@ -255,16 +237,17 @@ class _Connection(asyncio.Protocol):
     # -- asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's are not subclasses of it
+        # A cast, because uvloop's transports are not subclasses of asyncio's.
+        self._transport = cast("asyncio.Transport", transport)
         self.is_open = True
-        made = transport.get_extra_info("socket")
-        if made is not None:
-            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        opened = transport.get_extra_info("socket")
+        if opened is not None:
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def data_received(self, data: bytes) -> None:
         waiting = self._reply
         if waiting is None or waiting.done():
-            self.close()  # nobody asked
+            self.close()  # no request is waiting for this
             return
         if self._parser is None:
             self._tunnel += data
@@ -291,6 +274,6 @@ class _Connection(asyncio.Protocol):
         else:
             self._fail(
                 ReplyLost(
-                    f"the connection broke before the answer was there{f': {exc}' if exc else ''}"
+                    f"the connection broke before the reply arrived{f': {exc}' if exc else ''}"
                 )
             )

@@ -1,47 +1,44 @@
-"""Credentials for asyncio: botocore asks with blocking calls, so it does that in a thread, once for all calls that want them."""
+"""Credentials for asyncio: botocore's blocking look-up runs in a thread, once for all callers."""
 
 from __future__ import annotations
 
 import asyncio
-import time
 
+from stator.client.connections import not_sent, seconds_left
 from stator.client.credentials import Credentials, CredentialSource
-from stator.client.exchange import not_sent
 
 
 class AsyncCredentials:
     def __init__(self, source: CredentialSource) -> None:
         self._source = source
-        self._asking: asyncio.Future[Credentials] | None = None
-        self._meanwhile: Credentials | None = None
+        self._request: asyncio.Future[Credentials] | None = None
+        self._interim: Credentials | None = None
 
     def fresh(self) -> Credentials | None:
         return self._source.fresh()
 
-    async def current(self, until: float | None = None) -> Credentials:
-        """Those to sign with. While what is held is good enough, nobody waits for what comes after it."""
-        asking = self._under_way()
-        if self._meanwhile is not None:
-            return self._meanwhile
-        left = None if until is None else max(0.0, until - time.monotonic())
-        await asyncio.wait(
-            (asking,), timeout=left
-        )  # one caller that gives up does not end it for the others
-        if not asking.done():
-            raise not_sent("no credentials were there within the time given")
-        return asking.result()
+    async def current(self, deadline: float | None = None) -> Credentials:
+        """Return the credentials to sign with; wait only if the present ones are unusable."""
+        request = self._current_request()
+        if self._interim is not None:
+            return self._interim
+        # One caller that gives up does not cancel the request for the others.
+        await asyncio.wait((request,), timeout=seconds_left(deadline))
+        if not request.done():
+            raise not_sent("the deadline passed before credentials were found")
+        return request.result()
 
-    def _under_way(self) -> asyncio.Future[Credentials]:
+    def _current_request(self) -> asyncio.Future[Credentials]:
         loop = asyncio.get_running_loop()
-        asking = self._asking
-        if asking is None or asking.done() or asking.get_loop() is not loop:
-            self._meanwhile = self._source.meanwhile()
-            asking = self._asking = loop.run_in_executor(None, self._source.current)
-            asking.add_done_callback(_seen)
-        return asking
+        request = self._request
+        if request is None or request.done() or request.get_loop() is not loop:
+            self._interim = self._source.interim()
+            request = self._request = loop.run_in_executor(None, self._source.current)
+            request.add_done_callback(_seen)
+        return request
 
 
-def _seen(asking: asyncio.Future[Credentials]) -> None:
-    """An error is for those who wait, and nobody may be waiting."""
-    if not asking.cancelled():
-        asking.exception()
+def _seen(request: asyncio.Future[Credentials]) -> None:
+    """Mark the error as seen: if all callers gave up, asyncio would log it as never retrieved."""
+    if not request.cancelled():
+        request.exception()

@@ -1,8 +1,11 @@
-"""Credentials, found as boto3 finds them: by botocore's own resolver, from the environment, profiles, SSO, web identity, processes,
-containers and instances, and refreshed by it before they expire.
+"""AWS credentials, found and refreshed as boto3 does it, by botocore's own resolver.
 
-botocore has two windows (RefreshableCredentials): a quarter of an hour before the end a refresh is due, and from ten minutes before
-it nobody signs without one. Between the two whoever finds a refresh under way goes on with what is held.
+The resolver reads the environment, profiles, SSO, web identity, processes, containers and
+instances.
+
+botocore has two windows (RefreshableCredentials). Fifteen minutes before credentials expire a
+refresh is due; from ten minutes before, nothing is signed without one. Between the two, a caller
+that finds a refresh in flight goes on with the present credentials.
 """
 
 from __future__ import annotations
@@ -15,9 +18,10 @@ from typing import Any, Protocol
 
 from stator.errors import CredentialsMissing
 
-# Of botocore: with less left than this, credentials are not used without a refresh.
+# botocore's rule: with less time left than this, credentials are not used without a refresh.
 _MANDATORY_SECONDS = 600
-# Sessions of a quarter of an hour, and a service that is away, leave a refresh due for long: it is not tried at each call.
+# With sessions of fifteen minutes, or a service that is down, a refresh stays due for long. It is
+# not tried again at each call, but after this time.
 _AGAIN_AFTER_SECONDS = 60.0
 
 
@@ -30,15 +34,15 @@ class Credentials:
 
 class CredentialSource(Protocol):
     def fresh(self) -> Credentials | None:
-        """Those to sign with now, or None if somebody has to be asked first. Never does I/O."""
+        """Return the credentials, or None if they must be fetched first. Never does I/O."""
         ...
 
-    def meanwhile(self) -> Credentials | None:
-        """Those that are still good enough while somebody is asked. Never does I/O."""
+    def interim(self) -> Credentials | None:
+        """Return credentials that are still usable during a refresh, or None. Never does I/O."""
         ...
 
     def current(self) -> Credentials:
-        """Those to sign with now; may do I/O."""
+        """Return the credentials to sign with; may do I/O."""
         ...
 
 
@@ -51,27 +55,30 @@ class Fixed:
     def fresh(self) -> Credentials:
         return self._credentials
 
-    def meanwhile(self) -> Credentials:
+    def interim(self) -> Credentials:
         return self._credentials
 
     def current(self) -> Credentials:
         return self._credentials
 
 
-# Any will do for an endpoint that does not check them, such as the embedded server and DynamoDB Local.
+# For endpoints that check no credentials, such as the embedded server and DynamoDB Local.
 ANYBODY = Credentials("stator", "stator")
 
 
 class Botocore:
-    """Whatever botocore's resolver finds in a session. Looking may ask the network, or start a process: ``find`` does it now, else the
-    first ``current`` does."""
+    """The credentials that botocore's resolver finds in a session.
+
+    Finding them may use the network or start a process: ``find`` does it at once, otherwise the
+    first ``current`` does.
+    """
 
     def __init__(self, session: Any, *, on_aws: bool) -> None:
         self._session = session
         self._on_aws = on_aws
         self._found: Any = None
         self._held: Credentials | None = None
-        self._meanwhile: Credentials | None = None
+        self._interim: Credentials | None = None
         self._lock = threading.Lock()
         self._asking = False
         self._again_at = 0.0
@@ -80,10 +87,11 @@ class Botocore:
         found = self._found
         if found is None or (self._due() and not self._may_wait()):
             return None
-        # In this order: new ones may have come since, and then what is held is read after they were put there.
+        # In this order: a refresh that ends in between has stored its result before the flag is
+        # cleared.
         return None if self._asking else self._held
 
-    def meanwhile(self) -> Credentials | None:
+    def interim(self) -> Credentials | None:
         return None if self._found is None or self._due(_MANDATORY_SECONDS) else self._held
 
     def current(self) -> Credentials:
@@ -91,9 +99,9 @@ class Botocore:
         if fresh is not None:
             return fresh
         if not self._lock.acquire(blocking=False):
-            meanwhile = self._meanwhile
-            if meanwhile is not None:
-                return meanwhile
+            interim = self._interim
+            if interim is not None:
+                return interim
             self._lock.acquire()
         try:
             return self.fresh() or self._asked()
@@ -112,7 +120,7 @@ class Botocore:
         return refresh_needed is not None and bool(refresh_needed(*within_seconds))
 
     def _asked(self) -> Credentials:
-        self._meanwhile = self.meanwhile()
+        self._interim = self.interim()
         self._asking = True
         try:
             self._look()
@@ -122,7 +130,7 @@ class Botocore:
             return self._held
         finally:
             self._asking = False
-            self._meanwhile = None
+            self._interim = None
 
     def _look(self) -> None:
         if self._found is not None:
@@ -136,7 +144,8 @@ class Botocore:
             self._found = found
         elif self._on_aws:
             raise CredentialsMissing(
-                "no AWS credentials were found: not in the environment, nor in a profile, and no container or instance gives any"
+                "no AWS credentials were found in the environment, a profile, a container or an "
+                "instance"
             )
         else:
             from botocore.credentials import Credentials as Held
@@ -148,14 +157,14 @@ class Botocore:
             return ask()
         except CredentialsMissing:
             raise
-        except Exception as error:  # of botocore's, of the files it reads, and of replies that are not as it thinks
+        except Exception as error:  # botocore's own, and those of files and replies it cannot read
             provider = getattr(self._found, "method", None)
             shown = (
                 f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else str(error)
             )
             by = "" if provider is None else f" by {provider}"
             raise CredentialsMissing(
-                f"AWS credentials are configured, but could not be got{by}: {shown}",
+                f"AWS credentials are configured, but could not be fetched{by}: {shown}",
                 hint=_hint(error, provider),
             ) from error
 
@@ -168,9 +177,12 @@ def _hint(error: Exception, provider: str | None) -> str:
     if isinstance(error, LoginError):
         return "run `aws login`, with --profile if it is not the default one"
     if isinstance(error, ClientError):
-        return "may who asks take this role? look at its trust policy, and at the source profile or the token"
+        return "check the trust policy of the role, and the source profile or token that assumes it"
     if provider == "assume-role-with-web-identity":
-        return "look at AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN, or their lines in the profile"
+        return "check AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN, or their lines in the profile"
     if provider in ("container-role", "iam-role") or "container" in str(error):
-        return "is a role attached, and does its endpoint answer? look at AWS_CONTAINER_CREDENTIALS_* and AWS_EC2_METADATA_*"
-    return "look at the profile in ~/.aws/config, and at AWS_PROFILE"
+        return (
+            "check that a role is attached and that its endpoint answers: "
+            "AWS_CONTAINER_CREDENTIALS_* and AWS_EC2_METADATA_*"
+        )
+    return "check the profile in ~/.aws/config, and AWS_PROFILE"

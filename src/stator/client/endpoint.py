@@ -1,4 +1,4 @@
-"""Where a client talks to: the URL in parts, and how to get there."""
+"""The endpoint of a client: the parts of its URL, its TLS context and its proxy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from stator.errors import ConfigurationError
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """``authorization`` is the value of a Proxy-Authorization header, if the URL had a user in it."""
+    """``authorization`` is the Proxy-Authorization header, if the URL names a user."""
 
     host: str
     port: int
@@ -32,7 +32,7 @@ class Endpoint:
 
     @property
     def authority(self) -> str:
-        """The Host header: the port only where it is not the usual one."""
+        """The Host header, with the port if it is not the scheme's own."""
         shown = f"[{self.host}]" if ":" in self.host else self.host
         return (
             shown if self.port == (443 if self.tls is not None else 80) else f"{shown}:{self.port}"
@@ -40,7 +40,7 @@ class Endpoint:
 
     @property
     def request_path(self) -> str:
-        """What stands in the request line. A proxy of plain HTTP is told the whole URL."""
+        """The path of the request line. A proxy for plain HTTP needs the whole URL."""
         return (
             f"http://{self.authority}{self.path}"
             if self.proxy is not None and self.tls is None
@@ -58,13 +58,15 @@ class Endpoint:
     ) -> Endpoint:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigurationError(f"{url!r} is not a URL", hint="as in http://localhost:8000")
+            raise ConfigurationError(
+                f"{url!r} is not an http or https URL", hint="write it as http://localhost:8000"
+            )
         secure = parts.scheme == "https"
         try:
             port = parts.port or (443 if secure else 80)
         except ValueError as error:
             raise ConfigurationError(
-                f"{url!r}: {error}", hint="a port is a number up to 65535"
+                f"{url!r} has a wrong port: {error}", hint="use a port from 1 to 65535"
             ) from None
         if proxy is None and use_environment:
             proxy = environment_proxy(parts.scheme, parts.hostname)
@@ -85,7 +87,8 @@ def _proxy(url: str) -> Proxy:
     parts = urlsplit(url if "://" in url else f"http://{url}")
     if not parts.hostname or parts.scheme != "http":
         raise ConfigurationError(
-            f"{url!r} is not the URL of an HTTP proxy", hint="as in http://proxy.example.com:3128"
+            f"{url!r} is not the URL of an HTTP proxy",
+            hint="write it as http://proxy.example.com:3128",
         )
     authorization = None
     if parts.username is not None:
@@ -95,7 +98,7 @@ def _proxy(url: str) -> Proxy:
 
 
 def tls_context(ca_bundle: str | bool) -> ssl.SSLContext:
-    """With the certificates of a file, of AWS_CA_BUNDLE, or of the system; False checks none."""
+    """Trust the certificates of a file, of AWS_CA_BUNDLE, or of the system; False checks none."""
     if ca_bundle is False:
         context = ssl.create_default_context()
         context.check_hostname = False
@@ -106,28 +109,19 @@ def tls_context(ca_bundle: str | bool) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=file)
     except (OSError, ssl.SSLError) as error:
         raise ConfigurationError(
-            f"the certificates in {file} cannot be read: {error}", hint="give a file in PEM format"
+            f"the certificates in {file} cannot be read: {error}",
+            hint="name a file in PEM format",
         ) from None
     context.set_alpn_protocols(["http/1.1"])
     return context
 
 
-def connect_request(endpoint: Endpoint) -> bytes:
-    """What asks a proxy for a tunnel to a TLS endpoint."""
-    assert endpoint.proxy is not None
-    authority = f"{endpoint.host}:{endpoint.port}"
-    login = (
-        f"Proxy-Authorization: {endpoint.proxy.authorization}\r\n"
-        if endpoint.proxy.authorization
-        else ""
-    )
-    return f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{login}\r\n".encode()
-
-
 def aws_url(session: Any, region: str, service: str = "dynamodb") -> str:
-    """The URL of DynamoDB, or of ``dynamodbstreams``, in a region, as botocore's endpoint rules have it; partitions, FIPS and dual stack included.
+    """Return the URL of DynamoDB, or of ``dynamodbstreams``, in a region by botocore's endpoint
+    rules.
 
-    AWS_ENDPOINT_URL, its twins for one service, and profiles are read by botocore itself.
+    The rules cover partitions, FIPS and dual stack. botocore itself reads AWS_ENDPOINT_URL, its
+    variants for one service, and profiles.
     """
     client = session.create_client(
         service,

@@ -1,4 +1,4 @@
-"""What both clients share: a request made ready, an answer judged, a clock corrected."""
+"""Requests and replies without I/O: both clients encode, sign, decode and retry through here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from stator.client.signer import Signer
 from stator.clock import Clock
 from stator.errors import (
     ConnectionTrouble,
-    DeadlineExceeded,
     InternalServerError,
     ReplyDamaged,
     SerializationFailed,
@@ -31,7 +30,7 @@ from stator.model.service import target_of
 
 log = logging.getLogger("stator.client")
 
-# What a service says when our clock is wrong; its own time stands in the Date header.
+# What a service answers when our clock is wrong. Its Date header holds the right time.
 _SKEWED = (
     "Signature expired",
     "Signature not yet current",
@@ -42,7 +41,7 @@ _SKEWED = (
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a client allows itself: times are for one attempt."""
+    """The limits of a client. Timeouts apply to one attempt."""
 
     policy: RetryPolicy = field(default_factory=RetryPolicy)
     connect_timeout_seconds: float = 3.0
@@ -53,17 +52,18 @@ class Limits:
 class Exchange:
     def __init__(self, endpoint: Endpoint, region: str, limits: Limits, clock: Clock) -> None:
         self.endpoint = endpoint
+        self.limits = limits
         self.signer = Signer(endpoint.authority, endpoint.path, region)
         self.policy = limits.policy
         self.quota = RetryQuota()
         self.clock = clock
-        self.chance = random.SystemRandom()
+        self._random = random.SystemRandom()
 
     def attempts(self, idempotent: bool, deadline_seconds: float | None) -> Attempts:
         deadline = None if deadline_seconds is None else self.clock.now() + deadline_seconds
-        return Attempts(self.policy, self.quota, self.chance.random, idempotent, deadline)
+        return Attempts(self.policy, self.quota, self._random.random, idempotent, deadline)
 
-    def encoded(self, request: Mapping[str, Any]) -> bytes:
+    def encode(self, request: Mapping[str, Any]) -> bytes:
         try:
             return orjson.dumps(request)
         except TypeError as error:
@@ -83,38 +83,39 @@ class Exchange:
             head = head.replace("\r\n", f"\r\n{login}", 1)
         return head.encode("latin-1") + body
 
-    def judged(self, reply: HttpReply) -> dict[str, Any]:
-        """The answer, or the error it stands for."""
+    def decode(self, reply: HttpReply) -> dict[str, Any]:
+        """Decode a reply: return its body, or raise the error that it holds."""
         body = reply.body
         checksum = reply.header(b"x-amz-crc32")
         if checksum is not None and int(checksum) != zlib.crc32(body):
-            raise ReplyDamaged("the answer's checksum differs from what came")
+            raise ReplyDamaged("the checksum of the reply does not match its body")
         if reply.status == 200:
             try:
                 answer: dict[str, Any] = orjson.loads(body) if body else {}
             except orjson.JSONDecodeError:
-                raise ReplyDamaged(f"the answer is not JSON: {body[:60]!r}") from None
+                raise ReplyDamaged(f"the reply is not JSON: {body[:60]!r}") from None
             return answer
         raise self._refusal(reply)
 
     def _refusal(self, reply: HttpReply) -> ServiceError:
         try:
-            told = orjson.loads(reply.body)
+            body = orjson.loads(reply.body)
         except orjson.JSONDecodeError:
-            told = {}
-        if not isinstance(told, dict) or "__type" not in told:
+            body = {}
+        if not isinstance(body, dict) or "__type" not in body:
             shown = reply.body[:200].decode(errors="replace")
             kind = InternalServerError if reply.status >= 500 else ServiceError
             return kind(
-                f"the endpoint answered with status {reply.status} and no error of DynamoDB's: {shown!r}"
+                f"the endpoint answered {reply.status} without a DynamoDB error: {shown!r}",
+                hint="check that the address is that of a DynamoDB endpoint, and not of a proxy",
             )
-        error = from_wire(reply.status, told)
-        if any(word in error.message or word in str(told["__type"]) for word in _SKEWED):
+        error = from_wire(reply.status, body)
+        if any(word in error.message or word in str(body["__type"]) for word in _SKEWED):
             return self._corrected(reply, error)
         return error
 
     def _corrected(self, reply: HttpReply, error: ServiceError) -> ServiceError:
-        """Take over the service's time, once; the same request may then be tried again."""
+        """Adopt the service's time, once, so that the request can be retried."""
         date = reply.header(b"date")
         if date is None:
             return error
@@ -130,7 +131,7 @@ class Exchange:
     def before_retry(
         self, operation: str, attempts: Attempts, error: ServiceError | ConnectionTrouble
     ) -> float:
-        """How long to wait; raises when there is to be no further attempt."""
+        """Return the seconds to wait, or raise if there is no further attempt."""
         delay = attempts.after(error, self.clock.now())
         log.debug(
             "%s failed (%s: %s); attempt %d in %.3f s",
@@ -144,24 +145,7 @@ class Exchange:
 
 
 class ClockCorrected(ServiceError):
-    """Our time was wrong and has been put right: try again."""
+    """The local clock was wrong and has been corrected; the request can be retried."""
 
     code = "StatorClockCorrected"
     retryable = True
-
-
-def timeout_left(read_timeout_seconds: float, deadline: float | None, now: float) -> float:
-    """For one attempt: the timeout, or what is left until the deadline."""
-    if deadline is None:
-        return read_timeout_seconds
-    left = deadline - now
-    if left <= 0:
-        raise not_sent("no answer within the time given")
-    return min(read_timeout_seconds, left)
-
-
-def not_sent(message: str) -> DeadlineExceeded:
-    """The time is over before anything was sent."""
-    error = DeadlineExceeded(message)
-    error.sent = False
-    return error

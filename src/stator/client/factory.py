@@ -1,4 +1,7 @@
-"""Clients made from an address and options, with botocore for what it knows best: credentials, profiles, regions and endpoints."""
+"""Clients from an address and options.
+
+botocore supplies credentials, profiles, regions and endpoint URLs; everything else is ours.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,9 @@ from stator.client.async_client import AsyncClient
 from stator.client.async_credentials import AsyncCredentials
 from stator.client.credentials import Botocore, Credentials, Fixed
 from stator.client.endpoint import Endpoint, aws_url
-from stator.client.exchange import Limits
+from stator.client.exchange import Exchange, Limits
 from stator.client.retry import RetryPolicy
-from stator.client.service_router import AsyncTwoServices, TwoServices
+from stator.client.service_router import AsyncServiceRouter, ServiceRouter
 from stator.client.sync_client import Client
 from stator.clock import Clock, SystemClock
 from stator.errors import ConfigurationError
@@ -28,45 +31,40 @@ def open_client(kind: Kind, where: str, clock: Clock | None, options: dict[str, 
         target.credentials.find()
 
     def client(endpoint: Endpoint) -> Client:
-        return Client(
-            endpoint, target.region, target.credentials, clock or SystemClock(), target.limits
-        )
+        return Client(target.exchange(endpoint, clock), target.credentials)
 
     if kind == "http":
         return client(target.endpoint)
-    return TwoServices(client(target.endpoint), lambda: client(target.streams_endpoint()))
+    return ServiceRouter(client(target.endpoint), lambda: client(target.streams_endpoint()))
 
 
 def open_async_client(
     kind: Kind, where: str, clock: Clock | None, options: dict[str, Any]
 ) -> AsyncTransport:
-    """Credentials are looked for at the first call, off the loop: to look may take seconds."""
+    """Open an asyncio client. Its first call finds the credentials, in a thread."""
     target = _Target(kind, where, options)
     credentials = AsyncCredentials(target.credentials)
 
     def client(endpoint: Endpoint) -> AsyncClient:
-        return AsyncClient(
-            endpoint, target.region, credentials, clock or SystemClock(), target.limits
-        )
+        return AsyncClient(target.exchange(endpoint, clock), credentials)
 
     if kind == "http":
         return client(target.endpoint)
-    return AsyncTwoServices(client(target.endpoint), lambda: client(target.streams_endpoint()))
+    return AsyncServiceRouter(client(target.endpoint), lambda: client(target.streams_endpoint()))
 
 
 class _Target:
-    """Where to, as whom, and with what limits."""
+    """The target of a client: endpoint, region, credentials and limits."""
 
     def __init__(self, kind: Kind, where: str, options: dict[str, Any]) -> None:
         self._options = dict(options)
         session = self._session()
         self._open_session = session
         self.region = self._region(kind, where, session)
-        session.set_config_variable(
-            "region", self.region
-        )  # STS is asked for a role in the same one
+        # botocore asks STS for roles in the same region.
+        session.set_config_variable("region", self.region)
         self.credentials = self._credentials(kind, session)
-        self._way = {
+        self._route = {
             name: self._options.pop(name)
             for name in ("ca_bundle", "proxy")
             if name in self._options
@@ -75,7 +73,7 @@ class _Target:
         self.limits = self._limits()
         if self._options:
             raise ConfigurationError(
-                f"{next(iter(self._options))} is for the embedded engine",
+                f"the option {next(iter(self._options))} applies only to the embedded engine",
                 hint=f"leave it out for {where or 'AWS'}",
             )
 
@@ -89,7 +87,7 @@ class _Target:
             session.get_scoped_config()
         except ProfileNotFound as error:
             raise ConfigurationError(
-                str(error), hint="`aws configure list-profiles` shows those there are"
+                str(error), hint="list the profiles with `aws configure list-profiles`"
             ) from None
         return session
 
@@ -98,7 +96,8 @@ class _Target:
         region = given or session.get_config_variable("region") or os.environ.get("AWS_REGION")
         if region is None and kind == "aws":
             raise ConfigurationError(
-                "which region?", hint="as in aws://eu-west-1, or set AWS_DEFAULT_REGION"
+                "the address aws:// names no region, and none is configured",
+                hint="write it as aws://eu-west-1, or set AWS_DEFAULT_REGION",
             )
         return str(region or DEFAULT_REGION)
 
@@ -109,22 +108,25 @@ class _Target:
         if (access is None) != (secret is None):
             raise ConfigurationError(
                 "access_key_id and secret_access_key belong together",
-                hint="give both, or neither to have them found",
+                hint="pass both, or neither to use boto3's credential chain",
             )
         if access is not None and secret is not None:
             return Fixed(Credentials(access, secret, token))
         return Botocore(session, on_aws=kind == "aws")
 
     def streams_endpoint(self) -> Endpoint:
-        """Of AWS's second service, by the same way."""
+        """Return the endpoint of DynamoDB Streams, AWS's second service, with the same settings."""
         return self._endpoint(aws_url(self._open_session, self.region, "dynamodbstreams"))
+
+    def exchange(self, endpoint: Endpoint, clock: Clock | None) -> Exchange:
+        return Exchange(endpoint, self.region, self.limits, clock or SystemClock())
 
     def _endpoint(self, url: str) -> Endpoint:
         return Endpoint.of_url(
             url,
-            ca_bundle=self._way.get("ca_bundle", True),
-            proxy=self._way.get("proxy"),
-            use_environment="proxy" not in self._way,
+            ca_bundle=self._route.get("ca_bundle", True),
+            proxy=self._route.get("proxy"),
+            use_environment="proxy" not in self._route,
         )
 
     def _limits(self) -> Limits:
@@ -136,10 +138,13 @@ class _Target:
             ),
         )
         if policy.max_attempts < 1:
-            raise ConfigurationError("max_attempts is at least 1", hint="1 means no retries")
+            raise ConfigurationError(
+                f"max_attempts={policy.max_attempts} allows no attempt",
+                hint="use 1 for no retries, or more",
+            )
         names = ("connect_timeout_seconds", "read_timeout_seconds", "max_connections")
         given = {name: options.pop(name) for name in names if name in options}
         for name, value in given.items():
             if value <= 0:
-                raise ConfigurationError(f"{name} is more than 0", hint=f"not {value}")
+                raise ConfigurationError(f"{name}={value} is not positive", hint="use more than 0")
         return replace(usual, policy=policy, **given)

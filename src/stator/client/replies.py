@@ -1,4 +1,4 @@
-"""HTTP/1.1 answers, read as they come in: a status, the few headers that matter, a body of known length or in chunks."""
+"""HTTP/1.1 replies, parsed as they arrive: a status, a few headers, a body of any framing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stator.errors import ReplyDamaged
 class HttpReply:
     status: int
     head: bytes
-    """In lower case, without the status line's end and the blank line."""
+    """The status line and headers in lower case, without the blank line."""
     body: bytes
     keeps_alive: bool
 
@@ -29,7 +29,7 @@ def header(head: bytes, name: bytes) -> bytes | None:
 
 
 class ReplyParser:
-    """Fed with bytes, gives a reply once it is whole. One parser reads one reply."""
+    """Parses one reply. ``feed`` returns it once it is complete."""
 
     __slots__ = ("_data", "_end", "_head", "_is_chunked", "_status", "started", "until_closed")
 
@@ -54,7 +54,7 @@ class ReplyParser:
         return self._reply(self._data[: self._end])
 
     def closed(self) -> HttpReply | None:
-        """The connection is at its end: that is where a body of no stated length ends."""
+        """The connection has ended, and so has a body without a stated length."""
         return (
             self._reply(self._data, keeps_alive=False)
             if self._head is not None and self.until_closed
@@ -71,9 +71,9 @@ class ReplyParser:
             try:
                 self._status = int(raw[9:12])
             except ValueError:
-                raise ReplyDamaged(f"this is not HTTP: {raw[:40]!r}") from None
+                raise ReplyDamaged(f"the reply is not HTTP: {raw[:40]!r}") from None
             if self._status >= 200:
-                break  # an interim answer (100 Continue) has no body, and the real one follows
+                break  # an interim reply (100 Continue) has no body; the final one follows
         self._head = raw.lower()
         self._is_chunked = (
             b"\r\ntransfer-encoding: chunked" in self._head
@@ -82,14 +82,14 @@ class ReplyParser:
         length = header(self._head, b"content-length")
         if length is not None:
             if not length.isdigit():
-                raise ReplyDamaged(f"the answer's length is {length[:20]!r}")
+                raise ReplyDamaged(f"the Content-Length of the reply is {length[:20]!r}")
             self._end = int(length)
         elif not self._is_chunked:
             self.until_closed = self._status not in (204, 304)
         return True
 
     def _chunked(self) -> HttpReply | None:
-        """All chunks, if the last has come; they are put together only then."""
+        """Return the reply once the last chunk has arrived; the chunks are joined only then."""
         body: list[bytes] = []
         at, data = 0, self._data
         while True:

@@ -1,9 +1,11 @@
 """Retries as AWS advises them.
 
-Only what may pass by itself is tried again: throttling, faults of the service, connections that broke. The wait is random between nothing
-and an amount that doubles with each attempt (full jitter), so that clients that failed together do not come back together. A quota shared by
-all calls of a client is drawn on by retries and refilled by successes: when a service is down, a client soon stops making it worse.
-https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html has the quota's numbers.
+Only errors that may pass by themselves are retried: throttling, faults of the service, broken
+connections. The wait is random between zero and an amount that doubles with each attempt (full
+jitter), so clients that failed together do not come back together. A quota shared by all calls of a
+client is drawn on by retries and refilled by successes: when a service is down, a client soon stops
+making it worse. https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html has the
+quota's numbers.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ class RetryPolicy:
     max_backoff_seconds: float = 20.0
 
     def delay(self, attempt: int, chance: float) -> float:
-        """The wait before attempt ``attempt``, counted from 1 for the first retry; ``chance`` is between 0 and 1."""
+        """Return the wait before a retry, counted from 1; ``chance`` is between 0 and 1."""
         return Backoff(self.base_seconds, self.max_backoff_seconds).delay(attempt - 1, chance)
 
 
@@ -86,7 +88,7 @@ class Attempts:
         self._quota.refill(self._drawn or _REFILL)
 
     def after(self, error: ServiceError | ConnectionTrouble, now: float) -> float:
-        """How long to wait before the next attempt; raises the error when there is to be none."""
+        """Return the wait before the next attempt, or raise the error if there is none."""
         may_have_happened = _may_have_happened(error)
         if may_have_happened and not self._idempotent:
             raise OutcomeUnknown(
@@ -102,7 +104,7 @@ class Attempts:
         delay = self._policy.delay(self.number, self._chance())
         if self._deadline is not None and now + delay >= self._deadline:
             raise DeadlineExceeded(
-                f"no answer within the time given, after {self.number} attempts: {error.message}"
+                f"the deadline passed after {self.number} attempts: {error.message}"
             ) from error
         cost = _COST_AFTER_LOSS if isinstance(error, ConnectionTrouble) else _COST
         if not self._quota.draw(cost):
@@ -113,7 +115,7 @@ class Attempts:
 
 
 def _may_have_happened(error: ServiceError | ConnectionTrouble) -> bool:
-    """A lost answer says nothing; neither does a fault inside the service."""
+    """A lost reply proves nothing, and neither does a fault inside the service."""
     if isinstance(error, ConnectionTrouble):
         return error.sent
     return error.status >= 500

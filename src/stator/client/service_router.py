@@ -1,20 +1,21 @@
-"""AWS has two services under DynamoDB's name, at two endpoints: tables, and streams. These look like one.
+"""One transport for AWS's two services: DynamoDB and DynamoDB Streams, which have an endpoint each.
 
-The client of the second is made at its first call: most programs never read a stream.
+The Streams client is opened at its first call: most programs never read a stream.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from stator.client.async_client import AsyncClient
 from stator.client.sync_client import Client
 from stator.model.service import STREAMS_OPERATIONS
+from stator.transport import CallOptions
 
 
-class TwoServices:
+class ServiceRouter:
     def __init__(self, tables: Client, open_streams: Callable[[], Client]) -> None:
         self.tables = tables
         self._open_streams = open_streams
@@ -26,17 +27,10 @@ class TwoServices:
         return self.tables.parallel
 
     def call(
-        self,
-        operation: str,
-        request: Mapping[str, Any],
-        *,
-        idempotent: bool = True,
-        deadline_seconds: float | None = None,
+        self, operation: str, request: Mapping[str, Any], **options: Unpack[CallOptions]
     ) -> dict[str, Any]:
         client = self.tables if operation not in STREAMS_OPERATIONS else self.streams()
-        return client.call(
-            operation, request, idempotent=idempotent, deadline_seconds=deadline_seconds
-        )
+        return client.call(operation, request, **options)
 
     def streams(self) -> Client:
         with self._lock:
@@ -50,26 +44,19 @@ class TwoServices:
             self._streams.close()
 
 
-class AsyncTwoServices:
+class AsyncServiceRouter:
     def __init__(self, tables: AsyncClient, open_streams: Callable[[], AsyncClient]) -> None:
         self.tables = tables
         self._open_streams = open_streams
         self._streams: AsyncClient | None = None
 
     async def call(
-        self,
-        operation: str,
-        request: Mapping[str, Any],
-        *,
-        idempotent: bool = True,
-        deadline_seconds: float | None = None,
+        self, operation: str, request: Mapping[str, Any], **options: Unpack[CallOptions]
     ) -> dict[str, Any]:
         client = self.tables
         if operation in STREAMS_OPERATIONS:
             client = self._streams = self._streams or self._open_streams()
-        return await client.call(
-            operation, request, idempotent=idempotent, deadline_seconds=deadline_seconds
-        )
+        return await client.call(operation, request, **options)
 
     async def close(self) -> None:
         await self.tables.close()

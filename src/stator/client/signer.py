@@ -1,7 +1,8 @@
 """AWS Signature Version 4 for one kind of request: POST of a JSON body to one host.
 
-The signing key depends on the secret, the day, the region and the service only, so it is computed once a day; the parts of the canonical
-request that never change are put together once. What remains per request are two hashes and one HMAC.
+The signing key depends only on the secret, the day, the region and the service, so it is computed
+once a day. The constant parts of the canonical request are joined once. Two hashes and one HMAC
+remain per request.
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 """
 
@@ -19,8 +20,11 @@ _TYPE: Final = "application/x-amz-json-1.0"
 
 
 class Signer:
-    """``offset_seconds`` is what the server's clock is ahead of ours, once that was found out. Threads share it: what is remembered is
-    replaced whole, never changed."""
+    """Signs requests.
+
+    ``offset_seconds`` is how far the server's clock is ahead of ours, once that is known. Threads
+    share a signer: cached values are replaced as a whole, never changed.
+    """
 
     def __init__(self, host: str, path: str, region: str) -> None:
         self.host = host
@@ -31,28 +35,29 @@ class Signer:
         self._key = (("", ""), b"")
 
     def head(self, target: str, body: bytes, credentials: Credentials, now: float) -> str:
-        """The request line and headers, ready to send; the body follows."""
+        """Return the request line and headers, ready to send; the body follows."""
         moment, scope = self._time(int(now + self.offset_seconds))
         token = credentials.token
         tokened = f"x-amz-security-token:{token}\n" if token else ""
         names = _NAMES_WITH_TOKEN if token else _NAMES
         canonical = (
-            f"POST\n{self.path}\n\ncontent-type:{_TYPE}\nhost:{self.host}\nx-amz-date:{moment}\n{tokened}"
-            f"x-amz-target:{target}\n\n{names}\n{sha256(body).hexdigest()}"
+            f"POST\n{self.path}\n\ncontent-type:{_TYPE}\nhost:{self.host}\nx-amz-date:{moment}\n"
+            f"{tokened}x-amz-target:{target}\n\n{names}\n{sha256(body).hexdigest()}"
         )
         to_sign = f"AWS4-HMAC-SHA256\n{moment}\n{scope}\n{sha256(canonical.encode()).hexdigest()}"
         key = self._signing_key(credentials.secret_key, moment[:8])
         signature = hmac.digest(key, to_sign.encode(), "sha256").hex()
         session = f"X-Amz-Security-Token: {token}\r\n" if token else ""
         return (
-            f"POST {self.path} HTTP/1.1\r\nHost: {self.host}\r\nContent-Type: {_TYPE}\r\nX-Amz-Target: {target}\r\n"
-            f"X-Amz-Date: {moment}\r\n{session}Authorization: AWS4-HMAC-SHA256 Credential={credentials.access_key}/"
-            f"{scope}, SignedHeaders={names}, Signature={signature}\r\nContent-Length: {len(body)}\r\n"
+            f"POST {self.path} HTTP/1.1\r\nHost: {self.host}\r\nContent-Type: {_TYPE}\r\n"
+            f"X-Amz-Target: {target}\r\nX-Amz-Date: {moment}\r\n{session}"
+            f"Authorization: AWS4-HMAC-SHA256 Credential={credentials.access_key}/{scope}, "
+            f"SignedHeaders={names}, Signature={signature}\r\nContent-Length: {len(body)}\r\n"
             "Accept-Encoding: identity\r\nUser-Agent: stator\r\n\r\n"
         )
 
     def _time(self, second: int) -> tuple[str, str]:
-        """The second as AWS writes it, and the scope of its day."""
+        """Return the second as AWS writes it, and the scope of its day."""
         known, moment, scope = self._times
         if known != second:
             moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(second))
@@ -71,4 +76,4 @@ class Signer:
 
 
 _NAMES: Final = "content-type;host;x-amz-date;x-amz-target"
-_NAMES_WITH_TOKEN: Final = "content-type;host;x-amz-date;x-amz-security-token;x-amz-target"  # noqa: S105 - names of headers
+_NAMES_WITH_TOKEN: Final = _NAMES.replace("x-amz-target", "x-amz-security-token;x-amz-target")

@@ -1,43 +1,40 @@
-"""The blocking client: a pool of keep-alive connections, one request at a time on each, from any number of threads."""
+"""The blocking client: a pool of keep-alive connections that any number of threads share."""
 
 from __future__ import annotations
 
 import os
 import socket
-import ssl
 import threading
 import time
 from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
+from stator.client.connections import (
+    check_tunnel,
+    connect_request,
+    is_reusable,
+    not_sent,
+    seconds_left,
+    timeout_left,
+    unreachable,
+)
 from stator.client.credentials import CredentialSource
-from stator.client.endpoint import Endpoint, connect_request
-from stator.client.exchange import Exchange, Limits, not_sent, timeout_left
-from stator.client.idle_connection import may_be_used
+from stator.client.endpoint import Endpoint
+from stator.client.exchange import Exchange, Limits
 from stator.client.replies import HttpReply, ReplyParser
-from stator.clock import Clock
-from stator.errors import ConnectionTrouble, ReplyLost, ServiceError, Unreachable
+from stator.errors import ConnectionTrouble, ReplyLost, ServiceError
 
 _RECEIVE_BYTES = 65_536
-# A connection that has been idle for this long is looked at before it is used again, and after this much longer not used at all.
 
 
 class Client:
     parallel = True
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        region: str,
-        credentials: CredentialSource,
-        clock: Clock,
-        limits: Limits,
-    ) -> None:
-        self.exchange = Exchange(endpoint, region, limits, clock)
+    def __init__(self, exchange: Exchange, credentials: CredentialSource) -> None:
+        self.exchange = exchange
         self.credentials = credentials
-        self._read_timeout = limits.read_timeout_seconds
-        self._pool = _Pool(endpoint, limits.connect_timeout_seconds, limits.max_connections)
+        self._pool = _Pool(exchange.endpoint, exchange.limits)
 
     def call(
         self,
@@ -48,13 +45,13 @@ class Client:
         deadline_seconds: float | None = None,
     ) -> dict[str, Any]:
         exchange = self.exchange
-        body = exchange.encoded(request)
+        body = exchange.encode(request)
         attempts = exchange.attempts(idempotent, deadline_seconds)
-        until = None if deadline_seconds is None else time.monotonic() + deadline_seconds
+        deadline = None if deadline_seconds is None else time.monotonic() + deadline_seconds
         while True:
             try:
                 message = exchange.message(operation, body, self.credentials.current())
-                answer = exchange.judged(self._pool.send(message, self._read_timeout, until))
+                answer = exchange.decode(self._pool.send(message, deadline))
             except (ServiceError, ConnectionTrouble) as error:
                 exchange.clock.sleep(exchange.before_retry(operation, attempts, error))
             else:
@@ -66,36 +63,34 @@ class Client:
 
 
 class _Pool:
-    """Idle connections, the one used last on top; ``max_connections`` are in use at once, and who comes later waits."""
+    """A stack of idle connections. At most ``max_connections`` are in use; later callers wait."""
 
-    def __init__(
-        self, endpoint: Endpoint, connect_timeout_seconds: float, max_connections: int
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, limits: Limits) -> None:
         self._endpoint = endpoint
-        self._connect_timeout = connect_timeout_seconds
+        self._limits = limits
         self._idle: deque[_Connection] = deque()
-        self._free = threading.BoundedSemaphore(max_connections)
+        self._free = threading.BoundedSemaphore(limits.max_connections)
         self._process = os.getpid()
         self._closed = False
 
-    def send(self, message: bytes, timeout_seconds: float, until: float | None) -> HttpReply:
-        left = None if until is None else max(0.0, until - time.monotonic())
-        if not self._free.acquire(timeout=left):
-            raise not_sent("no connection became free within the time given")
+    def send(self, message: bytes, deadline: float | None) -> HttpReply:
+        limits = self._limits
+        if not self._free.acquire(timeout=seconds_left(deadline)):
+            raise not_sent("the deadline passed before a connection became free")
         try:
-            connection = self._taken()
+            connection = self._take_idle()
             if connection is None:
-                allowed = timeout_left(self._connect_timeout, until, time.monotonic())
-                connection = _Connection(self._endpoint, allowed)
+                timeout_seconds = timeout_left(limits.connect_timeout_seconds, deadline)
+                connection = _Connection(self._endpoint, timeout_seconds)
             try:
                 reply = connection.send(
-                    message, timeout_left(timeout_seconds, until, time.monotonic())
+                    message, timeout_left(limits.read_timeout_seconds, deadline)
                 )
             except BaseException:
                 connection.close()
                 raise
             if reply.keeps_alive and not self._closed:
-                connection.used = time.monotonic()
+                connection.idle_since = time.monotonic()
                 self._idle.append(connection)
             else:
                 connection.close()
@@ -103,7 +98,7 @@ class _Pool:
         finally:
             self._free.release()
 
-    def _taken(self) -> _Connection | None:
+    def _take_idle(self) -> _Connection | None:
         if self._process != os.getpid():  # a fork must not share its parent's connections
             self._idle.clear()
             self._process = os.getpid()
@@ -112,7 +107,7 @@ class _Pool:
                 connection = self._idle.pop()
             except IndexError:
                 return None
-            if may_be_used(time.monotonic() - connection.used, connection.descriptor):
+            if is_reusable(time.monotonic() - connection.idle_since, connection.descriptor):
                 return connection
             connection.close()
 
@@ -124,8 +119,8 @@ class _Pool:
 
 class _Connection:
     def __init__(self, endpoint: Endpoint, connect_timeout_seconds: float) -> None:
-        self.used = 0.0
-        self._socket = _opened(endpoint, connect_timeout_seconds)
+        self.idle_since = 0.0
+        self._socket = _open(endpoint, connect_timeout_seconds)
         self._timeout = connect_timeout_seconds
 
     def send(self, message: bytes, timeout_seconds: float) -> HttpReply:
@@ -141,14 +136,14 @@ class _Connection:
                 if reply is not None:
                     return reply
                 if not data:
-                    raise ReplyLost("the connection was closed before the answer was there")
-                # The time is for the whole answer, not for each part of it.
+                    raise ReplyLost("the connection was closed before the reply arrived")
+                # The timeout applies to the whole reply, not to each part of it.
                 left = timeout_seconds - (time.monotonic() - started)
                 if left <= 0:
                     raise TimeoutError
                 self._set_timeout(left)
         except TimeoutError:
-            raise ReplyLost(f"no answer within {timeout_seconds:g} seconds") from None
+            raise ReplyLost(f"no reply within {timeout_seconds:g} seconds") from None
         except OSError as error:
             raise ReplyLost(f"the connection broke: {error}") from None
 
@@ -165,43 +160,32 @@ class _Connection:
         self._socket.close()
 
 
-def _opened(endpoint: Endpoint, timeout_seconds: float) -> socket.socket:
+def _open(endpoint: Endpoint, timeout_seconds: float) -> socket.socket:
     proxy = endpoint.proxy
-    place = (endpoint.host, endpoint.port) if proxy is None else (proxy.host, proxy.port)
+    address = (endpoint.host, endpoint.port) if proxy is None else (proxy.host, proxy.port)
     try:
-        made = socket.create_connection(place, timeout_seconds)
+        opened = socket.create_connection(address, timeout_seconds)
         try:
-            made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             if endpoint.tls is None:
-                return made
+                return opened
             if proxy is not None:
-                _tunnel(made, endpoint)
-            return endpoint.tls.wrap_socket(made, server_hostname=endpoint.host)
+                _tunnel(opened, endpoint)
+            return endpoint.tls.wrap_socket(opened, server_hostname=endpoint.host)
         except BaseException:
-            made.close()
+            opened.close()
             raise
-    except ssl.SSLCertVerificationError as error:
-        trouble = Unreachable(
-            f"{endpoint.authority} has a certificate that is not trusted: {error.verify_message}"
-        )
-        trouble.hint = "give its authority with ca_bundle=..., or AWS_CA_BUNDLE"
-        raise trouble from None
     except OSError as error:
-        raise Unreachable(
-            f"no connection to {place[0]}:{place[1]}: {error}",
-            hint="is it running, and is the address right?",
-        ) from None
+        where = endpoint.authority if proxy is None else f"{proxy.host}:{proxy.port}"
+        raise unreachable(where, error) from None
 
 
-def _tunnel(made: socket.socket, endpoint: Endpoint) -> None:
-    made.sendall(connect_request(endpoint))
-    answer = b""
-    while b"\r\n\r\n" not in answer:
-        data = made.recv(4096)
+def _tunnel(opened: socket.socket, endpoint: Endpoint) -> None:
+    opened.sendall(connect_request(endpoint))
+    reply = b""
+    while b"\r\n\r\n" not in reply:
+        data = opened.recv(4096)
         if not data:
             raise OSError("the proxy closed the connection")
-        answer += data
-    if answer[9:12] != b"200":
-        raise OSError(
-            f"the proxy answered {answer.split(bytes([13]), 1)[0].decode(errors='replace')}"
-        )
+        reply += data
+    check_tunnel(reply)
