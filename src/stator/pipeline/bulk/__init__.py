@@ -1,4 +1,10 @@
-"""Bulk: files into a table (``load``), a table into files (``export``), a table into another (``copy``).
+"""Bulk jobs: ``load`` (files to table), ``export`` (table to files), ``copy`` (table to table).
 
-All three go through DynamoDB's API alone, so they run on the embedded engine, on any endpoint and on AWS alike.
+All three go through DynamoDB's API alone, so they run alike on the embedded engine, on any endpoint
+and on AWS. ``job/`` holds the machinery that they share, ``load/`` and ``export/`` what each adds.
+``targets`` opens the table of a job, ``checksum`` compares sets of items, ``s3`` reads and writes
+objects.
+
+What does not live here: the file formats (``stator.formats``), changes as they happen
+(``pipeline.workers``), and DynamoDB's own exports and imports (``engine.recovery``).
 """

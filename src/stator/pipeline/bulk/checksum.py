@@ -1,8 +1,9 @@
-"""A checksum of a set of items that does not depend on their order: the sum of the hashes of all.
+"""A checksum of a set of items that does not depend on their order: the sum of all their hashes.
 
-Each item is written in one form (attributes by name, numbers in DynamoDB's spelling, sets sorted) and hashed to 128 bits; the hashes are added
-up modulo 2**128. Two tables, or a table and a file, have the same items exactly when counts and sums agree, but for a chance of one in 10**38. Sums of
-parts add up to the sum of the whole, so that parts can be worked on side by side and a job can be taken up where it stopped.
+Each item is written in one form (attributes by name, numbers in DynamoDB's spelling, sets sorted)
+and hashed to 128 bits; the hashes are added modulo 2**128. Two tables, or a table and a file, hold
+the same items exactly when counts and sums agree, except for a chance of one in 10**38. The sums of
+parts add up to the sum of the whole, so parts can be processed in parallel and a job can resume.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _MODULUS = 1 << 128
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """So many items, and the sum of their hashes."""
+    """The number of items, and the sum of their hashes."""
 
     items: int = 0
     total: int = 0
@@ -41,7 +42,7 @@ class Digest:
 
 
 def digest(items: list[Item]) -> Digest:
-    """Of some items, which are normalised in place."""
+    """Return the digest of items, which are normalised in place."""
     return Digest(len(items), sum(map(hash_of, items)) % _MODULUS)
 
 

@@ -1,8 +1,10 @@
-"""``copy``: a table into another, anywhere. A parallel Scan feeds the writers of a load, each with a rate of its own.
+"""``copy``: a table into another, at any address.
 
-Every segment of the Scan is a lane with a position of its own: the key behind which it goes on. What has been copied is summed up in a checksum that does
-not depend on the order (``checksum``), of the items as they were written; when all is done the target is scanned, and has to have the same. A
-target that had items before cannot be compared so, which the report says.
+A parallel Scan feeds the writers of a load; reading and writing each have a rate. Every segment of
+the Scan is a lane with a position of its own: the key after which it continues. The items are
+summed as they are written, in a checksum that does not depend on their order (``checksum``). At the
+end the target is scanned and must have the same sum. A target that had items before cannot be
+compared in this way; the report says so.
 """
 
 from __future__ import annotations
@@ -38,7 +40,10 @@ _POLL_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class CopyOptions:
-    """Rates are in capacity units a second. ``create`` makes the target with the source's keys and indexes where there is none."""
+    """Options of a copy. Rates are in capacity units a second.
+
+    ``create`` creates a missing target with the source's keys and indexes.
+    """
 
     read_rate: float | None = None
     write_rate: float | None = None
@@ -67,7 +72,7 @@ class CopyProgress:
 
 @dataclass(frozen=True, slots=True)
 class CopyReport:
-    """``verified`` is None where it was not asked for, False where the target had items before and cannot be compared."""
+    """``verified`` is None without verification, False if the target had items before."""
 
     read: int
     written: int
@@ -87,31 +92,34 @@ class CopyReport:
 
 
 def find_transform(name: str) -> Transform:
-    """``module:function``, seen from the current folder."""
+    """Import ``module:function``, relative to the current folder."""
     module, _, function = name.partition(":")
     if not module or not function:
-        raise ConfigurationError(f"{name} is not a function", hint="--transform module:function")
+        raise ConfigurationError(
+            f"{name} names no function", hint="write --transform module:function"
+        )
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
         found = getattr(importlib.import_module(module), function)
     except ModuleNotFoundError as error:
         raise ConfigurationError(
-            f"there is no module {error.name}", hint="--transform module:function"
+            f"there is no module {error.name}", hint="write --transform module:function"
         ) from None
     except AttributeError:
         raise ConfigurationError(
-            f"{module} has no {function}", hint="--transform module:function"
+            f"{module} has no {function}", hint="write --transform module:function"
         ) from None
     if not callable(found):
         raise ConfigurationError(
-            f"{name} cannot be called", hint="def transform(item): return item"
+            f"{name} cannot be called",
+            hint="name a function such as def transform(item): return item",
         )
     return cast("Transform", found)
 
 
 class Copy:
-    """``transform`` gets an item in DynamoDB JSON and gives the one to write, or None for none."""
+    """``transform`` takes an item in DynamoDB JSON and returns the one to write; None drops it."""
 
     def __init__(
         self,
@@ -132,7 +140,8 @@ class Copy:
         self._transform = transform
         if source.table == target.table and source.is_at(target):
             raise ConfigurationError(
-                f"{source.table} would be copied into itself", hint="name another with --to-table"
+                f"source and target are the same table, {source.table}",
+                hint="name another table with --to-table",
             )
         description = described(source, self.clock, self.chance)
         self._expected = int(description.get("ItemCount") or 0)
@@ -272,7 +281,7 @@ class Copy:
             try:
                 key = key_of(item, self._key)
             except (KeyError, AttributeError, ValueError, ArithmeticError):
-                faults.append((at, item, f"the item has not the key {', '.join(self._key)}"))
+                faults.append((at, item, f"the item lacks the key {', '.join(self._key)}"))
                 continue
             note["hashes"][at] = hash_of(item)
             entries.append(PendingRow(key, orjson.dumps(item), at, block))
@@ -290,14 +299,12 @@ class Copy:
         faults: list[tuple[int, Item, str]] = []
         for at, item in enumerate(items):
             try:
-                given = self._transform(item)
-            except (
-                Exception
-            ) as error:  # a function of the user's may raise anything; it is about this item
+                changed = self._transform(item)
+            except Exception as error:  # the user's function may raise anything about this item
                 faults.append((at, item, f"the transform failed: {type(error).__name__}: {error}"))
                 continue
-            if given is not None:
-                made.append((at, given))
+            if changed is not None:
+                made.append((at, changed))
         return made, faults
 
     def _passed(self, block: Block) -> None:
@@ -338,15 +345,17 @@ class Copy:
                 found += digest(page.items)
         if found != self._digest:
             raise DataDiffers(
-                f"{self._digest.items:,} items were copied, and {self.target.table} has {found.items:,}"
-                + ("" if found.items != self._digest.items else " of which some differ"),
-                hint="did somebody write to it meanwhile, or does the transform give several items one key?",
+                f"{self._digest.items:,} items were copied,"
+                f" and {self.target.table} has {found.items:,}"
+                + ("" if found.items != self._digest.items else "; some of them differ"),
+                hint="stop other writers to the target, make sure that the transform keeps keys"
+                " apart, and copy again",
             )
         return True
 
 
 def creation(description: dict[str, Any], table: str) -> dict[str, Any]:
-    """A CreateTable request for a table with the same keys and indexes, paid for on demand."""
+    """Return a CreateTable request with the same keys and indexes, billed on demand."""
     request: dict[str, Any] = {
         "TableName": table,
         "KeySchema": description["KeySchema"],

@@ -27,7 +27,7 @@ def retried_call(
     request: Mapping[str, Any],
     governor: Governor | None = None,
 ) -> dict[str, Any]:
-    """The reply. Throttling, faults of the service and broken connections are retried.
+    """Return the reply. Throttling, faults of the service and broken connections are retried.
 
     ``governor`` is told about throttling, so that the job slows down.
     """

@@ -1,6 +1,6 @@
-"""S3, as bulk jobs use it: listing, reading and writing objects, with errors that say what to look at.
+"""S3 as bulk jobs use it: listing, reading and writing objects.
 
-AWS_ENDPOINT_URL_S3 points it at anything else that speaks its protocol.
+The environment variable AWS_ENDPOINT_URL_S3 selects another server with the same protocol.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from stator.errors import BulkError, ConfigurationError
 def s3_place(url: str) -> tuple[str, str]:
     parts = urlsplit(url, allow_fragments=False)
     if not parts.netloc:
-        raise ConfigurationError(f"{url!r} names no bucket", hint="as in s3://bucket/prefix")
+        raise ConfigurationError(f"{url!r} names no bucket", hint="write it as s3://bucket/prefix")
     return parts.netloc, parts.path.lstrip("/")
 
 
 def s3_client() -> Any:
-    """As boto3 would make it."""
+    """Return a client with region and credentials as boto3 finds them."""
     import botocore.session
 
     return botocore.session.get_session().create_client("s3")
 
 
 @contextmanager
-def s3_trouble(url: str) -> Iterator[None]:
-    """What S3 refuses, in our own words."""
+def s3_errors(url: str) -> Iterator[None]:
+    """Raise BulkError for errors of S3."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
@@ -38,21 +38,21 @@ def s3_trouble(url: str) -> Iterator[None]:
     except (BotoCoreError, ClientError) as error:
         raise BulkError(
             f"{url}: {error}",
-            hint="look at the bucket, the region, the credentials and the permissions",
+            hint="check the bucket, the region, the credentials and the permissions",
         ) from None
 
 
 def s3_body(url: str) -> Any:
-    """The content of an object, as a stream."""
+    """Return the content of an object as a stream."""
     bucket, key = s3_place(url)
-    with s3_trouble(url):
+    with s3_errors(url):
         return s3_client().get_object(Bucket=bucket, Key=key)["Body"]
 
 
 def s3_keys(url: str) -> list[dict[str, Any]]:
-    """What ListObjectsV2 says of everything that begins so."""
+    """Return what ListObjectsV2 says of every object with this prefix."""
     bucket, prefix = s3_place(url)
-    with s3_trouble(url):
+    with s3_errors(url):
         pages = s3_client().get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
         return [
             each
@@ -63,7 +63,10 @@ def s3_keys(url: str) -> list[dict[str, Any]]:
 
 
 def s3_listed(url: str) -> list[tuple[str, int, str]]:
-    """Name, size and ETag of the object, or of all objects below the prefix, or of those a glob in the key matches."""
+    """Return name, size and ETag of the objects that a URL stands for.
+
+    It may name an object, a prefix, or a pattern with ``*``, ``?`` or ``[``.
+    """
     bucket, key = s3_place(url)
     fixed = key[: min((key.find(sign) for sign in "*?[" if sign in key), default=len(key))]
     found = s3_keys(f"s3://{bucket}/{fixed}")
@@ -75,7 +78,7 @@ def s3_listed(url: str) -> list[tuple[str, int, str]]:
         found = [each for each in found if each["Key"].startswith(key.rstrip("/") + "/") or not key]
     if not found:
         raise ConfigurationError(
-            f"there is nothing at {url}", hint="look at the bucket and the key"
+            f"there is no object at {url}", hint="check the bucket and the key"
         )
     return [
         (f"s3://{bucket}/{each['Key']}", each["Size"], each["ETag"].strip('"')) for each in found

@@ -1,4 +1,4 @@
-"""The table a job writes to or reads from: an address opened, and the design behind it where there is one."""
+"""The table that a job writes to or reads from, and its design if it has one."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from stator.tables.schema import EntityMap, Schema
 from stator.transport import Transport
 
 _HTTP_WRITERS = 16
-# Without a network there is no latency to hide, and more threads only get into each other's way.
+# Without a network there is no latency to hide, and more threads only slow each other down.
 _NEAR_WRITERS = 4
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class EntityPuts:
-    """Entities written one by one, with everything the data layer does for them."""
+    """Writes entities one by one through the data layer, with all its guards."""
 
     def __init__(self, db: Db) -> None:
         self._db = db
@@ -37,7 +37,7 @@ class EntityPuts:
 
 
 class BulkTarget:
-    """Closes its transport, where that is ``owned``, as a context manager or by ``close``."""
+    """A table at an address. ``close``, or leaving the context, closes an ``owned`` transport."""
 
     def __init__(
         self,
@@ -73,15 +73,17 @@ class BulkTarget:
         clock: Clock | None = None,
         options: TransportOptions | None = None,
     ) -> BulkTarget:
-        """``table``, or the table of ``entity`` in ``design``. On the embedded engine a design's tables are made."""
+        """Open ``table``, or the table of ``entity`` in ``design``.
+
+        On the embedded engine a design's tables are created if they do not exist.
+        """
         where = Address.parse(address)
-        given: TransportOptions = dict(options or {})  # type: ignore[assignment]
+        settings: TransportOptions = dict(options or {})  # type: ignore[assignment]
         if not where.is_embedded:
-            given.setdefault(
-                "max_attempts", 1
-            )  # who writes in bulk wants to know of every refusal, and tries again by itself
-            given.setdefault("max_connections", 64)
-        transport = open_transport(where, clock, given)
+            # The job's writers must see every throttling: they retry and slow down themselves.
+            settings.setdefault("max_attempts", 1)
+            settings.setdefault("max_connections", 64)
+        transport = open_transport(where, clock, settings)
         shown = "memory" if isinstance(address, Engine) or address is None else os.fspath(address)
         try:
             if design is None:
@@ -114,10 +116,17 @@ class BulkTarget:
         if where.is_embedded:
             runner.run(TableSetup(context, TableSettings()).run())
         schema = context.schema
-        of = None if entity is None else schema.of(entity)
-        name = of.table.name if of is not None else table or next(iter(schema.tables))
+        entity_map = None if entity is None else schema.of(entity)
+        name = (
+            entity_map.table.name if entity_map is not None else table or next(iter(schema.tables))
+        )
         return cls(
-            transport, name, address=address, schema=schema, entity=of, db=Db(context, runner)
+            transport,
+            name,
+            address=address,
+            schema=schema,
+            entity=entity_map,
+            db=Db(context, runner),
         )
 
     @property
@@ -126,7 +135,7 @@ class BulkTarget:
         return _NEAR_WRITERS if is_near else _HTTP_WRITERS
 
     def is_at(self, other: BulkTarget) -> bool:
-        """Whether both talk to the same place, as far as it can be told."""
+        """Tell whether both are at the same address, as far as addresses show it."""
         here, there = self.transport, other.transport
         if isinstance(here, EngineTransport) and isinstance(there, EngineTransport):
             return here.engine is there.engine
@@ -144,7 +153,7 @@ class BulkTarget:
 
 
 def described(target: BulkTarget, clock: Clock, chance: random.Random) -> dict[str, Any]:
-    """What DescribeTable says of the table."""
+    """Return DescribeTable's description. Raise ConfigurationError if there is no table."""
     try:
         reply = retried_call(
             target.transport, clock, chance, "DescribeTable", {"TableName": target.table}
@@ -152,7 +161,7 @@ def described(target: BulkTarget, clock: Clock, chance: random.Random) -> dict[s
     except ResourceNotFound:
         raise ConfigurationError(
             f"there is no table {target.table} at {target.address}",
-            hint=f"tables there: {_tables(target)}",
+            hint=f"choose one of the tables there: {_tables(target)}",
         ) from None
     found: dict[str, Any] = reply["Table"]
     return found

@@ -1,7 +1,7 @@
-"""Where an export goes: a folder, a single file, or a place in S3.
+"""The destination of an export: a folder, a single file, or S3.
 
-Parts are always written to a folder on this machine first. For a folder that is the folder itself; for a file and for S3 it is one beside it, which is
-gone once the whole is where it belongs.
+Parts are always written to a local folder first. For a folder that is the folder itself. For a file
+or for S3 it is a folder beside it, which is removed once everything is in its place.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from stator.formats.compression import COMPRESSIONS, by_extension, compress, ope
 from stator.formats.parquet import join_parquet
 from stator.pipeline.bulk.export.parts import PartFile, extension, file_md5
 from stator.pipeline.bulk.job.journal import sync_folder, unwritable, write_whole
-from stator.pipeline.bulk.s3 import s3_client, s3_place, s3_trouble
+from stator.pipeline.bulk.s3 import s3_client, s3_errors, s3_place
 
 MANIFEST = "manifest.json"
 SPOOL = ".spool"
-"""Below the folder of the parts: what waits there to become CSV."""
+"""The sub-folder of parts that wait to become CSV."""
 _BY_EXTENSION = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
@@ -32,7 +32,7 @@ _BY_EXTENSION = {
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """``folder`` is where parts are written; ``file`` the single file they become, where that is wanted."""
+    """``folder`` receives the parts; ``file`` is the single file they become, if any."""
 
     given: str
     format: str | None
@@ -44,7 +44,8 @@ class Destination:
     def parse(cls, given: str, wanted_format: str | None, compression: str | None) -> Destination:
         if compression not in (None, *COMPRESSIONS):
             raise ConfigurationError(
-                f"{compression} is no compression known here", hint="gzip or zstd"
+                f"the compression {compression} is unknown",
+                hint=f"use one of {', '.join(COMPRESSIONS)}",
             )
         if given.startswith("s3://"):
             bucket, key = s3_place(given)
@@ -59,8 +60,8 @@ class Destination:
             own = wanted_format if wanted_format == "jsonl" else own
         if wanted_format not in (None, own):
             raise ConfigurationError(
-                f"{given} would hold {wanted_format}, and its name says {own}",
-                hint="leave --format out, or name it otherwise",
+                f"{given} is named like {own}, and the format is {wanted_format}",
+                hint="leave out --format, or use another file name",
             )
         return cls(given, own, packed or compression, Path(f"{given}.parts"), Path(given))
 
@@ -74,7 +75,7 @@ class Destination:
 
     @property
     def part_format(self) -> str:
-        """CSV waits until all its columns are known."""
+        """The format of parts: CSV waits as DynamoDB JSON until all its columns are known."""
         return "dynamodb-json" if self.format == "csv" else str(self.format)
 
     @property
@@ -89,20 +90,28 @@ class Destination:
     def published_folder(self) -> Path:
         return self.folder if self.file is None else self.file.parent
 
+    def create_folder(self) -> None:
+        """Create the folder of the parts."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(self.folder, error) from None
+
     def check_empty(self) -> None:
-        """Files of somebody else's would stand among ours."""
+        """Refuse a place with files that are not the export's."""
         if self.file is None and not self.is_remote:
-            strange = next(
+            foreign = next(
                 (path for path in self.folder.iterdir() if not path.name.startswith(".")), None
             )
-            if strange is not None:
+            if foreign is not None:
                 raise BulkError(
-                    f"{self.folder} is not empty: {strange.name}",
-                    hint="choose a folder of its own with --out",
+                    f"the folder {self.folder} is not empty: it has {foreign.name}",
+                    hint="name an empty folder with --out",
                 )
         elif self.file is not None and self.file.exists():
             raise BulkError(
-                f"{self.file} is there already", hint="choose another name, or delete it first"
+                f"the file {self.file} exists already",
+                hint="delete it, or name another file with --out",
             )
 
     # -- at the end
@@ -116,13 +125,15 @@ class Destination:
         client = s3_client()
         bucket, prefix = s3_place(self.given)
         for part in parts:
-            with (self.folder / part.name).open("rb") as file, s3_trouble(self.given):
+            with (self.folder / part.name).open("rb") as file, s3_errors(self.given):
                 client.put_object(Bucket=bucket, Key=_below(prefix, part.name), Body=file)
-            with s3_trouble(self.given):
-                told = client.head_object(Bucket=bucket, Key=_below(prefix, part.name))
-            if told["ContentLength"] != part.size_bytes:
+            with s3_errors(self.given):
+                found = client.head_object(Bucket=bucket, Key=_below(prefix, part.name))
+            if found["ContentLength"] != part.size_bytes:
                 raise BulkError(
-                    f"{part.name} has {told['ContentLength']:,} bytes in S3, not {part.size_bytes:,}"
+                    f"{part.name} has {found['ContentLength']:,} bytes in S3,"
+                    f" and {part.size_bytes:,} were uploaded",
+                    hint="run the export again with --resume",
                 )
         return parts
 
@@ -145,10 +156,10 @@ class Destination:
         return PartFile(file.name, sum(part.rows for part in parts), size, found)
 
     def write_manifest(self, content: bytes) -> str:
-        """Written last: what has a manifest is complete."""
+        """Write the manifest, last of all: an export with a manifest is complete."""
         if self.is_remote:
             bucket, prefix = s3_place(self.given)
-            with s3_trouble(self.given):
+            with s3_errors(self.given):
                 s3_client().put_object(Bucket=bucket, Key=_below(prefix, MANIFEST), Body=content)
             return f"s3://{bucket}/{_below(prefix, MANIFEST)}"
         path = (
@@ -160,7 +171,7 @@ class Destination:
         return str(path)
 
     def clean(self) -> None:
-        """Nothing of this is needed any more; a crash before it leaves files that nobody looks at."""
+        """Remove the parts. A crash before this leaves files that nothing reads."""
         shutil.rmtree(self.folder / SPOOL, ignore_errors=True)
         if self.file is not None or self.is_remote:
             shutil.rmtree(self.folder, ignore_errors=True)

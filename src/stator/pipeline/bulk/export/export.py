@@ -1,12 +1,14 @@
 """``export``: a table, or an export that AWS made of one, into files.
 
-Readers take pieces of the source (segments of a Scan, files of a snapshot) and write a part file for every few pages. After each part the journal says how far its
-piece is, which parts there are, and the count and checksum of what is in them; a run that is taken up goes on behind the last part of each
-piece. A part that was written and not yet remembered is written again under the same name.
+Readers take pieces of the source (segments of a Scan, files of a snapshot) and write a part file
+for every few pages. After each part the journal records how far its piece has got, which parts
+exist, and the count and checksum of their items. A resumed run continues after the last part of
+each piece; a part that was written but not recorded is written again under the same name.
 
-A folder gets the parts and, last of all, ``manifest.json``. A single file is put together from the parts, which are kept beside it until then; so is what goes to
-S3. CSV has a header, and nobody knows all attributes before the end: its parts are kept as DynamoDB JSON until then. Where there is a design,
-parts are put into folders by entity, as ``entity=Order/part-...``.
+A folder gets the parts and, last of all, ``manifest.json``. A single file is joined from parts in a
+folder beside it, which is then removed; an export to S3 is uploaded from such a folder. CSV needs a
+header, and all attributes are known only at the end: until then its parts are DynamoDB JSON. With a
+design, parts go into a folder for each entity, as in ``entity=Order/part-...``.
 """
 
 from __future__ import annotations
@@ -46,7 +48,11 @@ _LOOK_SECONDS = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ExportOptions:
-    """``compression`` is gzip or zstd, also for Parquet's own. ``part_items`` bounds the rows of one part. ``verify`` reads back what was written."""
+    """Options of an export.
+
+    ``compression`` is gzip or zstd; Parquet compresses its own pages with it. ``part_items`` bounds
+    the rows of one part. ``verify`` reads back what was written.
+    """
 
     format: str | None = None
     compression: str | None = None
@@ -85,7 +91,10 @@ class ExportReport:
 
 
 class ExportJob:
-    """``job`` says what the source is, for the journal; ``first`` names the columns that come first; ``kind_of`` the folder of an item."""
+    """One export. ``job`` describes the source for the journal.
+
+    ``first`` names the columns that come first; ``kind_of`` returns the folder of an item.
+    """
 
     def __init__(
         self,
@@ -105,7 +114,8 @@ class ExportJob:
         self.to = Destination.parse(out, self.options.format, self.options.compression)
         if self.to.format not in EXPORT_FORMATS:
             raise ConfigurationError(
-                f"nothing says what {out} is to hold", hint=f"--format {'|'.join(EXPORT_FORMATS)}"
+                f"the format {self.to.format} is unknown",
+                hint=f"name one with --format {'|'.join(EXPORT_FORMATS)}",
             )
         self._first = first
         self._kind_of = kind_of
@@ -130,7 +140,7 @@ class ExportJob:
 
     def run(self, watch: Callable[[ExportProgress], None] | None = None) -> ExportReport:
         self._started, started_at = time.monotonic(), self.clock.now()
-        self.to.folder.mkdir(parents=True, exist_ok=True)
+        self.to.create_folder()
         state = self._journal.begin(resume=self.options.resume, restart=self.options.restart)
         if state is None:
             self.to.check_empty()
@@ -144,8 +154,9 @@ class ExportJob:
         self._read(watch or (lambda _: None))
         if self._expected is not None and self._digest.items != self._expected:
             raise DataDiffers(
-                f"the source says it has {self._expected:,} items, and {self._digest.items:,} came",
-                hint="it is damaged or not complete: make it anew",
+                f"the source announces {self._expected:,} items,"
+                f" and {self._digest.items:,} were read",
+                hint="the source is damaged or incomplete: download or export it again",
             )
         self._files.sort(key=lambda part: part.name)
         return self._finished(started_at)
@@ -195,7 +206,7 @@ class ExportJob:
                 except queue.Empty:
                     return
                 self._piece(piece)
-        except BaseException as error:  # whoever waits for the threads raises it
+        except BaseException as error:  # the waiting thread raises it
             self._error = self._error or error
             self._stopping.set()
 
@@ -216,13 +227,13 @@ class ExportJob:
         own = digest(items)
         before = self._pieces.get(str(piece), {"parts": 0})
         name = f"part-{piece:03d}-{before['parts']:05d}{self.to.part_extension}"
-        made = []
+        written = []
         spool = f"{SPOOL}/" if self.to.format == "csv" else ""
         for kind, members in self._by_kind(items):
             content = encode_part(
                 members, self.to.part_format, self.to.part_compression, self._first
             )
-            made.append(
+            written.append(
                 write_part(
                     self.to.folder,
                     f"{spool}entity={kind}/{name}" if kind else f"{spool}{name}",
@@ -231,12 +242,12 @@ class ExportJob:
                 )
             )
         with self._lock:
-            self._files += made
+            self._files += written
             self._digest += own
             self._units += units
             if self.to.format == "csv":
                 self._columns.update(*items)
-            parts = before["parts"] + (1 if made else 0)
+            parts = before["parts"] + (1 if written else 0)
             self._pieces[str(piece)] = {"after": after, "done": after is None, "parts": parts}
             self._journal.write(self._state())
 
@@ -303,7 +314,8 @@ class ExportJob:
         rows = sum(part.rows for part in parts)
         if rows != self._digest.items:
             raise BulkError(
-                f"{rows:,} rows are in the parts and {self._digest.items:,} items were read"
+                f"the parts have {rows:,} rows, and {self._digest.items:,} items were read",
+                hint="start over with --restart",
             )
         for part in parts:
             check_part(self.to.folder, part)
@@ -311,11 +323,12 @@ class ExportJob:
             found = sum((digest_of_file(self.to.folder / part.name) for part in parts), Digest())
             if found != self._digest:
                 raise DataDiffers(
-                    f"the parts hold {found}, and {self._digest} was read", hint="export it again"
+                    f"the parts hold {found}, and {self._digest} was read",
+                    hint="check the disk, then start over with --restart",
                 )
 
     def _as_csv(self) -> list[PartFile]:
-        """Now that all attributes are known, every part gets the same header."""
+        """Rewrite the parts as CSV with one header, now that all attributes are known."""
         columns = [name for name in self._first if name in self._columns]
         columns += sorted(self._columns - set(columns))
         made = []

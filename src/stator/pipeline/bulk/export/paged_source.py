@@ -1,4 +1,7 @@
-"""Items in pages, from a table or from an export of one, in pieces that can be read side by side and taken up again after any page."""
+"""Paged sources: items in pages, from a table or from an export of one.
+
+A source has pieces, which can be read in parallel. Reading can resume after any page.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +17,12 @@ from stator.pipeline.bulk.retried_call import retried_call
 from stator.transport import Transport
 
 _FIRST_PAGE_UNITS = 128.0
-"""A page of 1 MB, read eventually consistent: what a Scan may take before anybody knows the items."""
+"""A page of 1 MB, eventually consistent: the most a Scan may consume."""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemPage:
-    """``after`` says where to go on, in what JSON can hold; None behind the last page of a piece."""
+    """``after`` is where to continue, in a form for JSON; None after the last page of a piece."""
 
     items: list[Item]
     after: Any
@@ -31,12 +34,15 @@ class PagedSource(Protocol):
     def pieces(self) -> int: ...
 
     def pages(self, piece: int, after: Any = None) -> Iterator[ItemPage]:
-        """The pages of a piece, from the beginning or after an earlier page."""
+        """Yield the pages of a piece, from the beginning or after an earlier page."""
         ...
 
 
 class TableScan:
-    """A parallel Scan: each segment is a piece. ``filters`` are parameters of the request, such as a FilterExpression."""
+    """A parallel Scan; each segment is a piece.
+
+    ``filters`` are parameters of the request, such as a FilterExpression.
+    """
 
     def __init__(
         self,

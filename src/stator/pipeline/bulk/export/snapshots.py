@@ -1,15 +1,17 @@
-"""Exports that AWS wrote to S3 (ExportTableToPointInTime), read from a folder or from S3, full and incremental, in DynamoDB JSON or Ion.
+"""Snapshots: exports that AWS wrote to S3 (ExportTableToPointInTime), in a folder or in S3.
 
     AWSDynamoDB/01693685827463-2d8752fd/
-      manifest-summary.json    what was exported, how many items, in which format
-      manifest-files.json      a line for each data file: itemCount, md5Checksum (base64), etag, dataFileS3Key
+      manifest-summary.json    the export: table, number of items, format
+      manifest-files.json      a line for each data file: itemCount, md5Checksum, dataFileS3Key
       data/asdl4bc3eh2xk4dr.json.gz
 
-("DynamoDB table export output format" of the Developer Guide.) Every data file is checked against its MD5 before it is believed, and its items are
-counted against the manifest.
+("DynamoDB table export output format" of the Developer Guide.) Both full and incremental exports
+can be read, in DynamoDB JSON or Ion. Every data file is checked against its MD5 before it is read,
+and its items are counted against the manifest.
 
-An incremental export has changes, not items. A change becomes its new image, or its key where the item was deleted, with two attributes more:
-``_operation`` (put or delete) and ``_written_at`` (microseconds since 1970).
+An incremental export has changes, not items. A change becomes its new image, or the key of a
+deleted item, with two more attributes: ``_operation`` (put or delete) and ``_written_at``
+(microseconds since 1970).
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ class DataFile:
 
 
 class Snapshot:
-    """A PagedSource: each data file is a piece."""
+    """A paged source; each data file is a piece."""
 
     def __init__(self, path: str) -> None:
         self._place = _place(path)
@@ -56,8 +58,8 @@ class Snapshot:
         counted = sum(each.items for each in self.files)
         if counted != self.items:
             raise DataDiffers(
-                f"{_SUMMARY} says {self.items:,} items and {_FILES} says {counted:,}",
-                hint="is the export complete?",
+                f"{_SUMMARY} announces {self.items:,} items, and {_FILES} lists {counted:,}",
+                hint="download the export again; it is incomplete",
             )
 
     @property
@@ -69,22 +71,23 @@ class Snapshot:
         return len(self.files)
 
     def pages(self, piece: int, after: Any = None) -> Iterator[ItemPage]:
-        """``after`` is how many records of the file are behind."""
-        told, behind = self.files[piece], int(after or 0)
+        """Yield pages of a file; ``after`` is the number of records already read."""
+        listed, skipped = self.files[piece], int(after or 0)
         read = 0
         held: list[Item] = []
-        with self._place.opened(f"data/{told.name}") as file:
-            _check_md5(told, file)
-            for record in self._records(told.name, file):
+        with self._place.opened(f"data/{listed.name}") as file:
+            _check_md5(listed, file)
+            for record in self._records(listed.name, file):
                 read += 1
-                if read > behind:
+                if read > skipped:
                     held.append(self._item(record))
-                if len(held) == _PAGE_ITEMS and read < told.items:
+                if len(held) == _PAGE_ITEMS and read < listed.items:
                     yield ItemPage(held, read)
                     held = []
-        if read != told.items:
+        if read != listed.items:
             raise DataDiffers(
-                f"{told.name} has {read:,} items, and the manifest says {told.items:,}"
+                f"{listed.name} has {read:,} items, and the manifest lists {listed.items:,}",
+                hint="download the export again",
             )
         yield ItemPage(held, None)
 
@@ -110,27 +113,27 @@ class Snapshot:
         }
 
 
-def _data_file(told: dict[str, Any]) -> DataFile:
-    checksum = told.get("md5Checksum")
-    name = str(told["dataFileS3Key"]).rpartition("/")[2]
-    return DataFile(name, int(told["itemCount"]), None if checksum is None else b64decode(checksum))
+def _data_file(line: dict[str, Any]) -> DataFile:
+    checksum = line.get("md5Checksum")
+    name = str(line["dataFileS3Key"]).rpartition("/")[2]
+    return DataFile(name, int(line["itemCount"]), None if checksum is None else b64decode(checksum))
 
 
-def _check_md5(told: DataFile, file: BinaryIO) -> None:
-    if told.md5 is None:
+def _check_md5(listed: DataFile, file: BinaryIO) -> None:
+    if listed.md5 is None:
         return
     found = md5(usedforsecurity=False)
     while data := file.read(1 << 20):
         found.update(data)
     file.seek(0)
-    if found.digest() != told.md5:
+    if found.digest() != listed.md5:
         raise DataDiffers(
-            f"{told.name} is not what AWS wrote: its MD5 differs from the manifest's",
-            hint="fetch it again",
+            f"{listed.name} is not what AWS wrote: its MD5 differs from the manifest's",
+            hint="download the file again",
         )
 
 
-# --- places -------------------------------------------------------------------------------------------------
+# -- places
 
 
 class _Folder:
@@ -142,7 +145,8 @@ class _Folder:
             return (self.folder / name).open("rb")
         except FileNotFoundError:
             raise BulkError(
-                f"{self.folder / name} is missing", hint="is the export complete?"
+                f"{self.folder / name} is missing",
+                hint="download the export again; it is incomplete",
             ) from None
 
     def checked(self, name: str) -> bytes:
@@ -159,8 +163,8 @@ class _Bucket:
         self._url, self._keys = url, keys
 
     def opened(self, name: str) -> BinaryIO:
-        """In a temporary file: it is read twice, to check it and to read it."""
-        file = tempfile.TemporaryFile()  # noqa: SIM115 - whoever asks for it closes it
+        """Return a temporary copy: it is read twice, to check it and to use it."""
+        file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
         shutil.copyfileobj(s3_body(self._url + name), file, 1 << 20)
         file.seek(0)
         return file
@@ -175,14 +179,16 @@ class _Bucket:
         return content
 
 
-def _check_manifest(name: str, content: bytes, told: str) -> None:
+def _check_manifest(name: str, content: bytes, checksum: str) -> None:
     found = md5(content, usedforsecurity=False).digest()
-    if told.strip() not in (found.hex(), b64encode(found).decode()):
-        raise DataDiffers(f"{name} is not what AWS wrote: its MD5 differs", hint="fetch it again")
+    if checksum.strip() not in (found.hex(), b64encode(found).decode()):
+        raise DataDiffers(
+            f"{name} is not what AWS wrote: its MD5 differs", hint="download the file again"
+        )
 
 
 def _place(path: str) -> _Folder | _Bucket:
-    """The export itself, or a folder or prefix that has just one in it."""
+    """Return the place of an export: the path itself, or the only export below it."""
     if path.startswith("s3://"):
         bucket, _ = s3_place(path)
         keys = [f"s3://{bucket}/{each['Key']}" for each in s3_keys(path)]
@@ -201,8 +207,8 @@ def _the_one(found: list[str], path: str) -> str:
         return found[0]
     if not found:
         raise ConfigurationError(
-            f"there is no export at {path}", hint=f"its folder has {_SUMMARY} in it"
+            f"there is no export at {path}", hint=f"name the folder that has {_SUMMARY}"
         )
     raise ConfigurationError(
-        f"there are {len(found)} exports at {path}", hint=f"name one, as in {found[0]}"
+        f"there are {len(found)} exports at {path}", hint=f"name one, such as {found[0]}"
     )

@@ -1,4 +1,4 @@
-"""The sources of an export: a table through a parallel Scan, whole or of one entity, and a snapshot that AWS made."""
+"""Export jobs by their source: a table, or a snapshot that AWS made."""
 
 from __future__ import annotations
 
@@ -29,7 +29,11 @@ def table_export(
     consistent: bool = False,
     clock: Clock | None = None,
 ) -> ExportJob:
-    """``rate`` is in read capacity units a second. With an entity, only its items; with a design, a folder for each entity."""
+    """Return the export of a table through a parallel Scan.
+
+    ``rate`` is in read capacity units a second. A target with an entity exports only its items; one
+    with a design writes a folder for each entity.
+    """
     clock, chance = clock or SystemClock(), random.Random()  # noqa: S311 - for jitter
     description = described(target, clock, chance)
     scan = TableScan(
@@ -57,21 +61,21 @@ def table_export(
 def snapshot_export(
     path: str, out: str, options: ExportOptions | None = None, *, clock: Clock | None = None
 ) -> ExportJob:
-    """An export to S3 that AWS made, full or incremental."""
+    """Return the conversion of an export to S3 that AWS made, full or incremental."""
     snapshot = Snapshot(path)
     job = {"snapshot": path, "export": snapshot.summary.get("exportArn"), "items": snapshot.items}
     return ExportJob(snapshot, out, job, options, expected=snapshot.items, clock=clock)
 
 
 def _filters(target: BulkTarget) -> dict[str, Any]:
-    """Only the items of the entity; what the Scan reads costs the same, what it sends does not."""
-    of = target.entity
-    if of is None or of.plan.discriminator is None:
+    """Return the filter for one entity. The Scan reads as much, but sends less."""
+    entity = target.entity
+    if entity is None or entity.plan.discriminator is None:
         return {}
     return {
         "FilterExpression": "#type = :type",
-        "ExpressionAttributeNames": {"#type": of.plan.discriminator},
-        "ExpressionAttributeValues": {":type": {"S": of.name}},
+        "ExpressionAttributeNames": {"#type": entity.plan.discriminator},
+        "ExpressionAttributeValues": {":type": {"S": entity.name}},
     }
 
 

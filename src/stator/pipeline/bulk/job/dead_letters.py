@@ -1,7 +1,11 @@
-"""Dead letters: the rows that are not in the table, one JSON object a line, with where they came from and why.
+"""Dead letters: the rows that did not get into the table, one JSON object to a line.
 
-Letters of a block are written when everything before it is through, so that the file up to a length and the journal's position always agree. Who
-takes a job up again cuts the file to the journal's length first: a letter stands in it once.
+    {"source": "orders.csv", "row": 17, "content": {...}, "reason": "total: 'x' is not a number"}
+
+The letters of a block are written when every block before it is done, so the file's length always
+agrees with the journal's position. A resumed job cuts the file to the length in the journal first;
+each letter therefore stands in it once. Stator never reads the lines back, so they carry no
+version.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from stator.pipeline.bulk.job.pending_rows import DeadLetter
 
 
 class DeadLetterFile:
-    """``path`` None keeps none."""
+    """``path`` None discards the letters."""
 
     def __init__(self, path: Path | None, keep_bytes: int = 0) -> None:
         self.path = path
@@ -34,7 +38,7 @@ class DeadLetterFile:
         except OSError as error:
             raise BulkError(
                 f"{path} cannot be written: {error.strerror or error}",
-                hint="choose another file with --dead-letters",
+                hint="name another file with --dead-letters",
             ) from None
 
     def add(self, letters: list[DeadLetter]) -> None:

@@ -1,14 +1,20 @@
-"""How fast a table may be written or read: a rate in capacity units that finds its own height.
+"""The governor: a rate in capacity units a second that adapts to what the table takes.
 
-The rate starts at what a new on-demand table takes and grows as long as it is used and nothing is refused: it doubles every quarter of a second
-until the first refusal, and grows by a twentieth after. A refusal lowers it, by its reason (``ThrottlingReasons`` of DynamoDB's errors):
+The rate starts at what a new on-demand table takes. It grows while it is used and nothing is
+throttled: it doubles every quarter of a second until the first throttling, and grows by a twentieth
+after that. Throttling lowers it, depending on the reason (``ThrottlingReasons`` of DynamoDB's
+errors):
 
-  KeyRange...     one partition is hot. The others are not, so the whole slows by a tenth only, and what was refused goes back among the others.
-  Provisioned..., MaxOnDemand..., AccountLimit...    the table's, or the account's, limit. Everything slows to seven tenths of what got through.
+    KeyRange...        One partition is hot, the others are not. The rate drops by a tenth, and the
+                       throttled rows go back among the others.
+    Provisioned...,    The limit of the table or the account. The rate drops to seven tenths of what
+    MaxOnDemand...,    got through.
+    AccountLimit...
 
-Refusals that come together count once, or a burst of them would bring everything to a stop. A limit given by the caller is never passed.
-Units are taken from a bucket before a request is sent, by estimate, and put right by what DynamoDB says the request consumed; the bucket may
-be overdrawn, and whoever comes next waits for it to be filled.
+Throttlings that come together count once; otherwise a burst of them would stop everything. The rate
+never exceeds a limit that the caller set. Units are taken from a bucket by estimate before a
+request is sent, and corrected by what DynamoDB says it consumed. The bucket may be overdrawn; the
+next caller then waits until it is filled again.
 """
 
 from __future__ import annotations
@@ -21,7 +27,7 @@ from stator.clock import Clock
 from stator.errors import ServiceError, SlowDown
 
 START_UNITS: Final = 4_000.0
-"""What a new on-demand table takes at once ("DynamoDB on-demand capacity mode", initial throughput)."""
+"""The initial throughput of a new on-demand table ("DynamoDB on-demand capacity mode")."""
 _STEP_SECONDS: Final = 0.25
 _FIRST_GROWTH: Final = 2.0
 _GROWTH: Final = 1.05
@@ -30,11 +36,11 @@ _KEY_RANGE_SHARE: Final = 0.9
 _BUCKET_SECONDS: Final = 0.5
 _LEAST_RATE: Final = 1.0
 
-Scope = Literal["key range", "table", "account"]
+ThrottleScope = Literal["key range", "table", "account"]
 
 
-def throttled_scope(error: ServiceError) -> Scope:
-    """Whose limit it was, as far as the answer says."""
+def throttled_scope(error: ServiceError) -> ThrottleScope:
+    """Return whose limit was reached, as far as the reply says."""
     reasons = " ".join(
         str(each.get("reason", "")) for each in getattr(error, "throttling_reasons", ())
     )
@@ -49,7 +55,7 @@ def throttled_scope(error: ServiceError) -> Scope:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """For whoever watches: units a second allowed and got, and refusals so far."""
+    """Units a second allowed and measured, and throttlings so far: for progress displays."""
 
     allowed: float
     measured: float
@@ -57,7 +63,7 @@ class Pace:
 
 
 class Governor:
-    """Shared by all writers, or all readers, of one job."""
+    """The rate that all writers, or all readers, of one job share."""
 
     def __init__(
         self, clock: Clock, limit_units: float | None = None, *, start_units: float = START_UNITS
@@ -88,18 +94,18 @@ class Governor:
             self._clock.sleep(wait)
 
     def consumed(self, estimated: float, actual: float) -> None:
-        """What was acquired took so much in truth."""
+        """Correct an estimate by the units that a request consumed."""
         with self._lock:
             self._tokens -= actual - estimated
             self._step_units += actual
             self._step()
 
     def returned(self, units: float) -> None:
-        """What was acquired was not spent."""
+        """Give back units that were acquired and not spent."""
         with self._lock:
             self._tokens += units
 
-    def throttled(self, scope: Scope) -> None:
+    def throttled(self, scope: ThrottleScope) -> None:
         with self._lock:
             now = self._clock.now()
             self._throttled += 1

@@ -1,9 +1,10 @@
-"""Rows on their way into a table: entries, the blocks they came in, and what became of them.
+"""Rows on their way into a table, the blocks they came in, and what became of them.
 
-A reader hands rows out in blocks of some thousand, in the order of the input. Entries of a block are written in any order. A block is
-through when every row of it is: written, given up as a dead letter, or replaced by a later row of the same key. The position up to which
-all blocks are through is what a journal may safely remember (``Watermark``): whoever starts there again repeats at most the rows that
-were in memory, and a put that is repeated changes nothing.
+A reader hands out rows in blocks of a few thousand, in the order of the input. The rows of a block
+are written in any order. A row is done when it is written, buried as a dead letter, or replaced by
+a later row with the same key; a block is done when all its rows are. The ``Watermark`` is the
+position up to which every block is done, and the only one that a journal may record: a resumed job
+repeats at most the rows that were in memory, and repeating a put changes nothing.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from typing import Any
 
 from stator.model.limits import WRITE_UNIT_BYTES
 
-# Of every attribute on the wire, about so much is not counted by DynamoDB: quotes, braces and the letter of its type.
+# The share of an item's JSON that DynamoDB counts: not the quotes, the braces and the types.
 _WIRE_SHARE = 0.93
 
 
 @dataclass(frozen=True, slots=True)
 class RowPosition:
-    """Everything before row ``row`` of input ``source`` is behind; rows and inputs are counted from nought."""
+    """Everything before row ``row`` of input ``source`` is done; both count from 0."""
 
     source: int = 0
     row: int = 0
@@ -30,7 +31,7 @@ class RowPosition:
 
 @dataclass(slots=True)
 class Counts:
-    """What became of rows so far."""
+    """What became of the rows so far."""
 
     read: int = 0
     written: int = 0
@@ -46,7 +47,7 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A row that is not in the table, and why. ``row`` counts from 1, as people do."""
+    """A row that is not in the table, and why. ``row`` counts from 1."""
 
     source: str
     row: int
@@ -64,7 +65,10 @@ class DeadLetter:
 
 @dataclass(slots=True)
 class Block:
-    """Some rows that follow each other; ``end`` is the position behind them, and ``lane`` says in which of several orders."""
+    """Consecutive rows of one lane, an input or a segment of a scan.
+
+    ``end`` is the position after them, ``left`` how many rows are not done yet.
+    """
 
     source: str
     first_row: int
@@ -77,15 +81,16 @@ class Block:
 
 
 class PendingRow:
-    """One item to put. ``item`` is its JSON; ``key`` compares as the table's key does; ``row`` is its place in its block.
+    """One item to put. ``item`` is its JSON, ``row`` its place in its block.
 
-    There is one for every row, so it is small and quickly made.
+    ``key`` compares as the table's key does. There is one object for every row, so it is small and
+    cheap to create.
     """
 
     __slots__ = ("at", "block", "item", "key", "row")
 
     at: int
-    """Its place in a window; set by that."""
+    """Its place in the window, which sets it."""
 
     def __init__(self, key: Any, item: bytes, row: int, block: Block) -> None:
         self.key = key
@@ -94,19 +99,19 @@ class PendingRow:
         self.block = block
 
     def swap(self, other: PendingRow) -> None:
-        """Hold what the other holds, which is of the same key, and the other way round."""
+        """Exchange contents with another row of the same key."""
         self.item, other.item = other.item, self.item
         self.row, other.row = other.row, self.row
         self.block, other.block = other.block, self.block
 
     @property
     def units(self) -> int:
-        """About what writing it takes; what it really took, DynamoDB says afterwards."""
+        """Estimate the write units; DynamoDB's reply says how many it consumed."""
         return int(len(self.item) * _WIRE_SHARE) // WRITE_UNIT_BYTES + 1
 
 
 class PendingEntity(PendingRow):
-    """One that the data layer has to write by itself: an entity with unique fields, versions or large values."""
+    """A row that the data layer writes on its own: with unique fields, versions or large values."""
 
     __slots__ = ("entity",)
 
@@ -121,7 +126,7 @@ class PendingEntity(PendingRow):
 
 
 class Watermark:
-    """How far everything is through, in each lane. ``passed`` is called with each block as it is, in the order of its lane."""
+    """How far each lane is done. ``passed`` is called with every finished block, in lane order."""
 
     def __init__(
         self, start: Mapping[int, Any], counts: Counts, passed: Callable[[Block], None]
@@ -133,7 +138,7 @@ class Watermark:
         self._lock = threading.Lock()
         self.first_reason = ""
         self.live = replace(counts)
-        """Counts of everything known so far, also of blocks that are not through: for whoever watches."""
+        """Counts of all rows so far, unfinished blocks included: for progress displays."""
 
     def opened(self, block: Block) -> None:
         with self._lock:
@@ -157,7 +162,7 @@ class Watermark:
                 self.live.already_there += len(entries)
                 for entry in entries:
                     entry.block.counts.already_there += 1
-            if entries:  # a request has rows of many blocks; the first may as well answer for it
+            if entries:  # a request has rows of many blocks; its units count for the first one's
                 entries[0].block.counts.consumed_units += consumed_units
             self.live.consumed_units += consumed_units
             for lane in {entry.block.lane for entry in entries}:
@@ -173,7 +178,7 @@ class Watermark:
             self._advance(block.lane)
 
     def snapshot(self, length: Callable[[], int]) -> tuple[dict[int, Any], Counts, int]:
-        """The positions, and the counts and the length of what ``passed`` has written at them."""
+        """Return positions and counts, and ``length()`` at the same moment."""
         with self._lock:
             return dict(self.positions), replace(self.counts), length()
 

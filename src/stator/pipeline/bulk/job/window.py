@@ -1,13 +1,15 @@
-"""The rows in memory between the reader and the writers: shuffled, bounded, and with one row of a key under way at a time.
+"""The window: the rows in memory between reader and writers, shuffled and bounded.
 
-Input is often sorted by its key, and sorted writes go to one partition after the other, each of which takes 1,000 units a second at most,
-while the others are idle. Writers therefore take rows at random from a window of some thousand, which spreads them over as many partitions
-as the window has. One row of five is the oldest there is instead: left to chance alone, some rows would stay for ages, and the journal, which
-remembers how far *everything* is through, would be that far behind.
+Input is often sorted by key. Sorted writes go to one partition after the other, and a partition
+takes at most 1,000 units a second while the others are idle. Writers therefore take rows at random
+from a window of some thousands, which spreads them over as many partitions as the window holds. One
+row in five is the oldest instead: left to chance alone, some rows would stay very long, and the
+journal, which records how far *every* row is done, would fall that far behind.
 
-Rows of one key must not overtake each other, for the last row of a key is the one that is to stay. So a row that comes while another of
-its key waits in the window takes its place; while another is under way, it waits for that. With a condition, where the first may be the one that
-stays, none is replaced: they go one after the other.
+Rows with one key must not overtake each other, because the last one is the one that stays. A row
+that arrives while another with its key waits in the window takes its place; while another is in
+flight, it waits. With a condition the first row may be the one that stays, so none is replaced:
+they go one after the other.
 """
 
 from __future__ import annotations
@@ -21,13 +23,13 @@ from stator.model.limits import BATCH_WRITE_BYTES, BATCH_WRITE_ITEMS
 from stator.pipeline.bulk.job.pending_rows import PendingRow
 
 _ROOM_BYTES = BATCH_WRITE_BYTES - 64 * 1024
-# So many rows at least stay in a window while there are more to come, as a share of what fits.
+# The least share of the window that stays filled while more rows are to come.
 _LEAST_SHARE = 0.5
 _OLDEST_OF = 5
-"""One row of so many is the oldest."""
-# Readers are called when so much has room.
+"""One row in this many is the oldest."""
+# Readers wake up when this share of the window is free.
 _ROOM_SHARE = 0.2
-# Real time, not a clock's: it is about a pipe that has nothing to give at the moment.
+# Real time, not a Clock's: a pipe may have no rows at the moment.
 _PATIENCE_SECONDS = 0.5
 
 
@@ -41,8 +43,8 @@ class Window:
         self._replaces = replaces
         self._ready: list[PendingRow] = []
         self._by_key: dict[Any, PendingRow] = {}
-        self._by_age: deque[Any] = deque()  # keys, for rows that are gone must not be kept alive
-        self._under_way: set[Any] = set()
+        self._by_age: deque[Any] = deque()  # keys only, so that finished rows are freed
+        self._in_flight: set[Any] = set()
         self._waiting: dict[Any, deque[PendingRow]] = {}
         self._held_rows = 0
         self._held_bytes = 0
@@ -53,7 +55,7 @@ class Window:
         self._work = threading.Condition(lock)
 
     def add(self, entries: list[PendingRow]) -> list[PendingRow]:
-        """Take rows in, once there is room for them. Gives back those that are replaced, and need not be written."""
+        """Take rows in once there is room. Return those that were replaced and need no write."""
         replaced: list[PendingRow] = []
         size = sum([len(entry.item) for entry in entries])
         with self._room:
@@ -76,13 +78,13 @@ class Window:
             if self._replaces:
                 self._forget(waiting.pop(), replaced)
             waiting.append(entry)
-        elif key in self._under_way or (key in self._by_key and not self._replaces):
+        elif key in self._in_flight or (key in self._by_key and not self._replaces):
             self._waiting[key] = deque((entry,))
         else:
             before = self._by_key.get(key)
             if before is None:
                 self._make_ready(entry)
-            else:  # the earlier one stands somewhere among the others: both change what they hold
+            else:  # the earlier row keeps its place in the window and takes over the new content
                 before.swap(entry)
                 self._forget(entry, replaced)
 
@@ -98,20 +100,20 @@ class Window:
         self._held_bytes -= len(entry.item)
 
     def complete(self) -> None:
-        """There are no more rows to come."""
+        """Note that no more rows are to come."""
         with self._work:
             self._is_complete = True
             self._work.notify_all()
 
     def stop(self) -> None:
-        """Whoever waits is let go; writers get nothing any more."""
+        """Wake up every waiting thread; writers get no more rows."""
         with self._work:
             self._stopped = True
             self._work.notify_all()
             self._room.notify_all()
 
     def take(self, count: int = BATCH_WRITE_ITEMS) -> list[PendingRow]:
-        """Rows of different keys, at random; empty when there is nothing left to do."""
+        """Return random rows with different keys; an empty list once all rows are done."""
         with self._work:
             while not self._stopped:
                 if self._ready and self._is_mixed():
@@ -119,9 +121,8 @@ class Window:
                 if self._is_complete and not self._held_rows:
                     self._work.notify_all()
                     return []
-                if (
-                    not self._work.wait(_PATIENCE_SECONDS) and self._ready
-                ):  # a slow input: what is there may go
+                is_woken = self._work.wait(_PATIENCE_SECONDS)
+                if not is_woken and self._ready:  # the input is slow: write what is here
                     return self._taken(count)
             return []
 
@@ -129,7 +130,7 @@ class Window:
         return self._is_complete or self._held_rows >= self._rows * _LEAST_SHARE or self._is_full()
 
     def _is_full(self) -> bool:
-        """A window that is small by its bytes must not wait for rows that do not fit."""
+        """Tell whether the bytes are the limit: then the window must not wait for more rows."""
         return self._held_bytes >= self._bytes * _LEAST_SHARE
 
     def _taken(self, count: int) -> list[PendingRow]:
@@ -160,17 +161,17 @@ class Window:
             self._ready[entry.at] = last
             last.at = entry.at
         del self._by_key[entry.key]
-        self._under_way.add(entry.key)
+        self._in_flight.add(entry.key)
 
     def settled(self, entries: list[PendingRow]) -> None:
-        """These are through, one way or the other."""
+        """Remove rows that are done."""
         with self._room:
             for entry in entries:
                 self._held_rows -= 1
                 self._held_bytes -= len(entry.item)
-                self._under_way.discard(entry.key)
+                self._in_flight.discard(entry.key)
                 self._release(entry.key)
-            # A reader that is woken for every request would be at work for nothing most of the time.
+            # A reader that woke up after every request would find too little room most of the time.
             if not self._held_rows or self._fits(
                 int(self._rows * _ROOM_SHARE), int(self._bytes * _ROOM_SHARE)
             ):
@@ -179,10 +180,10 @@ class Window:
                 self._work.notify_all()
 
     def give_back(self, entries: list[PendingRow]) -> None:
-        """These were not written and are to be tried again, among others."""
+        """Return rows that were not written, to be retried among others."""
         with self._work:
             for entry in entries:
-                self._under_way.discard(entry.key)
+                self._in_flight.discard(entry.key)
                 self._make_ready(entry)
             self._work.notify_all()
 

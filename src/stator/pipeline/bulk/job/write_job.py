@@ -1,8 +1,9 @@
-"""A job that writes: readers that bring rows, a window, writers, a governor, a journal and dead letters, from start to end.
+"""A job that writes, from start to end: readers, window, writers, governor, journal, dead letters.
 
-Readers and writers are threads; whoever runs the job waits for them, looks at the progress, and writes the journal every second. An error in any
-of them, too many dead letters, or Ctrl-C in whoever waits: requests under way are still answered, none is started, the journal is written, and the
-error is raised.
+Readers and writers are threads. The caller's thread waits for them, reports progress, and writes
+the journal every second. An error in any of them, too many dead letters, or Ctrl-C in the caller
+ends the job: requests in flight are drained, none is started, the journal is written, and the error
+is raised.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from stator.pipeline.bulk.job.journal import Journal, JournalState
 from stator.pipeline.bulk.job.pending_rows import Block, Counts, PendingRow, Watermark
 from stator.pipeline.bulk.job.window import Window
 from stator.pipeline.bulk.job.writers import Writers
-from stator.pipeline.bulk.load.row_condition import Condition
+from stator.pipeline.bulk.load.row_condition import RowCondition
 from stator.pipeline.bulk.targets import BulkTarget
 
 _CHECKPOINT_SECONDS = 1.0
@@ -44,7 +45,10 @@ class WriteSettings:
 
 
 class WriteJob:
-    """``place_of`` turns the positions of all lanes into what the journal keeps; ``passed`` hears of every block that is through."""
+    """``place_of`` turns the positions of all lanes into the journal's form.
+
+    ``passed`` is called with every finished block.
+    """
 
     def __init__(
         self,
@@ -58,7 +62,7 @@ class WriteJob:
         *,
         clock: Clock,
         chance: random.Random,
-        condition: Condition | None = None,
+        condition: RowCondition | None = None,
         passed: Callable[[Block], None] | None = None,
     ) -> None:
         self._settings = settings
@@ -69,7 +73,7 @@ class WriteJob:
         self.letters = DeadLetterFile(
             None if settings.dead_letters is None else Path(settings.dead_letters), state.dead_bytes
         )
-        self.watermark = Watermark(start, Counts(**state.counts), self._through)
+        self.watermark = Watermark(start, Counts(**state.counts), self._finished)
         self.window = Window(
             settings.window_rows, settings.window_bytes, chance, replaces=condition is None
         )
@@ -110,7 +114,7 @@ class WriteJob:
 
     def run(self, readers: Sequence[Callable[[], None]], watch: Callable[[], None]) -> None:
         self._readers_left = len(readers)
-        self.checkpoint()  # from now on there is something to take up
+        self.checkpoint()  # from now on there is a run to resume
         threads = [
             threading.Thread(target=self._reader, args=(each,), daemon=True) for each in readers
         ]
@@ -136,7 +140,7 @@ class WriteJob:
     def _reader(self, read: Callable[[], None]) -> None:
         try:
             read()
-        except BaseException as error:  # whatever it is, whoever waits for rows must hear of it
+        except BaseException as error:  # the waiting thread raises it
             self._writers.stop(error)
         with self._lock:
             self._readers_left -= 1
@@ -165,18 +169,18 @@ class WriteJob:
         self.letters.flush()
         self._journal.write(JournalState(self._place_of(positions), asdict(counts), length))
 
-    def _through(self, block: Block) -> None:
+    def _finished(self, block: Block) -> None:
         self.letters.add(block.dead)
         if self._passed is not None:
             self._passed(block)
 
 
 def _request_rows(rate: float | None) -> int:
-    """At a low rate requests are small, so that nobody waits long for one to be paid for, or for Ctrl-C to be heard."""
+    """Return how many rows a request holds: few at a low rate, so that no wait is long."""
     return BATCH_WRITE_ITEMS if rate is None else max(1, min(BATCH_WRITE_ITEMS, int(rate)))
 
 
 def key_of(item: Item, names: tuple[str, ...]) -> Any:
-    """An item's key as entries have it."""
+    """Return an item's key in the form that pending rows have."""
     found = tuple(comparable(item[name]) for name in names)
     return found[0] if len(found) == 1 else found

@@ -1,12 +1,14 @@
-"""Writers: take rows from the window, put them, and account for every one of them.
+"""Writers: take rows from the window, put them into the table, and account for every one.
 
-A request of BatchWriteItem holds up to 25 rows. What DynamoDB leaves unprocessed, or refuses because of its load, goes back into the window, where it
-is mixed with other rows and tried again; the writer waits a moment first, longer each time. What DynamoDB refuses for good is looked for by halving
-the request until the row at fault stands alone, which becomes a dead letter. What no other row would fare better with (no such table, no permission)
-ends the run, and so does a service that has not taken a single row for minutes: the journal remembers how far it got.
+A BatchWriteItem request holds up to 25 rows. Rows that DynamoDB leaves unprocessed or throttles go
+back into the window, where they mix with others and are retried; the writer backs off first. If
+DynamoDB rejects a request, it is halved until the row at fault stands alone, which becomes a dead
+letter. An error that would hit every row (no such table, no permission) ends the job. So does a
+service that has not taken a single row for minutes. The journal then says how far the job got.
 
-With a condition each row is a PutItem of its own, for BatchWriteItem takes none. A row whose condition fails is still no failure when the
-item that stands there is just the one that was to be put: so ends a row that was written before a crash, or whose answer was lost.
+With a condition each row is a PutItem of its own, because BatchWriteItem takes no conditions. A row
+whose condition fails has not failed if the stored item equals the row: the row was written before a
+crash, or its reply was lost.
 """
 
 from __future__ import annotations
@@ -42,13 +44,13 @@ from stator.model.values import Item, normalise_item
 from stator.pipeline.bulk.job.governor import Governor, throttled_scope
 from stator.pipeline.bulk.job.pending_rows import PendingEntity, PendingRow, Watermark
 from stator.pipeline.bulk.job.window import Window
-from stator.pipeline.bulk.load.row_condition import Condition
+from stator.pipeline.bulk.load.row_condition import RowCondition
 from stator.transport import Transport
 
 _BACKOFF = Backoff(base_seconds=0.05, cap_seconds=10.0)
-# A service that takes nothing for so long is not coming back soon.
+# A service that takes nothing for this long is not coming back soon.
 _PATIENCE_SECONDS = 180.0
-_HOPELESS = (
+_FATAL = (
     AccessDenied,
     MissingAuthenticationToken,
     IncompleteSignature,
@@ -62,13 +64,16 @@ _HOPELESS = (
 
 
 class EntityWriter(Protocol):
-    """Writes what the data layer has to write by itself."""
+    """Writes entities that need the data layer's guards."""
 
     def put(self, entity: Any) -> Any: ...
 
 
 class Writers:
-    """What the writers of one job share. ``run`` is one writer, to be called in a thread of its own. ``rows`` is the most a request has."""
+    """The writers of one job. ``run`` is one writer; each needs a thread of its own.
+
+    ``rows`` is the largest number of rows in a request.
+    """
 
     def __init__(
         self,
@@ -81,7 +86,7 @@ class Writers:
         clock: Clock,
         chance: random.Random,
         *,
-        condition: Condition | None = None,
+        condition: RowCondition | None = None,
         entities: EntityWriter | None = None,
         rows: int = BATCH_WRITE_ITEMS,
     ) -> None:
@@ -125,7 +130,7 @@ class Writers:
         return self._stopping.is_set()
 
     def stop(self, error: BaseException | None = None) -> None:
-        """No further request is started; those under way are waited for by whoever joins the threads."""
+        """Start no further request. Joining the threads waits for those in flight."""
         self.error = self.error or error
         self._stopping.set()
         self._window.stop()
@@ -133,7 +138,7 @@ class Writers:
     # -- one request
 
     def _sent(self, entries: list[PendingRow]) -> list[PendingRow]:
-        """Those that are to be tried again."""
+        """Send rows, and return those to retry."""
         units = sum(entry.units for entry in entries)
         self._governor.acquire(units)
         try:
@@ -157,12 +162,12 @@ class Writers:
         consumed = _consumed(reply, units)
         self._governor.consumed(units, consumed)
         if not left:
-            self._through(entries, consumed)
+            self._settle(entries, consumed)
             return []
-        # DynamoDB does not say whose limit it was. Where some rows got through, it was not the table's.
+        # DynamoDB does not say whose limit it was. If rows got through, it was not the table's.
         self._governor.throttled("key range" if len(left) < len(entries) else "table")
         again = set(map(id, left))
-        self._through([entry for entry in entries if id(entry) not in again], consumed)
+        self._settle([entry for entry in entries if id(entry) not in again], consumed)
         self._check_patience(Throttled("DynamoDB leaves every item unprocessed"))
         return left
 
@@ -192,26 +197,26 @@ class Writers:
         except ConditionFailed as error:
             self._governor.consumed(units, units)
             if error.item is not None and is_same(error.item, orjson.loads(entry.item)):
-                self._through([entry], units, already=True)
+                self._settle([entry], units, already=True)
             else:
-                self._bury(entry, f"{error.code}: the condition is false for what is there")
+                self._bury(entry, f"{error.code}: the condition is false for the stored item")
             return []
         consumed = float(reply.get("ConsumedCapacity", {}).get("CapacityUnits", units))
         self._governor.consumed(units, consumed)
-        self._through([entry], consumed)
+        self._settle([entry], consumed)
         return []
 
     def _put_entity(self, entry: PendingRow, units: int) -> list[PendingRow]:
         assert self._entities is not None and isinstance(entry, PendingEntity)
         self._entities.put(entry.entity)
         self._governor.consumed(units, units)
-        self._through([entry], units)
+        self._settle([entry], units)
         return []
 
-    # -- what is refused
+    # -- rejected rows
 
     def _refused(self, entries: list[PendingRow], error: StatorError) -> list[PendingRow]:
-        if isinstance(error, _HOPELESS):
+        if isinstance(error, _FATAL):
             raise error
         if isinstance(error, ConnectionTrouble) or (
             isinstance(error, ServiceError) and error.retryable
@@ -228,7 +233,7 @@ class Writers:
         if self._clock.now() - self._progressed_at > _PATIENCE_SECONDS:
             raise error
 
-    def _through(
+    def _settle(
         self, entries: list[PendingRow], consumed_units: float, *, already: bool = False
     ) -> None:
         if entries:
@@ -242,17 +247,18 @@ class Writers:
 
 
 def _reason(error: StatorError) -> str:
-    """By DynamoDB's own name for it, which is the same on the engine and over the wire."""
-    return f"{error.code if isinstance(error, ServiceError) else type(error).__name__}: {error.message}"
+    """Name an error as DynamoDB does, the same on the engine and over the wire."""
+    name = error.code if isinstance(error, ServiceError) else type(error).__name__
+    return f"{name}: {error.message}"
 
 
 def _consumed(reply: dict[str, Any], estimated: float) -> float:
-    told = reply.get("ConsumedCapacity")
-    return sum(each["CapacityUnits"] for each in told) if told else estimated
+    consumed = reply.get("ConsumedCapacity")
+    return sum(each["CapacityUnits"] for each in consumed) if consumed else estimated
 
 
 def is_same(stored: Item, given: Item) -> bool:
-    """Whether an item is stored as it was given: numbers in any spelling, sets in any order."""
+    """Tell whether two items are equal: numbers in any spelling, sets in any order."""
     for item in (stored, given):
         normalise_item(item)
     return stored == given

@@ -1,7 +1,8 @@
-"""Which type each attribute gets when no design says it: by the head of the input, and the table's keys always win.
+"""The type of each attribute without a design: from the table's keys, the caller, or the input.
 
-CSV has text alone: a column is a number where every value of the head is one and none would change by being one (``007`` stays text), true or
-false where all are, text otherwise. Parquet and Arrow say their types themselves. Lines of JSON are typed value by value.
+The table's keys always win. CSV has only text, so the first block decides: a column is a number if
+every value is one and none would change as one (``007`` stays text), a boolean if every value is
+true or false, text otherwise. Parquet and Arrow have types. JSON is typed value by value.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _WORDS = frozenset({"true", "false", "True", "False", "TRUE", "FALSE"})
 
 @dataclass(frozen=True, slots=True)
 class AttributeType:
-    """``why`` is shown to people: key, given, the column's own type, or inferred."""
+    """``why`` is where the type comes from: key, given, column or inferred."""
 
     source: str
     target: str
@@ -31,14 +32,14 @@ class AttributeType:
 
 @dataclass(frozen=True, slots=True)
 class TableKey:
-    """The names and types of a table's key, and of its indexes' keys: what an attribute of that name must be."""
+    """The names of a table's key, and the types of its key attributes and those of indexes."""
 
     names: tuple[str, ...]
     kinds: Mapping[str, str]
 
 
 def table_key(description: Mapping[str, Any]) -> TableKey:
-    """From the answer of DescribeTable."""
+    """Return the key from a description of DescribeTable."""
     kinds = {
         each["AttributeName"]: each["AttributeType"] for each in description["AttributeDefinitions"]
     }
@@ -47,37 +48,35 @@ def table_key(description: Mapping[str, Any]) -> TableKey:
 
 
 def parse_map(given: Sequence[str]) -> dict[str, str]:
-    """``source=target`` renames, ``source=`` drops."""
+    """Parse ``source=target``, which renames, and ``source=``, which drops."""
     found = {}
     for each in given:
         source, separator, target = each.partition("=")
         if not separator or not source:
             raise ConfigurationError(
-                f"--map {each} is not understood",
-                hint="--map source=target, or --map source= to drop",
+                f"--map {each} cannot be parsed",
+                hint="write --map source=target to rename, or --map source= to drop",
             )
         if source in found:
-            raise ConfigurationError(
-                f"--map names {source} twice", hint="a field goes to one attribute"
-            )
+            raise ConfigurationError(f"--map names {source} twice", hint="map each field once")
         found[source] = target
     targets = [target for target in found.values() if target]
     if len(set(targets)) != len(targets):
         twice = next(target for target in targets if targets.count(target) > 1)
         raise ConfigurationError(
-            f"--map sends two fields to {twice}", hint="give each attribute one field"
+            f"--map sends two fields to {twice}", hint="map one field to each attribute"
         )
     return found
 
 
 def parse_types(given: Sequence[str]) -> dict[str, str]:
-    """``attribute=S``, by the name it has in the table."""
+    """Parse ``attribute=S``; the attribute is named as in the table."""
     found = {}
     for each in given:
         name, separator, kind = each.rpartition("=")
         if not separator or kind not in KINDS:
             raise ConfigurationError(
-                f"--type {each} is not understood", hint=f"--type NAME={'|'.join(KINDS)}"
+                f"--type {each} cannot be parsed", hint=f"write --type NAME={'|'.join(KINDS)}"
             )
         found[name] = kind
     return found
@@ -86,7 +85,7 @@ def parse_types(given: Sequence[str]) -> dict[str, str]:
 def column_types(
     rows: RawRows, key: TableKey, renamed: Mapping[str, str], given: Mapping[str, str]
 ) -> tuple[AttributeType, ...]:
-    """The attributes that columns become. Raises where the key is not among them."""
+    """Return the attributes that columns become. Raise if a key attribute is not among them."""
     found = []
     for at, source in enumerate(rows.names):
         target = renamed.get(source, source)
@@ -97,11 +96,14 @@ def column_types(
         if name not in targets:
             raise ConfigurationError(
                 f"the table's key needs {name}, and no column has that name",
-                hint=f"map one of {', '.join(rows.names[:8])} to it: --map {rows.names[0]}={name}",
+                hint=f"map one of the columns {', '.join(rows.names[:8])} to it:"
+                f" --map {rows.names[0]}={name}",
             )
     twice = next((name for name in targets if targets.count(name) > 1), None)
     if twice is not None:
-        raise ConfigurationError(f"two columns become {twice}", hint=f"drop one: --map {twice}=")
+        raise ConfigurationError(
+            f"two columns become {twice}", hint=f"drop one with --map {twice}="
+        )
     _check_names(rows.names, renamed, "column")
     return tuple(found)
 
@@ -111,7 +113,7 @@ def _check_names(names: Sequence[str], renamed: Mapping[str, str], word: str) ->
     if unknown is not None:
         raise ConfigurationError(
             f"--map names {unknown}, and there is no such {word}",
-            hint=f"there are {', '.join(names)}",
+            hint=f"choose one of {', '.join(names)}",
         )
 
 
@@ -132,13 +134,16 @@ def _inferred(values: Sequence[str]) -> str:
     present = [value for value in values if value != ""]
     if not present:
         return "S"
-    if all(NUMBER.fullmatch(value) and _keeps_its_look(value) for value in present):
+    if all(NUMBER.fullmatch(value) and _survives_as_number(value) for value in present):
         return "N"
     return "BOOL" if all(value in _WORDS for value in present) else "S"
 
 
-def _keeps_its_look(number: str) -> bool:
-    """A leading zero or plus sign says that it is a code and not a quantity; so do more digits than a number has."""
+def _survives_as_number(number: str) -> bool:
+    """Tell whether text survives as a number.
+
+    A leading zero or plus sign, or more than 38 digits, mark a code rather than a quantity.
+    """
     digits = number.lstrip("-")
     leads = len(digits) > 1 and digits[0] == "0" and digits[1].isdigit()
     return not leads and not number.startswith("+") and len(digits) <= 38

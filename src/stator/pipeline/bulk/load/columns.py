@@ -1,14 +1,15 @@
-"""Columns into items, a column at a time.
+"""Columns as items, a column at a time.
 
-What costs is Python code per value. So a column is turned into JSON by one call of a C function after the other (``map(orjson.dumps, column)``),
-and a row is one ``%`` of a template that holds the names and types:
+Python code per value is what costs time. A column therefore becomes JSON by calls of C functions
+(``map(orjson.dumps, column)``), and a row is one ``%`` of a template with the names and types:
 
     '{"pk":{"S":%b},"total":{"N":"%b"}%b}' % (dumps(pk), dumps(total), ',"note":{"S":"..."}' or '')
 
-(Arrow's own columns need not even become Python values: ``arrow_items``.)
+(Arrow's columns need not even become Python values: ``formats.arrow_items``.)
 
-Columns in which something is missing stand at the end, each with its own comma, for a missing value is a missing attribute. A block in which a
-value does not fit goes the plain way instead, row by row, which finds the rows at fault; both ways are compared in the tests.
+A missing value is a missing attribute, so columns with gaps stand at the end, each with its own
+comma. A block with a value that does not fit is encoded row by row instead, which finds the rows at
+fault. The tests compare both ways.
 """
 
 from __future__ import annotations
@@ -33,7 +34,10 @@ dumps = orjson.dumps
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column that is loaded. ``kind`` is the type of its attribute (None: by each value), ``given`` what its values are."""
+    """A column that is loaded.
+
+    ``kind`` is the type of its attribute (None: by each value), ``given`` the type of its values.
+    """
 
     at: int
     source: str
@@ -43,17 +47,19 @@ class Column:
 
 
 class ColumnEncoder:
+    """Encodes blocks of columns for a table with these key attributes."""
+
     def __init__(self, columns: tuple[Column, ...], key: tuple[str, ...]) -> None:
         self._columns = columns
         self._key_columns = [next(each for each in columns if each.target == name) for name in key]
 
     def entries(self, rows: RawRows, block: Block, dead: Dead) -> list[PendingRow]:
         try:
-            return self._quickly(rows, block)
+            return self._by_column(rows, block)
         except (RowRefused, TypeError, ValueError, ArithmeticError):
             return self._row_by_row(rows, block, dead)
 
-    def _quickly(self, rows: RawRows, block: Block) -> list[PendingRow]:
+    def _by_column(self, rows: RawRows, block: Block) -> list[PendingRow]:
         items = self._listed(rows) if rows.batch is None else arrow_items(rows.batch, self._columns)
         return [
             PendingRow(key, item, at, block)
@@ -81,7 +87,7 @@ class ColumnEncoder:
         return [template % parts for parts in zip(*filled, *optional)]
 
     def _keys(self, rows: RawRows) -> Any:
-        """The key of each row, as something to compare. A missing one is for the plain way to refuse."""
+        """Return the comparable key of each row. A missing key is left to the row-by-row way."""
         found = []
         for column in self._key_columns:
             values = rows.column(column.at)
@@ -102,7 +108,7 @@ class ColumnEncoder:
         return made
 
     def item(self, values: tuple[Any, ...]) -> dict[str, Any]:
-        """One row the plain way."""
+        """Encode one row, value by value."""
         item = {}
         for column in self._columns:
             value = values[column.at]
@@ -131,7 +137,7 @@ def _comparable_keys(column: Column, values: list[Any]) -> list[Any]:
 
 
 def shown(row: dict[str, Any]) -> dict[str, Any]:
-    """A row as JSON can hold it, for a dead letter."""
+    """Return a row that JSON can hold, for a dead letter."""
     return {name: _shown(value) for name, value in row.items()}
 
 
@@ -141,13 +147,13 @@ def _shown(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float)) else str(value)
 
 
-# --- forms --------------------------------------------------------------------------------------------------
+# -- forms
 
 Encode = Callable[[list[Any]], list[bytes]]
 
 
 def _form(column: Column) -> tuple[bytes, Encode]:
-    """What stands around a value, and what turns a column into what stands in the hole."""
+    """Return the JSON around a value, and the function that encodes a column for its hole."""
     match column.given, column.kind:
         case (("S" | "csv"), "S"):
             return b'{"S":%b}', _dumped

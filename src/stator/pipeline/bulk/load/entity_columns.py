@@ -1,7 +1,9 @@
-"""Entities out of Arrow's columns without an object for each: for those whose fields are plain and whose keys are made of text and fields alone.
+"""Arrow columns as entities, without a Python object for each: for plain entities only.
 
-The columns of the fields become attributes as the codec writes them, the columns of the keys are joined from them, and ``arrow_items`` makes the items. A block that is not
-so plain, or has a value that does not fit, goes the usual way (``entity_rows``), row by row, which finds the rows at fault; both ways are compared in the tests.
+An entity is plain if its fields are scalars and its keys consist of text and fields. The columns of
+the fields become attributes as the codec writes them, key columns are joined from them, and
+``arrow_items`` builds the items. A block with a value that does not fit goes row by row instead
+(``entity_rows``), which finds the rows at fault. The tests compare both ways.
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ _IN_KEYS = (str, datetime)
 
 
 @dataclass(frozen=True, slots=True)
-class _Made:
-    """A column of the block that is joined into items."""
+class _ItemColumn:
+    """A column of the batch that becomes items."""
 
     at: int
     target: str
@@ -38,7 +40,7 @@ class _Made:
 
 
 def fits_columns(of: EntityMap) -> bool:
-    """Whether an entity is plain enough."""
+    """Tell whether an entity is plain."""
     if of.is_written_alone or of.has_stamps or not hasattr(of.cls, "__dataclass_fields__"):
         return False
     shapes = {name: _scalar(field.shape) for name, field in of.fields.items()}
@@ -61,6 +63,8 @@ def _is_joined(part: Part, shapes: Mapping[str, Any]) -> bool:
 
 
 class EntityColumnEncoder:
+    """Encodes record batches column by column, and row by row where that fails."""
+
     def __init__(self, of: EntityMap, renamed: Mapping[str, str], now: Callable[[], float]) -> None:
         self._of = of
         self._renamed = renamed
@@ -72,12 +76,12 @@ class EntityColumnEncoder:
     def entries(self, rows: RawRows, block: Block, dead: Dead) -> list[PendingRow]:
         if rows.batch is not None:
             try:
-                return self._quickly(rows, block)
+                return self._by_column(rows, block)
             except _arrow_faults():
                 pass
         return self._rows.entries(rows, block, dead)
 
-    def _quickly(self, rows: RawRows, block: Block) -> list[PendingRow]:
+    def _by_column(self, rows: RawRows, block: Block) -> list[PendingRow]:
         arrow = pyarrow()
         of = self._of
         columns: dict[str, Any] = {}
@@ -88,7 +92,7 @@ class EntityColumnEncoder:
                     rows.batch.column(at), _scalar(of.fields[target].shape)
                 )
         if any(name not in columns or columns[name].null_count for name in self._needed):
-            raise RowRefused("a field is missing, or has a default")
+            raise RowRefused("a field is missing or has a default")
         count = rows.batch.num_rows
         made = {
             name: (array, _KINDS[_scalar(of.fields[name].shape)]) for name, array in columns.items()
@@ -102,7 +106,7 @@ class EntityColumnEncoder:
             [array for array, _ in made.values()], names=list(made)
         )
         described = tuple(
-            _Made(at, name, kind) for at, (name, (_, kind)) in enumerate(made.items())
+            _ItemColumn(at, name, kind) for at, (name, (_, kind)) in enumerate(made.items())
         )
         items = arrow_items(batch, described)
         found = [made[name][0].to_pylist() for name in of.key_names]
@@ -113,7 +117,7 @@ class EntityColumnEncoder:
 
 
 def _as_attribute(array: Any, python: Any) -> Any:
-    """A field's column as its attribute has it."""
+    """Return a field's column in the form of its attribute."""
     arrow, compute, types = pyarrow(), pyarrow("pyarrow.compute"), pyarrow("pyarrow.types")
     if types.is_dictionary(array.type):
         array = array.dictionary_decode()
@@ -133,7 +137,7 @@ def _as_attribute(array: Any, python: Any) -> Any:
     }
     if python in plain and plain[python](kind):
         return array
-    raise RowRefused("a column of another type")
+    raise RowRefused("the column has another type than the field")
 
 
 def _joined(key: PlannedKeyAttribute, columns: Mapping[str, Any]) -> Any:
@@ -146,7 +150,7 @@ def _joined(key: PlannedKeyAttribute, columns: Mapping[str, Any]) -> Any:
 
 
 def _key_text(part: Part, array: Any) -> Any:
-    """A field as it stands in a key. Texts are escaped: each that there is once, however often it comes."""
+    """Return a field's column in the form of a key. Each distinct text is escaped only once."""
     if part.encoding != "str":
         return array
     distinct = array.dictionary_encode()

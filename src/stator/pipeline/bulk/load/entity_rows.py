@@ -1,4 +1,7 @@
-"""Rows typed by a design: values of any format made into the fields of an entity, keys and all by the data layer's own functions."""
+"""Rows as entities of a design: values are coerced to the fields' types.
+
+The data layer's own functions then write keys, stamps and attributes.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ _PREFIX = len(b'{"PutRequest":{"Item":')
 
 
 class EntityEncoder:
-    """``now`` gives the time for fields of creation, change and expiry."""
+    """``now`` returns the time for creation, change and expiry stamps."""
 
     def __init__(
         self, of: EntityMap, renamed: Mapping[str, str], is_dynamodb: bool, now: Callable[[], float]
@@ -81,7 +84,8 @@ class EntityEncoder:
             coerce = self._coerce.get(name)
             if coerce is None:
                 raise RowRefused(
-                    f"{of.name} has no field {name}: --map {name}=field, or --map {name}= to drop it"
+                    f"{of.name} has no field {name}: rename it with --map {name}=field,"
+                    f" or drop it with --map {name}="
                 )
             if value is not None:
                 values[name] = _coerced(of.name, name, coerce, value)
@@ -89,7 +93,7 @@ class EntityEncoder:
 
 
 def _row(rows: RawRows, content: Any) -> dict[str, Any]:
-    """What a row has: the fields that are not missing."""
+    """Return the fields of a row that are present."""
     if rows.lines is not None:
         row = loads_exact(content)
         if type(row) is not dict:
@@ -135,26 +139,27 @@ def _made(of: EntityMap, values: dict[str, Any]) -> Any:
         raise RowRefused(
             f"{of.name}.{needed[0]} is missing"
             if needed
-            else f"{of.name} cannot be made of the row"
+            else f"{of.name} cannot be created from the row"
         ) from None
 
 
 def check_columns(of: EntityMap, names: tuple[str, ...], renamed: Mapping[str, str]) -> None:
-    """What a header says must fit the entity, before a million rows do not."""
+    """Refuse columns that are no fields of the entity, before any row is read."""
     for name in names:
         target = renamed.get(name, name)
         if target and target not in of.fields:
             raise ConfigurationError(
-                f"{of.name} has no field {target}, and there is a column of that name",
-                hint=f"--map {name}=FIELD, or --map {name}= to drop it; the fields are {', '.join(of.fields)}",
+                f"{of.name} has no field {target} for the column {name}",
+                hint=f"rename it with --map {name}=FIELD, or drop it with --map {name}=;"
+                f" the fields are {', '.join(of.fields)}",
             )
 
 
-# --- values -------------------------------------------------------------------------------------------------
+# -- values
 
 
 def coercion(shape: Shape) -> Coerce:
-    """A function that makes a field's value of what a file has: the value itself, or its text."""
+    """Return the function that turns a value of a file, or its text, into a field's value."""
     match shape:
         case Maybe(inner):
             return coercion(inner)
@@ -219,7 +224,7 @@ def _listed(value: Any) -> Any:
 
 
 def _members(value: Any) -> Any:
-    """A set in a cell of text may be written as JSON or with commas."""
+    """Return the members of a set; text holds JSON, or members separated by commas."""
     if isinstance(value, str) and not value.lstrip().startswith("["):
         return [part.strip() for part in value.split(",")]
     return value if isinstance(value, (set, frozenset)) else _listed(value)

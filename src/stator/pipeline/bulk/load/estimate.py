@@ -1,4 +1,4 @@
-"""A load that is only looked at: how many items and bytes, what they cost to write, and how long that takes at a rate."""
+"""The estimate of a load: items and bytes, the cost of writing them, and the time at a rate."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN_LETTERS = 5
 
 @dataclass(frozen=True, slots=True)
 class LoadEstimate:
-    """``write_units`` are the table's own: an index costs as much again for each of its entries. ``seconds`` are at ``rate``."""
+    """``write_units`` are for the table alone; each index adds more. ``seconds`` are at ``rate``."""
 
     table: str
     items: int
@@ -42,7 +42,7 @@ class LoadEstimate:
 
 
 def estimate(plan: LoadPlan, region: str = "us-east-1") -> LoadEstimate:
-    """Read everything, write nothing. Rows that a table would refuse for their size are counted among those that fail."""
+    """Read everything and write nothing. Rows that are too large count as failed."""
     failures: list[DeadLetter] = []
     failed = 0
 
@@ -65,7 +65,7 @@ def estimate(plan: LoadPlan, region: str = "us-east-1") -> LoadEstimate:
                     block,
                     entry.row,
                     None,
-                    f"an item of {own:,} bytes is larger than DynamoDB takes",
+                    f"the item has {own:,} bytes; DynamoDB takes {ITEM_SIZE_BYTES:,}",
                 )
                 continue
             items, size, units = items + 1, size + own, units + write_units(own)

@@ -1,7 +1,7 @@
-"""Where rows come from: files, globs, standard input and objects in S3, compressed or not, each with a fingerprint.
+"""The inputs of a load: files, globs, standard input and S3 objects, compressed or not.
 
-A fingerprint says whether an input is still what it was when a journal was begun: its size and time for a file, its size and ETag in S3.
-Standard input has none, for it can be read once only.
+A fingerprint tells whether an input has changed since a journal was begun: size and time of a file,
+size and ETag of an S3 object. Standard input has none, because it can be read only once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ _BY_EXTENSION = {each: name for name, extensions in _EXTENSIONS.items() for each
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """One file, object or stream. ``name`` is as people write it; ``format`` one of FORMATS, None where nothing tells."""
+    """One file, object or stream.
+
+    ``name`` is its path or URL, ``-`` for stdin. ``format`` is one of FORMATS, or None if unknown.
+    """
 
     name: str
     format: str | None
@@ -40,11 +43,11 @@ class Input:
     fingerprint: str | None
 
     def open(self) -> BinaryIO:
-        """Its bytes, decompressed."""
+        """Open the decompressed content."""
         return self.open_measured()[0]
 
     def open_measured(self) -> tuple[BinaryIO, Callable[[], float]]:
-        """Its bytes, decompressed, and how much of the input has been read so far: from 0 to 1."""
+        """Open the decompressed content; the function returns the share read so far, 0 to 1."""
         raw = _opened(self.name)
         size = self.size_bytes or 0
         share = (lambda: raw.tell() / size) if size and self.is_local else (lambda: 0.0)
@@ -60,7 +63,7 @@ class Input:
 
 
 def find_inputs(given: Iterable[str], wanted_format: str | None = None) -> list[Input]:
-    """Every input that is meant, in order. A pattern that matches nothing is an error: it is more likely mistyped than meant."""
+    """Return every input, in order. A pattern that matches nothing raises ConfigurationError."""
     found: list[Input] = []
     for each in given:
         if each == "-":
@@ -73,10 +76,13 @@ def find_inputs(given: Iterable[str], wanted_format: str | None = None) -> list[
             found += [_file(path, wanted_format) for path in _files(each)]
     if not found:
         raise ConfigurationError(
-            "there is nothing to load", hint="name files, a glob in quotes, s3://... or - for stdin"
+            "there is nothing to load",
+            hint="name files, a pattern in quotes, s3://bucket/prefix, or - for stdin",
         )
     if sum(each.is_stdin for each in found) > 1:
-        raise ConfigurationError("stdin is named twice", hint="it can be read once")
+        raise ConfigurationError(
+            "stdin is named twice", hint="name - once: stdin can be read only once"
+        )
     return found
 
 
@@ -87,16 +93,17 @@ def _files(given: str) -> list[str]:
         )
         if not names:
             raise ConfigurationError(
-                f"there is no file to load in {given}", hint=f"looked for {_extensions()}"
+                f"the folder {given} has no file to load",
+                hint=f"name the files, or use one of these extensions: {_extensions()}",
             )
         return names
     if os.path.exists(given):
         return [given]
     matched = sorted(path for path in glob.glob(given, recursive=True) if os.path.isfile(path))
     if not matched:
-        kind = "matches no file" if glob.has_magic(given) else "is not there"
+        kind = "matches no file" if glob.has_magic(given) else "does not exist"
         raise ConfigurationError(
-            f"{given} {kind}", hint="look at the path; it is seen from the current folder"
+            f"{given} {kind}", hint="check the path; it is relative to the current folder"
         )
     return matched
 
@@ -123,7 +130,7 @@ def _format(name: str) -> tuple[str | None, str | None]:
 
 
 def _compression_by_content(path: str) -> str | None:
-    """Some name their gzipped files after what is in them."""
+    """Find compression that the name does not show."""
     with open(path, "rb") as file:
         return by_content(file.read(4))
 
@@ -141,7 +148,7 @@ def _opened(name: str) -> BinaryIO:
 
 
 class _Body(io.RawIOBase):
-    """The body of an S3 answer as a raw stream that readers can buffer."""
+    """The body of an S3 reply as a raw stream, which can be buffered."""
 
     def __init__(self, body: Any) -> None:
         self._body = body

@@ -1,7 +1,7 @@
-"""Lines of JSON into items: plain JSON by what the values are, DynamoDB JSON as it stands.
+"""Lines of JSON as items: plain JSON by the types of its values, DynamoDB JSON as it stands.
 
-A line of DynamoDB JSON is an item already, bare or in ``{"Item": ...}`` as exports to S3 have it. It is read to find its key, and its own bytes are
-what is sent.
+A line of DynamoDB JSON is an item already, bare or in ``{"Item": ...}`` as in exports to S3. It is
+parsed to find its key, and its own bytes are sent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FAULTS = (RowRefused, TypeError, ValueError, ArithmeticError, RecursionError)
 
 
 class LineEncoder:
-    """``kinds`` are the types of attributes that are known: the table's keys, and what the caller says."""
+    """``kinds`` are the known types of attributes: the table's keys, and those the caller set."""
 
     def __init__(
         self, key: tuple[str, ...], kinds: Mapping[str, str], renamed: Mapping[str, str]
@@ -54,14 +54,14 @@ class LineEncoder:
             raise RowRefused("a line must hold one JSON object")
         if self._renamed:
             row = rename(row, self._renamed)
-        encoders, made = self._encoders, {}
+        encoders, item = self._encoders, {}
         for name, value in row.items():
             own = encoders.get(name)
             if own is None:
-                made[name] = encode_value(value)
+                item[name] = encode_value(value)
             elif value is not None:
-                made[name] = _named(name, own, value)
-        return self._keyed(made), dumps(made)
+                item[name] = _encoded(name, own, value)
+        return self._keyed(item), dumps(item)
 
     def _keyed(self, item: dict[str, Any]) -> Any:
         for name in self._key:
@@ -71,13 +71,16 @@ class LineEncoder:
             kind = self._kinds.get(name)
             if kind is not None and kind not in value:
                 raise RowRefused(
-                    f"the key attribute {name} is to be of type {kind}, and is {value!r:.60}"
+                    f"the key attribute {name} has type {kind} in the table,"
+                    f" and is {value!r:.60} here"
                 )
         found = tuple(comparable(item[name]) for name in self._key)
         return found[0] if len(found) == 1 else found
 
 
 class DynamoDbLineEncoder(LineEncoder):
+    """Lines that are items already."""
+
     def item(self, line: bytes) -> tuple[Any, bytes]:
         row = orjson.loads(line)
         if type(row) is not dict:
@@ -94,7 +97,7 @@ class DynamoDbLineEncoder(LineEncoder):
 
 
 def rename(row: dict[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:
-    """Attributes under their new names; one that is renamed to nothing is dropped."""
+    """Return a row with new names; an attribute renamed to nothing is dropped."""
     made = {}
     for name, value in row.items():
         target = renamed.get(name, name)
@@ -103,7 +106,7 @@ def rename(row: dict[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:
     return made
 
 
-def _named(name: str, encode: Callable[[Any], Any], value: Any) -> Any:
+def _encoded(name: str, encode: Callable[[Any], Any], value: Any) -> Any:
     try:
         return encode(value)
     except RowRefused as error:

@@ -1,8 +1,8 @@
-"""``load``: files into a table.
+"""``load``: files into a table, as a plan that can be inspected first, and its run.
 
-A reader turns the input into items, block by block; a window shuffles them; writers put them, as fast as the table takes them; a journal remembers
-how far everything is through. Each is a module of its own (``readers``, ``columns`` and ``lines``, ``window``, ``writing``, ``governor``,
-``journal``). Here they are joined into a job: a plan that can be looked at first, and its run.
+A reader returns the input block by block (``readers``), an encoder turns blocks into items
+(``columns``, ``lines``, ``entity_rows``, ``entity_columns``), a window shuffles them, and writers
+put them as fast as the table takes them (``bulk.job``). A journal records how far the load has got.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from stator.pipeline.bulk.load.entity_rows import EntityEncoder, check_columns
 from stator.pipeline.bulk.load.inputs import Input, find_inputs
 from stator.pipeline.bulk.load.lines import DynamoDbLineEncoder, LineEncoder
 from stator.pipeline.bulk.load.readers import RawRows, read
-from stator.pipeline.bulk.load.row_condition import Condition
+from stator.pipeline.bulk.load.row_condition import RowCondition
 from stator.pipeline.bulk.targets import BulkTarget, described
 
 
@@ -46,9 +46,13 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """``rate`` is in write capacity units a second; None finds its own. ``map`` renames fields (``source=target``) and drops them (``source=``);
-    ``types`` says what an attribute is (``total=N``). ``condition`` is an expression for every put, in which ``:name`` is the row's own
-    attribute. ``window_rows`` and ``window_bytes`` are what is in memory, to be shuffled. ``max_errors`` rows may fail; None: any number.
+    """Options of a load.
+
+    ``rate`` is in write capacity units a second; without one the load adapts to the table. ``map``
+    renames fields (``source=target``) and drops them (``source=``); ``types`` sets the type of an
+    attribute (``total=N``). ``condition`` is an expression for every put, in which ``:name`` is the
+    row's own attribute. ``window_rows`` and ``window_bytes`` bound the rows in memory.
+    ``max_errors`` rows may fail; None: any number.
     """
 
     format: str | None = None
@@ -78,7 +82,10 @@ class LoadProgress:
 
 @dataclass(frozen=True, slots=True)
 class LoadReport:
-    """``written`` has every row that is in the table, or was replaced by a later one of its key, ``already_there`` among them."""
+    """``written`` counts the rows in the table, and those that a later row with their key replaced.
+
+    ``already_there`` is the part of them whose item was stored before.
+    """
 
     table: str
     read: int
@@ -107,12 +114,19 @@ def load(
     clock: Clock | None = None,
     watch: Callable[[LoadProgress], None] | None = None,
 ) -> LoadReport:
-    """Put every row of the files into a table. ``Target.open(address, table=...)`` or ``Target.of(address, design, entity)`` says which."""
+    """Put every row of the files into a table.
+
+    ``BulkTarget.open`` names the table, by itself or by a design and an entity.
+    """
     return LoadPlan(files, target, options, clock=clock).run(watch)
 
 
 class LoadPlan:
-    """A load that is ready to start. ``types`` says what the attributes of the first input become; empty for lines, which are typed one by one."""
+    """A load that is ready to start.
+
+    ``types`` are the attribute types of the first input; empty for lines, which are typed one by
+    one.
+    """
 
     def __init__(
         self,
@@ -131,12 +145,13 @@ class LoadPlan:
         self._renamed = parse_map(self.options.map)
         self._given = parse_types(self.options.types)
         self.condition = (
-            None if self.options.condition is None else Condition(self.options.condition)
+            None if self.options.condition is None else RowCondition(self.options.condition)
         )
         if self.condition is not None and target.is_written_alone:
             raise ConfigurationError(
-                f"{target.entity_name} has versions, unique or large fields, which have conditions of their own",
-                hint="leave --condition out",
+                f"{target.entity_name} has versions, unique or large fields, which have conditions"
+                " of their own",
+                hint="leave out --condition",
             )
         description = described(target, self.clock, self.chance)
         self.key = table_key(description)
@@ -148,10 +163,10 @@ class LoadPlan:
         self._first = self._peeked(self.inputs[0])
         self.types = tuple(self._known.values())
 
-    # -- what it will do
+    # -- the plan
 
     def _peeked(self, source: Input) -> Iterator[RawRows]:
-        """The blocks of the first input; its head has been looked at."""
+        """Return the blocks of the first input, after inspecting the first block."""
         blocks = self._read(source, 0)
         head = next(blocks, None)
         if head is None:
@@ -163,7 +178,7 @@ class LoadPlan:
         return read(source, row, self.options.delimiter)
 
     def encoder(self, source: Input, rows: RawRows) -> Encoder:
-        """What turns rows that look like these into items."""
+        """Return the encoder for rows like these."""
         of = self.target.entity
         if of is not None:
             if rows.lines is None:
@@ -188,10 +203,10 @@ class LoadPlan:
         return ColumnEncoder(columns_of(types, rows), self.key.names)
 
     def _looks_like_items(self, source: Input, rows: RawRows) -> bool:
-        """Lines of items are told from plain JSON by the key: ``{"S": ...}`` is hardly a key somebody means as a map."""
+        """Tell DynamoDB JSON from plain JSON by the key, which is never a map like ``{"S": ...}``."""
         if self.options.format is not None or not rows.lines:
             return False
-        with suppress(Exception):  # whatever it is, it is no item
+        with suppress(Exception):  # any failure means that the line is no item
             DynamoDbLineEncoder(self.key.names, _key_kinds(self.key), self._renamed).item(
                 rows.lines[0]
             )
@@ -199,7 +214,7 @@ class LoadPlan:
         return False
 
     def entries(self, dead: Dead) -> Iterator[tuple[Block, list[PendingRow], RawRows]]:
-        """Everything there is to write, from the beginning: for whoever only wants to look."""
+        """Yield everything the load would write, from the beginning: for estimates."""
         yield from self.entries_from(RowPosition(), dead, lambda _: None)
 
     def entries_from(
@@ -224,15 +239,15 @@ class LoadPlan:
                     dead(block, each.row, each.content, each.reason)
                 yield block, encoder.entries(rows, block, dead), rows
 
-    # -- doing it
+    # -- the run
 
     def journal(self) -> Journal:
         options = self.options
         if not options.keep_journal or any(each.is_stdin for each in self.inputs):
             if options.resume:
                 raise BulkError(
-                    "what comes from stdin cannot be taken up again",
-                    hint="put it into a file first",
+                    "a load from stdin cannot resume",
+                    hint="write the data to a file first, and load that",
                 )
             return Journal(None, {})
         return Journal(self.journal_path, self._job())
@@ -260,7 +275,7 @@ class LoadPlan:
         }
 
     def run(self, watch: Callable[[LoadProgress], None] | None = None) -> LoadReport:
-        """Raises what ended the run early; the journal then knows how far it got. KeyboardInterrupt leaves it so, too."""
+        """Run the load. An error that ends it early is raised; the journal says how far it got."""
         return _LoadRun(self, watch or (lambda _: None)).report()
 
 
@@ -322,11 +337,11 @@ class _LoadRun:
                 return
 
     def _progress(self) -> LoadProgress:
-        """How much is through: as much of what was read as was written, of as much of the inputs as was read."""
+        """Return the progress: the share of the inputs that was read, times what is done of it."""
         job, live = self._job, self._job.watermark.live
         read = min(1.0, (self._source + self._share) / len(self._plan.inputs))
-        through = (live.written + live.failed) / live.read if live.read else 0.0
-        return LoadProgress(live, job.governor.pace, read * through, job.seconds)
+        done = (live.written + live.failed) / live.read if live.read else 0.0
+        return LoadProgress(live, job.governor.pace, read * done, job.seconds)
 
 
 def _key_kinds(key: TableKey) -> dict[str, str]:
