@@ -289,16 +289,16 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(url: str, table: Any, tmp_pa
         ),
         (
             ["load", "x.jsonl", "--to", "{url}", "--table", "orders", "--map", "n"],
-            "is not understood",
+            "cannot be parsed",
         ),
         (["export", "{url}", "--table", "orders"], "--out is missing"),
         (["export", "--out", "x"], "give either the ADDRESS"),
         (["export", "--from-snapshot", ".", "--out", "x"], "there is no export at"),
         (
             ["export", "{url}", "--table", "orders", "--out", "x.csv", "--format", "parquet"],
-            "its name says csv",
+            "is named like csv",
         ),
-        (["copy", "{url}", "{url}", "--table", "orders"], "into itself"),
+        (["copy", "{url}", "{url}", "--table", "orders"], "are the same table"),
         (["copy", "{url}", "x.db", "--table", "orders"], "there is no table orders at x.db"),
         (
             ["copy", "{url}", "x.db", "--table", "orders", "--transform", "nowhere:x"],

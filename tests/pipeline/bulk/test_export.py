@@ -124,7 +124,7 @@ def test_an_export_needs_a_place_of_its_own(engine: Engine, tmp_path: Path) -> N
     with pytest.raises(BulkError, match="is not empty"):
         table_export(engine_target(engine), str(tmp_path)).run()
     (tmp_path / "x.jsonl").write_text("x")
-    with pytest.raises(BulkError, match="is there already"):
+    with pytest.raises(BulkError, match="exists already"):
         table_export(engine_target(engine), str(tmp_path / "x.jsonl")).run()
 
 

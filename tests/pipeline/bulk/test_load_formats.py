@@ -208,9 +208,9 @@ def test_fields_are_renamed_and_dropped_and_types_given(tmp_path: Path) -> None:
         (LoadOptions(map=("total=pk2",)), "the table's key needs pk"),
         (LoadOptions(map=("id=pk", "nothing=x")), "--map names nothing"),
         (LoadOptions(map=("id=pk", "total=pk")), "two fields to pk"),
-        (LoadOptions(map=("id",)), "is not understood"),
-        (LoadOptions(map=("id=pk",), types=("total=Z",)), "is not understood"),
-        (LoadOptions(map=("id=pk",), condition="total >"), "cannot be read"),
+        (LoadOptions(map=("id",)), "cannot be parsed"),
+        (LoadOptions(map=("id=pk",), types=("total=Z",)), "cannot be parsed"),
+        (LoadOptions(map=("id=pk",), condition="total >"), "cannot be parsed"),
     ],
 )
 def test_what_cannot_be_right_is_refused_before_anything_is_written(
@@ -231,7 +231,7 @@ def test_a_missing_table_or_file_or_format_is_an_error_with_a_hint(tmp_path: Pat
         with pytest.raises(ConfigurationError, match="no table orders"):
             load(str(write_lines(tmp_path / "x.jsonl", ROWS)), target)
         create(engine)
-        with pytest.raises(ConfigurationError, match="is not there"):
+        with pytest.raises(ConfigurationError, match="does not exist"):
             load(str(tmp_path / "y.jsonl"), target)
         with pytest.raises(ConfigurationError, match=r"the format of .* is unknown"):
             load(str(tmp_path / "data.bin"), target)

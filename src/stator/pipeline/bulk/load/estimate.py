@@ -23,7 +23,7 @@ _SHOWN_LETTERS = 5
 
 @dataclass(frozen=True, slots=True)
 class LoadEstimate:
-    """``write_units`` are for the table alone; each index adds more. ``seconds`` are at ``rate``."""
+    """``write_units`` are for the table alone; indexes add more. ``seconds`` are at ``rate``."""
 
     table: str
     items: int

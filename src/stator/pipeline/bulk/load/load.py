@@ -203,7 +203,7 @@ class LoadPlan:
         return ColumnEncoder(columns_of(types, rows), self.key.names)
 
     def _looks_like_items(self, source: Input, rows: RawRows) -> bool:
-        """Tell DynamoDB JSON from plain JSON by the key, which is never a map like ``{"S": ...}``."""
+        """Tell DynamoDB JSON from plain JSON by the key, which is no map like ``{"S": ...}``."""
         if self.options.format is not None or not rows.lines:
             return False
         with suppress(Exception):  # any failure means that the line is no item
