@@ -156,6 +156,14 @@ def test_a_design_is_inferred_from_an_export_file(tmp_path: Path) -> None:
     assert "--force" in again.stderr
 
 
+def test_a_truncated_export_file_is_refused(tmp_path: Path) -> None:
+    lines = "".join(json.dumps({"Item": item}) + "\n" for item in items())
+    (tmp_path / "shop.json.gz").write_bytes(gzip.compress(lines.encode())[:-20])
+    made = run(tmp_path, "infer", "shop.json.gz", "--out", "design.py")
+    assert made.returncode == 1 and "Traceback" not in made.stderr
+    assert "shop.json.gz is not an export: the gzip data ends too early" in made.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -1,4 +1,4 @@
-"""A program that moves amounts between accounts and has the table copied in every way meanwhile, to be killed anywhere."""
+"""A program to be killed anywhere: moves amounts between accounts while the table is copied."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def prepare(folder: Path) -> None:
 
 
 def work_until_killed(folder: Path, seed: int, reports: Connection) -> None:
-    """Move, copy, and report the ARN of each backup, export and import and the name of each table asked for. Never returns."""
+    """Move and copy for ever; report the ARN of each copy and the name of each new table."""
     take_small_steps()
     world = open_world(folder)
     reports.send("open")

@@ -168,7 +168,8 @@ def test_overrides_that_fit_no_source_are_refused(world: World) -> None:
     to_provisioned = {"BillingModeOverride": "PROVISIONED", "ProvisionedThroughputOverride": units}
     request = {"BackupArn": arn, "TargetTableName": "new", **to_provisioned}
     assert world.refused("RestoreTableFromBackup", ValidationFailed, **request) == (
-        "One or more parameter values were invalid: GlobalSecondaryIndexOverride must be specified for index: by-g when "
+        "One or more parameter values were invalid: "
+        "GlobalSecondaryIndexOverride must be specified for index: by-g when "
         "BillingModeOverride is PROVISIONED"
     )
     assert world.call("ListTables")["TableNames"] == ["orders"]

@@ -1,4 +1,4 @@
-"""Backups, restores, exports and imports cut off by kill -9 are finished at the next opening, each as of its one moment."""
+"""Copies cut off by kill -9 are finished at the next opening, each as of its one moment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .crash_program import ACCOUNTS, TOTAL, open_world, prepare, work_until_kill
 from .world import Items, World
 
 _processes = multiprocessing.get_context("forkserver")
-# One server forks for all tests of a process, with what was named last: the other crash test's program, too.
+# One fork server serves all tests of a process, so it preloads the other crash test's program.
 _processes.set_forkserver_preload(
     ["tests.engine.crash_program", "tests.engine.recovery.crash_program", "stator.storage.rocks"]
 )
@@ -37,7 +37,7 @@ def run_and_kill(folder: Path, seed: int, chance: random.Random) -> list[str]:
 
 
 def check(folder: Path, reported: list[str]) -> int:
-    """How many of the copies were under way when the process died. Everything that was acknowledged is whole."""
+    """Return how many copies were in flight at the crash; acknowledged ones must be whole."""
     world = open_world(folder)
     cut_off = len(list(world.engine.recovery.tasks))
     world.settle()

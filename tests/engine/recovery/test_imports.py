@@ -155,7 +155,7 @@ def test_bad_items_are_counted_told_and_left_out(
     ]
 
 
-# Measured on AWS by ScyllaDB's test suite: whatever follows a line that is no item is not even counted.
+# Measured on AWS by ScyllaDB's test suite: lines after one without an item are not counted.
 @pytest.mark.parametrize("line", [b"not json\n", b'{"Thing":{}}\n', b'["Item"]\n'])
 def test_a_line_that_is_no_item_ends_its_object(world: World, line: bytes) -> None:
     place(world, "in/a", json_line(item("a", 1)) + line + json_line(item("a", 2)) + line)
@@ -221,7 +221,9 @@ def test_an_import_is_described_as_on_aws(world: World) -> None:
         "ClientToken": "token-1",
         "S3BucketSource": {"S3Bucket": "exports", "S3KeyPrefix": "in/"},
         "ErrorCount": 0,
-        "CloudWatchLogGroupArn": "arn:aws:logs:us-east-1:123456789012:log-group:/aws-dynamodb/imports:*",
+        "CloudWatchLogGroupArn": (
+            "arn:aws:logs:us-east-1:123456789012:log-group:/aws-dynamodb/imports:*"
+        ),
         "InputFormat": "DYNAMODB_JSON",
         "InputCompressionType": "NONE",
         "TableCreationParameters": TABLE,

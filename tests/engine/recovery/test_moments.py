@@ -1,6 +1,7 @@
 """Whatever is written, and whenever: copies are of one moment.
 
-Random programs of writes at random times, with the steps of backups and restores in between, against dictionaries.
+Random writes at random times, with steps of backups and restores in between, are compared with
+dictionaries.
 """
 
 from __future__ import annotations
@@ -99,7 +100,9 @@ def test_a_backup_has_the_items_of_the_moment_it_was_asked_for(program: list[Any
         waiting: list[Task] = []
         moments: list[tuple[str, Items]] = []
         start = recovery.tasks.start
-        recovery.tasks.start = lambda task, *, at_once: waiting.append(task)  # type: ignore[method-assign]
+        recovery.tasks.start = (  # type: ignore[method-assign]
+            lambda task, *, at_once: waiting.append(task)
+        )
         for mark, each in enumerate(["backup", *program]):
             if each == "backup":
                 moments.append((world.back_up(), world.items()))
@@ -163,7 +166,7 @@ def apply_changes(world: World, state: Items, since: float, view: str | None) ->
 def test_a_backup_under_load_is_of_one_moment_and_stops_nobody(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Writers move amounts between accounts while backups, restores and exports are made: the total never changes."""
+    """Amounts move between accounts while the table is copied: the total never changes."""
     monkeypatch.setattr(capture, "CHUNK_ITEMS", 10)
     monkeypatch.setattr(tasks, "STEPS_AT_ONCE", 0)
     (tmp_path / "exports").mkdir()

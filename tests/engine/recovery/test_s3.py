@@ -64,7 +64,7 @@ def test_an_export_goes_to_s3_and_an_import_comes_from_it(world: World, s3: Any)
 
 
 def test_what_s3_says_of_buckets_and_encryption() -> None:
-    """SeaweedFS answers 403 for a bucket that is not there; moto answers as AWS does, and keeps the encryption."""
+    """SeaweedFS answers 403 for a missing bucket; moto answers as AWS, and keeps encryption."""
     with mock_aws():
         made = client("https://s3.us-east-1.amazonaws.com")
         made.create_bucket(Bucket="blobs")

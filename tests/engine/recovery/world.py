@@ -1,4 +1,4 @@
-"""A table ``orders`` with two indexes, and short ways to write it, back it up and look at what came of that."""
+"""A table ``orders`` with two indexes, and helpers to write it, copy it and compare the result."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class World:
             request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
     def check_whole(self, table: str, expected: Items) -> None:
-        """A table has these items, its indexes the entries of them, and DescribeTable the right numbers."""
+        """Check a table's items, the entries of its indexes, and the counts of DescribeTable."""
         assert self.items(table) == expected
         described = self.call("DescribeTable", TableName=table)["Table"]
         assert described["TableStatus"] == "ACTIVE"

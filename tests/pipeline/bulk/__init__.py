@@ -1,0 +1,26 @@
+"""Tests of ``stator.pipeline.bulk``. Modules tested elsewhere than in a file of their own name:
+
+checksum: test_copy.py
+retried_call: test_copy.py
+s3: test_export.py
+targets: test_load_formats.py
+export.destinations: test_export.py
+export.paged_source: test_export.py
+export.parts: test_damaged_files.py
+export.snapshots: test_export.py
+export.sources: test_export.py
+job.dead_letters: test_load_faults.py
+job.journal: test_damaged_files.py
+job.pending_rows: test_load_faults.py
+job.window: test_columns.py
+job.write_job: test_load_faults.py
+job.writers: test_load_faults.py
+load.attribute_types: test_load_formats.py
+load.entity_rows: test_entities.py
+load.estimate: ../../cli/test_bulk.py
+load.inputs: test_load_formats.py
+load.lines: test_load_formats.py
+load.load: test_load_formats.py
+load.readers: test_load_formats.py
+load.row_condition: test_load_faults.py
+"""

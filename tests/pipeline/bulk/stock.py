@@ -18,9 +18,15 @@ from stator.pipeline.bulk.targets import BulkTarget
 
 TABLE = "orders"
 ROWS = [
-    {"pk": f"order-{number:04d}", "total": number * 1.5, "quantity": number, "paid": number % 2 == 0, "note": f"ä \"{number}\" %s"}
+    {
+        "pk": f"order-{number:04d}",
+        "total": number * 1.5,
+        "quantity": number,
+        "paid": number % 2 == 0,
+        "note": f'ä "{number}" %s',
+    }
     for number in range(60)
-]  # fmt: skip
+]
 ITEMS = {
     row["pk"]: {
         "pk": {"S": row["pk"]},

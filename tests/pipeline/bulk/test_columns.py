@@ -1,4 +1,4 @@
-"""Columns encoded at once give what rows encoded one by one give; the window keeps the order of each key."""
+"""Column-wise and row-wise encoding agree, and the window keeps the order of each key."""
 
 from __future__ import annotations
 
@@ -124,8 +124,11 @@ def test_arrows_kernels_give_what_python_gives(
     types = {"float": "N", "decimal": "N", "any": None}
     columns = (
         Column(0, "pk", "pk", "S", "S"),
-        *(Column(at, names[at], names[at], types.get(kind, kind), types.get(kind, kind) or "any") for at, kind in enumerate(kinds, 1)),
-    )  # fmt: skip
+        *(
+            Column(at, names[at], names[at], types.get(kind, kind), types.get(kind, kind) or "any")
+            for at, kind in enumerate(kinds, 1)
+        ),
+    )
     encoder = ColumnEncoder(columns, ("pk",))
     found: list[dict[int, Any]] = []
     for raw in (
@@ -134,7 +137,11 @@ def test_arrows_kernels_give_what_python_gives(
     ):
         dead: set[int] = set()
         block = Block("x", 0, RowPosition(), len(rows))
-        entries = encoder.entries(raw, block, lambda _b, row, _c, _r, dead=dead: dead.add(row))  # type: ignore[misc]
+        entries = encoder.entries(
+            raw,
+            block,
+            lambda _block, row, _content, _reason, dead=dead: dead.add(row),  # type: ignore[misc]
+        )
         made = {entry.row: (entry.key, orjson.loads(entry.item)) for entry in entries}
         for _, item in made.values():
             for value in item.values():
@@ -153,7 +160,7 @@ def test_arrows_kernels_give_what_python_gives(
 def test_rows_of_one_key_never_overtake_each_other(
     rows: list[tuple[int, int]], capacity: int, replaces: bool, chance: random.Random
 ) -> None:
-    """Writes what is taken in random steps: taken, settled, given back. The last row of each key is the one that stays."""
+    """Rows are taken, settled and given back at random; the last row of each key stays."""
     window = Window(capacity, 1 << 20, chance, replaces=replaces)
     block = Block("x", 0, RowPosition(), len(rows))
     waiting = [PendingRow(key, b"%d" % number, number, block) for key, number in rows]
@@ -202,7 +209,7 @@ def test_rows_of_one_key_never_overtake_each_other(
 
 
 def test_rows_are_mixed_and_none_stays_for_ages() -> None:
-    """What lets the journal follow: a row leaves a window of 100 before 400 later ones have come."""
+    """A row leaves a window of 100 before 400 later ones have come, so the journal follows."""
     window = Window(100, 1 << 20, random.Random(5), replaces=True)
     block = Block("x", 0, RowPosition(), 5000)
     order: list[int] = []

@@ -27,11 +27,18 @@ from .stock import write_lines
 shop = make_shop()
 ROWS = [
     {
-        "order_id": f"o{number}", "user_id": "u1", "placed_at": f"2026-11-{number + 1:02d}T10:00:00Z", "status": "shipped",
-        "total": "12.50", "tags": "gift,new", "lines": '["a", "b"]', "extra": '{"x": 1}', "note": "",
+        "order_id": f"o{number}",
+        "user_id": "u1",
+        "placed_at": f"2026-11-{number + 1:02d}T10:00:00Z",
+        "status": "shipped",
+        "total": "12.50",
+        "tags": "gift,new",
+        "lines": '["a", "b"]',
+        "extra": '{"x": 1}',
+        "note": "",
     }
     for number in range(20)
-]  # fmt: skip
+]
 
 
 def as_csv(path: Path) -> Path:
@@ -44,14 +51,21 @@ def as_csv(path: Path) -> Path:
 
 def as_parquet(path: Path) -> Path:
     pq.write_table(
-        pa.table({
-            "order_id": [row["order_id"] for row in ROWS], "user_id": ["u1"] * 20,
-            "placed_at": [datetime.fromisoformat(row["placed_at"]) for row in ROWS], "status": ["shipped"] * 20,
-            "total": pa.array([Decimal("12.50")] * 20), "tags": [["gift", "new"]] * 20, "lines": [["a", "b"]] * 20,
-            "extra": ['{"x": 1}'] * 20, "note": pa.nulls(20, pa.string()),
-        }),
+        pa.table(
+            {
+                "order_id": [row["order_id"] for row in ROWS],
+                "user_id": ["u1"] * 20,
+                "placed_at": [datetime.fromisoformat(row["placed_at"]) for row in ROWS],
+                "status": ["shipped"] * 20,
+                "total": pa.array([Decimal("12.50")] * 20),
+                "tags": [["gift", "new"]] * 20,
+                "lines": [["a", "b"]] * 20,
+                "extra": ['{"x": 1}'] * 20,
+                "note": pa.nulls(20, pa.string()),
+            }
+        ),
         path,
-    )  # fmt: skip
+    )
     return path
 
 

@@ -222,7 +222,10 @@ def test_a_checksum_does_not_depend_on_order_or_spelling() -> None:
     assert Digest.from_data(digest(one).to_data()) == digest(one)
 
 
-# --- what AWS writes ----------------------------------------------------------------------------------------
+# -- what AWS writes
+
+
+ORDERS_ARN = "arn:aws:dynamodb:us-east-1:123456789012:table/orders"
 
 
 def snapshot(folder: Path, files: dict[str, list[str]], kind: str = "FULL_EXPORT") -> Path:
@@ -236,15 +239,22 @@ def snapshot(folder: Path, files: dict[str, list[str]], kind: str = "FULL_EXPORT
         (root / "data" / name).write_bytes(content)
         checksum = b64encode(md5(content).digest()).decode()
         lines.append(
-            {"itemCount": len(records), "md5Checksum": checksum, "etag": f"{md5(content).hexdigest()}-1",
-             "dataFileS3Key": f"some/prefix/AWSDynamoDB/01693685827463-2d8752fd/data/{name}"}
-        )  # fmt: skip
+            {
+                "itemCount": len(records),
+                "md5Checksum": checksum,
+                "etag": f"{md5(content).hexdigest()}-1",
+                "dataFileS3Key": f"some/prefix/AWSDynamoDB/01693685827463-2d8752fd/data/{name}",
+            }
+        )
     listed = "".join(json.dumps(line) + "\n" for line in lines).encode()
     summary = {
-        "version": "2020-06-30", "tableArn": "arn:aws:dynamodb:us-east-1:123456789012:table/orders", "exportType": kind,
-        "exportArn": "arn:aws:dynamodb:us-east-1:123456789012:table/orders/export/01693685827463-2d8752fd",
-        "itemCount": sum(map(len, files.values())), "outputFormat": "DYNAMODB_JSON",
-    }  # fmt: skip
+        "version": "2020-06-30",
+        "tableArn": ORDERS_ARN,
+        "exportType": kind,
+        "exportArn": f"{ORDERS_ARN}/export/01693685827463-2d8752fd",
+        "itemCount": sum(map(len, files.values())),
+        "outputFormat": "DYNAMODB_JSON",
+    }
     told = json.dumps(summary).encode()
     for name, content in (("manifest-files", listed), ("manifest-summary", told)):
         (root / f"{name}.json").write_bytes(content)
@@ -323,16 +333,23 @@ def test_an_incremental_snapshot_in_ion_has_puts_and_deletes(tmp_path: Path) -> 
 
 def test_a_snapshot_in_ion(tmp_path: Path) -> None:
     record = (
-        '$ion_1_0 {Item:{pk:"a",n:1.50,yes:true,none:null,raw:{{AAE=}},tags:$dynamodb_SS::["x","y"],'
+        '$ion_1_0 {Item:{pk:"a",n:1.50,yes:true,none:null,raw:{{AAE=}},'
+        'tags:$dynamodb_SS::["x","y"],'
         'nums:$dynamodb_NS::[1.,2.5],deep:{l:["z",3.]}}}'
     )
     root = snapshot(tmp_path, {"a.ion.gz": [record]})
     snapshot_export(str(root), str(tmp_path / "x.json")).run()
     item = json.loads((tmp_path / "x.json").read_text())["Item"]
     assert item == {
-        "pk": {"S": "a"}, "n": {"N": "1.5"}, "yes": {"BOOL": True}, "none": {"NULL": True}, "raw": {"B": "AAE="},
-        "tags": {"SS": ["x", "y"]}, "nums": {"NS": ["1", "2.5"]}, "deep": {"M": {"l": {"L": [{"S": "z"}, {"N": "3"}]}}},
-    }  # fmt: skip
+        "pk": {"S": "a"},
+        "n": {"N": "1.5"},
+        "yes": {"BOOL": True},
+        "none": {"NULL": True},
+        "raw": {"B": "AAE="},
+        "tags": {"SS": ["x", "y"]},
+        "nums": {"NS": ["1", "2.5"]},
+        "deep": {"M": {"l": {"L": [{"S": "z"}, {"N": "3"}]}}},
+    }
 
 
 def test_s3_as_source_and_as_destination(

@@ -1,4 +1,4 @@
-"""The rate finds its height, falls by the reason of a refusal, and never passes what it was given."""
+"""The rate adapts to the table, falls by the reason of a throttling, and respects its limit."""
 
 from __future__ import annotations
 

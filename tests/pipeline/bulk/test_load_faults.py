@@ -1,4 +1,4 @@
-"""A load through everything that goes wrong: refusals, throttling, lost answers, crashes at any moment, and rows that are no items."""
+"""Loads through rejections, throttling, lost replies, crashes at any moment, and bad rows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def body(request: Mapping[str, Any]) -> Any:
     return orjson.loads(orjson.dumps(request))
 
 
-# --- what the service does ----------------------------------------------------------------------------------
+# -- what the service does
 
 
 def test_what_is_left_unprocessed_is_sent_again_until_it_is_written(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_what_may_pass_by_itself_is_tried_again(error: Any, tmp_path: Path) -> N
 def test_a_table_with_a_limit_is_written_no_faster_and_no_slower_than_it_takes(
     tmp_path: Path,
 ) -> None:
-    """A bucket of 100 units a second in front of the engine refuses what is over it; the load settles near that rate."""
+    """A bucket of 100 units a second throttles the rest; the load settles near that rate."""
     clock = VirtualClock()
     limit, rows = 100.0, [{"pk": str(number)} for number in range(4000)]
     bucket = {"tokens": limit, "at": clock.now(), "refused": 0}
@@ -180,7 +180,7 @@ def test_a_service_that_takes_nothing_for_minutes_ends_the_run(tmp_path: Path) -
             )
 
 
-# --- rows that are no items ---------------------------------------------------------------------------------
+# -- rows that are no items
 
 
 def test_bad_rows_go_to_the_dead_letters_and_stop_nothing(tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def test_too_many_errors_end_the_run(tmp_path: Path) -> None:
             load(str(path), engine_target(engine), LoadOptions(max_errors=3))
 
 
-# --- conditions ---------------------------------------------------------------------------------------------
+# -- conditions
 
 
 def test_a_condition_keeps_what_is_there_and_an_identical_item_is_no_failure(
@@ -299,7 +299,7 @@ def test_of_rows_with_one_key_the_last_stays(tmp_path: Path) -> None:
         }
 
 
-# --- crashes ------------------------------------------------------------------------------------------------
+# -- crashes
 
 
 @settings(
@@ -314,7 +314,7 @@ def test_of_rows_with_one_key_the_last_stays(tmp_path: Path) -> None:
 def test_no_row_is_lost_or_doubled_whenever_the_process_dies(
     deaths: list[tuple[int, int, bool]], condition: bool, bad: set[int]
 ) -> None:
-    """The process dies at a call, before or after it is carried out, and only the first few journals got to the disk."""
+    """The process dies before or after a call, and only the first journals reached the disk."""
     rows: list[Any] = [{"pk": f"{number}", "n": number} for number in range(300)]
     for number in bad:
         rows[number] = {"n": number}

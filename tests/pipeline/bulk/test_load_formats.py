@@ -127,8 +127,12 @@ def test_csv_types_are_inferred_and_the_tables_keys_win(tmp_path: Path) -> None:
         }
         plan.run()
         assert stored(engine)["2"] == {
-            "pk": {"S": "2"}, "zip": {"S": "99999"}, "count": {"N": "-1500"}, "flag": {"BOOL": False}, "mixed": {"S": "x"},
-        }  # fmt: skip
+            "pk": {"S": "2"},
+            "zip": {"S": "99999"},
+            "count": {"N": "-1500"},
+            "flag": {"BOOL": False},
+            "mixed": {"S": "x"},
+        }
 
 
 def test_a_number_key_takes_text_and_a_text_key_takes_numbers(tmp_path: Path) -> None:
@@ -144,7 +148,8 @@ def test_a_number_key_takes_text_and_a_text_key_takes_numbers(tmp_path: Path) ->
 def test_numbers_keep_all_their_digits(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text(
-        '{"pk":"a","big":12345678901234567890123456789012345678,"small":0.12345678901234567890123}\n'
+        '{"pk":"a","big":12345678901234567890123456789012345678,'
+        '"small":0.12345678901234567890123}\n'
     )
     pq.write_table(
         pa.table(
@@ -172,21 +177,29 @@ def test_nested_values_missing_values_and_bytes(tmp_path: Path) -> None:
         {"pk": "b", "tags": None},
     ]
     pq.write_table(
-        pa.table({
-            "pk": ["a", "b"], "tags": pa.array([["x", "y"], None]), "deep": pa.array([{"n": 1.5}, None]),
-            "raw": pa.array([b"\x00\x01", None]), "at": pa.array([0, None], pa.timestamp("us", "UTC")),
-        }),
+        pa.table(
+            {
+                "pk": ["a", "b"],
+                "tags": pa.array([["x", "y"], None]),
+                "deep": pa.array([{"n": 1.5}, None]),
+                "raw": pa.array([b"\x00\x01", None]),
+                "at": pa.array([0, None], pa.timestamp("us", "UTC")),
+            }
+        ),
         tmp_path / "x.parquet",
-    )  # fmt: skip
+    )
     assert rows
     with Engine.open() as engine, engine_target(engine) as target:
         create(engine)
         load(str(tmp_path / "x.parquet"), target)
         found = stored(engine)
         assert found["a"] == {
-            "pk": {"S": "a"}, "tags": {"L": [{"S": "x"}, {"S": "y"}]}, "deep": {"M": {"n": {"N": "1.5"}}},
-            "raw": {"B": "AAE="}, "at": {"S": "1970-01-01T00:00:00.000000Z"},
-        }  # fmt: skip
+            "pk": {"S": "a"},
+            "tags": {"L": [{"S": "x"}, {"S": "y"}]},
+            "deep": {"M": {"n": {"N": "1.5"}}},
+            "raw": {"B": "AAE="},
+            "at": {"S": "1970-01-01T00:00:00.000000Z"},
+        }
         assert found["b"] == {"pk": {"S": "b"}}
 
 

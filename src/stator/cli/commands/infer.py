@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -16,7 +15,8 @@ from stator.cli.live_tables import LiveTables
 from stator.cli.options import OutOption, ProfileOption, RegionOption
 from stator.cli.output import write_text
 from stator.design.infer import Inference, design_file, infer
-from stator.errors import ConfigurationError
+from stator.errors import ConfigurationError, DataDamaged
+from stator.formats.compression import by_extension, open_decompressed
 from stator.model.quantities import plural
 
 _FORMS = (
@@ -160,19 +160,15 @@ def _from_files(path: Path, name: str | None, sample: int, key: str | None) -> I
 def _lines(file: Path) -> Iterator[Any]:
     """Items in DynamoDB JSON: one a line as in an export to S3, or ``aws dynamodb scan`` output."""
     try:
-        with (
-            gzip.open(file, "rt", encoding="utf-8")
-            if file.suffix == ".gz"
-            else file.open(encoding="utf-8") as opened
-        ):
-            text = opened.read()
+        with open_decompressed(file.open("rb"), by_extension(file.suffix)) as stream:
+            text = stream.read().decode()
         if text.lstrip().startswith("{") and '"Items"' in text[:10_000]:
             yield from json.loads(text)["Items"]
             return
         for number, line in enumerate(text.splitlines(), 1):
             if line.strip():
                 yield _item(json.loads(line), file, number)
-    except (json.JSONDecodeError, UnicodeDecodeError, gzip.BadGzipFile, KeyError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, DataDamaged, KeyError) as error:
         raise ConfigurationError(
             f"{file} is not an export: {error}",
             hint='an export has one {"Item": {...}} in DynamoDB JSON a line, gzipped or not',
