@@ -72,7 +72,7 @@ def _from_row(batches: Any, row: int, start_row: int, batch_rows: int, total: in
 def python_values(column: Any) -> list[Any]:
     """Return a column as a list.
 
-    Floats of 32 bits go by their text, because their 64-bit value has digits that nobody wrote.
+    Floats of 32 bits go by their text, because the 64-bit value has digits that the file does not.
     Times are cut to microseconds, the finest that Python has.
     """
     arrow, types = pyarrow(), pyarrow("pyarrow.types")

@@ -1,7 +1,7 @@
 """CSV: rows of text from a byte stream, and rows of text as CSV.
 
-The first line is a header for whoever reads the rows; this module does not treat it apart. A byte
-order mark is dropped, and line ends inside quotes belong to the value.
+The header is a row like any other here; callers interpret it. A byte order mark is dropped, and
+line ends inside quotes belong to the value.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from stator.pipeline.bulk.checksum import Digest, digest, hash_of
 from stator.pipeline.bulk.export.paged_source import TableScan
 from stator.pipeline.bulk.job.governor import Governor, Pace
 from stator.pipeline.bulk.job.journal import Journal, JournalState
-from stator.pipeline.bulk.job.pending_rows import Block, Counts, PendingRow
+from stator.pipeline.bulk.job.pending_rows import Block, PendingRow, RowCounts
 from stator.pipeline.bulk.job.write_job import WriteJob, WriteSettings, key_of
 from stator.pipeline.bulk.load.attribute_types import table_key
 from stator.pipeline.bulk.retried_call import retried_call
@@ -63,7 +63,7 @@ class CopyOptions:
 
 @dataclass(frozen=True, slots=True)
 class CopyProgress:
-    counts: Counts
+    counts: RowCounts
     reading: Pace
     writing: Pace
     share: float
@@ -266,18 +266,21 @@ class Copy:
     def _page(
         self, job: WriteJob, lane: int, row: int, items: list[Item], end: dict[str, Any]
     ) -> None:
-        made, faults = self._transformed(items)
-        note: dict[str, Any] = {"hashes": {}, "dropped": len(items) - len(made) - len(faults)}
+        transformed, faults = self._transformed(items)
+        note: dict[str, Any] = {
+            "hashes": {},
+            "dropped": len(items) - len(transformed) - len(faults),
+        }
         block = Block(
             f"{self.source.table}, segment {lane}",
             row,
             end,
-            len(made) + len(faults),
+            len(transformed) + len(faults),
             lane,
             note=note,
         )
         entries = []
-        for at, item in made:
+        for at, item in transformed:
             try:
                 key = key_of(item, self._key)
             except (KeyError, AttributeError, ValueError, ArithmeticError):
@@ -295,7 +298,7 @@ class Copy:
     ) -> tuple[list[tuple[int, Item]], list[tuple[int, Item, str]]]:
         if self._transform is None:
             return list(enumerate(items)), []
-        made: list[tuple[int, Item]] = []
+        transformed: list[tuple[int, Item]] = []
         faults: list[tuple[int, Item, str]] = []
         for at, item in enumerate(items):
             try:
@@ -304,8 +307,8 @@ class Copy:
                 faults.append((at, item, f"the transform failed: {type(error).__name__}: {error}"))
                 continue
             if changed is not None:
-                made.append((at, changed))
-        return made, faults
+                transformed.append((at, changed))
+        return transformed, faults
 
     def _passed(self, block: Block) -> None:
         hashes = block.note["hashes"]

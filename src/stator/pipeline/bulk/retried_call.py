@@ -29,7 +29,7 @@ def retried_call(
 ) -> dict[str, Any]:
     """Return the reply. Throttling, faults of the service and broken connections are retried.
 
-    ``governor`` is told about throttling, so that the job slows down.
+    ``governor`` learns of every throttling and slows the job down.
     """
 
     def slow_down(error: Trouble) -> None:

@@ -34,40 +34,40 @@ _BY_EXTENSION = {
 class Destination:
     """``folder`` receives the parts; ``file`` is the single file they become, if any."""
 
-    given: str
+    out: str
     format: str | None
     compression: str | None
     folder: Path
     file: Path | None
 
     @classmethod
-    def parse(cls, given: str, wanted_format: str | None, compression: str | None) -> Destination:
+    def parse(cls, out: str, format_name: str | None, compression: str | None) -> Destination:
         if compression not in (None, *COMPRESSIONS):
             raise ConfigurationError(
                 f"the compression {compression} is unknown",
                 hint=f"use one of {', '.join(COMPRESSIONS)}",
             )
-        if given.startswith("s3://"):
-            bucket, key = s3_place(given)
+        if out.startswith("s3://"):
+            bucket, key = s3_place(out)
             staging = Path(f"stator-export-{bucket}-{key.strip('/').replace('/', '-')}.parts")
-            return cls(given, wanted_format or "jsonl", compression, staging, None)
-        base, last = os.path.splitext(given)
+            return cls(out, format_name or "jsonl", compression, staging, None)
+        base, last = os.path.splitext(out)
         packed = by_extension(last)
         own = _BY_EXTENSION.get(os.path.splitext(base)[1] if packed else last)
-        if own is None or given.endswith("/") or os.path.isdir(given):
-            return cls(given, wanted_format or "jsonl", compression, Path(given), None)
+        if own is None or out.endswith("/") or os.path.isdir(out):
+            return cls(out, format_name or "jsonl", compression, Path(out), None)
         if last == ".json" or base.endswith(".json"):  # both kinds of JSON lines go by that name
-            own = wanted_format if wanted_format == "jsonl" else own
-        if wanted_format not in (None, own):
+            own = format_name if format_name == "jsonl" else own
+        if format_name not in (None, own):
             raise ConfigurationError(
-                f"{given} is named like {own}, and the format is {wanted_format}",
+                f"{out} is named like {own}, and the format is {format_name}",
                 hint="leave out --format, or use another file name",
             )
-        return cls(given, own, packed or compression, Path(f"{given}.parts"), Path(given))
+        return cls(out, own, packed or compression, Path(f"{out}.parts"), Path(out))
 
     @property
     def is_remote(self) -> bool:
-        return self.given.startswith("s3://")
+        return self.out.startswith("s3://")
 
     @property
     def default_journal(self) -> Path:
@@ -123,11 +123,11 @@ class Destination:
 
     def _uploaded(self, parts: list[PartFile]) -> list[PartFile]:
         client = s3_client()
-        bucket, prefix = s3_place(self.given)
+        bucket, prefix = s3_place(self.out)
         for part in parts:
-            with (self.folder / part.name).open("rb") as file, s3_errors(self.given):
+            with (self.folder / part.name).open("rb") as file, s3_errors(self.out):
                 client.put_object(Bucket=bucket, Key=_below(prefix, part.name), Body=file)
-            with s3_errors(self.given):
+            with s3_errors(self.out):
                 found = client.head_object(Bucket=bucket, Key=_below(prefix, part.name))
             if found["ContentLength"] != part.size_bytes:
                 raise BulkError(
@@ -158,8 +158,8 @@ class Destination:
     def write_manifest(self, content: bytes) -> str:
         """Write the manifest, last of all: an export with a manifest is complete."""
         if self.is_remote:
-            bucket, prefix = s3_place(self.given)
-            with s3_errors(self.given):
+            bucket, prefix = s3_place(self.out)
+            with s3_errors(self.out):
                 s3_client().put_object(Bucket=bucket, Key=_below(prefix, MANIFEST), Body=content)
             return f"s3://{bucket}/{_below(prefix, MANIFEST)}"
         path = (

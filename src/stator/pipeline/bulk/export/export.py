@@ -298,7 +298,7 @@ class ExportJob:
         self._journal.finish()
         self.to.clean()
         return ExportReport(
-            out=self.to.given,
+            out=self.to.out,
             format=str(self.to.format),
             items=self._digest.items,
             checksum=self._digest.checksum,
@@ -331,17 +331,17 @@ class ExportJob:
         """Rewrite the parts as CSV with one header, now that all attributes are known."""
         columns = [name for name in self._first if name in self._columns]
         columns += sorted(self._columns - set(columns))
-        made = []
+        parts = []
         for part in self._files:
             items = list(read_items(self.to.folder / part.name))
             content = encode_part(items, "csv", self.to.compression, self._first, columns)
             name = part.name.removeprefix(f"{SPOOL}/").removesuffix(self.to.part_extension)
-            made.append(
+            parts.append(
                 write_part(
                     self.to.folder, name + extension("csv", self.to.compression), content, part.rows
                 )
             )
-        return made
+        return parts
 
 
 def _shown(moment: float) -> str:

@@ -30,7 +30,7 @@ class RowPosition:
 
 
 @dataclass(slots=True)
-class Counts:
+class RowCounts:
     """What became of the rows so far."""
 
     read: int = 0
@@ -40,7 +40,7 @@ class Counts:
     consumed_units: float = 0.0
     bytes_sent: int = 0
 
-    def add(self, other: Counts) -> None:
+    def add(self, other: RowCounts) -> None:
         for name in ("read", "written", "already_there", "failed", "consumed_units", "bytes_sent"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
@@ -75,7 +75,7 @@ class Block:
     end: Any
     left: int
     lane: int = 0
-    counts: Counts = field(default_factory=Counts)
+    counts: RowCounts = field(default_factory=RowCounts)
     dead: list[DeadLetter] = field(default_factory=list)
     note: Any = None
 
@@ -129,7 +129,7 @@ class Watermark:
     """How far each lane is done. ``passed`` is called with every finished block, in lane order."""
 
     def __init__(
-        self, start: Mapping[int, Any], counts: Counts, passed: Callable[[Block], None]
+        self, start: Mapping[int, Any], counts: RowCounts, passed: Callable[[Block], None]
     ) -> None:
         self.positions = dict(start)
         self.counts = counts
@@ -177,7 +177,7 @@ class Watermark:
             self.first_reason = self.first_reason or reason
             self._advance(block.lane)
 
-    def snapshot(self, length: Callable[[], int]) -> tuple[dict[int, Any], Counts, int]:
+    def snapshot(self, length: Callable[[], int]) -> tuple[dict[int, Any], RowCounts, int]:
         """Return positions and counts, and ``length()`` at the same moment."""
         with self._lock:
             return dict(self.positions), replace(self.counts), length()

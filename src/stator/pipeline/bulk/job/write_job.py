@@ -24,7 +24,7 @@ from stator.model.values import Item
 from stator.pipeline.bulk.job.dead_letters import DeadLetterFile
 from stator.pipeline.bulk.job.governor import Governor
 from stator.pipeline.bulk.job.journal import Journal, JournalState
-from stator.pipeline.bulk.job.pending_rows import Block, Counts, PendingRow, Watermark
+from stator.pipeline.bulk.job.pending_rows import Block, PendingRow, RowCounts, Watermark
 from stator.pipeline.bulk.job.window import Window
 from stator.pipeline.bulk.job.writers import Writers
 from stator.pipeline.bulk.load.row_condition import RowCondition
@@ -73,7 +73,7 @@ class WriteJob:
         self.letters = DeadLetterFile(
             None if settings.dead_letters is None else Path(settings.dead_letters), state.dead_bytes
         )
-        self.watermark = Watermark(start, Counts(**state.counts), self._finished)
+        self.watermark = Watermark(start, RowCounts(**state.counts), self._finished)
         self.window = Window(
             settings.window_rows, settings.window_bytes, chance, replaces=condition is None
         )

@@ -257,8 +257,8 @@ def _consumed(reply: dict[str, Any], estimated: float) -> float:
     return sum(each["CapacityUnits"] for each in consumed) if consumed else estimated
 
 
-def is_same(stored: Item, given: Item) -> bool:
+def is_same(stored: Item, put: Item) -> bool:
     """Tell whether two items are equal: numbers in any spelling, sets in any order."""
-    for item in (stored, given):
+    for item in (stored, put):
         normalise_item(item)
-    return stored == given
+    return stored == put

@@ -47,10 +47,10 @@ def table_key(description: Mapping[str, Any]) -> TableKey:
     return TableKey(tuple(each["AttributeName"] for each in schema), kinds)
 
 
-def parse_map(given: Sequence[str]) -> dict[str, str]:
+def parse_map(options: Sequence[str]) -> dict[str, str]:
     """Parse ``source=target``, which renames, and ``source=``, which drops."""
     found = {}
-    for each in given:
+    for each in options:
         source, separator, target = each.partition("=")
         if not separator or not source:
             raise ConfigurationError(
@@ -69,10 +69,10 @@ def parse_map(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def parse_types(given: Sequence[str]) -> dict[str, str]:
+def parse_types(options: Sequence[str]) -> dict[str, str]:
     """Parse ``attribute=S``; the attribute is named as in the table."""
     found = {}
-    for each in given:
+    for each in options:
         name, separator, kind = each.rpartition("=")
         if not separator or kind not in KINDS:
             raise ConfigurationError(
@@ -83,14 +83,14 @@ def parse_types(given: Sequence[str]) -> dict[str, str]:
 
 
 def column_types(
-    rows: RawRows, key: TableKey, renamed: Mapping[str, str], given: Mapping[str, str]
+    rows: RawRows, key: TableKey, renamed: Mapping[str, str], chosen: Mapping[str, str]
 ) -> tuple[AttributeType, ...]:
     """Return the attributes that columns become. Raise if a key attribute is not among them."""
     found = []
     for at, source in enumerate(rows.names):
         target = renamed.get(source, source)
         if target:
-            found.append(_typed(source, target, rows, at, key, given))
+            found.append(_typed(source, target, rows, at, key, chosen))
     targets = [each.target for each in found]
     for name in key.names:
         if name not in targets:
@@ -118,12 +118,12 @@ def _check_names(names: Sequence[str], renamed: Mapping[str, str], word: str) ->
 
 
 def _typed(
-    source: str, target: str, rows: RawRows, at: int, key: TableKey, given: Mapping[str, str]
+    source: str, target: str, rows: RawRows, at: int, key: TableKey, chosen: Mapping[str, str]
 ) -> AttributeType:
     if target in key.kinds:
         return AttributeType(source, target, key.kinds[target], "key")
-    if target in given:
-        return AttributeType(source, target, given[target], "given")
+    if target in chosen:
+        return AttributeType(source, target, chosen[target], "given")
     own = rows.kinds[at]
     if own == "csv":
         return AttributeType(source, target, _inferred(rows.columns[at]), "inferred")

@@ -36,14 +36,14 @@ dumps = orjson.dumps
 class Column:
     """A column that is loaded.
 
-    ``kind`` is the type of its attribute (None: by each value), ``given`` the type of its values.
+    ``kind`` is the type of its attribute (None: by each value), ``source_kind`` the type of its values.
     """
 
     at: int
     source: str
     target: str
     kind: str | None
-    given: str
+    source_kind: str
 
 
 class ColumnEncoder:
@@ -71,7 +71,7 @@ class ColumnEncoder:
         optional: list[list[bytes]] = []
         for column in self._columns:
             values = rows.columns[column.at]
-            gap = "" if column.given == "csv" else None
+            gap = "" if column.source_kind == "csv" else None
             form, encode = _form(column)
             named = b"%b:%b" % (dumps(column.target).replace(b"%", b"%%"), form)
             if gap in values:
@@ -91,28 +91,28 @@ class ColumnEncoder:
         found = []
         for column in self._key_columns:
             values = rows.column(column.at)
-            if (column.given == "csv" and "" in values) or None in values:
+            if (column.source_kind == "csv" and "" in values) or None in values:
                 raise RowRefused("a key is missing")
             found.append(_comparable_keys(column, values))
         return found[0] if len(found) == 1 else zip(*found)
 
     def _row_by_row(self, rows: RawRows, block: Block, dead: Dead) -> list[PendingRow]:
-        made = []
+        pending = []
         for at, values in zip(rows.places, zip(*rows.columns)):
             try:
                 item = self.item(values)
                 key = tuple(comparable(item[column.target]) for column in self._key_columns)
-                made.append(PendingRow(key[0] if len(key) == 1 else key, dumps(item), at, block))
+                pending.append(PendingRow(key[0] if len(key) == 1 else key, dumps(item), at, block))
             except (RowRefused, TypeError, ValueError, ArithmeticError) as error:
                 dead(block, at, shown(dict(zip(rows.names, values))), str(error))
-        return made
+        return pending
 
     def item(self, values: tuple[Any, ...]) -> dict[str, Any]:
         """Encode one row, value by value."""
         item = {}
         for column in self._columns:
             value = values[column.at]
-            if value is None or (column.given == "csv" and value == ""):
+            if value is None or (column.source_kind == "csv" and value == ""):
                 continue
             try:
                 item[column.target] = (
@@ -129,7 +129,7 @@ class ColumnEncoder:
 def _comparable_keys(column: Column, values: list[Any]) -> list[Any]:
     if column.kind == "N":
         return [Decimal(value) for value in values]
-    if column.kind == "S" and column.given in ("S", "csv"):
+    if column.kind == "S" and column.source_kind in ("S", "csv"):
         return values
     assert column.kind is not None
     encode = ENCODERS[column.kind]
@@ -154,7 +154,7 @@ Encode = Callable[[list[Any]], list[bytes]]
 
 def _form(column: Column) -> tuple[bytes, Encode]:
     """Return the JSON around a value, and the function that encodes a column for its hole."""
-    match column.given, column.kind:
+    match column.source_kind, column.kind:
         case (("S" | "csv"), "S"):
             return b'{"S":%b}', _dumped
         case "N", "N":

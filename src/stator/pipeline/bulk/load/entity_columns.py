@@ -46,10 +46,10 @@ def fits_columns(of: EntityMap) -> bool:
     shapes = {name: _scalar(field.shape) for name, field in of.fields.items()}
     if not all(shape in _KINDS for shape in shapes.values()):
         return False
-    made = [key for key in of.plan.keys if not is_the_field(key)]
+    joined_keys = [key for key in of.plan.keys if not is_the_field(key)]
     return all(
         is_simple(of.info, key) and all(_is_joined(part, shapes) for part in key.template.parts)
-        for key in made
+        for key in joined_keys
     )
 
 
@@ -94,22 +94,22 @@ class EntityColumnEncoder:
         if any(name not in columns or columns[name].null_count for name in self._needed):
             raise RowRefused("a field is missing or has a default")
         count = rows.batch.num_rows
-        made = {
+        attributes = {
             name: (array, _KINDS[_scalar(of.fields[name].shape)]) for name, array in columns.items()
         }
         for key in of.plan.keys:
             if not is_the_field(key):
-                made[key.name] = (_joined(key, columns), "S")
+                attributes[key.name] = (_joined(key, columns), "S")
         if of.plan.discriminator is not None:
-            made[of.plan.discriminator] = (arrow.repeat(arrow.scalar(of.name), count), "S")
+            attributes[of.plan.discriminator] = (arrow.repeat(arrow.scalar(of.name), count), "S")
         batch = arrow.RecordBatch.from_arrays(
-            [array for array, _ in made.values()], names=list(made)
+            [array for array, _ in attributes.values()], names=list(attributes)
         )
         described = tuple(
-            _ItemColumn(at, name, kind) for at, (name, (_, kind)) in enumerate(made.items())
+            _ItemColumn(at, name, kind) for at, (name, (_, kind)) in enumerate(attributes.items())
         )
         items = arrow_items(batch, described)
-        found = [made[name][0].to_pylist() for name in of.key_names]
+        found = [attributes[name][0].to_pylist() for name in of.key_names]
         marks = found[0] if len(found) == 1 else zip(*found)
         return [
             PendingRow(mark, item, at, block) for mark, item, at in zip(marks, items, rows.places)

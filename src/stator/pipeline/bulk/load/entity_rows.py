@@ -54,15 +54,15 @@ class EntityEncoder:
         self._coerce = {name: coercion(field.shape) for name, field in of.fields.items()}
 
     def entries(self, rows: RawRows, block: Block, dead: Dead) -> list[PendingRow]:
-        made = []
+        pending = []
         contents: Iterable[Any] = zip(*rows.columns) if rows.lines is None else rows.lines
         for at, content in zip(rows.places, contents):
             try:
-                made.append(self._entry(_row(rows, content), at, block))
+                pending.append(self._entry(_row(rows, content), at, block))
             except _FAULTS as error:
                 reason = getattr(error, "message", None) or str(error) or type(error).__name__
                 dead(block, at, _shown(rows, content), reason)
-        return made
+        return pending
 
     def _entry(self, row: dict[str, Any], at: int, block: Block) -> PendingRow:
         entity = self.entity(row)
@@ -89,7 +89,7 @@ class EntityEncoder:
                 )
             if value is not None:
                 values[name] = _coerced(of.name, name, coerce, value)
-        return _made(of, values)
+        return _create(of, values)
 
 
 def _row(rows: RawRows, content: Any) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def _coerced(entity: str, name: str, coerce: Coerce, value: Any) -> Any:
         raise ItemMismatch(entity, name, reason, value) from None
 
 
-def _made(of: EntityMap, values: dict[str, Any]) -> Any:
+def _create(of: EntityMap, values: dict[str, Any]) -> Any:
     try:
         return of.cls(**values)
     except TypeError:
@@ -204,10 +204,10 @@ def _choice(shape: Choice) -> Coerce:
     def coerce(value: Any) -> Any:
         if enum is not None and isinstance(value, enum):
             return value
-        made = inner(value)
-        if made not in shape.values:
+        choice = inner(value)
+        if choice not in shape.values:
             raise ValueError(f"expected one of {', '.join(map(repr, shape.values))}")
-        return made if enum is None else enum(made)
+        return choice if enum is None else enum(choice)
 
     return coerce
 
@@ -217,10 +217,10 @@ def _json(value: Any) -> Any:
 
 
 def _listed(value: Any) -> Any:
-    made = _json(value)
-    if not isinstance(made, (list, tuple)):
+    members = _json(value)
+    if not isinstance(members, (list, tuple)):
         raise ValueError("expected a list")
-    return made
+    return members
 
 
 def _members(value: Any) -> Any:
@@ -231,10 +231,10 @@ def _members(value: Any) -> Any:
 
 
 def _mapped(value: Any) -> dict[str, Any]:
-    made = _json(value)
-    if not isinstance(made, dict):
+    mapping = _json(value)
+    if not isinstance(mapping, dict):
         raise ValueError("expected a map")
-    return made
+    return mapping
 
 
 def _text(value: Any) -> str:
@@ -278,8 +278,8 @@ def _moment(value: Any) -> datetime:
         return datetime.fromtimestamp(float(value), UTC)
     if isinstance(value, str) and value.strip().isdecimal():
         return datetime.fromtimestamp(int(value), UTC)
-    made = value if isinstance(value, datetime) else datetime.fromisoformat(str(value).strip())
-    return made.replace(tzinfo=UTC) if made.tzinfo is None else made.astimezone(UTC)
+    moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value).strip())
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def _day(value: Any) -> date:

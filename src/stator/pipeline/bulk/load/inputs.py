@@ -62,18 +62,18 @@ class Input:
         return not self.is_stdin and not self.name.startswith("s3://")
 
 
-def find_inputs(given: Iterable[str], wanted_format: str | None = None) -> list[Input]:
+def find_inputs(names: Iterable[str], format_name: str | None = None) -> list[Input]:
     """Return every input, in order. A pattern that matches nothing raises ConfigurationError."""
     found: list[Input] = []
-    for each in given:
+    for each in names:
         if each == "-":
-            found.append(Input("-", wanted_format, None, None, None))
+            found.append(Input("-", format_name, None, None, None))
         elif each.startswith("s3://"):
             found += [
-                _object(name, size, etag, wanted_format) for name, size, etag in s3_listed(each)
+                _object(name, size, etag, format_name) for name, size, etag in s3_listed(each)
             ]
         else:
-            found += [_file(path, wanted_format) for path in _files(each)]
+            found += [_file(path, format_name) for path in _files(each)]
     if not found:
         raise ConfigurationError(
             "there is nothing to load",
@@ -86,39 +86,39 @@ def find_inputs(given: Iterable[str], wanted_format: str | None = None) -> list[
     return found
 
 
-def _files(given: str) -> list[str]:
-    if os.path.isdir(given):
-        names = sorted(
-            str(path) for path in Path(given).rglob("*") if path.is_file() and _format(str(path))[0]
+def _files(name: str) -> list[str]:
+    if os.path.isdir(name):
+        files = sorted(
+            str(path) for path in Path(name).rglob("*") if path.is_file() and _format(str(path))[0]
         )
-        if not names:
+        if not files:
             raise ConfigurationError(
-                f"the folder {given} has no file to load",
+                f"the folder {name} has no file to load",
                 hint=f"name the files, or use one of these extensions: {_extensions()}",
             )
-        return names
-    if os.path.exists(given):
-        return [given]
-    matched = sorted(path for path in glob.glob(given, recursive=True) if os.path.isfile(path))
+        return files
+    if os.path.exists(name):
+        return [name]
+    matched = sorted(path for path in glob.glob(name, recursive=True) if os.path.isfile(path))
     if not matched:
-        kind = "matches no file" if glob.has_magic(given) else "does not exist"
+        problem = "matches no file" if glob.has_magic(name) else "does not exist"
         raise ConfigurationError(
-            f"{given} {kind}", hint="check the path; it is relative to the current folder"
+            f"{name} {problem}", hint="check the path; it is relative to the current folder"
         )
     return matched
 
 
-def _file(path: str, wanted_format: str | None) -> Input:
+def _file(path: str, format_name: str | None) -> Input:
     stat = os.stat(path)
     own_format, compression = _format(path)
     compression = compression or _compression_by_content(path)
     fingerprint = f"{stat.st_size}:{stat.st_mtime_ns}"
-    return Input(path, wanted_format or own_format, compression, stat.st_size, fingerprint)
+    return Input(path, format_name or own_format, compression, stat.st_size, fingerprint)
 
 
-def _object(name: str, size: int, etag: str, wanted_format: str | None) -> Input:
+def _object(name: str, size: int, etag: str, format_name: str | None) -> Input:
     own_format, compression = _format(name)
-    return Input(name, wanted_format or own_format, compression, size, f"{size}:{etag}")
+    return Input(name, format_name or own_format, compression, size, f"{size}:{etag}")
 
 
 def _format(name: str) -> tuple[str | None, str | None]:

@@ -37,7 +37,7 @@ class LineEncoder:
         self._renamed = dict(renamed)
 
     def entries(self, rows: RawRows, block: Block, dead: Dead) -> list[PendingRow]:
-        made = []
+        pending = []
         assert rows.lines is not None
         for at, line in zip(rows.places, rows.lines):
             try:
@@ -45,8 +45,8 @@ class LineEncoder:
             except _FAULTS as error:
                 dead(block, at, line.decode(errors="replace").rstrip("\r\n"), _reason(error))
                 continue
-            made.append(PendingRow(key, item, at, block))
-        return made
+            pending.append(PendingRow(key, item, at, block))
+        return pending
 
     def item(self, line: bytes) -> tuple[Any, bytes]:
         row = loads_exact(line)
@@ -98,12 +98,12 @@ class DynamoDbLineEncoder(LineEncoder):
 
 def rename(row: dict[str, Any], renamed: Mapping[str, str]) -> dict[str, Any]:
     """Return a row with new names; an attribute renamed to nothing is dropped."""
-    made = {}
+    result = {}
     for name, value in row.items():
         target = renamed.get(name, name)
         if target:
-            made[target] = value
-    return made
+            result[target] = value
+    return result
 
 
 def _encoded(name: str, encode: Callable[[Any], Any], value: Any) -> Any:

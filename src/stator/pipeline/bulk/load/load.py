@@ -19,7 +19,7 @@ from stator.clock import Clock, SystemClock
 from stator.errors import BulkError, ConfigurationError
 from stator.pipeline.bulk.job.governor import Pace
 from stator.pipeline.bulk.job.journal import Journal, JournalState
-from stator.pipeline.bulk.job.pending_rows import Block, Counts, PendingRow, RowPosition
+from stator.pipeline.bulk.job.pending_rows import Block, PendingRow, RowCounts, RowPosition
 from stator.pipeline.bulk.job.write_job import WriteJob, WriteSettings
 from stator.pipeline.bulk.load.attribute_types import (
     AttributeType,
@@ -74,7 +74,7 @@ class LoadOptions:
 
 @dataclass(frozen=True, slots=True)
 class LoadProgress:
-    counts: Counts
+    counts: RowCounts
     pace: Pace
     share: float
     seconds: float
