@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import RawIOBase
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from urllib.parse import urlsplit
 
@@ -54,7 +55,7 @@ class S3Buckets:
     def open(self, bucket: str, key: str, *, owner: str | None = None) -> BinaryIO:
         with _as_object_store_errors():
             body = self._client.get_object(Bucket=bucket, Key=key, **_owned(owner))["Body"]
-        return cast("BinaryIO", body)
+        return cast("BinaryIO", _Body(body))
 
     def keys(
         self, bucket: str, prefix: str, *, owner: str | None = None
@@ -66,6 +67,26 @@ class S3Buckets:
             for page in pages:
                 for each in page.get("Contents", ()):
                     yield each["Key"], each["Size"]
+
+
+class _Body(RawIOBase):
+    """The content of an object; a connection that breaks raises ObjectStoreError."""
+
+    def __init__(self, body: Any) -> None:
+        self._body = body
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with _as_object_store_errors():
+            data = self._body.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._body.close()
+        super().close()
 
 
 def _owned(owner: str | None) -> dict[str, str]:

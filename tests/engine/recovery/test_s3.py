@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import ResponseStreamingError
 from moto import mock_aws
 
 from stator.buckets import S3Buckets
@@ -16,7 +17,7 @@ from stator.engine.recovery.objects import Encryption, ObjectStoreError
 from stator.errors import ConfigurationError
 
 from ...s3_servers import client, seaweedfs
-from .test_imports import TABLE, counts
+from .test_imports import TABLE, counts, json_line, run
 from .world import ARN, START, World, item
 
 
@@ -90,6 +91,40 @@ def test_objects_that_are_not_there_and_servers_that_do_not_answer(s3: Any) -> N
     assert caught.value.code == "S3InternalError"
 
 
+class BrokenBody:
+    """An object whose connection breaks after some lines."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def read(self, size: int) -> bytes:
+        if not self._content:
+            raise ResponseStreamingError(error="connection broken")
+        data, self._content = self._content[:size], self._content[size:]
+        return data
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_connection_that_breaks_ends_the_import(tmp_path: Path) -> None:
+    class Client:
+        def get_object(self, **_: Any) -> dict[str, Any]:
+            return {"Body": BrokenBody(json_line(*(item("a", number) for number in range(9))))}
+
+        def get_paginator(self, _: str) -> Any:
+            return self
+
+        def paginate(self, **_: Any) -> Any:
+            return [{"Contents": [{"Key": "in/a", "Size": 100}]}]
+
+    clock = VirtualClock(START)
+    with Engine.open(clock=clock, buckets=S3Buckets(client=Client())) as engine:
+        described = run(World(engine, clock, tmp_path), "in/")
+    assert (described["ImportStatus"], described["FailureCode"]) == ("FAILED", "S3InternalError")
+    assert "connection broken" in described["FailureMessage"]
+
+
 def test_an_address_that_is_none_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="no address of S3"):
+    with pytest.raises(ConfigurationError, match="is not an S3 endpoint"):
         S3Buckets(endpoint="localhost:8333")

@@ -32,7 +32,7 @@ from stator.formats import dynamodb_json, ion
 from stator.formats.compression import by_extension, open_decompressed
 from stator.model.values import Item
 from stator.pipeline.bulk.export.paged_source import ItemPage
-from stator.pipeline.bulk.s3 import s3_body, s3_keys, s3_place
+from stator.pipeline.bulk.s3 import s3_body, s3_errors, s3_keys, s3_place
 
 _PAGE_ITEMS = 1_000
 _SUMMARY, _FILES = "manifest-summary.json", "manifest-files.json"
@@ -165,7 +165,8 @@ class _Bucket:
     def opened(self, name: str) -> BinaryIO:
         """Return a temporary copy: it is read twice, to check it and to use it."""
         file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
-        shutil.copyfileobj(s3_body(self._url + name), file, 1 << 20)
+        with s3_errors(self._url + name):
+            shutil.copyfileobj(s3_body(self._url + name), file, 1 << 20)
         file.seek(0)
         return file
 
