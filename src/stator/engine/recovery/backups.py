@@ -29,7 +29,7 @@ Description = dict[str, Any]
 
 @dataclass(slots=True)
 class Backup:
-    """``prefix`` is the storage prefix of the items, in hexadecimal.
+    """A backup of one table. ``prefix`` is the storage prefix of its items, in hexadecimal.
 
     A complete backup shows as CREATING until ``available_at``.
     """

@@ -56,7 +56,7 @@ _ECHOED = (
 
 @dataclass(slots=True)
 class Export:
-    """``options`` are the members of the request; ``files`` are the lines of the manifest."""
+    """One export. ``options`` are the members of its request, ``files`` the manifest's lines."""
 
     number: int
     arn: str

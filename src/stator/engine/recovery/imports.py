@@ -60,7 +60,7 @@ _log = logging.getLogger("stator.imports")
 
 @dataclass(slots=True)
 class Import:
-    """``options`` are the members of the request."""
+    """One import. ``options`` are the members of its request."""
 
     number: int
     arn: str

@@ -34,7 +34,7 @@ _LONGEST: Final = 0xFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """``position`` orders entries; ``suffix`` is the item's key without the table's prefix."""
+    """One change. ``position`` orders entries; ``suffix`` is the key without the table's prefix."""
 
     position: bytes
     suffix: bytes

@@ -30,7 +30,9 @@ _TRIM_EVERY = 1_000
 
 
 class Recovery:
-    """``buckets`` receives exports and provides imports.
+    """Everything that copies, restores, exports or imports tables.
+
+    ``buckets`` receives exports and provides imports.
 
     ``lag_seconds`` is how far the latest moment a table can be restored to lies behind now.
     """

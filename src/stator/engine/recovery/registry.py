@@ -19,7 +19,7 @@ from stator.storage.protocol import after_prefix
 
 
 class RegistryEntry(Protocol):
-    """``number`` is never reused; ``arn`` is the name that callers know."""
+    """An entry. ``number`` is never reused; ``arn`` is the name that callers know."""
 
     @property
     def number(self) -> int: ...

@@ -35,7 +35,7 @@ _log = logging.getLogger("stator.recovery")
 
 @dataclass(slots=True)
 class Task:
-    """``number`` is also the number of the task's area; ``facts`` are the inputs of its stages."""
+    """One task. ``number`` is also its area's number; ``facts`` are the inputs of its stages."""
 
     number: int
     stages: list[str]

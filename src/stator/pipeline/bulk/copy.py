@@ -72,7 +72,10 @@ class CopyProgress:
 
 @dataclass(frozen=True, slots=True)
 class CopyReport:
-    """``verified`` is None without verification, False if the target had items before."""
+    """The result of a copy.
+
+    ``verified`` is None without verification, False if the target had items before.
+    """
 
     read: int
     written: int
@@ -119,7 +122,10 @@ def find_transform(name: str) -> Transform:
 
 
 class Copy:
-    """``transform`` takes an item in DynamoDB JSON and returns the one to write; None drops it."""
+    """One copy of a table.
+
+    ``transform`` takes an item in DynamoDB JSON and returns the one to write; None drops it.
+    """
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ def s3_client() -> Any:
 
 @contextmanager
 def s3_errors(url: str) -> Iterator[None]:
-    """Raise BulkError for errors of S3."""
+    """Turn errors of S3 within the block into BulkError."""
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:

@@ -32,7 +32,10 @@ _BY_EXTENSION = {
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """``folder`` receives the parts; ``file`` is the single file they become, if any."""
+    """Where an export goes.
+
+    ``folder`` receives the parts; ``file`` is the single file they become, if any.
+    """
 
     out: str
     format: str | None

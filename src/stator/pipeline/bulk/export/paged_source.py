@@ -22,7 +22,10 @@ _FIRST_PAGE_UNITS = 128.0
 
 @dataclass(frozen=True, slots=True)
 class ItemPage:
-    """``after`` is where to continue, in a form for JSON; None after the last page of a piece."""
+    """Some items of a piece.
+
+    ``after`` is where to continue, in a form for JSON; None after the last page of a piece.
+    """
 
     items: list[Item]
     after: Any

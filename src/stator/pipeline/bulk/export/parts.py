@@ -29,7 +29,10 @@ _EXTENSIONS = {"jsonl": ".jsonl", "csv": ".csv", "parquet": ".parquet", "dynamod
 
 @dataclass(frozen=True, slots=True)
 class PartFile:
-    """``name`` is relative to the export's folder; ``md5`` is of the file's bytes."""
+    """A file of an export.
+
+    ``name`` is relative to the export's folder; ``md5`` is of the file's bytes.
+    """
 
     name: str
     rows: int

@@ -21,7 +21,10 @@ from stator.pipeline.bulk.job.pending_rows import DeadLetter
 
 
 class DeadLetterFile:
-    """``path`` None discards the letters."""
+    """The file of dead letters of one job.
+
+    ``path`` None discards the letters.
+    """
 
     def __init__(self, path: Path | None, keep_bytes: int = 0) -> None:
         self.path = path

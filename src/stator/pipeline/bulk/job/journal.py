@@ -40,7 +40,10 @@ class JournalState:
 
 
 class Journal:
-    """``path`` None stands for a journal that is not written."""
+    """The journal of one job.
+
+    ``path`` None stands for a journal that is not written.
+    """
 
     def __init__(self, path: Path | None, job: dict[str, Any]) -> None:
         self.path = path

@@ -22,7 +22,10 @@ _WORDS = frozenset({"true", "false", "True", "False", "TRUE", "FALSE"})
 
 @dataclass(frozen=True, slots=True)
 class AttributeType:
-    """``why`` is where the type comes from: key, given, column or inferred."""
+    """An attribute that a column becomes.
+
+    ``why`` is where the type comes from: key, given, column or inferred.
+    """
 
     source: str
     target: str

@@ -87,7 +87,7 @@ class ColumnEncoder:
         return [template % parts for parts in zip(*filled, *optional)]
 
     def _keys(self, rows: RawRows) -> Any:
-        """Return the comparable key of each row. A missing key is left to the row-by-row way."""
+        """Return the comparable key of each row. Raise RowRefused if one is missing."""
         found = []
         for column in self._key_columns:
             values = rows.column(column.at)

@@ -42,7 +42,10 @@ _PREFIX = len(b'{"PutRequest":{"Item":')
 
 
 class EntityEncoder:
-    """``now`` returns the time for creation, change and expiry stamps."""
+    """Encodes rows of any format as one entity.
+
+    ``now`` returns the time for creation, change and expiry stamps.
+    """
 
     def __init__(
         self, of: EntityMap, renamed: Mapping[str, str], is_dynamodb: bool, now: Callable[[], float]

@@ -23,7 +23,10 @@ _SHOWN_LETTERS = 5
 
 @dataclass(frozen=True, slots=True)
 class LoadEstimate:
-    """``write_units`` are for the table alone; indexes add more. ``seconds`` are at ``rate``."""
+    """What a load would write and cost.
+
+    ``write_units`` are for the table alone; indexes add more. ``seconds`` are at ``rate``.
+    """
 
     table: str
     items: int

@@ -24,7 +24,10 @@ _FAULTS = (RowRefused, TypeError, ValueError, ArithmeticError, RecursionError)
 
 
 class LineEncoder:
-    """``kinds`` are the known types of attributes: the table's keys, and those the caller set."""
+    """Encodes lines of plain JSON.
+
+    ``kinds`` are the known types of attributes: the table's keys, and those the caller set.
+    """
 
     def __init__(
         self, key: tuple[str, ...], kinds: Mapping[str, str], renamed: Mapping[str, str]
@@ -79,7 +82,7 @@ class LineEncoder:
 
 
 class DynamoDbLineEncoder(LineEncoder):
-    """Lines that are items already."""
+    """Encodes lines that are items already."""
 
     def item(self, line: bytes) -> tuple[Any, bytes]:
         row = orjson.loads(line)

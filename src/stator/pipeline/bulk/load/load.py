@@ -337,7 +337,7 @@ class _LoadRun:
                 return
 
     def _progress(self) -> LoadProgress:
-        """Return the progress: the share of the inputs that was read, times what is done of it."""
+        """Return the progress; its share is what was read, times what is done of that."""
         job, live = self._job, self._job.watermark.live
         read = min(1.0, (self._source + self._share) / len(self._plan.inputs))
         done = (live.written + live.failed) / live.read if live.read else 0.0

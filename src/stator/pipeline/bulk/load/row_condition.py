@@ -20,7 +20,7 @@ _PLACEHOLDER = re.compile(r"[:#][A-Za-z0-9_]+")
 
 
 class RowCondition:
-    """Parsed once for the job; ``parameters`` fills in the values of one row."""
+    """A condition, parsed once for the job; ``parameters`` fills in the values of one row."""
 
     def __init__(self, text: str) -> None:
         self.text = text
