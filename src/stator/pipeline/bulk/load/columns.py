@@ -36,7 +36,7 @@ dumps = orjson.dumps
 class Column:
     """A column that is loaded.
 
-    ``kind`` is the type of its attribute (None: by each value), ``source_kind`` the type of its values.
+    ``kind`` is the type of its attribute (None: by each value), ``source_kind`` that of the file.
     """
 
     at: int
