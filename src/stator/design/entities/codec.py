@@ -22,9 +22,10 @@ about
         ...
         return o
 
-(``codec_source`` writes the expressions). If either fails, a second, slow walk finds the field at
-fault, so that errors name the entity, the field and the value. Classes with their own ``__init__``
-logic, and models of other libraries, are built by a call with all values (``ObjectMaker``).
+(``codec_source`` writes the expressions), with one function for each single field. If either fails,
+a second, slow walk finds the field at fault, so that errors name the entity, the field and the
+value. Classes with their own ``__init__`` logic, and models of other libraries, are built by a call
+with all values (``ObjectMaker``).
 """
 
 from __future__ import annotations
@@ -42,7 +43,6 @@ from stator.design.entities.wire import (
     Encoder,
     WrongValue,
     decoder,
-    encoder,
     omits,
 )
 from stator.errors import ItemMismatch
@@ -79,8 +79,7 @@ def LEFT_OUT() -> Any:
 def make_codec(
     entity: str, cls: type, shapes: dict[str, Shape], maker: ObjectMaker | None = None
 ) -> Codec:
-    encoders = {name: _named(entity, name, encoder(shape)) for name, shape in shapes.items()}
-    decoders = {name: decoder(shape) for name, shape in shapes.items()}
+    """The codec of a class whose fields have these shapes; ``entity`` is its name in errors."""
     if maker is None and not is_plain(cls):
         maker = _by_init(cls, shapes)
     absent = (
@@ -88,25 +87,38 @@ def make_codec(
         if maker
         else {name: default_of(cls, name, shape) for name, shape in shapes.items()}
     )
-    to_wire, from_wire = _make_encode(shapes), _make_decode(cls, shapes, absent, maker)
+    source = CodecSource()
+    _write_encode(source, shapes)
+    _write_decode(source, cls, shapes, absent, maker)
+    for at, shape in enumerate(shapes.values()):
+        source.function(f"encode_{at}", "v", [f"return {source.encode(shape, 'v')}"])
+        source.function(f"decode_{at}", "v", [f"return {source.decode(shape, 'v')}"])
+    made = source.functions()
+    to_wire, from_wire = made["encode"], made["decode"]
+    encoders = {name: _named(entity, name, made[f"encode_{at}"]) for at, name in enumerate(shapes)}
+    decoders = {
+        name: _checked(entity, name, shapes[name], made[f"decode_{at}"])
+        for at, name in enumerate(shapes)
+    }
 
     def encode(made: Any) -> Item:
         try:
-            return to_wire(made)
+            found: Item = to_wire(made)
         except WrongValue:
             for name, encode in encoders.items():
                 if not omits(shapes[name])(getattr(made, name)):
                     encode(getattr(made, name))  # raises for the field at fault
             raise
+        return found
 
     def decode(item: Item) -> Any:
         try:
             return from_wire(item)
         except _FAULTS as error:
-            fault = _fault(entity, decoders, absent, item, error)
+            fault = _fault(entity, shapes, absent, item, error)
             raise fault from (error if fault.field == "?" else None)
 
-    return Codec(encode, decode, encoders, _checked(entity, decoders))
+    return Codec(encode, decode, encoders, decoders)
 
 
 def _named(entity: str, field: str, encode: Encoder) -> Encoder:
@@ -121,17 +133,26 @@ def _named(entity: str, field: str, encode: Encoder) -> Encoder:
     return named
 
 
-def _checked(entity: str, decoders: dict[str, Decoder]) -> dict[str, Decoder]:
-    def checked(field: str, decode: Decoder) -> Decoder:
-        def run(value: Value) -> Any:
-            try:
-                return decode(value)
-            except _FAULTS as error:
-                raise _mismatch(entity, field, value, error) from None
+def _checked(entity: str, field: str, shape: Shape, decode: Decoder) -> Decoder:
+    """A decoder whose errors name the entity and the field."""
 
-        return run
+    def checked(value: Value) -> Any:
+        try:
+            return decode(value)
+        except _FAULTS as error:
+            problem = _problem(shape, value) or error
+            raise _mismatch(entity, field, value, problem) from None
 
-    return {field: checked(field, decode) for field, decode in decoders.items()}
+    return checked
+
+
+def _problem(shape: Shape, value: Value) -> Exception | None:
+    """Why a stored value does not fit a shape, from the closures, which say it in words."""
+    try:
+        decoder(shape)(value)
+    except _FAULTS as error:
+        return error
+    return None
 
 
 def _mismatch(entity: str, field: str, value: Any, error: Exception) -> ItemMismatch:
@@ -140,22 +161,20 @@ def _mismatch(entity: str, field: str, value: Any, error: Exception) -> ItemMism
     return ItemMismatch(entity, field, "the stored value does not fit the field's type", value)
 
 
-def _make_encode(shapes: dict[str, Shape]) -> Callable[[Any], Item]:
-    source = CodecSource()
+def _write_encode(source: CodecSource, shapes: dict[str, Shape]) -> None:
     body = ["item = {}"]
     for name, shape in shapes.items():
         body += [f"v = {attribute('o', name)}", *source.put(name, shape)]
     source.function("encode", "o", [*body, "return item"])
-    return source.compiled("encode")
 
 
-def _make_decode(
+def _write_decode(
+    source: CodecSource,
     cls: type,
     shapes: dict[str, Shape],
     absent: dict[str, Callable[[], Any]],
     maker: ObjectMaker | None,
-) -> Callable[[Item], Any]:
-    source = CodecSource()
+) -> None:
     if maker is None:
         body = source.fill(source.bind("t", cls), shapes, absent)
     else:
@@ -164,7 +183,6 @@ def _make_decode(
             body += source.get(name, shape, absent[name], leave_out=absent[name] is LEFT_OUT)
         body.append(f"return {source.bind('make', maker.make)}(d)")
     source.function("decode", "item", body)
-    return source.compiled("decode")
 
 
 def _by_init(cls: type, shapes: dict[str, Shape]) -> ObjectMaker:
@@ -182,19 +200,18 @@ def _by_init(cls: type, shapes: dict[str, Shape]) -> ObjectMaker:
 
 def _fault(
     entity: str,
-    decoders: dict[str, Decoder],
+    shapes: dict[str, Shape],
     absent: dict[str, Callable[[], Any]],
     item: Item,
     error: Exception,
 ) -> ItemMismatch:
     """The slow walk: find the field that made decoding fail."""
-    for name, decode in decoders.items():
+    for name, shape in shapes.items():
         if name not in item:
             if absent[name] is REQUIRED:
                 return ItemMismatch(entity, name, "the item has no such attribute", sorted(item))
             continue
-        try:
-            decode(item[name])
-        except _FAULTS as problem:
+        problem = _problem(shape, item[name])
+        if problem is not None:
             return _mismatch(entity, name, item[name], problem)
     return ItemMismatch(entity, "?", str(error), item)

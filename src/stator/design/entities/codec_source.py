@@ -77,6 +77,8 @@ class CodecSource:
             "encode_utc": encode_utc, "new": object.__new__,
         }  # fmt: skip
         self._count = 0
+        self._nested: dict[tuple[str, Nested], str] = {}
+        """The functions written for nested classes, so that each is written once."""
 
     def bind(self, prefix: str, value: Any) -> str:
         """Bind an object to a fresh name in the source."""
@@ -88,14 +90,23 @@ class CodecSource:
         self._count += 1
         return f"{prefix}{self._count}"
 
+    def _once(self, kind: str, shape: Nested, write: Callable[[Nested], str]) -> str:
+        """The name of a nested class's function, which is written on first use."""
+        if (kind, shape) not in self._nested:
+            self._nested[kind, shape] = write(shape)
+        return self._nested[kind, shape]
+
     def function(self, name: str, argument: str, body: list[str]) -> None:
         self.lines += [f"def {name}({argument}):", *(f"    {line}" for line in body), ""]
 
     def compiled(self, name: str) -> Callable[[Any], Any]:
+        return self.functions()[name]
+
+    def functions(self) -> dict[str, Callable[[Any], Any]]:
+        """Compile the source: every function by name, among the objects it names."""
         namespace = dict(self.names)
         exec("\n".join(self.lines), namespace)  # noqa: S102 - all names are identifiers
-        made: Callable[[Any], Any] = namespace[name]
-        return made
+        return namespace
 
     # --- encoding --------------------------------------------------------------------------------
 
@@ -104,7 +115,7 @@ class CodecSource:
         if isinstance(shape, Maybe):
             return self.encode(shape.inner, value)
         if isinstance(shape, Nested):
-            return f"{self._encode_nested(shape)}({value})"
+            return f"{self._once('encode', shape, self._encode_nested)}({value})"
         other = f"{self.bind('e', encoder(shape))}({value})"
         match shape:
             case Scalar(python) if python in _ENCODE:
@@ -179,7 +190,7 @@ class CodecSource:
                 made = members if python is str else f"map({_MEMBER[python]}, {members})"
                 return f"{'frozenset' if frozen else 'set'}({made})"
             case Nested():
-                return f"{self._decode_nested(shape)}({value})"
+                return f"{self._once('decode', shape, self._decode_nested)}({value})"
         return f"{self.bind('d', decoder(shape))}({value})"
 
     def _decode_nested(self, shape: Nested) -> str:
