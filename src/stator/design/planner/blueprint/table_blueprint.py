@@ -136,9 +136,11 @@ class _BlueprintWriter:
     def write(self) -> TableBlueprint:
         entities = [self._entity(choices) for choices in self.choices]
         reads = [
-            self.read_plans.need(choices, at) for choices in self.choices for at in range(len(choices.needs))
+            self.read_plans.need(choices, at)
+            for choices in self.choices
+            for at in range(len(choices.needs))
             if not choices.needs[at].only_key
-        ]  # fmt: skip
+        ]
         reads += [self.read_plans.group(group) for group in self.groups]
         opened = {choices.name: self.layouts[choices.entity].opened for choices in self.choices}
         dollars = self.found.dollars + sum(
