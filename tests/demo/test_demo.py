@@ -1,4 +1,4 @@
-"""``stator demo``, small: it must come out whole, with a worker killed on the way, and leave a page that stands by itself."""
+"""``stator demo`` at a small scale: nothing is missing after a kill -9, and the page is complete."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stator.demo.page import render
 from stator.demo.story import Checked, Event, Sample, Story
 
 
-def test_it_ends_with_nothing_missing(tmp_path: Path) -> None:
+def test_the_demo_ends_with_nothing_missing(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "stator", "demo", "--scale", "10000", "--seconds", "6"],
         cwd=tmp_path,
@@ -31,7 +31,7 @@ def test_it_ends_with_nothing_missing(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["fleet-report.html"]
 
 
-def test_a_story_that_does_not_add_up_says_so() -> None:
+def test_a_recount_that_differs_is_reported() -> None:
     story = Story(checks=[Checked("tests", 10, 10), Checked("alerts <b>", 5, 4)])
     story.samples = [Sample(0.5, 10, 8, 0.2, 0.5, "a"), Sample(1.0, 20, 20, 0.1, 0.4, "b")]
     story.events = [Event(0.7, "killed")]
@@ -39,10 +39,10 @@ def test_a_story_that_does_not_add_up_says_so() -> None:
     page = render(story)
     assert "The recount does not agree" in page
     assert "alerts &lt;b&gt;" in page and "differs" in page
-    assert not Story().is_whole  # nothing checked is nothing shown
+    assert not Story().is_whole  # nothing checked proves nothing
 
 
-def test_charts_hold_what_they_are_given() -> None:
+def test_charts_draw_every_point_and_bar() -> None:
     chart = line_chart("t", [("a", [(0.0, 0.0), (10.0, 4.0)])], [(5.0, "here")])
     points = re.search(r'points="([^"]+)"', chart)
     assert points is not None and len(points.group(1).split()) == 2

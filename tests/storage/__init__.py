@@ -1,0 +1,7 @@
+"""Tests of ``stator.storage``. Where the tests of each module are:
+
+failures: test_storage.py
+memory: test_storage.py
+protocol: test_storage.py
+rocks: test_storage.py
+"""

@@ -1,5 +1,7 @@
-"""``stator demo``: a fleet of home routers and their diagnostic tests, from a month of history to live summaries.
+"""``stator demo``: a fleet of home routers, from a month of history to live summaries.
 
-``fleet`` is the design, ``app`` what reacts to changes, ``history`` and ``live`` make the data, ``processes`` runs the server and the workers, ``acts`` is what happens and in
-which order, ``recount`` proves that nothing is missing, ``story`` keeps what was seen, and ``page`` and ``charts`` show it.
+``fleet`` is the design, ``app`` reacts to changes, ``history`` and ``live`` produce the data,
+``processes`` runs the server and the workers, ``acts`` is the course of events, ``recount`` proves
+that nothing is missing, ``story`` holds the results, and ``terminal``, ``page`` and ``charts`` show
+them.
 """

@@ -1,4 +1,4 @@
-"""What happens, in order, and what is shown of it meanwhile."""
+"""The acts of the demo, in order, and what the terminal shows while they run."""
 
 from __future__ import annotations
 
@@ -72,21 +72,21 @@ class Demo:
             self._act("A design from its access patterns", self._design)
             with connect(fleet, server.url, measure=True) as db:
                 history = self._act(
-                    "A month of history, from Parquet", lambda: self._load(db, server.url)
+                    "A month of history, loaded from Parquet", lambda: self._load(db, server.url)
                 )
                 self._act(
-                    "Summaries of all of it, and a stream from here on",
+                    "Summaries of the history, and a stream for what follows",
                     lambda: self._summarise(db, server.url),
                 )
                 live = LiveFleet(db, self.scale.routers, self.scale.per_second)
                 try:
                     self._act(
-                        "Live tests, workers, a hot provider, and one kill -9",
+                        "Live tests, workers, a hot provider, and a kill -9",
                         lambda: self._live(db, server.url, history, live),
                     )
-                    self._act("The access patterns, asked", lambda: self._patterns(db, history))
+                    self._act("The access patterns, measured", lambda: self._patterns(db, history))
                     self._act(
-                        "Everything caught up, and counted again",
+                        "Everything caught up and recounted",
                         lambda: self._recount(db, server.url, history, live),
                     )
                 finally:
@@ -118,10 +118,11 @@ class Demo:
         self.story.findings = [f"{finding.code} {finding.message}" for finding in report.findings]
         tables = ", ".join(f"{table.name} ({1 + len(table.indexes)} keys)" for table in plan.tables)
         self._say(
-            f"{len(plan.patterns)} patterns -> {tables}, about [green]{about_dollars(plan.dollars_per_month)}[/] a month on AWS at the declared rates"
+            f"{len(plan.patterns)} patterns -> {tables}, about "
+            f"[green]{about_dollars(plan.dollars_per_month)}[/] a month on AWS at declared rates"
         )
         self._say(
-            f"checked: {len(report.findings)} findings"
+            f"stator check: {len(report.findings)} findings"
             + "".join(f"\n    {line}" for line in self.story.findings)
         )
 
@@ -135,7 +136,8 @@ class Demo:
         )
         self.story.parquet_bytes = history.path.stat().st_size
         self._say(
-            f"{history.tests:,} tests of {history.routers:,} routers, {size(self.story.parquet_bytes)}, made in {time.time() - now:.1f} s"
+            f"generated {history.tests:,} tests of {history.routers:,} routers, "
+            f"{size(self.story.parquet_bytes)}, in {time.time() - now:.1f} s"
         )
         names = router_ids(self.scale.routers)
         db.write_many(
@@ -150,10 +152,15 @@ class Demo:
         with (
             BulkTarget.open(url, design=fleet, entity=Test) as target,
             Progress(
-                TextColumn("  [cyan]load[/]"), BarColumn(40), TextColumn("{task.percentage:>3.0f} %"), TextColumn("{task.fields[facts]}"),
-                TimeRemainingColumn(), console=self.console, transient=True,
+                TextColumn("  [cyan]load[/]"),
+                BarColumn(40),
+                TextColumn("{task.percentage:>3.0f} %"),
+                TextColumn("{task.fields[facts]}"),
+                TimeRemainingColumn(),
+                console=self.console,
+                transient=True,
             ) as progress,
-        ):  # fmt: skip
+        ):
             task = progress.add_task("load", total=1.0, facts="")
 
             def watch(seen: LoadProgress) -> None:
@@ -177,12 +184,13 @@ class Demo:
         self.story.history_tests = report.written
         self.story.load_seconds, self.story.load_units = report.seconds, report.consumed_units
         self._say(
-            f"loaded {report.written:,} in {report.seconds:.1f} s: [green]{report.written / report.seconds:,.0f}/s[/], {report.consumed_units:,.0f} WCU"
+            f"loaded {report.written:,} in {report.seconds:.1f} s: "
+            f"[green]{report.written / report.seconds:,.0f}/s[/], {report.consumed_units:,.0f} WCU"
         )
         return history
 
     def _summarise(self, db: Db, url: str) -> None:
-        """From here on there is a stream, and workers; the views are built from what is there already, exactly, while they work."""
+        """Turn on the stream, start the workers, and backfill the views exactly while they work."""
         db.ensure(TableSettings(stream="NEW_AND_OLD_IMAGES"))
         self._workers = [
             WorkerProcess(url, self.folder, "latest").begin() for _ in range(self.scale.workers)
@@ -190,10 +198,10 @@ class Demo:
         wait_until(lambda: sum(worker.state.shards for worker in self._workers) >= 4, 60)
         began = time.monotonic()
         with self.console.status(
-            "  building the views from the table, while the workers keep them"
+            "  building the views from the table while the workers keep them up to date"
         ):
             for name, built in rebuild_views(url, [view.name for view in VIEWS]).items():
-                self._say(f"{name}: {built['groups']:,} groups, out of {built['scanned']:,} items")
+                self._say(f"{name}: {built['groups']:,} groups from {built['scanned']:,} items")
         self.story.summary_seconds = time.monotonic() - began
 
     # -- live
@@ -203,7 +211,8 @@ class Demo:
         live.start()
         self._age_out(db, history)
         self._say(
-            f"{self.scale.per_second:.0f} tests a second; {len(self._workers)} workers share the stream"
+            f"{self.scale.per_second:.0f} tests a second; "
+            f"{len(self._workers)} workers share the stream"
         )
         third = self.scale.seconds / 4
         self._watch(live, third)
@@ -211,7 +220,7 @@ class Demo:
         self._event(f"{HOT} turns hot")
         self._watch(live, third, until_hot=True)
         self._watch(live, third / 2)
-        self._event("worker killed with -9")
+        self._event("worker killed with kill -9")
         self._kill(url)
         live.spread(_SHARDS)
         self._event(f"its feed spread over {_SHARDS} shards")
@@ -221,11 +230,13 @@ class Demo:
         self._watch(live, third / 2)
         live.stop()
         newest = live.feed.latest(HOT, 3)
-        self._say(f"{live.written.tests:,} live tests written; the feed of {HOT} reads in order over old and new shards: "
-                  + ", ".join(f"{each.latency_ms:.0f} ms" for each in newest))  # fmt: skip
+        self._say(
+            f"{live.written.tests:,} live tests written; the newest of {HOT}, from old and new "
+            "shards: " + ", ".join(f"{each.latency_ms:.0f} ms" for each in newest)
+        )
 
     def _age_out(self, db: Db, history: History) -> None:
-        """The oldest tests are given an end: the engine deletes them, and the stream takes them to the archive."""
+        """Expire the oldest tests: TTL deletes them, and the stream carries them to the archive."""
         over = datetime.now(UTC) - timedelta(seconds=30)
         old = [replace(test, expires=over) for test in history.oldest(self._expiring)]
         db.write_many(old).raise_for_failures()
@@ -240,12 +251,13 @@ class Demo:
         self._gone_handled += victim.state.handled
         victim.kill()
         self._say(
-            f"[red]killed[/] worker {victim.pid}; another starts, and takes its shards when their leases are over"
+            f"[red]killed[/] worker {victim.pid}; a new one takes over its shards when the leases "
+            "expire"
         )
         self._workers.append(WorkerProcess(url, self.folder, "latest").begin())
 
     def _watch(self, live: LiveFleet, seconds: float, *, until_hot: bool = False) -> None:
-        """Look every half second; with ``until_hot``, say when one partition has most of the writes."""
+        """Sample every half second; with ``until_hot``, report a partition with most writes."""
         end = time.monotonic() + seconds
         live.written.partitions.clear()
         while time.monotonic() < end:
@@ -258,9 +270,10 @@ class Demo:
                 until_hot = False
                 self.story.heat_before = seen
                 self._say(
-                    f"[yellow]hot[/]: the partition {hottest[0]} takes {hottest[1] / total:.0%} of the feeds' writes"
+                    f"[yellow]hot[/]: the partition {hottest[0]} takes {hottest[1] / total:.0%} of "
+                    "all feed writes"
                 )
-                self._event("seen: one partition takes most writes")
+                self._event("one partition takes most writes")
 
     def _sample(self, live: LiveFleet, hottest: str, share: float) -> None:
         handled = self._gone_handled + sum(worker.state.handled for worker in self._workers)
@@ -298,9 +311,14 @@ class Demo:
             usage = db.meter.by_label[label]
             pattern = plan.pattern(label)
             seen = PatternSeen(
-                label, f"{pattern.operation} {pattern.index or pattern.table}", 30, items, statistics.median(times) * 1000,
-                float(pattern.units_per_call), round(usage.read_units / 30, 2),
-            )  # fmt: skip
+                label,
+                f"{pattern.operation} {pattern.index or pattern.table}",
+                30,
+                items,
+                statistics.median(times) * 1000,
+                float(pattern.units_per_call),
+                round(usage.read_units / 30, 2),
+            )
             self.story.patterns.append(seen)
             self._say(
                 f"{label:16} {seen.request:14} {items:>4} items  {seen.milliseconds:6.2f} ms  "
@@ -317,15 +335,14 @@ class Demo:
             ),
             60,
         )
-        with ThreadPoolExecutor(
-            1
-        ) as beside:  # nothing writes tests any more: what is left to do is the summaries'
-            counting = beside.submit(recount.count_table, db)
+        # Nothing writes tests any more; only the summaries have to catch up.
+        with ThreadPoolExecutor(1) as pool:
+            counting = pool.submit(recount.count_table, db)
             for worker in self._workers:
                 worker.tell_to_stop()
             for worker in self._workers:
                 worker.stop()
-            # One more, which ends by itself when it has seen everything that was written.
+            # A last worker, which exits by itself once it has handled everything that was written.
             self._workers = [WorkerProcess(url, self.folder, "latest", catch_up=True).begin()]
             self._workers[0].wait()
             self._workers = []

@@ -1,7 +1,8 @@
-"""What reacts to tests: summaries, alerts, and an archive of what has aged out.
+"""The stream app of the demo: summaries, alerts, and an archive of expired tests.
 
-Alerts and the archive are files of JSON lines, in the folder that STATOR_DEMO_FOLDER names; each line is one append, so that workers can share a file. A change that is
-handled twice leaves two lines with the same id, and readers count each id once.
+Alerts and the archive are files of JSON lines in the folder that STATOR_DEMO_FOLDER names. Each
+line is one append, so workers can share a file. A change that is handled twice leaves two lines
+with the same id, and readers count each id once.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def alert(change: Insert[Test]) -> None:
 
 @on.remove(Test, expired=True)
 def archive(change: Remove[Test]) -> None:
-    """Kept before it is gone for good: the stream still has the item."""
+    """Archive an expired test: the stream still has the item that TTL deleted."""
     _append(ARCHIVE, {"id": _id(change.old), "item": change.record.old})
 
 

@@ -1,4 +1,4 @@
-"""Charts as SVG, drawn by hand: lines over time with marks for events, and bars. Colours come from the page's style sheet."""
+"""SVG charts: lines over time with event marks, and bars. The page's style sheet colours them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BOTTOM: Final = 34
 
 
 def _nice_top(value: float) -> float:
-    """The next round number: 1, 2, 2.5 or 5 times a power of ten."""
+    """Return the next round number: 1, 2, 2.5 or 5 times a power of ten."""
     if value <= 0:
         return 1.0
     power = 1.0
@@ -37,7 +37,8 @@ def _number(value: float) -> str:
 def _frame(title: str, top: float, unit: str, inner: list[str], width: int = _WIDTH) -> str:
     plot = _HEIGHT - _TOP - _BOTTOM
     lines = [
-        f'<svg class="chart" viewBox="0 0 {width} {_HEIGHT}" role="img" aria-label="{escape(title)}">',
+        f'<svg class="chart" viewBox="0 0 {width} {_HEIGHT}" role="img"',
+        f' aria-label="{escape(title)}">',
         f'<text class="title" x="{_LEFT}" y="18">{escape(title)}</text>',
     ]
     for step in range(5):
@@ -46,7 +47,8 @@ def _frame(title: str, top: float, unit: str, inner: list[str], width: int = _WI
             f'<line class="grid" x1="{_LEFT}" x2="{width - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
         )
         lines.append(
-            f'<text class="tick" x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{_number(top * step / 4)}{unit}</text>'
+            f'<text class="tick" x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">'
+            f"{_number(top * step / 4)}{unit}</text>"
         )
     return "\n".join([*lines, *inner, "</svg>"])
 
@@ -57,7 +59,7 @@ def line_chart(
     events: Sequence[tuple[float, str]] = (),
     unit: str = "",
 ) -> str:
-    """Lines over seconds. ``series`` are names with their points, ``events`` moments with a word."""
+    """Draw lines over seconds: ``series`` are named points, ``events`` are labelled times."""
     points = [point for _, values in series for point in values]
     last = max((x for x, _ in points), default=1.0) or 1.0
     top = _nice_top(max((y for _, y in points), default=1.0))
@@ -76,19 +78,21 @@ def line_chart(
         )
         y = _TOP + 12 + 15 * (number % 4)
         inner.append(
-            f'<text class="event-text" x="{x + shift:.1f}" y="{y}" text-anchor="{anchor}">{escape(text)}</text>'
+            f'<text class="event-text" x="{x + shift:.1f}" y="{y}" text-anchor="{anchor}">'
+            f"{escape(text)}</text>"
         )
     for number, (name, values) in enumerate(series):
         path = " ".join(place(x, y) for x, y in values)
         inner.append(f'<polyline class="line-{number}" points="{path}"/>')
+        x = _WIDTH - _RIGHT - 150 * (len(series) - number - 1)
         inner.append(
-            f'<text class="legend-{number}" x="{_WIDTH - _RIGHT - 150 * (len(series) - number - 1)}" y="18" text-anchor="end">'
-            f"{escape(name)}</text>"
+            f'<text class="legend-{number}" x="{x}" y="18" text-anchor="end">{escape(name)}</text>'
         )
     for step in range(6):
         x = _LEFT + width * step / 5
         inner.append(
-            f'<text class="tick" x="{x:.1f}" y="{_HEIGHT - 10}" text-anchor="middle">{last * step / 5:.0f} s</text>'
+            f'<text class="tick" x="{x:.1f}" y="{_HEIGHT - 10}" text-anchor="middle">'
+            f"{last * step / 5:.0f} s</text>"
         )
     return _frame(title, top, unit, inner)
 
@@ -100,7 +104,7 @@ def bar_chart(
     marked: str = "",
     width: int = _WIDTH,
 ) -> str:
-    """Bars with their names below; those whose names begin with ``marked`` stand out."""
+    """Draw bars with their names below; names that begin with ``marked`` stand out."""
     top = _nice_top(max((value for _, value in bars), default=1.0))
     inside, plot = width - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
     each = inside / max(len(bars), 1)
@@ -110,18 +114,20 @@ def bar_chart(
         x = _LEFT + each * number
         kind = "column-hot" if marked and name.startswith(marked) else "column"
         inner.append(
-            f'<rect class="{kind}" x="{x + each * 0.12:.1f}" y="{_TOP + plot - height:.1f}" width="{each * 0.76:.1f}" '
-            f'height="{height:.1f}"><title>{escape(name)}: {value:,.0f}{unit}</title></rect>'
+            f'<rect class="{kind}" x="{x + each * 0.12:.1f}" y="{_TOP + plot - height:.1f}" '
+            f'width="{each * 0.76:.1f}" height="{height:.1f}">'
+            f"<title>{escape(name)}: {value:,.0f}{unit}</title></rect>"
         )
         if each > 64 or number % max(1, round(80 / each)) == 0:
             inner.append(
-                f'<text class="tick" x="{x + each / 2:.1f}" y="{_HEIGHT - 10}" text-anchor="middle">{escape(name)}</text>'
+                f'<text class="tick" x="{x + each / 2:.1f}" y="{_HEIGHT - 10}" '
+                f'text-anchor="middle">{escape(name)}</text>'
             )
     return _frame(title, top, unit, inner, width)
 
 
 def blocks(values: Sequence[float], width: int = 60) -> str:
-    """The same in a terminal: one character for each value."""
+    """Draw values for a terminal: one block character each."""
     if not values:
         return ""
     step = max(1, -(-len(values) // width))

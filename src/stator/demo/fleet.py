@@ -1,4 +1,4 @@
-"""The design: routers, their tests, and what is asked of them."""
+"""The design of the demo: routers, their tests, and the access patterns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Test(Entity):
 
 
 class Feed(Entity):
-    """A test as a provider's live feed has it. A Series keeps these; they are no part of the design's own tables."""
+    """A test in a provider's live feed. A Series stores these, outside the design's own tables."""
 
     isp: str = ident()
     at: datetime = ident()
@@ -40,13 +40,13 @@ class Feed(Entity):
 
 @read(rps=150, returns=25)
 def tests_of_router(router_id: str) -> Query[Test]:
-    """What support sees first: the newest tests of a router."""
+    """The newest tests of a router, which support looks at first."""
     return find(Test).where(Test.router_id == router_id).newest_first(Test.at).limit(25)
 
 
 @read(rps=40)
 def tests_between(router_id: str, start: datetime, end: datetime) -> Query[Test]:
-    """A router on one day."""
+    """The tests of a router between two times, such as one day."""
     return find(Test).where(Test.router_id == router_id, Test.at >= start, Test.at <= end)
 
 
@@ -62,7 +62,7 @@ def routers_of_isp(isp: str) -> Query[Router]:
 
 @write(rps=400)
 def record_test() -> object:
-    """A router reports."""
+    """A router reports a test."""
     return creates(Test)
 
 

@@ -1,7 +1,8 @@
 """A month of tests, as a Parquet file: made column by column, by Arrow's own kernels.
 
-Every router of the fleet tests itself at the same rate, a little beside the hour. Latency follows the hour of the day and the provider; one test in
-three hundred is bad. Tests are kept until somebody decides otherwise.
+Every router of the fleet tests itself at the same rate, a little beside the hour. Latency follows
+the hour of the day and the provider; one test in three hundred is bad. Tests are kept until
+somebody decides otherwise.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _BATCH_ROWS: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """``tests`` rows of ``routers`` routers, from ``start`` to ``end`` in seconds, the oldest first."""
+    """``tests`` rows of ``routers`` routers from ``start`` to ``end`` (seconds), oldest first."""
 
     path: Path
     tests: int
@@ -41,7 +42,7 @@ def router_ids(count: int) -> list[str]:
 
 
 def isp_of(number: int) -> str:
-    """Providers are not alike: the first has twenty routers of every sixty-four, the last one."""
+    """Providers differ in size: of every 64 routers the first has twenty, the last has one."""
     return ISPS[_ISP_OF_REMAINDER[number % 64]]
 
 
@@ -91,7 +92,7 @@ def _rows(history: History, schema: Any, first: int, count: int) -> Any:
     remainder = pc.subtract(router, pc.multiply(pc.divide(router, 64), 64))
     isp = isps.take(remainder)
     farther = pa.array([4.0 * place for place in _ISP_OF_REMAINDER]).take(remainder)
-    # Whole seconds: a router's tests are hours apart, so no two of one router share a moment.
+    # Whole seconds: tests of a router are hours apart, so no two of them share a time.
     spacing = (history.end - history.start) / history.tests
     seconds = pc.cast(
         pc.floor(pc.add(pc.multiply(pc.cast(number, pa.float64()), spacing), history.start)),
@@ -111,7 +112,7 @@ def _rows(history: History, schema: Any, first: int, count: int) -> Any:
 
 
 def _latency(pc: Any, seconds: Any, farther: Any, chance: list[Any]) -> Any:
-    """Ten to thirty milliseconds, more by provider and in the evening, and now and then far more."""
+    """Ten to thirty milliseconds; more by provider and in the evening, at times far more."""
     hour = pc.divide(pc.cast(seconds, "float64"), 3600.0)
     evening = pc.multiply(6.0, pc.add(1.0, pc.sin(pc.multiply(hour, 2 * math.pi / 24))))
     noise = pc.multiply(15.0, pc.add(chance[0], chance[1]))

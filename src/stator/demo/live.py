@@ -1,4 +1,7 @@
-"""Routers that report, now: tests written at a rate, and beside them the providers' live feeds, which one provider heats up."""
+"""The live part: routers that report tests at a given rate.
+
+Each test also goes to its provider's live feed, and one provider turns hot.
+"""
 
 from __future__ import annotations
 
@@ -21,23 +24,23 @@ HOT: Final = ISPS[0]
 
 
 def feed_of(db: Db, shards: int) -> Series[Db, Feed]:
-    """The newest tests of a provider, in the order of time: a partition for each shard of each hour."""
+    """The newest tests of a provider in time order; each shard of each hour is a partition."""
     return Series(db, Feed, by=Feed.isp, at=Feed.at, bucket="hour", shards=shards)
 
 
 @dataclass(slots=True)
 class Written:
-    """What the routers have reported."""
+    """Totals of what the routers have reported."""
 
     tests: int = 0
     alerts: set[str] = field(default_factory=set)
     by_isp: Counter[str] = field(default_factory=Counter)
-    # Writes by the partition of the feed they went to, since the last look.
+    # Writes by feed partition since the last sample.
     partitions: Counter[str] = field(default_factory=Counter)
 
 
 class LiveFleet:
-    """``start`` begins to write in a thread; ``is_hot`` makes one provider's routers report far more than the others'."""
+    """``start`` writes in a thread; ``is_hot`` makes one provider report far more often."""
 
     def __init__(self, db: Db, routers: int, per_second: float, seed: int = 7) -> None:
         self._db = db
@@ -64,7 +67,7 @@ class LiveFleet:
             raise self.error
 
     def spread(self, shards: int) -> None:
-        """From now on a provider's feed has more partitions; what is in the old ones is read with the rest."""
+        """Give the feed more shards from now on; reads merge old and new ones."""
         self.feed, self.shards = feed_of(self._db, shards), shards
 
     def _run(self) -> None:
@@ -74,7 +77,7 @@ class LiveFleet:
                 self._report(BATCH)
                 due += BATCH / self._per_second
                 self._stopping.wait(max(0.0, due - time.monotonic()))
-        except BaseException as error:  # told by stop(), where there is somebody to hear it
+        except BaseException as error:  # stop() raises it in the caller's thread
             self.error = error
 
     def _report(self, count: int) -> None:
@@ -101,7 +104,7 @@ class LiveFleet:
             if self.is_hot and chance.random() < 0.8
             else chance.randrange(self._routers)
         )
-        # No two tests share a microsecond: a router's test is known by its time.
+        # No two tests share a microsecond: the time identifies a router's test.
         self._last = _after(self._last)
         latency = 12 + chance.expovariate(1 / 14) + (320 if chance.random() < 0.01 else 0)
         return Test(

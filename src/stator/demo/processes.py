@@ -1,4 +1,4 @@
-"""The server and the workers of the demo, as processes of their own: one of them will be killed."""
+"""The server and the workers of the demo, each in a process of its own; one will be killed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _APP = "stator.demo.app:app"
 
 
 class ServerProcess:
-    """``stator serve`` on a folder, on any free port of this machine."""
+    """``stator serve`` on a folder, at a free local port."""
 
     def __init__(self, folder: Path) -> None:
         command = [
@@ -51,7 +51,7 @@ class ServerProcess:
 
 @dataclass(slots=True)
 class WorkerState:
-    """What a worker last said of itself."""
+    """The last figures that a worker reported."""
 
     handled: int = 0
     parked: int = 0
@@ -61,7 +61,7 @@ class WorkerState:
 
 @dataclass(slots=True)
 class WorkerProcess:
-    """``stator work``, which tells its numbers as lines of JSON."""
+    """``stator work``, which reports its figures as lines of JSON."""
 
     url: str
     folder: Path
@@ -109,13 +109,13 @@ class WorkerProcess:
         return int(self._process.pid)
 
     def kill(self) -> None:
-        """With -9: it has no time to say goodbye."""
+        """Kill with SIGKILL, so the worker cannot release its leases."""
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
         self._log.close()
 
     def wait(self, seconds: float = 120.0) -> None:
-        """Until it has ended by itself."""
+        """Wait until the process exits by itself."""
         self._process.wait(timeout=seconds)
         self._process.stdout.close()
         self._log.close()
@@ -131,7 +131,7 @@ class WorkerProcess:
 
 
 def rebuild_views(url: str, names: list[str]) -> dict[str, dict[str, Any]]:
-    """``stator views rebuild``; what it says it did with each."""
+    """Run ``stator views rebuild``; return its figures for each view."""
     words = [
         "views",
         "rebuild",
@@ -157,7 +157,7 @@ def rebuild_views(url: str, names: list[str]) -> dict[str, dict[str, Any]]:
 
 
 def wait_until(holds: Any, seconds: float) -> bool:
-    """Whether something came to hold in time."""
+    """Poll until a condition holds; return whether it did in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if holds():

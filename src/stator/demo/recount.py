@@ -1,4 +1,4 @@
-"""The proof: every item is read again, and counted by hand."""
+"""The proof: every item is read again and counted without the views."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SEGMENTS: Final = 4
 
 @dataclass(slots=True)
 class Counted:
-    """What is in the table."""
+    """Totals of the items in the table."""
 
     tests: int = 0
     by_router: Counter[str] = field(default_factory=Counter)
@@ -33,7 +33,7 @@ class Counted:
 
 
 def count_table(db: Db) -> Counted:
-    """Every test, one by one, by a parallel scan of the raw items."""
+    """Count every test with a parallel scan of the raw items."""
     table = db.context.schema.of(Test).plan.table
     total = Counted()
     with ThreadPoolExecutor(_SEGMENTS) as threads:
@@ -75,12 +75,12 @@ def unique_ids(folder: Path, name: str) -> set[str]:
 
 
 def kept_hours(db: Db) -> dict[str, list[Row]]:
-    """What the workers kept of each provider, hour by hour."""
+    """Read the hourly rows that the workers maintained for each provider."""
     return {isp: per_isp_hour.on(db).all(isp=isp) for isp in ISPS}
 
 
 def summaries(kept: dict[str, list[Row]]) -> tuple[list[IspSummary], list[tuple[str, int, float]]]:
-    """Each provider over all hours, and the hours of the first."""
+    """Return each provider's summary over all hours, and the hours of the first provider."""
     found, hours = [], []
     for isp, rows in kept.items():
         tests = sum(row.tests for row in rows)
@@ -106,7 +106,7 @@ def compare(
     folder: Path,
     expected: dict[str, Any],
 ) -> Iterator[Checked]:
-    """The table against what was written, and what the workers kept against the table."""
+    """Compare the table with what was written, and the views with the table."""
     yield Checked("tests in the table", expected["tests"], counted.tests)
     kept = {isp: {row.at.isoformat()[:13]: row for row in rows} for isp, rows in kept_rows.items()}
     yield Checked(
@@ -118,7 +118,7 @@ def compare(
         hour in kept[isp] and kept[isp][hour].tests == count
         for (isp, hour), count in counted.by_hour.items()
     )
-    yield Checked("hours of a provider that agree", len(counted.by_hour), agreeing)
+    yield Checked("hours whose count agrees", len(counted.by_hour), agreeing)
     latency = {
         isp: sum(round(float(row.latency or 0) * row.tests * 10) for row in rows.values())
         for isp, rows in kept.items()
@@ -126,7 +126,7 @@ def compare(
     close = sum(
         abs(latency[isp] - total) <= len(kept[isp]) for isp, total in counted.latency_by_isp.items()
     )
-    yield Checked("providers whose summed latency agrees", len(counted.latency_by_isp), close)
+    yield Checked("providers whose total latency agrees", len(counted.latency_by_isp), close)
     rows = per_router.on(db).many({"router_id": router} for router in counted.by_router)
     right = sum(
         row is not None and row.tests == count
@@ -137,7 +137,7 @@ def compare(
     yield Checked(
         "alerts for bad latency", len(expected["alerts"]), len(alerts & expected["alerts"])
     )
-    yield Checked("alerts for nothing", 0, len(alerts - expected["alerts"]))
+    yield Checked("alerts without a cause", 0, len(alerts - expected["alerts"]))
     yield Checked(
-        "tests aged out to the archive", expected["expired"], len(unique_ids(folder, ARCHIVE))
+        "tests expired into the archive", expected["expired"], len(unique_ids(folder, ARCHIVE))
     )

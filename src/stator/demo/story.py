@@ -1,4 +1,4 @@
-"""What was seen while the demo ran: the numbers behind the report, in the terminal and on the page."""
+"""The results of a demo run: the numbers behind the report in the terminal and on the page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One moment: seconds since the live part began."""
+    """A measurement; ``at`` is in seconds since the live part began."""
 
     at: float
     written: int
@@ -25,7 +25,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class PatternSeen:
-    """A pattern of the design, asked a number of times: what the plan said it costs, and what it did."""
+    """An access pattern, called several times: its planned and its measured cost."""
 
     name: str
     request: str
@@ -48,7 +48,7 @@ class IspSummary:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One sum of the recount."""
+    """One total of the recount."""
 
     what: str
     expected: int

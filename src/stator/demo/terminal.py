@@ -1,4 +1,4 @@
-"""The report in a terminal."""
+"""The report of the demo in the terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def show(story: Story, console: Console) -> None:
     )
     agreeing = sum(check.is_right for check in story.checks)
     console.print(
-        f"\n{verdict}: {agreeing} of {len(story.checks)} sums agree, after {story.seconds:.0f} seconds."
+        f"\n{verdict}: {agreeing} of {len(story.checks)} totals agree, after "
+        f"{story.seconds:.0f} seconds."
     )
 
 
@@ -55,11 +56,12 @@ def _heat(story: Story, console: Console) -> None:
         total = sum(heat.values())
         if not total:
             continue
-        console.print(f"\n  Writes by partition of the feeds, {title}")
+        console.print(f"\n  Feed writes by partition, {title}")
         for name, value in sorted(heat.items(), key=lambda entry: -entry[1])[:6]:
             colour = "red" if name.startswith(HOT) else "cyan"
             console.print(
-                f"    {name:18} [{colour}]{'█' * max(1, round(40 * value / total))}[/] {value / total:.0%}"
+                f"    {name:18} [{colour}]{'█' * max(1, round(40 * value / total))}[/] "
+                f"{value / total:.0%}"
             )
 
 
@@ -76,5 +78,5 @@ def _summaries(story: Story, console: Console) -> None:
             f"{each.p95:.0f}",
             f"{each.p99:.0f}",
         )
-    console.print("\n  Summaries, as the workers kept them")
+    console.print("\n  Summaries, as maintained by the workers")
     console.print(table)

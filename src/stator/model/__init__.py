@@ -1,1 +1,6 @@
-"""DynamoDB's data: values, numbers, sizes, keys, table descriptions and limits."""
+"""DynamoDB's data model, without I/O: attribute values, numbers, limits, scopes and the service
+model.
+
+Everything here is pure and imports only ``stator.errors``. Expressions over values are in
+``stator.expr``, stored records in ``stator.engine.items``, formats of files in ``stator.formats``.
+"""

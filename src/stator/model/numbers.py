@@ -1,8 +1,8 @@
-"""DynamoDB numbers: exact decimals of up to 38 digits, kept as the string AWS gives back.
+"""DynamoDB numbers: exact decimals of up to 38 digits, kept as the string that AWS returns.
 
-A number is normalised once, when it arrives: no exponent, no leading or trailing zeros. After that two
-numbers are equal exactly when their strings are. Three more views of the same string live here: its size
-in an item, its value for arithmetic and comparison, and an encoding whose byte order is numeric order.
+A number is normalised once, on arrival: no exponent, no leading or trailing zeros. From then on two
+numbers are equal exactly when their strings are. This module also gives their size in an item,
+their value for arithmetic and comparison, and an encoding whose byte order is numeric order.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from stator.model.limits import NUMBER_DIGITS, NUMBER_MAX_EXPONENT, NUMBER_MIN_E
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
-# What is normal as it stands, and short enough in any case: most fractions and negative numbers.
+# Matches numbers that are normal already and short enough: most fractions and negative numbers.
 _PLAIN = re.compile(r"-?(?:0|[1-9][0-9]{0,17})\.[0-9]{0,17}[1-9]|-[1-9][0-9]{0,37}")
 
 # Sums of two DynamoDB numbers are exact in this precision before they are rounded to 38 digits:
 # the widest pair spans 10^125 down to 10^-130 with 38 digits below that.
 _EXACT = Context(prec=320, Emax=999_999, Emin=-999_999, traps=[InvalidOperation])
 
-# An exponent past 64 bits is no number to AWS; Python itself refuses to convert one of thousands of digits.
+# AWS refuses an exponent past 64 bits; Python refuses to convert one of thousands of digits.
 _LEAST_EXPONENT, _MOST_EXPONENT = -(1 << 63), (1 << 63) - 1
 _LONGEST_EXPONENT = 64
-# The older services read a number as Java's BigDecimal does, where this one wraps around (captured from AWS by the
-# paritysuite conformance suite).
+# The older services read a number as Java's BigDecimal does, where this one wraps around (captured
+# from AWS by the paritysuite conformance suite).
 _WRAPPING_EXPONENT = (1 << 31) - 1
 
 OVERFLOW = (
@@ -40,12 +40,12 @@ NOT_A_NUMBER = "The parameter cannot be converted to a numeric value"
 
 
 def normalise(text: str) -> str:
-    """The string AWS returns for ``text``; raises ValidationFailed for what AWS refuses."""
+    """Return AWS's form of a number; raise ValidationFailed if AWS refuses it."""
     return text if _is_normal(text) else _normalise_slowly(text)
 
 
 def _is_normal(text: str) -> bool:
-    """Whether the number needs no change, as far as one look tells: doubt is a no."""
+    """Whether a quick look shows that the number is normal; False in doubt."""
     if (
         text.isdecimal()
         and text.isascii()
@@ -56,14 +56,14 @@ def _is_normal(text: str) -> bool:
     return _PLAIN.fullmatch(text) is not None
 
 
-# Short numbers come again and again: what was found out about one is remembered.
+# Short numbers repeat often, so their sizes are cached.
 _SHORT_CHARACTERS = 8
 _REMEMBERED = 20_000
 _sizes: dict[str, int] = {}
 
 
 def normal_size(text: str) -> int:
-    """The size of a number that is normal as it stands (see ``size_bytes``); 0 for one that has to be normalised."""
+    """Return the size of a normal number (see ``size_bytes``), or 0 if it must be normalised."""
     size = _sizes.get(text, 0)
     if size == 0 and _is_normal(text):
         size = size_bytes(text)
@@ -102,7 +102,7 @@ def _normalise_slowly(text: str) -> str:
 
 
 def from_decimal(value: Decimal) -> str:
-    """The normalised string of a finite decimal; refuses what DynamoDB cannot store."""
+    """Return the normalised string of a finite decimal; refuse what DynamoDB cannot store."""
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     text = "".join(map(str, digits)).lstrip("0")
@@ -155,7 +155,7 @@ def subtract(left: str, right: str) -> str:
 
 
 def _stored(result: Decimal) -> str:
-    """AWS calls a result that needs more than 38 digits (1e50 + 1) an overflow too."""
+    """AWS also reports a result of more than 38 digits (1e50 + 1) as an overflow."""
     try:
         return from_decimal(result)
     except ValidationFailed as error:
@@ -165,11 +165,12 @@ def _stored(result: Decimal) -> str:
 
 
 def size_bytes(text: str) -> int:
-    """The bytes a normalised number takes in an item.
+    """Return the bytes that a normalised number takes in an item.
 
-    One byte, plus one per two digits on each side of the point (the integer side's trailing zeros count
-    only before a fraction), plus one for a minus sign. Measured on AWS to the byte by the public
-    conformance suite of paritysuite: 0 -> 1, 100 -> 2, 1010 -> 3, 1.5 -> 3, 0.15 -> 2, -42 -> 3.
+    One byte, plus one per two digits on each side of the point (the integer side's trailing zeros
+    count only before a fraction), plus one for a minus sign. Measured on AWS to the byte by the
+    public conformance suite of paritysuite: 0 -> 1, 100 -> 2, 1010 -> 3, 1.5 -> 3, 0.15 -> 2, -42
+    -> 3.
     """
     if text == "0":
         return 1
@@ -186,11 +187,12 @@ _COMPLEMENT = bytes(255 - byte for byte in range(256))
 
 
 def encode_ordered(text: str) -> bytes:
-    """Bytes that sort as the numbers do.
+    """Return bytes that sort as the numbers do.
 
-    A sign byte (0x40 negative, 0x80 zero, 0xC0 positive), then for 0.d1d2.. x 10^e two bytes of e + 256 and
-    the digits two to a byte. ``12`` is C0 01 02 12. For negatives everything after the sign is complemented
-    and closed with FF, so that a longer mantissa, which is further from zero, sorts first.
+    A sign byte (0x40 negative, 0x80 zero, 0xC0 positive), then for 0.d1d2.. x 10^e two bytes of e +
+    256 and the digits two to a byte. ``12`` is C0 01 02 12. For negatives everything after the sign
+    is complemented and closed with FF, so that a longer mantissa, which is further from zero, sorts
+    first.
     """
     if text == "0":
         return b"\x80"

@@ -1,8 +1,8 @@
-"""Stretches of time by the calendar, in UTC: minutes, hours, days, months, years, and the text that stands for one.
+"""Calendar periods in UTC (minute, hour, day, month, year) and their texts.
 
     period_text("hour", 2026-11-16 10:05)    2026-11-16T10
 
-Text of one period sorts as time does, and begins with the text of the longer periods it lies in.
+Texts of one period sort by time, and begin with the text of each longer period around them.
 """
 
 from __future__ import annotations
@@ -22,20 +22,22 @@ _REST: Final = "0001-01-01T00:00"
 
 def check_period(period: str, what: str) -> None:
     if period not in PERIODS:
-        raise ConfigurationError(f"{what} is not {period!r}", hint=f"one of {', '.join(PERIODS)}")
+        raise ConfigurationError(
+            f"{what}={period!r} is not a period", hint=f"use one of {', '.join(PERIODS)}"
+        )
 
 
 def check_moment(moment: datetime, what: str) -> None:
-    """Only a time with a zone is one moment."""
+    """Refuse a time without a time zone: it does not name one moment."""
     if not isinstance(moment, datetime) or moment.tzinfo is None:
         raise ConfigurationError(
             f"{what} is {moment!r}, not a datetime with a time zone",
-            hint="say datetime(..., tzinfo=UTC)",
+            hint="write datetime(..., tzinfo=UTC)",
         )
 
 
 def is_within(shorter: Period, longer: Period) -> bool:
-    """Whether periods of one length lie in those of another."""
+    """Whether each shorter period lies inside one longer period."""
     return PERIODS.index(shorter) <= PERIODS.index(longer)
 
 
@@ -47,7 +49,7 @@ def period_text(period: Period, moment: datetime) -> str:
 
 
 def period_start(text: str) -> datetime:
-    """The first moment of the period that a text stands for."""
+    """Return the first moment of the period with this text."""
     return datetime.fromisoformat(text + _REST[len(text) :]).replace(tzinfo=UTC)
 
 
@@ -56,7 +58,7 @@ def floor(period: Period, moment: datetime) -> datetime:
 
 
 def following(period: Period, start: datetime) -> datetime:
-    """The first moment of the next period; ``start`` is the first of this one."""
+    """Return the start of the next period; ``start`` is the start of this one."""
     match period:
         case "minute":
             return start + timedelta(minutes=1)
@@ -71,7 +73,7 @@ def following(period: Period, start: datetime) -> datetime:
 
 
 def periods_between(period: Period, start: datetime, end: datetime) -> Iterator[str]:
-    """The texts of the periods that have a moment at or after ``start`` and before ``end``."""
+    """Iterate over the texts of the periods between ``start`` and ``end`` (exclusive)."""
     at = floor(period, start)
     while at < end:
         yield period_text(period, at)

@@ -1,4 +1,4 @@
-"""Whose tables a request is about."""
+"""The scope of a request: the account and region whose tables it is about."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEFAULT_REGION = "us-east-1"
 class Scope(NamedTuple):
     """An account and a region, as the credential scope of a signed request names them.
 
-    A tuple, because every request looks its tables up by one, and a tuple is hashed and compared in C.
+    A tuple, because every request looks up its tables by scope, and tuples hash and compare in C.
     """
 
     account: str = DEFAULT_ACCOUNT

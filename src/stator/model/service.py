@@ -13,14 +13,14 @@ from typing import Any
 
 import orjson
 
-# The operations of the second service, DynamoDB Streams. On the wire it has a target prefix of its own.
+# The operations of DynamoDB Streams, a second service with a target prefix of its own.
 STREAMS_OPERATIONS = frozenset({"DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"})
 TABLES_TARGET = "DynamoDB_20120810"
 STREAMS_TARGET = "DynamoDBStreams_20120810"
 
 
 def target_of(operation: str) -> str:
-    """What the X-Amz-Target header says."""
+    """Return the value of the X-Amz-Target header."""
     return f"{STREAMS_TARGET if operation in STREAMS_OPERATIONS else TABLES_TARGET}.{operation}"
 
 

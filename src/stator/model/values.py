@@ -1,11 +1,11 @@
-"""Attribute values in DynamoDB JSON: checked, normalised and measured in one walk.
+"""Attribute values in DynamoDB JSON: checked, normalised and measured in one pass.
 
-A value is the wire's own ``{"S": "text"}``. ``check_types`` stands for AWS's deserialiser (a wrong JSON type is
-a SerializationException, and comes before every other check); ``normalise`` for its validator. After
-``normalise`` numbers are canonical strings and sets are sorted, so that two values are equal exactly when
-Python says so.
+A value is the wire's own ``{"S": "text"}``. ``check_types`` does what AWS's deserialiser does: a
+wrong JSON type is a SerializationException and comes before every other check. ``normalise`` does
+what AWS's validator does. After it, numbers are canonical strings and sets are sorted, so two
+values are equal exactly when Python says so.
 
-These functions run once per attribute of every write: see ``bench/`` before changing their shape.
+These functions run once per attribute of every write: run ``bench/`` before changing their shape.
 """
 
 from __future__ import annotations
@@ -27,19 +27,25 @@ INVALID: Final = "One or more parameter values were invalid: "
 EMPTY_VALUE: Final = (
     "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
 )
-SEVERAL_TYPES: Final = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
+SEVERAL_TYPES: Final = (
+    "Supplied AttributeValue has more than one datatypes set, "
+    "must contain exactly one of the supported datatypes"
+)
 NAME_TOO_LARGE: Final = "Attribute name is too large, must be less than 65536 bytes"
-TOO_DEEP: Final = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
+TOO_DEEP: Final = (
+    "Nesting Levels have exceeded supported limits: "
+    "Attributes in the item have nested levels beyond supported limit"
+)
 
 _KINDS: Final = frozenset({"S", "N", "B", "BOOL", "NULL", "SS", "NS", "BS", "L", "M"})
 _PACKAGE: Final = "com.amazonaws.dynamodb.v20120810"
 
 
-# --- what AWS's deserialiser checks -------------------------------------------------------------------
+# --- the checks of AWS's deserialiser -------------------------------------------------------------
 
 
 def check_types(value: Any) -> None:
-    """Refuse JSON that is not of an attribute value's form; drop null and unknown members."""
+    """Refuse JSON that is not an attribute value; drop null and unknown members."""
     if type(value) is not dict:
         if isinstance(value, list):
             raise SerializationFailed(
@@ -91,7 +97,8 @@ def _check_other(value: Value) -> None:
                 if not isinstance(content, dict):
                     if isinstance(content, list):
                         raise SerializationFailed(
-                            f"Unrecognized collection type java.util.Map<java.lang.String, {_PACKAGE}.AttributeValue>"
+                            "Unrecognized collection type "
+                            f"java.util.Map<java.lang.String, {_PACKAGE}.AttributeValue>"
                         )
                     raise SerializationFailed("Unexpected field type")
                 for inner in content.values():
@@ -99,7 +106,7 @@ def _check_other(value: Value) -> None:
 
 
 def json_kind(value: Any) -> str:
-    """AWS's name for the JSON token a scalar came as."""
+    """Return AWS's name for the JSON token of a scalar."""
     if value is True:
         return "TRUE_VALUE"
     if value is False:
@@ -161,9 +168,9 @@ def _check_binary(value: Any) -> str:
 
 
 def well_typed(values: Any) -> bool:
-    """Whether a map of attribute values needs no closer look: all of the right types, in canonical form.
+    """Whether all values of a map have the right types and canonical form.
 
-    The fast way through ``check_types`` for the requests that pass it: no messages, and doubt is a no.
+    The fast path around ``check_types`` for valid requests: no messages, and False in doubt.
     """
     return type(values) is dict and _all_well_typed(values.values())
 
@@ -191,9 +198,9 @@ def _all_well_typed(values: Iterable[Any]) -> bool:
 
 
 def levels(node: Any) -> int:
-    """How many lists and maps stand around the deepest leaf of a request's values."""
+    """Return how many lists and maps surround the deepest leaf of a request's values."""
     deepest = 0
-    waiting = [(node, 0)]  # not recursive: JSON may be five hundred values deep
+    waiting = [(node, 0)]  # not recursive: JSON may nest five hundred values
     while waiting:
         inner, depth = waiting.pop()
         deepest = max(deepest, depth)
@@ -204,7 +211,7 @@ def levels(node: Any) -> int:
     return deepest
 
 
-# --- what AWS's validator checks ----------------------------------------------------------------------
+# --- the checks of AWS's validator ----------------------------------------------------------------
 
 
 def normalise(value: Value, depth: int = 1) -> int:
@@ -293,7 +300,7 @@ def _duplicates(kind: str, members: list[str]) -> ValueFailed:
 
 
 def _up_to_repeat(kind: str, members: list[str]) -> list[str]:
-    """AWS prints the members before the first repeat in their order, then the rest as they were sent."""
+    """Order members as AWS prints them: sorted up to the first repeat, then as sent."""
     for index, member in enumerate(members):
         if member in members[:index]:
             return sort_set(kind, members[:index]) + members[index:]
@@ -321,7 +328,7 @@ def binary_size(encoded: str) -> int:
 
 
 def size_bytes(value: Value) -> int:
-    """The size of a value that is normalised already."""
+    """Return the size of a normalised value."""
     [(kind, content)] = value.items()
     match kind:
         case "S":
@@ -351,7 +358,7 @@ def depth_of(value: Value) -> int:
     return 1
 
 
-# --- items --------------------------------------------------------------------------------------------
+# --- items ----------------------------------------------------------------------------------------
 
 
 def normalise_item(item: Item) -> int:
@@ -360,7 +367,7 @@ def normalise_item(item: Item) -> int:
     for name, value in item.items():
         size += len(name) if name.isascii() else len(name.encode())
         own = 0
-        if len(value) == 1:  # most attributes are short work
+        if len(value) == 1:  # most attributes take the short way
             text = value.get("S")
             if text is not None:
                 own = len(text) if text.isascii() else 0

@@ -1,8 +1,9 @@
-"""Sums with more digits than a Number of DynamoDB has: stored in pieces, each an attribute, whose sum they are.
+"""Sums with more digits than a DynamoDB Number, stored in pieces: attributes whose sum they are.
 
     s:total  1000000000000000000000000000000000000e3     s:total~1  0.5
 
-A Number has 38 digits and goes up to 9.99e125 (AWS, "Supported data types"). Sums of numbers far apart have more: 1e40 + 1 has 41.
+A Number has 38 digits and goes up to 9.99e125 (AWS, "Supported data types"). Sums of numbers that
+are far apart have more: 1e40 + 1 has 41.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Final
 from stator.model.limits import NUMBER_DIGITS
 from stator.model.values import Item
 
-# DynamoDB's numbers go from 1e-130 to 1e126: wide enough for sums of them to be exact.
+# DynamoDB's numbers go from 1e-130 to 1e126: this precision keeps their sums exact.
 EXACT: Final = Arithmetic(prec=300)
 _CUT: Final = "~"
 _LARGEST: Final = Decimal("9.9e125")
@@ -25,7 +26,7 @@ def is_wide(value: int | Decimal) -> bool:
 
 
 def pieces(value: Decimal) -> list[Decimal]:
-    """Numbers that DynamoDB takes, whose sum is the value; most often itself alone."""
+    """Split a value into Numbers whose sum it is; most values are a single piece."""
     found: list[Decimal] = []
     rest = EXACT.create_decimal(value)
     while abs(rest) > _LARGEST:
@@ -49,12 +50,12 @@ def wide_attributes(name: str, value: int | Decimal) -> Item:
 
 
 def whole_name(attribute: str) -> str:
-    """What a piece is a piece of."""
+    """Return the name of the number that a piece belongs to."""
     return attribute.partition(_CUT)[0]
 
 
 def wide_number(item: Item, name: str) -> Decimal:
-    """The sum of a number's pieces in an item."""
+    """Return the sum of a number's pieces in an item."""
     total = Decimal(0)
     for attribute, value in item.items():
         if whole_name(attribute) == name and "N" in value:
