@@ -146,7 +146,7 @@ def test_a_transform_that_returns_no_row_parks_its_item(
     work(app, db)
     assert len(list(read_changes(tmp_path))) == 1
     [key] = parked(app, db)
-    assert "bad" in key.key and "not a row" in key.error
+    assert "bad" in key.key and "not a dictionary" in key.error
 
 
 class MergedThenCrashed(Crashing):

@@ -64,6 +64,8 @@ def exact_score(value: Score) -> Decimal:
 
 
 class BoardItems:
+    """The keys of one leaderboard, and the statements that change its items."""
+
     def __init__(self, place: Place, name: str, histogram: Decimal | None) -> None:
         self.place = place
         self.head = f"BOARD{SEPARATOR}{escape(name)}"

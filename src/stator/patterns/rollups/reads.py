@@ -30,6 +30,8 @@ _ATTEMPTS: Final = 25
 
 
 class RollupReader:
+    """Reads the roll-ups of one series, and rebuilds them from its readings."""
+
     def __init__(
         self, context: Context, layout: SeriesLayout, directory: BucketDirectory, book: RollupBook
     ) -> None:

@@ -72,8 +72,8 @@ class RollupDifference:
 
     def __add__(self, other: RollupDifference) -> RollupDifference:
         return RollupDifference(
-            _both(self.gained, other.gained),
-            _both(self.lost, other.lost),
+            _combined(self.gained, other.gained),
+            _combined(self.lost, other.lost),
             min(self.made, other.made),
         )
 
@@ -87,7 +87,7 @@ class RollupDifference:
         return EXACT.subtract(gained, lost)
 
 
-def _both(one: RollupTally | None, other: RollupTally | None) -> RollupTally | None:
+def _combined(one: RollupTally | None, other: RollupTally | None) -> RollupTally | None:
     return one + other if one is not None and other is not None else one or other
 
 
@@ -112,7 +112,7 @@ class StoredRollup:
     version: str | None = None
     positions: ShardPositions = field(default_factory=ShardPositions)
     is_stale: bool = False
-    is_recounted: bool = False
+    needs_recount: bool = False
     rebuilt: float = 0.0
 
     @classmethod
@@ -132,19 +132,19 @@ class StoredRollup:
         )
 
     @property
-    def is_due(self) -> bool:
+    def needs_recomputing(self) -> bool:
         """Whether part of it must be computed again from the readings."""
-        return self.is_stale or self.is_recounted
+        return self.is_stale or self.needs_recount
 
     def plus(self, difference: RollupDifference) -> StoredRollup:
         count = self.count + difference.count
         # The change may be counted already, or the reading it removes never was.
         if difference.made <= self.rebuilt or count < 0:
-            return replace(self, is_recounted=True)
-        tally = _both(self.tally, difference.gained)
+            return replace(self, needs_recount=True)
+        tally = _combined(self.tally, difference.gained)
         if count == 0:
             return replace(self, count=0, sum=Decimal(0), tally=None, is_stale=False)
-        is_stale = self.is_stale or (tally is not None and _may_be_of(tally, difference.lost))
+        is_stale = self.is_stale or (tally is not None and _may_be_extreme(tally, difference.lost))
         return replace(
             self,
             count=count,
@@ -158,7 +158,7 @@ class StoredRollup:
         if self.tally is not None:
             item |= self.tally.extremes()
         item |= self.positions.attributes("_applied")
-        for name, is_set in (("_stale", self.is_stale), ("_recount", self.is_recounted)):
+        for name, is_set in (("_stale", self.is_stale), ("_recount", self.needs_recount)):
             if is_set:
                 item[name] = {"BOOL": True}
         if self.rebuilt:
@@ -166,7 +166,7 @@ class StoredRollup:
         return item
 
 
-def _may_be_of(tally: RollupTally, lost: RollupTally | None) -> bool:
+def _may_be_extreme(tally: RollupTally, lost: RollupTally | None) -> bool:
     """Whether a lost value may be the stored minimum, maximum or last."""
     if lost is None:
         return False
@@ -174,6 +174,8 @@ def _may_be_of(tally: RollupTally, lost: RollupTally | None) -> bool:
 
 
 class RollupChanges:
+    """Applies changes of readings to the roll-ups of one series."""
+
     def __init__(self, reader: RollupReader) -> None:
         self._reader = reader
         self._context = reader.context
@@ -305,7 +307,7 @@ class RollupChanges:
         start = period_start(key.period)
         for attempt in range(_ATTEMPTS):
             stored = yield from self._stored(key)
-            if not stored.is_due:
+            if not stored.needs_recomputing:
                 return
             stored = yield from self._stored(key, again=True)
             wanted = yield from self._recompute(rule, key, stored, start)
@@ -319,7 +321,7 @@ class RollupChanges:
     def _recompute(
         self, rule: RollupRule, key: RollupKey, stored: StoredRollup, start: Any
     ) -> Work[StoredRollup]:
-        settled = replace(stored, is_stale=False, is_recounted=False)
+        settled = replace(stored, is_stale=False, needs_recount=False)
         try:
             yield from self._reader.check(start)
         except RequestRefused as refused:
@@ -334,7 +336,7 @@ class RollupChanges:
             rule, key.by, start, following(rule.period, start)
         )
         tally = tallies.get(key)
-        if not stored.is_recounted:
+        if not stored.needs_recount:
             return replace(settled, tally=tally)
         count, total = (0, Decimal(0)) if tally is None else (tally.count, tally.sum)
         return replace(

@@ -53,6 +53,8 @@ class KeyField:
 
 
 class SeriesLayout:
+    """The keys and items of one series."""
+
     def __init__(
         self,
         schema: Schema,

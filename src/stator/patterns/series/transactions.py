@@ -47,6 +47,8 @@ _ROOM_BYTES: Final = TRANSACTION_BYTES // 2
 
 
 class ReadingTransactionWriter:
+    """Writes readings together with the roll-ups they count in."""
+
     def __init__(self, placement: SeriesPlacement, book: RollupBook) -> None:
         self.placement = placement
         self.context = placement.context

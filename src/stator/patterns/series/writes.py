@@ -32,6 +32,8 @@ from stator.tables.writes.batches import (
 
 
 class SeriesWriter:
+    """Writes readings of one series, with or without roll-ups."""
+
     def __init__(self, placement: SeriesPlacement) -> None:
         self.placement = placement
         self.layout = placement.layout
@@ -123,34 +125,34 @@ class ReadingBatchWriter:
         return result
 
     def _send(self, entities: list[Any]) -> Work[BatchResult]:
-        changes: dict[Any, BatchWrite] = {}
+        writes: dict[Any, BatchWrite] = {}
         for entity in entities:
             placed = yield from self.placement.place(entity)
-            keep_last_write(changes, self._change(placed))
+            keep_last_write(writes, self._batch_write(placed))
         result = BatchResult()
         context, label = self.placement.context, self.placement.label
-        parts = [send_writes(context, chunk, label) for chunk in chunks(changes.values())]
+        parts = [send_writes(context, chunk, label) for chunk in chunks(writes.values())]
         for part in gathered((yield Gather(parts))):
             result.add(part)
         return result
 
     def _make_room(self, failures: list[FailedWrite]) -> Work[tuple[list[Any], list[FailedWrite]]]:
-        """The readings series buckets now have room, and the failures of the others."""
+        """Split failures into readings whose buckets now have room, and those without hope."""
         has_room: dict[tuple[str, str], bool] = {}
         retried, hopeless = [], []
         for failure in failures:
-            series = (self.layout.by.of(failure.change), self.layout.bucket_of(failure.change))
+            bucket_key = (self.layout.by.of(failure.change), self.layout.bucket_of(failure.change))
             is_crowded = isinstance(failure.error, NO_ROOM)
-            if is_crowded and series not in has_room:
-                bucket = yield from self.placement.directory.open(*series)
-                has_room[series] = yield from self.placement.make_room(bucket, failure.error)
-            if is_crowded and has_room[series]:
+            if is_crowded and bucket_key not in has_room:
+                bucket = yield from self.placement.directory.open(*bucket_key)
+                has_room[bucket_key] = yield from self.placement.make_room(bucket, failure.error)
+            if is_crowded and has_room[bucket_key]:
                 retried.append(failure.change)
             else:
                 hopeless.append(failure)
         return retried, hopeless
 
-    def _change(self, placed: PlacedReading) -> BatchWrite:
+    def _batch_write(self, placed: PlacedReading) -> BatchWrite:
         place = self.layout.place
 
         def key_of(item: Item) -> tuple[str, str]:

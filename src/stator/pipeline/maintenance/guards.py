@@ -34,6 +34,8 @@ _LABEL = "release guards"
 
 
 class GuardReleaser:
+    """Deletes the guards of deleted items of the given entities."""
+
     name = _LABEL
 
     def __init__(self, entities: tuple[type[Any], ...]) -> None:

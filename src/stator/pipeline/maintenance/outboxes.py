@@ -37,6 +37,8 @@ _LOOK_SECONDS: Final = 5.0
 
 
 class OutboxRelay:
+    """Delivers the messages of an outbox to a function or a sink."""
+
     def __init__(
         self, outbox: AnyOutbox | Callable[[Any], AnyOutbox], to: Receiver, name: str | None
     ) -> None:

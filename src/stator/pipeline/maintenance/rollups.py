@@ -27,6 +27,8 @@ _SIDE_BY_SIDE: Final = 16
 
 
 class RollupUpdater:
+    """Applies changes of readings to the roll-ups of their series."""
+
     is_exact = True
 
     def __init__(self, series: AnySeries | Callable[[Any], AnySeries], name: str | None) -> None:

@@ -74,6 +74,8 @@ _ATTEMPTS: Final = 5
 
 
 class AuditLog(ChangeSink):
+    """An append-only, verifiable log of every change of every item."""
+
     def __init__(
         self,
         name: str,

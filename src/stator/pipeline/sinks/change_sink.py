@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from stator.errors import ConfigurationError, ConnectionTrouble, SlowDown, TryLater
+from stator.errors import ConfigurationError, ConnectionTrouble, SinkRefused, SlowDown, TryLater
 from stator.pipeline.sinks.events import Images, encoded, event_id, event_of, json_encoded
 from stator.pipeline.workers.handlers.change import Change, Record
 from stator.pipeline.workers.handlers.subscribers import (
@@ -156,6 +156,17 @@ class ChangeSink(ABC):
             if body is not None:
                 messages.append(Message(changes[id(record)], record.key, event_id(record), body))
         return None
+
+    def _transformed(self, change: Change[Any]) -> Mapping[Any, Any] | None:
+        """The result of a transform that must return a dictionary, or None to send nothing."""
+        assert self._transform is not None
+        found = self._transform(change)
+        if found is None or isinstance(found, Mapping):
+            return found
+        raise SinkRefused(
+            f"the transform of {self.name} returned a {type(found).__name__}, not a dictionary",
+            hint="return a dictionary, or None to send nothing",
+        )
 
     def _body(self, change: Change[Any], context: Context) -> bytes | None:
         if self._transform is None:

@@ -41,6 +41,8 @@ _OURS: Final = frozenset({"bootstrap.servers", "enable.idempotence", "acks", "me
 
 
 class KafkaSink(WaveSink):
+    """Sends changes to a Kafka topic, each item in its own order."""
+
     max_messages = 10_000
     max_bytes = 64 << 20
 

@@ -47,14 +47,14 @@ import gzip
 import hashlib
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Unpack
 
 import orjson
 
 from stator.coordination.position import sequence_text
-from stator.errors import BlobMissing, ConfigurationError, SinkRefused, StatorError
+from stator.errors import BlobMissing, ConfigurationError, StatorError
 from stator.formats.extras import pyarrow
 from stator.formats.plain import plain_item
 from stator.model.values import Item
@@ -79,6 +79,8 @@ from stator.tables.work import Work
 
 
 class ParquetSink(Sink):
+    """Writes changes as Parquet files to a folder or to S3."""
+
     def __init__(
         self,
         name: str,
@@ -159,14 +161,9 @@ class ParquetSink(Sink):
         of = context.schema.of_item(record.image, record.table)
         fields: Item
         if self._transform is not None:
-            row = self._transform(change)
+            row = self._transformed(change)
             if row is None:
                 return None
-            if not isinstance(row, Mapping):
-                raise SinkRefused(
-                    f"the transform of {self.name} returned a {type(row).__name__}, not a row",
-                    hint="return a dictionary, or None to send nothing",
-                )
             fields = {str(name): _value(value) for name, value in row.items()}
         elif of is None:
             fields = dict(record.image)

@@ -64,6 +64,8 @@ class Claim:
 
 
 class ParquetMerger:
+    """Claims and carries out the merges of one ParquetSink."""
+
     def __init__(self, store: BlobStore, name: str) -> None:
         self._store = store
         self._name = name

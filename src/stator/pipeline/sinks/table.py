@@ -89,6 +89,8 @@ class _Target:
 
 
 class TableSink(ChangeSink):
+    """Writes changes to another table; each takes effect once."""
+
     def __init__(
         self,
         name: str,
@@ -149,14 +151,9 @@ class TableSink(ChangeSink):
     def _body(self, change: Change[Any], context: Context) -> bytes | None:
         if self._transform is None:
             return orjson.dumps(change.record.image)
-        item = self._transform(change)
+        item = self._transformed(change)
         if item is None:
             return None
-        if not isinstance(item, Mapping):
-            raise SinkRefused(
-                f"the transform of {self.name} returned a {type(item).__name__}, not an item",
-                hint="return a dictionary, or None to send nothing",
-            )
         return orjson.dumps({str(name): encode_plain(value) for name, value in item.items()})
 
     def deliver(

@@ -41,6 +41,8 @@ _NOT_THE_EVENT = frozenset({401, 402, 403, 404, 405, 407, 408, 421, 423, 425, 42
 
 
 class WebhookSink(Sink):
+    """Posts changes to a URL."""
+
     is_json = True
 
     def __init__(
