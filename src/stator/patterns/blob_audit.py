@@ -14,7 +14,10 @@ from stator.tables.work import BlockingCall, Work
 
 
 class BlobAudit(OnDb[D]):
-    """``BlobAudit(db, Document).sweep()``. Scans the entity's table for the blobs in use."""
+    """Finds and deletes unused blobs: ``BlobAudit(db, Document).sweep()``.
+
+    It scans the entity's whole table for the blobs in use.
+    """
 
     def __init__(self, db: D, entity: type[Any]) -> None:
         super().__init__(db)

@@ -36,7 +36,7 @@ from stator.tables.writes.statements import Statement
 
 
 class Counter(OnDb[D]):
-    """``Counter(db, "page-views", shards=10)``; ``add``, ``value``, ``compact``."""
+    """An exact counter for many writers: ``Counter(db, "page-views", shards=10)``."""
 
     def __init__(self, db: D, name: str, *, shards: int = 10, exact: bool = True) -> None:
         super().__init__(db)

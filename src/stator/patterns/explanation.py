@@ -35,7 +35,7 @@ class OperationCost:
 
 @dataclass(frozen=True, slots=True)
 class PatternExplanation:
-    """``layout`` shows the keys of the pattern's items, ``beware`` its limits."""
+    """The items, costs and limits of a pattern object; ``layout`` shows the keys of its items."""
 
     name: str
     layout: tuple[str, ...]

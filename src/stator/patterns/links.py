@@ -62,7 +62,10 @@ _PAIRS = 50  # of two items each: a transaction holds 100
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """``copy`` has the copied fields of the other end, ``attributes`` those of the link itself."""
+    """A link as one end sees it.
+
+    ``copy`` has the copied fields of the other end, ``attributes`` those of the link itself.
+    """
 
     left: Any
     right: Any
@@ -71,7 +74,9 @@ class Link:
 
 
 class Links(OnDb[D], Generic[D, L, R]):
-    """``Links(db, Student, Course, copy_left=[Student.name], copy_right=[Course.title])``.
+    """Many-to-many links between two entities.
+
+    ``Links(db, Student, Course, copy_left=[Student.name], copy_right=[Course.title])``
 
     An end is given as an object or as its identity.
     """
@@ -297,7 +302,7 @@ class Links(OnDb[D], Generic[D, L, R]):
     def _unlink_gone(self, entity: Any) -> Work[int | None]:
         """Delete the links of a missing entity; None if it exists again.
 
-        Each transaction checks that the entity is absent, because one that was created anew may
+        Each transaction checks that the entity is absent, because one that was created again may
         have new links.
         """
         done = 0

@@ -53,7 +53,7 @@ _WAIT_SECONDS: Final = 0.001
 
 
 class Sequence(OnDb[D]):
-    """``Sequence(db, "invoices").next()``.
+    """Increasing, unique numbers: ``Sequence(db, "invoices").next()``.
 
     ``start`` is the very first number; ``block`` is how many numbers are taken at a time.
     """
@@ -247,7 +247,7 @@ class _Hand:
 
 
 def _raced(failed: TransactionFailed, last: int | None) -> int | None:
-    """Where the sequence stands now, if a race was the only reason for the failure."""
+    """Where the sequence stands after a lost race; raises any other reason for the failure."""
     at, _, error = failed.failures[0]
     if at == 0 and isinstance(error, ConditionFailed):
         return _n(error.item)

@@ -53,7 +53,9 @@ _ATTEMPTS = 10
 
 @dataclass(frozen=True, slots=True)
 class UniqueFinding:
-    """``guard`` and ``owner`` are the keys of a guard and of the item it names.
+    """A disagreement between a guard and an item.
+
+    ``guard`` and ``owner`` are the keys of a guard and of the item it names.
 
     ``item`` is the key of the item whose value should be guarded; None if the guard itself is
     wrong.
@@ -72,7 +74,7 @@ class UniqueFinding:
 
 @dataclass(slots=True)
 class UniqueAuditReport:
-    """``items`` and ``guards`` count what was examined."""
+    """The result of an audit; ``items`` and ``guards`` count what was examined."""
 
     items: int = 0
     guards: int = 0
@@ -85,7 +87,10 @@ class UniqueAuditReport:
 
 @dataclass(slots=True)
 class UniqueRepairReport:
-    """``left`` has duplicates, and findings that changed faster than they could be judged."""
+    """The result of a repair.
+
+    ``left`` has duplicates, and findings that changed faster than they could be judged.
+    """
 
     repaired: list[UniqueFinding] = field(default_factory=list)
     left: list[UniqueFinding] = field(default_factory=list)

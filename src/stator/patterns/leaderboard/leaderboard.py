@@ -69,7 +69,7 @@ _ZERO: Final = Decimal(0)
 
 
 class Leaderboard(OnDb[D]):
-    """``Leaderboard(db, "weekly")``.
+    """Members ordered by score: ``Leaderboard(db, "weekly")``.
 
     ``histogram`` is a width in points. With it, ``rank`` does not have to count every better score.
     """

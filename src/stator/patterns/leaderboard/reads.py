@@ -13,6 +13,8 @@ from stator.tables.writes.expressions import Expressions
 
 
 class BoardReads:
+    """Queries over all shards of one leaderboard."""
+
     def __init__(self, items: BoardItems, shards: int, label: str, *, consistent: bool) -> None:
         self.items = items
         self.shards = shards

@@ -51,7 +51,10 @@ _REMEMBERED: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """``counts`` are the numbers of shards it has had; the last and largest is current."""
+    """One bucket of a series.
+
+    ``counts`` are the numbers of shards it has had; the last and largest is current.
+    """
 
     by: str
     text: str
@@ -63,9 +66,10 @@ class Bucket:
 
 
 class BucketDirectory:
-    """``shards`` is the least number of shards of a new bucket.
+    """Creates, grows and lists the buckets of a series.
 
-    With ``adaptive``, a new bucket starts with as many as the one before it has.
+    ``shards`` is the least number of shards of a new bucket. With ``adaptive``, a new bucket starts
+    with as many as the one before it has.
     """
 
     def __init__(

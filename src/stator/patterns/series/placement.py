@@ -34,7 +34,10 @@ class PlacedReading:
 
 
 class SeriesPlacement:
-    """``book`` has the roll-ups that are updated with each write, if there are any."""
+    """Decides where readings of a series go.
+
+    ``book`` has the roll-ups that are updated with each write, if there are any.
+    """
 
     def __init__(
         self,

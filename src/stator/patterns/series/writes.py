@@ -137,7 +137,7 @@ class ReadingBatchWriter:
         return result
 
     def _make_room(self, failures: list[FailedWrite]) -> Work[tuple[list[Any], list[FailedWrite]]]:
-        """Split failures into readings whose buckets now have room, and those without hope."""
+        """The readings whose buckets now have room, and the remaining failures."""
         has_room: dict[tuple[str, str], bool] = {}
         retried, hopeless = [], []
         for failure in failures:

@@ -56,7 +56,7 @@ class ChainHead:
 
 @dataclass(frozen=True, slots=True)
 class AuditProblem:
-    """``chain`` is the item's table and key mark.
+    """A fault in an audit log. ``chain`` is the item's table and key mark.
 
     ``number`` is that of the entry, or 0 for a problem of the chain as a whole.
     """

@@ -70,9 +70,10 @@ class Message:
 
 
 class ChangeSink(ABC):
-    """``is_json`` is for receivers that accept only JSON.
+    """The base of all sinks.
 
-    Text from a transform is then sent as a JSON string, and bytes are refused.
+    ``is_json`` is for receivers that accept only JSON. Text from a transform is then sent as a JSON
+    string, and bytes are refused.
     """
 
     is_json: bool = False

@@ -21,9 +21,10 @@ _KEY_LENGTH: Final = 256
 
 
 class KinesisSink(AwsSink):
-    """A record and a request have at most 10 MiB, keys included (the service model of PutRecords).
+    """Sends changes to a Kinesis data stream.
 
-    A stream accepts records of 1 MiB unless it is configured for more.
+    A record and a request have at most 10 MiB, keys included (the service model of PutRecords). A
+    stream accepts records of 1 MiB unless it is configured for more.
     """
 
     service = "kinesis"

@@ -47,7 +47,10 @@ class Refusal:
 
 
 class Sink(ChangeSink):
-    """``max_messages`` and ``max_bytes`` limit the messages of one call of ``send``."""
+    """The base of sinks that define ``send``.
+
+    ``max_messages`` and ``max_bytes`` limit the messages of one call of ``send``.
+    """
 
     max_messages: int = 1000
     max_bytes: int = 8 << 20

@@ -76,9 +76,10 @@ class _BatchSink(AwsSink):
 
 
 class SqsSink(_BatchSink):
-    """A message and a request have at most 1 MiB (the service model of SendMessageBatch).
+    """Sends changes to an SQS queue.
 
-    A queue may be configured for less.
+    A message and a request have at most 1 MiB (the service model of SendMessageBatch). A queue may
+    be configured for less.
     """
 
     service = "sqs"
@@ -105,9 +106,10 @@ class SqsSink(_BatchSink):
 
 
 class SnsSink(_BatchSink):
-    """A message and a request have at most 256 KiB (the service model of PublishBatch).
+    """Sends changes to an SNS topic.
 
-    Set ``max_bytes`` for a topic with another MaximumMessageSize.
+    A message and a request have at most 256 KiB (the service model of PublishBatch). Set
+    ``max_bytes`` for a topic with another MaximumMessageSize.
     """
 
     service = "sns"

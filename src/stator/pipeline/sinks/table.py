@@ -81,7 +81,7 @@ _WAITED_FOR: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """``ttl`` is the time-to-live attribute, if the table has one."""
+    """A target table; ``ttl`` is its time-to-live attribute, if it has one."""
 
     table: str
     keys: tuple[str, ...]
