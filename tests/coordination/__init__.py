@@ -1,0 +1,4 @@
+"""Tests of ``stator.coordination``.
+
+stored_format: test_lease.py
+"""

@@ -17,7 +17,7 @@ from stator import Outbox, connect
 from stator.clock import VirtualClock
 from stator.errors import ConfigurationError, RequestRefused, TransactionFailed
 from stator.patterns.lock import Lock
-from stator.patterns.outbox.items import Message
+from stator.patterns.outbox.items import OutboxMessage
 from stator.tables.db import Db
 from stator.tables.writes.transactions import Transaction
 from tests.patterns.crashing import (
@@ -38,11 +38,11 @@ class Receiver:
     """Keeps what it gets; fails on messages whose number is in ``bad``."""
 
     def __init__(self, *bad: int) -> None:
-        self.got: list[Message] = []
+        self.got: list[OutboxMessage] = []
         self.bad = list(bad)
         self._lock = threading.Lock()
 
-    def __call__(self, message: Message) -> None:
+    def __call__(self, message: OutboxMessage) -> None:
         if message.body in self.bad:
             raise ValueError(f"not {message.body}")
         with self._lock:
@@ -301,7 +301,7 @@ def test_a_slow_relay_loses_its_shard_and_stops(target: Target) -> None:
     second = Receiver()
     first: list[int] = []
 
-    def slow(message: Message) -> None:
+    def slow(message: OutboxMessage) -> None:
         first.append(message.body)
         clock.advance(60)
         Outbox(db, "numbers", shards=1).relay(second)
@@ -322,7 +322,7 @@ def test_a_long_delivery_renews_the_lease(target: Target) -> None:
     write(db, outbox, *range(10))
     receiver = Receiver()
 
-    def slow(message: Message) -> None:
+    def slow(message: OutboxMessage) -> None:
         clock.advance(4)
         assert Outbox(db, "numbers", shards=1).relay(Receiver()).busy == 1
         receiver(message)
@@ -374,7 +374,7 @@ def test_sending_asynchronously(target: Target) -> None:
     async def main() -> None:
         got: list[int] = []
 
-        async def send(message: Message) -> None:
+        async def send(message: OutboxMessage) -> None:
             await asyncio.sleep(0)
             if message.body == 3 and message.attempts == 0:
                 raise ValueError("not yet")
@@ -401,7 +401,7 @@ def test_a_relay_that_is_cancelled_anywhere(target: Target) -> None:
     async def main() -> None:
         got: list[int] = []
 
-        async def send(message: Message) -> None:
+        async def send(message: OutboxMessage) -> None:
             await asyncio.sleep(0.001)
             got.append(message.body)
 
@@ -476,10 +476,10 @@ def test_what_does_not_make_sense_is_refused() -> None:
     with pytest.raises(RequestRefused, match="sent already"):
         outbox.add(_sent(db), topic="t", body=1)
 
-    async def send(message: Message) -> None: ...
+    async def send(message: OutboxMessage) -> None: ...
 
     write(db, outbox, 1)
-    with pytest.raises(RequestRefused, match="asynchronous"):
+    with pytest.raises(RequestRefused, match="async function"):
         outbox.relay(send)
     assert outbox.count() == 1
 

@@ -470,7 +470,7 @@ def test_what_does_not_make_sense_is_refused() -> None:
     db = connect(shop())
     with pytest.raises(DesignError, match="version"):
         Tree(db, Versioned)
-    with pytest.raises(DesignError, match="not in what"):
+    with pytest.raises(DesignError, match="siblings differ"):
         Tree(db, Folder, unique_siblings=True)
     with pytest.raises(DesignError, match="not a field"):
         Tree(db, Folder, order="name")

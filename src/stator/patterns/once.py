@@ -210,13 +210,13 @@ class Once(OnDb[D]):
         await me.finish(attempt, result)
         return result
 
-    def attempt(self, key: str, payload: Any = None) -> Attempting[D]:
+    def attempt(self, key: str, payload: Any = None) -> AttemptBlock[D]:
         """For a block: ``with once.attempt(key) as attempt:``, or ``async with``.
 
         If ``attempt.is_done``, use ``attempt.result``. Otherwise do the work and set it: it is
         stored when the block ends. If the block raises, the attempt is forgotten.
         """
-        return Attempting(self, key, payload)
+        return AttemptBlock(self, key, payload)
 
     def decorate(self, key: Callable[..., str]) -> Callable[[F], F]:
         """``@once.decorate(key=lambda order: order.order_id)``: runs once for each key."""
@@ -267,7 +267,7 @@ class Once(OnDb[D]):
         )
 
 
-class Attempting(OnDb[D]):
+class AttemptBlock(OnDb[D]):
     """A context manager: one attempt for the length of a block."""
 
     def __init__(self, once: Once[D], key: str, payload: Any) -> None:
@@ -277,7 +277,7 @@ class Attempting(OnDb[D]):
         self._was_done = False
         self._attempt: Attempt | None = None
 
-    def __enter__(self: Attempting[Db]) -> Attempt:
+    def __enter__(self: AttemptBlock[Db]) -> Attempt:
         return self._began(self._once.begin(*self._asked))
 
     def __exit__(
@@ -290,7 +290,7 @@ class Attempting(OnDb[D]):
         if end is not None:
             self._once.db.run(end)
 
-    async def __aenter__(self: Attempting[AsyncDb]) -> Attempt:
+    async def __aenter__(self: AttemptBlock[AsyncDb]) -> Attempt:
         return self._began(await self._once.begin(*self._asked))
 
     async def __aexit__(

@@ -1,4 +1,4 @@
-"""One delivery of a message, and how it went: whatever ``send`` raises is a failed attempt, and told in words."""
+"""One delivery of a message: whatever ``send`` raises is a failed attempt, kept as text."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from stator.errors import RequestRefused, TryLater
-from stator.patterns.outbox.items import Message
+from stator.patterns.outbox.items import OutboxMessage
 
-Send = Callable[[Message], Any]
+Send = Callable[[OutboxMessage], Any]
 _ERROR_LENGTH = 1000
 
 
 @dataclass(slots=True)
 class RelayResult:
-    """``failed`` messages are tried again later; ``busy`` counts the shards with messages that other relays had, ``waiting`` those that were left because
-    ``send`` raised TryLater."""
+    """What one run of a relay did.
+
+    ``failed`` messages are retried later. ``busy`` counts shards that another relay held,
+    ``waiting`` shards that were left because ``send`` raised TryLater.
+    """
 
     sent: int = 0
     failed: int = 0
@@ -30,37 +33,34 @@ class RelayResult:
         return self.sent + self.failed + self.parked
 
 
-def delivered(send: Send, message: Message) -> str | None:
-    """How a delivery failed; None if it did not. TryLater is raised: it was none."""
+def deliver(send: Send, message: OutboxMessage) -> str | None:
+    """Call ``send``; return its error as text, or None. TryLater passes: that is no attempt."""
     try:
         result = send(message)
     except TryLater:
         raise
-    except (
-        Exception
-    ) as error:  # send is the user's, and whatever it raises is a delivery that failed
-        return _told(error)
+    except Exception as error:  # user code: whatever it raises is a failed delivery
+        return _text(error)
     if inspect.iscoroutine(result):
         result.close()
         raise RequestRefused(
-            "send is asynchronous, and the Db is not", hint="use connect_async, or a plain function"
+            "send is an async function, but the Db is synchronous",
+            hint="use connect_async, or a plain function",
         )
     return None
 
 
-async def delivered_async(send: Send, message: Message) -> str | None:
+async def deliver_async(send: Send, message: OutboxMessage) -> str | None:
     try:
         result = send(message)
         if inspect.isawaitable(result):
             await result
     except TryLater:
         raise
-    except (
-        Exception
-    ) as error:  # send is the user's, and whatever it raises is a delivery that failed
-        return _told(error)
+    except Exception as error:  # user code: whatever it raises is a failed delivery
+        return _text(error)
     return None
 
 
-def _told(error: Exception) -> str:
+def _text(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:_ERROR_LENGTH]

@@ -1,4 +1,4 @@
-"""The items behind an outbox: their keys, how a message is written and read, and the statements that move it from one state to the next."""
+"""The items of an outbox: their keys, and the statements that move a message between states."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from stator.coordination.stored_format import StoredFormat
 from stator.design.plan import key_text as keys
 from stator.errors import ConditionFailed, RequestRefused
 from stator.model.values import Item
@@ -19,12 +20,17 @@ from stator.tables.writes.writes import LostRace
 
 SENT = "#SENT"
 PARKED = "#PARKED"
+FORMAT = StoredFormat("outbox")
 _HEAD_SECONDS = 30 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """``added`` is when it was written, in seconds; ``attempts`` counts the deliveries that failed, ``error`` says how the last one did."""
+class OutboxMessage:
+    """A message as the relay hands it to ``send``.
+
+    ``added`` is when it was written, in seconds since the epoch; ``attempts`` counts failed
+    deliveries, and ``error`` describes the last one.
+    """
 
     id: str
     topic: str
@@ -40,8 +46,8 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """A message that waits for its transaction to be sent."""
+class MessageDraft:
+    """A message whose transaction has not been sent yet."""
 
     id: str
     topic: str
@@ -50,14 +56,14 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
-    """The last message of a key: the next one is later, and in the same shard."""
+class OutboxHead:
+    """The last message of a key. The next one must be later, and in the same shard."""
 
     shard: int
     last: str | None
 
     def next_moment(self, now: float) -> int:
-        """Microseconds since 1970, later than those of the last message whatever the clocks say."""
+        """Microseconds since 1970, later than the last message even if our clock is behind."""
         moment = int(now * 1_000_000)
         return moment if self.last is None else max(moment, int(self.last.partition("#")[0]) + 1)
 
@@ -77,7 +83,7 @@ class OutboxItems:
     def head_key(self, key: str) -> Item:
         return self.place.key(f"{self.start}#KEY#{keys.escape(key)}", "HEAD")
 
-    def message_key(self, message: Message, state: str = "") -> Item:
+    def message_key(self, message: OutboxMessage, state: str = "") -> Item:
         return self.place.key(f"{self.start}#{message.shard}{state}", message.position)
 
     def listing(self, shard: int, state: str = "", limit: int | None = None) -> dict[str, Any]:
@@ -92,7 +98,7 @@ class OutboxItems:
 
     # -- items
 
-    def item(self, message: Message, state: str = "") -> Item:
+    def item(self, message: OutboxMessage, state: str = "") -> Item:
         item: Item = self.message_key(message, state) | {
             "_topic": {"S": message.topic},
             "_body": {"S": orjson.dumps(message.body).decode()},
@@ -109,13 +115,13 @@ class OutboxItems:
                 item[name] = {"S": value}
         return item
 
-    def message(self, item: Item) -> Message:
+    def message(self, item: Item) -> OutboxMessage:
         position = item[self.place.sort]["S"]
         moment, _, id = position.partition("#")
         key, error, previous = (
             item.get(name, {}).get("S") for name in ("_key", "_error", "_previous")
         )
-        return Message(
+        return OutboxMessage(
             id,
             item["_topic"]["S"],
             orjson.loads(item["_body"]["S"]),
@@ -129,9 +135,9 @@ class OutboxItems:
             float(item["_due"]["N"]),
         )
 
-    def drafted(self, draft: Draft, head: Head, now: float) -> Message:
+    def drafted(self, draft: MessageDraft, head: OutboxHead, now: float) -> OutboxMessage:
         moment = head.next_moment(now)
-        return Message(
+        return OutboxMessage(
             draft.id,
             draft.topic,
             orjson.loads(draft.body),
@@ -147,15 +153,20 @@ class OutboxItems:
 
     # -- statements
 
-    def put(self, message: Message, state: str = "", expires: int | None = None) -> Statement:
+    def put(self, message: OutboxMessage, state: str = "", expires: int | None = None) -> Statement:
         item = self.item(message, state)
         if expires is not None:
             item[self.place.ttl] = {"N": str(expires)}
         return Statement(
-            "Put", {"TableName": self.place.table, "Item": item}, f"message {message.topic}", raced
+            "Put",
+            {"TableName": self.place.table, "Item": item},
+            f"message {message.topic}",
+            lost_race,
         )
 
-    def delete(self, message: Message, state: str = "", *, must_exist: bool = False) -> Statement:
+    def delete(
+        self, message: OutboxMessage, state: str = "", *, must_exist: bool = False
+    ) -> Statement:
         written = Expressions()
         request: dict[str, Any] = {
             "TableName": self.place.table,
@@ -165,10 +176,12 @@ class OutboxItems:
             request["ConditionExpression"] = (
                 f"attribute_exists({written.name(self.place.partition)})"
             )
-        return Statement("Delete", written.into(request), f"message {message.topic}", raced)
+        return Statement("Delete", written.into(request), f"message {message.topic}", lost_race)
 
-    def put_head(self, key: str, was: Head | None, now_is: Head, now: float) -> Statement:
-        """The key has a new last message, if nobody else has added one since."""
+    def put_head(
+        self, key: str, was: OutboxHead | None, now_is: OutboxHead, now: float
+    ) -> Statement:
+        """Make a message the last of its key; fails if another writer added one since."""
         written = Expressions()
         item: Item = self.head_key(key) | {
             "_last": {"S": now_is.last},
@@ -182,16 +195,17 @@ class OutboxItems:
             else f"{last} = {written.value({'S': was.last})}"
         )
         request = {"TableName": self.place.table, "Item": item, "ConditionExpression": condition}
-        return Statement("Put", written.into(request), f"order of {key}", raced)
+        return Statement("Put", written.into(request), f"order of {key}", lost_race)
 
-    def failed(self, message: Message, due: float, error: str) -> dict[str, Any]:
-        """One attempt more; only if it is still waiting, and nobody else has counted the same attempt."""
+    def failed(self, message: OutboxMessage, due: float, error: str) -> dict[str, Any]:
+        """Count a failed attempt; fails if the message is gone or another relay counted it."""
         written = Expressions()
         attempts = written.name("_attempts")
+        count = written.value({"N": str(message.attempts + 1)})
         request = {
             "TableName": self.place.table,
             "Key": self.message_key(message),
-            "UpdateExpression": f"SET {attempts} = {written.value({'N': str(message.attempts + 1)})}, "
+            "UpdateExpression": f"SET {attempts} = {count}, "
             f"{written.name('_due')} = {written.value({'N': f'{due:.6f}'})}, "
             f"{written.name('_error')} = {written.value({'S': error})}",
             "ConditionExpression": f"{attempts} = {written.value({'N': str(message.attempts)})}",
@@ -199,20 +213,24 @@ class OutboxItems:
         return written.into(request)
 
     def register(self) -> dict[str, Any]:
-        """Make it known that there are this many shards, or more."""
+        """Record that there are this many shards; fails if there are as many or more."""
         written = Expressions()
         name, value = written.name("_shards"), written.value({"N": str(self.shards)})
+        [(attribute, number)] = FORMAT.attributes().items()
+        version, current = written.name(attribute), written.value(number)
         request = {
             "TableName": self.place.table,
             "Key": self.registry_key(),
-            "UpdateExpression": f"SET {name} = {value}",
-            "ConditionExpression": f"attribute_not_exists({name}) OR {name} < {value}",
+            "UpdateExpression": f"SET {name} = {value}, {version} = {current}",
+            "ConditionExpression": f"(attribute_not_exists({name}) OR {name} < {value})"
+            f" AND {FORMAT.readable(written)}",
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
         }
         return written.into(request)
 
 
-def raced(item: Item | None) -> ConditionFailed:
-    return LostRace("another message of the same key came in between", item=item)
+def lost_race(item: Item | None) -> ConditionFailed:
+    return LostRace("another writer added a message of the same key", item=item)
 
 
 def json_text(body: Any) -> str:
@@ -220,6 +238,6 @@ def json_text(body: Any) -> str:
         return orjson.dumps(body).decode()
     except TypeError as error:
         raise RequestRefused(
-            f"the body of a message is JSON: {error}",
+            f"the body of a message must be JSON: {error}",
             hint="pass dictionaries, lists, text and numbers",
         ) from None

@@ -1,37 +1,44 @@
-"""The outbox: a message is written in the transaction of the item it is about, and delivered afterwards, at least once, in order.
+"""The outbox: a message is written in the transaction of its item and delivered afterwards.
 
-A program that writes an item and then sends a message can die in between: the order is there and nobody hears of it; the other way round, everybody hears of
-an order that is not there. So the message is written with the item, all or nothing, and a *relay* delivers what it finds:
+A program that writes an item and then sends a message can die in between: the order is stored, and
+nobody hears of it. The other way round, everybody hears of an order that does not exist. So the
+message is written with the item, all or nothing, and a *relay* delivers it at least once, in order:
 
-    PK  OUTBOX#orders#3             SK  01763251200123456#5be1...    _topic, _body, _key, _attempts, _due, _previous      waiting
-    PK  OUTBOX#orders#3#SENT        SK  01763251200123456#5be1...    <ttl>                                                delivered
-    PK  OUTBOX#orders#3#PARKED      SK  01763251200123456#5be1...    _attempts, _error                                    given up
-    PK  OUTBOX#orders#KEY#o-17      SK  HEAD      _last, _shard                                 the last message of a key
-    PK  OUTBOX#orders               SK  SHARDS    _shards                                       how many there ever were
+    PK  OUTBOX#orders#3         SK  01763251200123456#5be1...  _topic, _body, _key, _due     waiting
+    PK  OUTBOX#orders#3#SENT    SK  01763251200123456#5be1...  <ttl>                         sent
+    PK  OUTBOX#orders#3#PARKED  SK  01763251200123456#5be1...  _attempts, _error             parked
+    PK  OUTBOX#orders#KEY#o-17  SK  HEAD     _last, _shard     the last message of a key
+    PK  OUTBOX#orders           SK  SHARDS   _shards, _format  the most shards there ever were
 
-Waiting messages are spread over shards, by a hash of their key or by chance, so that no partition is hot. A relay takes a shard by a lease (``Lock``), reads from its beginning,
-delivers, and moves what is delivered away: what waits stays short.
+Waiting messages are spread over shards, by a hash of their key or at random, so that no partition
+is hot. A relay locks a shard (``Lock``), reads it from its beginning, delivers, and moves every
+delivered message away, so that the queue stays short.
 
-Order of one key: messages sort by the microsecond they were written, and a message with a key is written on condition that the key's ``HEAD`` is still the one that was
-read, with a later microsecond, in the same shard. So their order is the order of the transactions, whatever the clocks of the writers say. A Query may see a transaction
-half done; so each message names the one ``_previous`` to it, and the relay makes sure, by a transactional read, that this one is not still waiting. A
-message that failed holds back the later ones of its key, and no others.
+Order within a key. Messages sort by the microsecond they were written. A message with a key is
+written on condition that the key's ``HEAD`` is still the one that was read, with a later
+microsecond, in the same shard. So their order is the order of the transactions, whatever the
+writers' clocks say. A Query may see a transaction half done. Therefore each message names the one
+``_previous`` to it, and the relay checks with a transactional read that this one is not still
+waiting. A failed message holds back the later ones of its key, and no others.
 
 What fails:
 
-- ``send`` raises: the message is tried again after a pause that doubles each time, and is *parked* after ``max_attempts``; then its key goes on.
-- ``send`` raises TryLater: not the message is at fault. The shard is left as it is, for the next relay.
-- The relay dies: its lease ends, and another takes the shard. A message that was delivered but not yet moved is delivered again. Receivers
-  recognise it by ``message.id``: ``Once.seen(message.id)``.
-- ``send`` takes longer than the lease: another relay may deliver the same message. Give ``lease_seconds`` more than a delivery takes.
+- ``send`` raises: the message is retried after a wait that doubles each time, and is *parked* after
+  ``max_attempts``. Then its key goes on.
+- ``send`` raises TryLater: the message is not at fault. The shard is left for the next relay.
+- The relay dies: its lease ends, and another relay takes the shard. A message that was delivered
+  but not yet moved is delivered again. Receivers recognise it by its id:
+  ``Once.seen(message.id)``.
+- ``send`` takes longer than the lease: another relay may deliver the same message. Set
+  ``lease_seconds`` to more than a delivery takes.
 
-In normal operation no two relays deliver the same message, however many there are. The number of shards can be changed: keys in use stay in their shard, and relays
-read as many shards as there ever were.
+In normal operation no two relays deliver the same message, however many there are. The number of
+shards can change: keys in use stay in their shard, and relays read as many shards as there ever
+were.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -54,8 +61,17 @@ from stator.patterns.consistent_read import read_snapshot
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.item_pages import ItemPages, query_count
 from stator.patterns.lock import Lock, LockLease
-from stator.patterns.outbox.delivery import RelayResult, Send, delivered, delivered_async
-from stator.patterns.outbox.items import PARKED, SENT, Draft, Head, Message, OutboxItems, json_text
+from stator.patterns.outbox.delivery import RelayResult, Send, deliver, deliver_async
+from stator.patterns.outbox.items import (
+    FORMAT,
+    PARKED,
+    SENT,
+    MessageDraft,
+    OutboxHead,
+    OutboxItems,
+    OutboxMessage,
+    json_text,
+)
 from stator.tables.db import AsyncDb, Db
 from stator.tables.operation import D, OnDb, iteration, operation
 from stator.tables.work import BlockingCall, Call, Gather, Work, gathered
@@ -68,18 +84,22 @@ _PAGE = 100
 
 @dataclass(slots=True)
 class _Claim:
-    """A shard that is ours for a while: what was read of it, and the keys that have to wait."""
+    """A shard this relay holds: what it has read of it, and the keys that have to wait."""
 
     lock: Lock[Any]
     lease: LockLease
-    pages: ItemPages[Message]
-    read: deque[Message] = field(default_factory=deque)
+    pages: ItemPages[OutboxMessage]
+    read: deque[OutboxMessage] = field(default_factory=deque)
     passed: set[str] = field(default_factory=set)
     held_back: set[str] = field(default_factory=set)
 
 
 class Outbox(OnDb[D]):
-    """``outbox.add(tx, topic=..., body=..., key=...)`` inside ``with db.transaction() as tx``; ``outbox.relay(send)`` in a worker."""
+    """Messages that are stored with a transaction and delivered later.
+
+    ``outbox.add(tx, topic=..., body=..., key=...)`` inside ``with db.transaction() as tx``, and
+    ``outbox.relay(send)`` in a worker.
+    """
 
     def __init__(
         self,
@@ -96,12 +116,13 @@ class Outbox(OnDb[D]):
         super().__init__(db)
         if not 1 <= shards <= 1000:
             raise ConfigurationError(
-                f"an outbox has 1 to 1,000 shards, not {shards}",
-                hint="8 take 4,000 messages a second",
+                f"shards={shards} is not between 1 and 1,000",
+                hint="8 shards take 4,000 messages a second",
             )
         if max_attempts < 1:
             raise ConfigurationError(
-                "a message is attempted once at least", hint="give max_attempts=1 or more"
+                f"max_attempts={max_attempts} is below 1",
+                hint="a message is delivered at least once: set 1 or more",
             )
         self.name = name
         self.lease_seconds = lease_seconds
@@ -111,14 +132,17 @@ class Outbox(OnDb[D]):
         self.keep_seconds = keep_seconds
         self._items = OutboxItems(self.context.schema.place, name, shards)
         self._label = f"outbox {name}"
-        self._drafts: WeakKeyDictionary[Transaction, list[Draft]] = WeakKeyDictionary()
+        self._drafts: WeakKeyDictionary[Transaction, list[MessageDraft]] = WeakKeyDictionary()
         self._is_registered = False
 
     # -- writing
 
     def add(self, tx: Transaction, *, topic: str, body: Any, key: str | None = None) -> str:
-        """Write a message with the transaction; gives its id. Messages of one ``key`` are delivered in the order of their transactions."""
-        draft = Draft(self.context.token(), topic, json_text(body), key)
+        """Add a message to the transaction and return its id.
+
+        Messages of one ``key`` are delivered in the order of their transactions.
+        """
+        draft = MessageDraft(self.context.token(), topic, json_text(body), key)
         drafts = self._drafts.get(tx)
         if drafts is None:
             drafts = self._drafts[tx] = []
@@ -127,39 +151,41 @@ class Outbox(OnDb[D]):
         drafts.append(draft)
         return draft.id
 
-    def _prepare(self, drafts: list[Draft]) -> Work[list[Statement]]:
+    def _prepare(self, drafts: list[MessageDraft]) -> Work[list[Statement]]:
         yield from self._register()
         now = self.context.now()
         statements: list[Statement] = []
-        was: dict[str, Head | None] = {}
-        heads: dict[str, Head] = {}
+        was: dict[str, OutboxHead | None] = {}
+        heads: dict[str, OutboxHead] = {}
         for draft in drafts:
             if draft.key is None:
-                head = Head(self.context.random.randrange(self._items.shards), None)
+                head = OutboxHead(self.context.random.randrange(self._items.shards), None)
             else:
                 if draft.key not in heads:
                     found = was[draft.key] = yield from self._head(draft.key)
-                    heads[draft.key] = found or Head(self._items.shard_of(draft.key), None)
+                    heads[draft.key] = found or OutboxHead(self._items.shard_of(draft.key), None)
                 head = heads[draft.key]
             message = self._items.drafted(draft, head, now)
             statements.append(self._items.put(message))
             if draft.key is not None:
-                heads[draft.key] = Head(head.shard, message.position)
+                heads[draft.key] = OutboxHead(head.shard, message.position)
         return [
             *statements,
             *(self._items.put_head(key, was[key], head, now) for key, head in heads.items()),
         ]
 
-    def _head(self, key: str) -> Work[Head | None]:
+    def _head(self, key: str) -> Work[OutboxHead | None]:
         item = yield from self._get(self._items.head_key(key))
-        return None if item is None else Head(int(item["_shard"]["N"]), item["_last"]["S"])
+        return None if item is None else OutboxHead(int(item["_shard"]["N"]), item["_last"]["S"])
 
     def _register(self) -> Work[None]:
-        """Once in the life of an object: relays that know of fewer shards have to learn of ours."""
+        """Once per object: relays that know of fewer shards must learn of ours."""
         if self._is_registered:
             return
-        with contextlib.suppress(ConditionFailed):  # there are as many, or more
+        try:
             yield Call("UpdateItem", self._items.register(), self._label)
+        except ConditionFailed as known:  # there are as many shards, or more
+            FORMAT.check(known.item or {}, self.name)
         self._is_registered = True
 
     # -- delivering
@@ -169,9 +195,12 @@ class Outbox(OnDb[D]):
     @overload
     def relay(self: Outbox[AsyncDb], send: Send, *, limit: int = ...) -> Awaitable[RelayResult]: ...
     def relay(self, send: Send, *, limit: int = 1000) -> Any:
-        """Deliver up to ``limit`` messages that are due, and give a ``RelayResult``. With an AsyncDb it is awaited, and so is what ``send`` gives."""
+        """Deliver up to ``limit`` messages that are due.
+
+        With an AsyncDb it is awaited, and so is the result of ``send``.
+        """
         if limit < 1:
-            raise RequestRefused(f"a limit of {limit} delivers nothing", hint="give 1 or more")
+            raise RequestRefused(f"limit={limit} delivers nothing", hint="set 1 or more")
         return (
             self._relay_async(send, limit)
             if isinstance(self.db, AsyncDb)
@@ -185,7 +214,7 @@ class Outbox(OnDb[D]):
     def relaying(
         self, send: Send, *, shards: Sequence[int] | None = None, limit: int = 1000
     ) -> Work[RelayResult]:
-        """What ``relay`` does on a Db, as work; of some shards only, where they are known to have messages."""
+        """``relay`` as work; ``shards`` limits it to shards that are known to have messages."""
         result = RelayResult()
         for shard in (yield from self._order_of_shards.work()) if shards is None else shards:
             claim = yield from self._claim.work(shard)
@@ -194,7 +223,7 @@ class Outbox(OnDb[D]):
                 continue
             try:
                 yield from self._deliver(claim, send, limit, result)
-            except Exception:  # not when the work is given up: then nothing more can be asked
+            except Exception:  # not GeneratorExit: abandoned work cannot make requests
                 yield from self._release.work(claim)
                 raise
             yield from self._release.work(claim)
@@ -208,7 +237,7 @@ class Outbox(OnDb[D]):
             and (message := (yield from self._next.work(claim))) is not None
         ):
             try:
-                error = yield BlockingCall(partial(delivered, send, message))
+                error = yield BlockingCall(partial(deliver, send, message))
             except TryLater:
                 result.waiting += 1
                 return
@@ -224,7 +253,7 @@ class Outbox(OnDb[D]):
                 continue
             try:
                 while result.attempted < limit and (message := await me._next(claim)) is not None:
-                    await me._settle(claim, message, await delivered_async(send, message), result)
+                    await me._settle(claim, message, await deliver_async(send, message), result)
             except TryLater:
                 result.waiting += 1
             finally:
@@ -235,7 +264,7 @@ class Outbox(OnDb[D]):
 
     @operation
     def _order_of_shards(self) -> Work[list[int]]:
-        """Those with messages, by chance, so that relays side by side do not all begin with the same."""
+        """Shards with messages, shuffled, so that relays do not all start with the same one."""
         known = yield from self._shards()
         order = self.context.random.sample(range(known), known)
         peeks = [Call("Query", self._items.listing(shard, limit=1), self._label) for shard in order]
@@ -244,11 +273,12 @@ class Outbox(OnDb[D]):
 
     def _shards(self) -> Work[int]:
         item = yield from self._get(self._items.registry_key())
+        FORMAT.check(item or {}, self.name)
         return max(self._items.shards, int(item["_shards"]["N"]) if item is not None else 0)
 
     @operation
     def _claim(self, shard: int) -> Work[_Claim | None]:
-        # A lock of its own each time: two relays of one object are two owners.
+        # A new lock each time: two relays of one object are two owners.
         lock: Lock[Any] = Lock(
             self.db, f"outbox/{self.name}/{shard}", lease_seconds=self.lease_seconds
         )
@@ -267,8 +297,8 @@ class Outbox(OnDb[D]):
         yield from claim.lock.release.work(claim.lease)
 
     @operation
-    def _next(self, claim: _Claim) -> Work[Message | None]:
-        """The next message that may be delivered now; None at the end, or when the lease is lost."""
+    def _next(self, claim: _Claim) -> Work[OutboxMessage | None]:
+        """The next message to deliver; None at the end, or when the lease is lost."""
         while True:
             if not (yield from self._is_held(claim)):
                 return None
@@ -281,7 +311,7 @@ class Outbox(OnDb[D]):
             if (yield from self._may_go(claim, message)):
                 return message
 
-    def _may_go(self, claim: _Claim, message: Message) -> Work[bool]:
+    def _may_go(self, claim: _Claim, message: OutboxMessage) -> Work[bool]:
         claim.passed.add(message.position)
         if message.key in claim.held_back:
             return False
@@ -292,8 +322,8 @@ class Outbox(OnDb[D]):
             claim.held_back.add(message.key)
         return not is_early
 
-    def _is_waiting(self, message: Message, position: str) -> Work[bool]:
-        """Whether a message is there that the Query has not shown: its transaction was being carried out."""
+    def _is_waiting(self, message: OutboxMessage, position: str) -> Work[bool]:
+        """Whether an earlier message waits that the Query missed, its transaction half done."""
         key = self._items.message_key(replace(message, position=position))
         [found] = yield from read_snapshot(
             self.context, [(self._items.place.table, key)], self._label
@@ -301,7 +331,7 @@ class Outbox(OnDb[D]):
         return found is not None
 
     def _is_held(self, claim: _Claim) -> Work[bool]:
-        """Whether the shard is ours for long enough to deliver one more."""
+        """Whether the lease lasts long enough to deliver one more; renews it if not."""
         if claim.lease.until - self.context.now() > self.lease_seconds / 2:
             return True
         try:
@@ -312,9 +342,9 @@ class Outbox(OnDb[D]):
 
     @operation
     def _settle(
-        self, claim: _Claim, message: Message, error: str | None, result: RelayResult
+        self, claim: _Claim, message: OutboxMessage, error: str | None, result: RelayResult
     ) -> Work[None]:
-        """Write down how a delivery went."""
+        """Record the outcome of a delivery."""
         if error is None:
             result.sent += 1
             yield from self._sent(message)
@@ -332,9 +362,9 @@ class Outbox(OnDb[D]):
         try:
             yield Call("UpdateItem", self._items.failed(message, due, error), self._label)
         except ConditionFailed:
-            return  # another relay has taken over and written down its own attempt
+            return  # another relay has taken over and counted its own attempt
 
-    def _sent(self, message: Message) -> Work[None]:
+    def _sent(self, message: OutboxMessage) -> Work[None]:
         statements = [self._items.delete(message)]
         if self.keep_seconds > 0:
             statements.append(
@@ -342,7 +372,7 @@ class Outbox(OnDb[D]):
             )
         yield from send_all(self.context, statements, self._label)
 
-    def _park(self, message: Message) -> Work[None]:
+    def _park(self, message: OutboxMessage) -> Work[None]:
         statements = [
             self._items.delete(message, must_exist=True),
             self._items.put(message, PARKED),
@@ -350,10 +380,10 @@ class Outbox(OnDb[D]):
         try:
             yield from send_all(self.context, statements, self._label)
         except TransactionFailed as failed:
-            _only_gone(failed)  # another relay has delivered it, or parked it
+            _only_gone(failed)  # another relay has delivered or parked it
 
     def shard_of_item(self, keys: Item) -> int | None:
-        """The shard that an item's key says it waits in; None if it is no waiting message of this outbox."""
+        """The shard of a waiting message, from its key; None for any other item."""
         return self._items.shard_of_partition(
             keys.get(self._items.place.partition, {}).get("S", "")
         )
@@ -362,7 +392,7 @@ class Outbox(OnDb[D]):
 
     @operation
     def count(self) -> Work[int]:
-        """How many messages are waiting."""
+        """The number of waiting messages."""
         total = 0
         for shard in range((yield from self._shards())):
             total += yield from query_count(self._items.listing(shard), self._label)
@@ -370,21 +400,24 @@ class Outbox(OnDb[D]):
 
     @iteration
     def parked(self) -> _Parked:
-        """The messages that were given up."""
+        """The messages that failed ``max_attempts`` times."""
         return _Parked(self._items, self._label, self._shards)
 
     @operation
-    def retry(self, message: Message) -> Work[bool]:
-        """Put a parked message back, to be delivered at once; the later ones of its key may have gone before it. False if it is not parked."""
+    def retry(self, message: OutboxMessage) -> Work[bool]:
+        """Put a parked message back into the queue, due at once. False if it is not parked.
+
+        Later messages of its key may have been delivered before it.
+        """
         again = replace(message, attempts=0, due=0.0)
         return (yield from self._unpark(message, [self._items.put(again)]))
 
     @operation
-    def discard(self, message: Message) -> Work[bool]:
+    def discard(self, message: OutboxMessage) -> Work[bool]:
         """Delete a parked message. False if it is not parked."""
         return (yield from self._unpark(message, []))
 
-    def _unpark(self, message: Message, more: list[Statement]) -> Work[bool]:
+    def _unpark(self, message: OutboxMessage, more: list[Statement]) -> Work[bool]:
         statements = [self._items.delete(message, PARKED, must_exist=True), *more]
         try:
             yield from send_all(self.context, statements, self._label)
@@ -400,12 +433,14 @@ class Outbox(OnDb[D]):
 
     def explain(self) -> PatternExplanation:
         place, start, shards = self._items.place, self._items.start, self._items.shards
+        pk = place.partition
+        names = "_topic, _body, _key, _attempts, _due"
         return PatternExplanation(
             f"outbox {self.name}, {shards} shards in {place.table}",
             (
-                f"{place.partition} {start}#0..{shards - 1}  {place.sort} <microsecond>#<id>  _topic, _body, _key, _attempts, _due",
-                f"{place.partition} {start}#<shard>#SENT, {start}#<shard>#PARKED  {place.sort} the same",
-                f"{place.partition} {start}#KEY#<key>  {place.sort} HEAD  _last, _shard",
+                f"{pk} {start}#0..{shards - 1}  {place.sort} <microsecond>#<id>  {names}",
+                f"{pk} {start}#<shard>#SENT, {start}#<shard>#PARKED  {place.sort} as above",
+                f"{pk} {start}#KEY#<key>  {place.sort} HEAD  _last, _shard",
             ),
             (
                 OperationCost("add", "one Put more in the transaction", 0, 2),
@@ -424,8 +459,8 @@ class Outbox(OnDb[D]):
                 ),
             ),
             (
-                "messages are delivered at least once: receivers recognise repetitions by message.id",
-                f"a delivery that takes longer than {self.lease_seconds:g} seconds may be made by another relay too",
+                "delivery is at least once: receivers recognise repetitions by message.id",
+                f"a delivery of more than {self.lease_seconds:g} seconds may happen twice",
             ),
         )
 
@@ -437,10 +472,10 @@ class _Parked:
         self._items = items
         self._label = label
         self._shards = shards
-        self._left: list[ItemPages[Message]] | None = None
+        self._left: list[ItemPages[OutboxMessage]] | None = None
         self.is_done = False
 
-    def page(self) -> Work[list[Message]]:
+    def page(self) -> Work[list[OutboxMessage]]:
         if self._left is None:
             known = yield from self._shards()
             requests = [self._items.listing(shard, PARKED) for shard in range(known)]

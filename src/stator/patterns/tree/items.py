@@ -1,10 +1,12 @@
-"""The items behind a tree: their keys, what they hold, and the statements that write them."""
+"""The items of a tree: their keys, their contents, and the statements that write them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+from stator.coordination.lease import LeaseAttributes, LeaseHold
+from stator.coordination.stored_format import StoredFormat
 from stator.design.entities.conditions import FieldRef
 from stator.design.entities.entity import EntityInfo, info
 from stator.design.plan import key_text as keys
@@ -20,11 +22,18 @@ from stator.tables.writes.writes import LostRace
 NODE = "NODE"
 CHILD = "CHILD#"
 JOB = "JOB#"
+_FORMAT = StoredFormat("tree")
+# A deletion claims nodes by its job's name. The claim never expires: any process can finish the
+# job.
+_CLAIM = LeaseAttributes(owner="_job", until=None, fence=None)
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """A node item. Identities are key text; ``child`` is the sort key of its child item under ``parent``."""
+class StoredNode:
+    """A node item. Identities are key text; ``child`` is the sort key of its child item.
+
+    ``job`` names the job that is deleting the node, if any.
+    """
 
     text: str
     parent: str | None
@@ -36,13 +45,16 @@ class Stored:
 
     @property
     def path_below(self) -> tuple[str, ...]:
-        """The path of its children."""
+        """The ``path`` of its children."""
         return (*self.path, self.text)
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """``kind`` is delete or move; ``after`` the child item of ``node`` up to which the paths below a move are written."""
+class TreeJob:
+    """A move or deletion that is not finished.
+
+    ``after`` is the last child item of ``node`` whose paths a move has corrected.
+    """
 
     name: str
     kind: str
@@ -51,7 +63,7 @@ class Job:
 
 
 class TreeItems:
-    """Where the items of one tree are."""
+    """The keys and statements of one tree."""
 
     def __init__(
         self, place: Place, name: str, entity: type[Any], order: Any | None, unique_siblings: bool
@@ -66,8 +78,8 @@ class TreeItems:
         _refuse_markers(self.info)
         if unique_siblings and self.order is None:
             raise DesignError(
-                f"siblings of {self.info.name} are to differ, but not in what",
-                hint=f"say order={self.info.name}.name, the field in which they differ",
+                f"unique_siblings of {self.info.name} needs a field in which siblings differ",
+                hint=f"add order={self.info.name}.name, or another of its fields",
             )
 
     # -- keys
@@ -85,7 +97,7 @@ class TreeItems:
         return self.partition if text is None else f"{self.partition}#{text}"
 
     def child_text(self, entity: Any, text: str) -> str:
-        """The sort key of a child item: siblings sort by it."""
+        """The sort key of a child item, by which siblings are ordered."""
         if self.order is None:
             return CHILD + text
         ordered = keys.encode(encoding_name(self.info, self.order), getattr(entity, self.order))
@@ -102,19 +114,20 @@ class TreeItems:
     # -- items
 
     def data(self, entity: Any) -> Value:
-        """The entity in a map of its own: none of its attributes can be taken for a key of the table or an index."""
+        """The entity in a map of its own, so that no attribute is taken for an index key."""
         return {"M": self.info.codec.encode(entity)}
 
     def entity(self, data: Value) -> Any:
         return self.info.codec.decode(data["M"])
 
-    def node_item(self, node: Stored) -> Item:
+    def node_item(self, node: StoredNode) -> Item:
         item: Item = self.node_key(node.text) | {
             "_node": {"S": node.text},
             "_path": path_value(node.path),
             "_child": {"S": node.child},
             "_data": node.data,
             "_revision": {"N": str(node.revision)},
+            **_FORMAT.attributes(),
         }
         if node.parent is not None:
             item["_parent"] = {"S": node.parent}
@@ -122,41 +135,42 @@ class TreeItems:
 
     # -- statements
 
-    def create_node(self, node: Stored, shown: str) -> Statement:
+    def create_node(self, node: StoredNode, shown: str) -> Statement:
         item = self.node_item(node)
         request = self._put(item, new=True)
         return Statement(
             "Put",
             request,
             f"add {shown}",
-            lambda found: ItemExists(f"{shown} is in the tree already", item=found),
+            lambda found: ItemExists(f"{shown} is already in the tree", item=found),
         )
 
-    def replace_node(self, node: Stored, was: Stored) -> Statement:
-        """Write a node again, if it is still as it was read."""
+    def replace_node(self, node: StoredNode, was: StoredNode) -> Statement:
+        """Replace a node that nobody has changed or begun to delete since it was read."""
         written = Expressions()
+        revision = written.value({"N": str(was.revision)})
         request = {
             "TableName": self.place.table,
             "Item": self.node_item(node),
-            "ConditionExpression": f"{written.name('_revision')} = {written.value({'N': str(was.revision)})}"
+            "ConditionExpression": f"{written.name('_revision')} = {revision}"
             f" AND {written.name('_path')} = {written.value(path_value(was.path))}"
             f" AND {written.name('_child')} = {written.value({'S': was.child})}"
-            f" AND {_equal(written, '_parent', was.parent)} AND attribute_not_exists({written.name('_job')})",
+            f" AND {_equal(written, '_parent', was.parent)} AND {_CLAIM.free()(written)}",
         }
-        return Statement("Put", written.into(request), f"change {node.text}", raced)
+        return Statement("Put", written.into(request), f"change {node.text}", lost_race)
 
-    def put_child(self, node: Stored, *, new: bool = True) -> Statement:
+    def put_child(self, node: StoredNode, *, new: bool = True) -> Statement:
         item = self.child_key(node.parent, node.child) | {
             "_node": {"S": node.text},
             "_data": node.data,
         }
         return Statement("Put", self._put(item, new=new), f"place {node.text}", self._sibling(node))
 
-    def _sibling(self, node: Stored) -> Any:
+    def _sibling(self, node: StoredNode) -> Any:
         def taken(item: Item | None) -> ConditionFailed:
             value = getattr(self.entity(node.data), self.order or "", None)
             return UniqueTaken(
-                f"a sibling has the {self.order} {value!r} already",
+                f"another sibling has {self.order} {value!r}",
                 item=item,
                 field=self.order or "",
                 value=value,
@@ -164,16 +178,16 @@ class TreeItems:
 
         return taken
 
-    def delete_child(self, node: Stored) -> Statement:
+    def delete_child(self, node: StoredNode) -> Statement:
         request = {"TableName": self.place.table, "Key": self.child_key(node.parent, node.child)}
-        return Statement("Delete", request, f"take {node.text} away", raced)
+        return Statement("Delete", request, f"take {node.text} away", lost_race)
 
-    def check(self, node: Stored, *, path: bool) -> Statement:
-        """The node is where it was read, and not being deleted; with ``path``, its path is the same too."""
+    def check(self, node: StoredNode, *, path: bool) -> Statement:
+        """The node has the parent that was read, and with ``path`` its path; no job deletes it."""
         written = Expressions()
         terms = [
             f"attribute_exists({written.name(self.place.partition)})",
-            f"attribute_not_exists({written.name('_job')})",
+            _CLAIM.free()(written),
             _equal(written, "_parent", node.parent),
         ]
         if path:
@@ -183,21 +197,23 @@ class TreeItems:
             "Key": self.node_key(node.text),
             "ConditionExpression": " AND ".join(terms),
         }
-        return Statement("ConditionCheck", written.into(request), f"check {node.text}", raced)
+        return Statement("ConditionCheck", written.into(request), f"check {node.text}", lost_race)
 
-    def put_job(self, job: Job, now: float) -> Statement:
+    def put_job(self, job: TreeJob, now: float) -> Statement:
         item: Item = self.job_key(job.name) | {
             "_kind": {"S": job.kind},
             "_node": {"S": job.node},
             "_started": {"N": f"{now:.6f}"},
+            **_FORMAT.attributes(),
         }
         if job.after is not None:
             item["_after"] = {"S": job.after}
-        return Statement("Put", self._put(item, new=False), f"{job.kind} {job.node}", raced)
+        return Statement("Put", self._put(item, new=False), f"{job.kind} {job.node}", lost_race)
 
-    def job(self, item: Item) -> Job:
+    def job(self, item: Item) -> TreeJob:
+        _FORMAT.check(item, self.name)
         name = item[self.place.sort]["S"].removeprefix(JOB)
-        return Job(
+        return TreeJob(
             name,
             item["_kind"]["S"],
             item["_node"]["S"],
@@ -219,49 +235,52 @@ class TreeItems:
             "Delete",
             {"TableName": self.place.table, "Key": self.job_key(job)},
             "end of the job",
-            raced,
+            lost_race,
         )
 
     def mark(self, job: str, text: str, parent: str | None, child: str) -> Statement:
-        """Claim a node for a job that deletes it: from now on nobody else changes it, or adds to it."""
+        """Claim a node for a job that deletes it: nobody else changes it or adds to it after that.
+
+        The claim is a lease without an end: any process may finish the job in its name.
+        """
         written = Expressions()
-        mine = written.value({"S": job})
+        free = f"({_CLAIM.free()(written)} OR {_CLAIM.held(LeaseHold(job))(written)})"
         request = {
             "TableName": self.place.table,
             "Key": self.node_key(text),
-            "UpdateExpression": f"SET {written.name('_job')} = {mine}",
+            "UpdateExpression": f"SET {written.name('_job')} = {written.value({'S': job})}",
             "ConditionExpression": f"attribute_exists({written.name(self.place.partition)})"
             f" AND {_equal(written, '_parent', parent)} AND {_equal(written, '_child', child)}"
-            f" AND (attribute_not_exists({written.name('_job')}) OR {written.name('_job')} = {mine})",
+            f" AND {free}",
         }
-        return Statement("Update", written.into(request), f"mark {text}", raced)
+        return Statement("Update", written.into(request), f"mark {text}", lost_race)
 
     def check_marked(self, job: str, text: str) -> Statement:
-        """The node is there, and the job's."""
+        """The node is still claimed by the job."""
         written = Expressions()
         request = {
             "TableName": self.place.table,
             "Key": self.node_key(text),
-            "ConditionExpression": f"{written.name('_job')} = {written.value({'S': job})}",
+            "ConditionExpression": _CLAIM.held(LeaseHold(job))(written),
         }
-        return Statement("ConditionCheck", written.into(request), f"check {text}", raced)
+        return Statement("ConditionCheck", written.into(request), f"check {text}", lost_race)
 
     def delete_node(self, job: str, text: str) -> Statement:
-        """Delete a node that the job has marked; one that is gone already is as good."""
+        """Delete a node that the job has claimed; one that is gone already is as good."""
         written = Expressions()
         condition = (
             f"attribute_not_exists({written.name(self.place.partition)})"
-            f" OR {written.name('_job')} = {written.value({'S': job})}"
+            f" OR {_CLAIM.held(LeaseHold(job))(written)}"
         )
         request = {
             "TableName": self.place.table,
             "Key": self.node_key(text),
             "ConditionExpression": condition,
         }
-        return Statement("Delete", written.into(request), f"delete {text}", raced)
+        return Statement("Delete", written.into(request), f"delete {text}", lost_race)
 
     def delete_place(self, text: str, parent: str, child: str) -> Statement:
-        """Delete the child item of a node, unless another node has the place by now."""
+        """Delete the child item of a node, unless another node has taken its place."""
         written = Expressions()
         condition = (
             f"attribute_not_exists({written.name(self.place.partition)})"
@@ -272,9 +291,9 @@ class TreeItems:
             "Key": self.child_key(parent, child),
             "ConditionExpression": condition,
         }
-        return Statement("Delete", written.into(request), f"take {text} away", raced)
+        return Statement("Delete", written.into(request), f"take {text} away", lost_race)
 
-    def set_path(self, child: Stored, path: tuple[str, ...]) -> dict[str, Any]:
+    def set_path(self, child: StoredNode, path: tuple[str, ...]) -> dict[str, Any]:
         written = Expressions()
         request = {
             "TableName": self.place.table,
@@ -296,8 +315,9 @@ class TreeItems:
         return written.into(request)
 
 
-def stored(item: Item) -> Stored:
-    return Stored(
+def read_node(item: Item) -> StoredNode:
+    _FORMAT.check(item, f"node {item['_node']['S']}")
+    return StoredNode(
         item["_node"]["S"],
         item["_parent"]["S"] if "_parent" in item else None,
         tuple(each["S"] for each in item["_path"]["L"]),
@@ -312,8 +332,8 @@ def path_value(path: tuple[str, ...]) -> Value:
     return {"L": [{"S": text} for text in path]}
 
 
-def raced(item: Item | None) -> ConditionFailed:
-    return LostRace("the tree changed meanwhile", item=item)
+def lost_race(item: Item | None) -> ConditionFailed:
+    return LostRace("another process changed the tree", item=item)
 
 
 def _equal(written: Expressions, name: str, text: str | None) -> str:
@@ -330,18 +350,19 @@ def _order_field(entity: EntityInfo, order: Any | None) -> str | None:
         return None
     if not isinstance(order, FieldRef) or len(order.path) != 1 or order.name not in entity.fields:
         raise DesignError(
-            f"{order!r} is not a field of {entity.name}",
-            hint=f"say order={entity.name}.name, or another of its fields",
+            f"order={order!r} is not a field of {entity.name}",
+            hint=f"use order={entity.name}.name, or another of its fields",
         )
     encoding_name(entity, order.name)
     return order.name
 
 
 def _refuse_markers(entity: EntityInfo) -> None:
-    """Nodes are stored by the tree, not by the plan: what markers ask for would not be done."""
+    """Nodes are stored by the tree, not by the plan, so markers would have no effect."""
     marked = [field.name for field in entity.fields.values() if field.role not in (None, "ident")]
     if marked:
         raise DesignError(
-            f"{entity.name}.{marked[0]} is {entity.fields[marked[0]].role}(), which nodes of a tree do not keep",
-            hint="leave the marker out, or keep such fields in an entity beside the tree that has the node's identity",
+            f"{entity.name}.{marked[0]} is {entity.fields[marked[0]].role}(), "
+            "which has no effect in a tree",
+            hint="remove the marker, or move the field to an entity of its own with the same id",
         )

@@ -1,17 +1,22 @@
-"""What a change of a whole subtree leaves to be done, in steps that may stop anywhere and be taken again.
+"""The rest of a move or deletion: steps that may stop anywhere and be taken again.
 
-A job is an item written in the transaction that begins it; it goes when everything is done. Its steps are conditional writes that do
-nothing when done twice, and what is left to do is found by looking. Two processes may work at the same job.
+A job is an item written in the transaction that starts the move or deletion, and deleted when
+everything is done. Its steps are conditional writes that have no effect the second time, and what
+is left to do is found by reading. Two processes may work on the same job.
 
-**Deleting** goes from the top down and back up. A node is *marked* with the job's name, after which nobody adds to it or moves it; then its
-children are marked, and theirs; a marked node without children is deleted together with its child item. Marking asks for the mark of the parent,
-and deleting for that of the node, so that a process which was asleep cannot touch nodes that were added anew with the same identity meanwhile.
+**Deleting** goes from the top down and back up. A node is *marked*: the job claims it (a lease
+without an end, ``coordination.lease``), and from then on nobody adds to it or moves it. Then its
+children are marked, and theirs. A marked node without children is deleted together with its child
+item. Marking requires the mark of the parent, and deleting that of the node, so that a process
+that was asleep cannot touch nodes that were added again with the same identity.
 
-**Paths** below a node that has moved are written anew: from each node to its children, ``path`` of the node plus the node. After the children of a
-node are written the node is read again; if its own path changed meanwhile, by the job of another move, they are written once more. So when
-no job is left every path is right, in whatever order jobs ran. The job remembers how far it has come among the children of its node, twenty-five at a
-time, and after a thousand nodes puts off what is left to jobs of their own: however large the subtree, and however often the process dies, it comes to
-an end.
+**Paths** below a moved node are corrected from each node to its children: the ``path`` of the node
+plus the node. After the children are written, the node is read again; if its own path has changed
+by then, through the job of another move, they are written once more. So when no job is left, every
+path is right, in whatever order the jobs ran. The job records how far it has come among the
+children of its node, twenty-five at a time, and after a thousand nodes it leaves the rest to jobs
+of their own. However large the subtree, and however often the process dies, the work comes to an
+end.
 """
 
 from __future__ import annotations
@@ -22,7 +27,7 @@ from dataclasses import dataclass, field
 from stator.errors import ConditionFailed, TransactionFailed
 from stator.model.values import Item
 from stator.patterns.item_pages import ItemPages, query_all
-from stator.patterns.tree.items import Job, Stored, TreeItems, stored
+from stator.patterns.tree.items import StoredNode, TreeItems, TreeJob, read_node
 from stator.tables.context import Context
 from stator.tables.reads.items import batch_get
 from stator.tables.work import Call, Gather, Work, gathered
@@ -36,10 +41,10 @@ _PAGE = 40  # two statements for each child, in a transaction of at most a hundr
 
 @dataclass(slots=True)
 class _Budget:
-    """How many nodes a job still takes on, and the jobs that were made of the rest."""
+    """How many nodes a job still corrects, and the jobs that were made for the rest."""
 
     left: int
-    jobs: list[Job] = field(default_factory=list)
+    jobs: list[TreeJob] = field(default_factory=list)
 
 
 class TreeJobs:
@@ -51,12 +56,12 @@ class TreeJobs:
         self.nodes_in_a_job = nodes_in_a_job
         self.label = f"tree {items.name}"
 
-    def unfinished(self) -> Work[list[Job]]:
+    def unfinished(self) -> Work[list[TreeJob]]:
         found = yield from query_all(self.items.jobs(), self.label)
         return [self.items.job(item) for item in found]
 
-    def run(self, job: Job) -> Work[int]:
-        """Gives how many nodes were deleted, or paths written."""
+    def run(self, job: TreeJob) -> Work[int]:
+        """Run a job to its end; return how many nodes were deleted, or paths corrected."""
         return (
             (yield from self._delete(job.name, job.node))
             if job.kind == "delete"
@@ -65,23 +70,23 @@ class TreeJobs:
 
     # -- reading
 
-    def read(self, text: str) -> Work[Stored | None]:
+    def read(self, text: str) -> Work[StoredNode | None]:
         request = {
             "TableName": self.items.place.table,
             "Key": self.items.node_key(text),
             "ConsistentRead": True,
         }
         item = (yield Call("GetItem", request, self.label)).get("Item")
-        return None if item is None else stored(item)
+        return None if item is None else read_node(item)
 
-    def read_many(self, texts: list[str]) -> Work[dict[str, Stored]]:
+    def read_many(self, texts: list[str]) -> Work[dict[str, StoredNode]]:
         if not texts:
             return {}
         wanted = [self.items.node_key(text) for text in dict.fromkeys(texts)]
         found = yield from batch_get(
             self.context, self.items.place.table, wanted, self.label, consistent=True
         )
-        return {node.text: node for node in map(stored, found)}
+        return {node.text: node for node in map(read_node, found)}
 
     # -- deleting
 
@@ -92,7 +97,7 @@ class TreeJobs:
             yield from send_all(self.context, statements, self.label)
         except TransactionFailed as failed:
             _only_raced(failed)
-            # Another has finished the job, and the node was added anew since.
+            # Another process has finished the job, and the node was added again since.
             yield Call("DeleteItem", self.items.delete_job(job).request, self.label)
             return deleted
         return deleted + 1
@@ -107,7 +112,7 @@ class TreeJobs:
             marked = yield from self._mark(job, text, children)
             if marked is None:
                 return deleted
-            # A marked node gets no more children, so one that has none now can go.
+            # A marked node gets no more children, so one that has none can be deleted.
             below = yield Gather([self._first_children(child, 1) for child, _ in marked])
             inner = [child for child, found in zip(marked, gathered(below)) if found]
             for child, _ in inner:
@@ -115,16 +120,17 @@ class TreeJobs:
             deleted += yield from self._delete_marked(job, text, marked)
 
     def _first_children(self, text: str, limit: int = _PAGE) -> Work[list[tuple[str, str]]]:
-        """The first children of a node: identity, and sort key of the child item."""
+        """The first children of a node: identity and sort key of the child item."""
         reply = yield Call("Query", self.items.children(text, limit), self.label)
         return [(item["_node"]["S"], item[self.items.place.sort]["S"]) for item in reply["Items"]]
 
     def _mark(
         self, job: str, parent: str, children: list[tuple[str, str]]
     ) -> Work[list[tuple[str, str]] | None]:
-        """Mark children; gives those that are. One that was moved away or taken by another job meanwhile is not.
+        """Mark children and return those that are marked now.
 
-        None if the parent is not the job's any more: another has finished it, and what is there now was added since.
+        A child that was moved away, or marked by another job, is left out. None if the parent is no
+        longer the job's: another process has finished it, and what is there was added since.
         """
         statements = [
             self.items.check_marked(job, parent),
@@ -151,13 +157,13 @@ class TreeJobs:
         try:
             yield from send_all(self.context, statements, self.label)
         except TransactionFailed as failed:
-            _only_raced(failed)  # another at the same job was here before; look again
+            _only_raced(failed)  # another process on the same job was first; look again
             return 0
         return len(children)
 
     # -- paths
 
-    def _paths(self, job: Job) -> Work[int]:
+    def _paths(self, job: TreeJob) -> Work[int]:
         done = 0
         left = [job]
         while left:
@@ -168,8 +174,12 @@ class TreeJobs:
             left += budget.jobs
         return done
 
-    def _paths_below(self, text: str, budget: _Budget, job: Job | None = None) -> Work[int]:
-        """``job`` is the one that is about this node; None further down, where what exceeds the budget becomes a job of its own."""
+    def _paths_below(self, text: str, budget: _Budget, job: TreeJob | None = None) -> Work[int]:
+        """Correct the paths below a node.
+
+        ``job`` is the job of this very node. It is None further down, where children beyond the
+        budget become jobs of their own.
+        """
         node = yield from self.read(text)
         if node is None:
             return 0
@@ -177,7 +187,7 @@ class TreeJobs:
         pages = self._pages(text, None if job is None else job.after)
         while not pages.is_done:
             if job is None and budget.left <= 0:
-                yield from self._put_off(text, pages.position, budget)
+                yield from self._postpone(text, pages.position, budget)
                 break
             children = yield from self._children(text, pages)
             budget.left -= len(children)
@@ -201,35 +211,35 @@ class TreeJobs:
         request = self.items.children(text, _PATHS_PAGE)
         return ItemPages(request, self.label, lambda item: str(item["_node"]["S"]), start=start)
 
-    def _children(self, text: str, pages: ItemPages[str]) -> Work[list[Stored]]:
+    def _children(self, text: str, pages: ItemPages[str]) -> Work[list[StoredNode]]:
         texts = yield from pages.page()
         found = yield from self.read_many(texts)
         return [found[each] for each in texts if each in found and found[each].parent == text]
 
-    def _with_children(self, nodes: list[Stored]) -> Work[list[str]]:
+    def _with_children(self, nodes: list[StoredNode]) -> Work[list[str]]:
         below = gathered((yield Gather([self._first_children(node.text, 1) for node in nodes])))
         return [node.text for node, found in zip(nodes, below) if found]
 
-    def _put_off(self, text: str, position: Item | None, budget: _Budget) -> Work[None]:
+    def _postpone(self, text: str, position: Item | None, budget: _Budget) -> Work[None]:
         after = None if position is None else position[self.items.place.sort]["S"]
-        job = Job(self.context.token(), "move", text, after)
+        job = TreeJob(self.context.token(), "move", text, after)
         yield Call("PutItem", self.items.put_job(job, self.context.now()).request, self.label)
         budget.jobs.append(job)
 
-    def _remember(self, job: Job, position: Item) -> Work[None]:
-        """So that whoever resumes the job goes on from here."""
+    def _remember(self, job: TreeJob, position: Item) -> Work[None]:
+        """Record how far the job has come, for whoever resumes it."""
         request = self.items.job_progress(job.name, position[self.items.place.sort]["S"])
-        with contextlib.suppress(ConditionFailed):  # another has finished it
+        with contextlib.suppress(ConditionFailed):  # another process has finished it
             yield Call("UpdateItem", request, self.label)
 
-    def _correct(self, children: list[Stored], path: tuple[str, ...]) -> Work[int]:
+    def _correct(self, children: list[StoredNode], path: tuple[str, ...]) -> Work[int]:
         stale = [child for child in children if child.path != path]
         calls = [
             Call("UpdateItem", self.items.set_path(child, path), self.label) for child in stale
         ]
         for result in (yield Gather(calls)) if calls else ():
             if isinstance(result, BaseException) and not isinstance(result, ConditionFailed):
-                raise result  # a failed condition: the child has moved on, and has a path of its own
+                raise result  # a failed condition means that the child has moved elsewhere
         return len(stale)
 
 

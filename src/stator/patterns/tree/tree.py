@@ -1,32 +1,40 @@
-"""Trees: folders, categories, organisations. A node is an entity with a parent; subtrees of any size are moved and deleted safely.
+"""Trees: folders, categories, organisations. Subtrees of any size move and are deleted safely.
 
-    PK  TREE#files#docs      SK  NODE             _parent  home    _path  [root, home]    _data {...}   _revision  3
-    PK  TREE#files#home      SK  CHILD#Documents#docs     _node  docs                     _data {...}
-    PK  TREE#files           SK  CHILD#Root#root  _node  root                             the roots
-    PK  TREE#files           SK  JOB#5be1...      _kind  move | delete    _node  docs     what is not finished
+    PK  TREE#files#docs   SK  NODE                  _parent  home   _path  [root, home]   _data
+    PK  TREE#files#home   SK  CHILD#Documents#docs  _node  docs     _data
+    PK  TREE#files        SK  CHILD#Root#root       _node  root     the roots
+    PK  TREE#files        SK  JOB#5be1...           _kind  move | delete   _node  docs
 
-Attributes have an underscore, and the entity's own lie in a map: indexes of the design's are keyed by its fields, and would take such items in.
+Attribute names start with an underscore, and the entity's own attributes lie in a map. Otherwise
+the design's indexes, which are keyed by entity fields, would take these items in.
 
-A node is two items, always written in one transaction: the *node item*, found by identity, and the *child item*, which lies with its parent and
-sorts by the field the tree is ordered by. So the children of a node are one Query, and descendants are read level by level, with a Query for
-each node of the level above, side by side. Keys hold no path, and that is the point: the place of a node is its parent, said in one item, and
-a subtree of a million nodes moves in one transaction of a few items. A path in the keys would make descendants one Query for each
-level, but a move would have to rewrite every item below, and readers would meet the tree half here, half there.
+A node is two items, always written in one transaction: the *node item*, found by identity, and the
+*child item*, which lies with its parent and sorts by the field the tree is ordered by. So the
+children of a node are one Query, and descendants are read level by level, one Query for each node
+of the level above, in parallel. Keys hold no path, and that is the point: the place of a node is
+its parent, recorded in one item, and a subtree of a million nodes moves in one transaction of a
+few items. With paths in the keys, descendants would be one Query per level, but a move would have
+to rewrite every item below, and readers would meet the tree half here, half there.
 
-``_path`` holds the ancestors, so that they are read in one BatchGetItem. It is a hint: what it says is compared with the parents of the nodes that
-come back, and where it is out of date the ancestors above are asked for from there. After a move it is brought up to date by a *job*
-(``tree_jobs``), which ``resume()`` finishes if the process dies; reads are right before, and take one batch more.
+``_path`` holds the ancestors, so that one BatchGetItem reads them. It is a hint: readers compare it
+with the parents of the nodes that come back, and where it is out of date they ask again from there.
+After a move a *job* corrects it (``jobs``), which ``resume()`` finishes if the process dies. Until
+then reads are right and take one batch more.
 
 Invariants:
 
-- Every node has one parent, or is a root; it is listed under that parent and nowhere else. This holds at every moment, also during a move.
-- No cycles: a move is one transaction with a condition on each ancestor of the new parent, that its parent is the one that was read. Of two
-  moves that would make a cycle together, one fails, reads again, and is refused. No lock is needed, and none can be left behind.
-- A deleted subtree is gone from its parent's children at once. Its nodes disappear one by one while the job runs: ``get`` may still find a deep one until
-  then, but nothing can be moved under a node that the job has reached, and ``add`` under one fails. A node moved out before the job reaches it lives on.
+- Every node has one parent, or is a root. It is listed under that parent and nowhere else. This
+  holds at every moment, also during a move.
+- There are no cycles. A move is one transaction with a condition on each ancestor of the new
+  parent: that its parent is the one that was read. Of two moves that would make a cycle together,
+  one fails, reads again, and is refused. No lock is needed, and none can be left behind.
+- A deleted subtree disappears from its parent's children at once. Its nodes disappear one by one
+  while the job runs. Until then ``get`` may still find a deep one, but nothing can be moved or
+  added under a node that the job has reached. A node that moves out before the job reaches it
+  survives.
 
-What fails: a process that dies in a move or a deletion leaves a job item. ``resume()``, run at start or on a schedule, does the rest, from wherever it
-stopped; several may run at once.
+What fails: a process that dies during a move or deletion leaves a job item. ``resume()``, run at
+start or on a schedule, finishes it from wherever it stopped; several may run at once.
 """
 
 from __future__ import annotations
@@ -46,7 +54,7 @@ from stator.errors import (
 from stator.model.values import Item
 from stator.patterns.explanation import OperationCost, PatternExplanation
 from stator.patterns.item_pages import ItemPages, query_all
-from stator.patterns.tree.items import Job, Stored, TreeItems
+from stator.patterns.tree.items import StoredNode, TreeItems, TreeJob
 from stator.patterns.tree.jobs import TreeJobs
 from stator.tables.operation import D, OnDb, iteration, operation
 from stator.tables.work import Gather, Pause, Work, gathered
@@ -54,16 +62,18 @@ from stator.tables.writes.sender import write
 from stator.tables.writes.statements import Statement
 
 E = TypeVar("E")
-MOST_LEVELS = (
-    90  # a move has a condition for each ancestor, and a transaction takes a hundred items
-)
+# A move has a condition for each ancestor, and a transaction takes a hundred items.
+MOST_LEVELS = 90
 _AT_ONCE = 16
 _ATTEMPTS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Node(Generic[E]):
-    """``parent`` is the identity of the node above, None for a root; ``level`` counts down from the node that was asked about."""
+    """An entity and its place: ``parent`` is an identity, None for a root.
+
+    ``level`` is the distance from the node that the call was about: 1 for children, -1 for parents.
+    """
 
     entity: E
     parent: Any
@@ -73,8 +83,8 @@ class Node(Generic[E]):
 class Tree(OnDb[D], Generic[D, E]):
     """``Tree(db, Folder, name="files", order=Folder.name, unique_siblings=True)``.
 
-    Children are sorted by ``order``, or by identity; with ``unique_siblings`` no two of one parent have the same value there.
-    Nodes are named by identity, or by an object.
+    Children are sorted by ``order``, or by identity. With ``unique_siblings`` no two children of a
+    parent have the same value there. Wherever a node is expected, pass its identity or the entity.
     """
 
     def __init__(
@@ -99,7 +109,11 @@ class Tree(OnDb[D], Generic[D, E]):
 
     @operation
     def add(self, entity: E, parent: Any = None) -> Work[None]:
-        """ItemExists if its identity is in the tree, UniqueTaken if a sibling has its name, ItemNotFound if there is no such parent."""
+        """Add a node under ``parent``, or as a root.
+
+        ItemExists if its identity is in the tree, UniqueTaken if a sibling has its name,
+        ItemNotFound if there is no such parent.
+        """
         text, shown = self._text(entity), self._shown(entity)
         above = None if parent is None else self._text(parent)
 
@@ -109,11 +123,11 @@ class Tree(OnDb[D], Generic[D, E]):
             if above is not None:
                 found = yield from self._present(above)
                 if above == text:
-                    raise ItemExists(f"{shown} is in the tree already")
+                    raise ItemExists(f"{shown} is already in the tree")
                 path = found.path_below
                 checks.append(self._items.check(found, path=True))
             _check_depth(len(path))
-            node = Stored(
+            node = StoredNode(
                 text, above, path, self._items.child_text(entity, text), self._items.data(entity), 1
             )
             return [self._items.create_node(node, shown), self._items.put_child(node), *checks]
@@ -122,13 +136,13 @@ class Tree(OnDb[D], Generic[D, E]):
 
     @operation
     def update(self, entity: E) -> Work[None]:
-        """Store what a node holds; its place stays, except among its siblings."""
+        """Replace the entity of a node. Its parent stays; its order among siblings may change."""
         text = self._text(entity)
 
         def prepare() -> Work[list[Statement]]:
             was = yield from self._present(text)
             child = self._items.child_text(entity, text)
-            node = Stored(
+            node = StoredNode(
                 text, was.parent, was.path, child, self._items.data(entity), was.revision + 1
             )
             statements = [self._items.replace_node(node, was)]
@@ -147,7 +161,7 @@ class Tree(OnDb[D], Generic[D, E]):
 
     @iteration
     def children(self, id: Any = None) -> ItemPages[Node[E]]:
-        """In order; those of None are the roots."""
+        """The children of a node, in order; without ``id``, the roots."""
         text = None if id is None else self._text(id)
         return ItemPages(
             self._items.children(text), self._label, lambda item: self._child(item, text, 1)
@@ -155,15 +169,18 @@ class Tree(OnDb[D], Generic[D, E]):
 
     @iteration
     def descendants(self, id: Any = None, levels: int | None = None) -> Descent[E]:
-        """Children, then theirs, and so on, ``levels`` deep; level by level, each in the order of the parents. Those of None are all nodes."""
+        """Children, then their children and so on, ``levels`` deep; without ``id``, all nodes.
+
+        They come level by level, each level in the order of its parents.
+        """
         if levels is not None and levels < 1:
-            raise RequestRefused(f"{levels} levels hold nothing", hint="ask for 1 or more")
+            raise RequestRefused(f"levels={levels} is below 1", hint="ask for 1 or more")
         text = None if id is None else self._text(id)
         return Descent(self._items, self._label, self._child, text, levels)
 
     @operation
     def count(self, id: Any = None) -> Work[int]:
-        """How many descendants a node has; without one, how many nodes the tree has. It reads them all."""
+        """The number of descendants; without ``id``, of all nodes. Reads every one of them."""
         total = 0
         pages = self.descendants.pages(id)
         while not pages.is_done:
@@ -174,23 +191,27 @@ class Tree(OnDb[D], Generic[D, E]):
 
     @operation
     def path(self, id: Any) -> Work[list[Node[E]]]:
-        """From the root down to the node itself; empty if there is no such node."""
+        """The nodes from the root down to the node itself; empty if there is no such node."""
         line = yield from self._line(self._text(id))
         return [self._node(each, -level) for level, each in reversed(list(enumerate(line)))]
 
     @operation
     def ancestors(self, id: Any) -> Work[list[Node[E]]]:
-        """From the root down to the parent, in one BatchGetItem."""
+        """The nodes from the root down to the parent, read in one BatchGetItem."""
         return (yield from self.path.work(id))[:-1]
 
     # -- whole subtrees
 
     @operation
     def move(self, id: Any, parent: Any = None) -> Work[None]:
-        """Put a node, with all that is below it, under another; without ``parent`` it becomes a root. TreeCycle if it is below itself."""
+        """Move a node, with everything below it, under another; without ``parent`` it becomes a
+        root.
+
+        TreeCycle if ``parent`` is the node itself or below it.
+        """
         text = self._text(id)
         above = None if parent is None else self._text(parent)
-        job = Job(self.context.token(), "move", text)
+        job = TreeJob(self.context.token(), "move", text)
         has_moved = False
 
         def prepare() -> Work[list[Statement]]:
@@ -201,12 +222,12 @@ class Tree(OnDb[D], Generic[D, E]):
                 return []
             line = [] if above is None else (yield from self._line(above))
             if above is not None and (not line or any(each.job is not None for each in line)):
-                raise self._missing(above)  # or on its way to be deleted, with one above it
+                raise self._missing(above)  # or being deleted, perhaps with a node above it
             if any(each.text == text for each in line):
                 raise TreeCycle(self.name, self._items.identities.value(text), parent)
             _check_depth(len(line))
             path = tuple(each.text for each in reversed(line))
-            node = Stored(text, above, path, was.child, was.data, was.revision + 1)
+            node = StoredNode(text, above, path, was.child, was.data, was.revision + 1)
             return [
                 self._items.replace_node(node, was),
                 self._items.put_child(node),
@@ -221,9 +242,9 @@ class Tree(OnDb[D], Generic[D, E]):
 
     @operation
     def delete(self, id: Any) -> Work[int]:
-        """Delete a node and all that is below it; gives how many nodes that were, 0 if there is no such node."""
+        """Delete a node and everything below it; return how many nodes that were."""
         text = self._text(id)
-        job = Job(self.context.token(), "delete", text)
+        job = TreeJob(self.context.token(), "delete", text)
         is_there = False
 
         def prepare() -> Work[list[Statement]]:
@@ -243,7 +264,7 @@ class Tree(OnDb[D], Generic[D, E]):
 
     @operation
     def resume(self) -> Work[int]:
-        """Finish the moves and deletions that others began and did not finish; gives how many."""
+        """Finish moves and deletions that a process began and left; return how many."""
         found = yield from self._jobs.unfinished()
         for job in found:
             yield from self._jobs.run(job)
@@ -264,22 +285,24 @@ class Tree(OnDb[D], Generic[D, E]):
             f"{self._items.info.name} {value} is not in the tree {self.name}", item=None
         )
 
-    def _present(self, text: str) -> Work[Stored]:
+    def _present(self, text: str) -> Work[StoredNode]:
         found = yield from self._jobs.read(text)
         if found is None or found.job is not None:
             raise self._missing(text)
         return found
 
-    def _line(self, text: str) -> Work[list[Stored]]:
-        """A node, its parent, and so on up to the root; begun anew when the tree changes under the reader's hands."""
+    def _line(self, text: str) -> Work[list[StoredNode]]:
+        """A node, its parent, and so on up to the root; reads again if the tree changes."""
         for attempt in range(_ATTEMPTS):
             found = yield from self._line_once(text)
             if found is not None:
                 return found
             yield Pause(self.context.backoff(attempt))
-        raise TransactionConflict(f"the nodes above {text} are moved by others all the time")
+        raise TransactionConflict(
+            f"the nodes above {text} changed during each of {_ATTEMPTS} reads"
+        )
 
-    def _line_once(self, text: str) -> Work[list[Stored] | None]:
+    def _line_once(self, text: str) -> Work[list[StoredNode] | None]:
         first = yield from self._jobs.read(text)
         if first is None or first.job is not None:
             return []
@@ -297,7 +320,7 @@ class Tree(OnDb[D], Generic[D, E]):
                 return None
         return line
 
-    def _node(self, found: Stored, level: int) -> Node[E]:
+    def _node(self, found: StoredNode, level: int) -> Node[E]:
         return Node(self._items.entity(found.data), self._value(found.parent), level)
 
     def _child(self, item: Item, parent: str | None, level: int) -> Node[E]:
@@ -341,13 +364,13 @@ class Tree(OnDb[D], Generic[D, E]):
             ),
             (
                 f"at most {MOST_LEVELS} levels",
-                "additions to one parent, and moves under one ancestor, touch the same item: many at once are retried",
+                "additions to one parent, and moves under one ancestor, compete for an item",
             ),
         )
 
 
 class Descent(Generic[E]):
-    """Descendants, a few parents at a time."""
+    """The pages of ``descendants``: the children of a few parents at a time."""
 
     def __init__(
         self,

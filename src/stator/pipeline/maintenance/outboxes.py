@@ -18,10 +18,10 @@ import orjson
 
 from stator.errors import ConfigurationError, LeaseLost, StatorError
 from stator.model.values import Item
-from stator.patterns.outbox.items import Message
+from stator.patterns.outbox.items import OutboxMessage
 from stator.patterns.outbox.outbox import Outbox
 from stator.pipeline.maintenance.pattern_factory import PatternFactory
-from stator.pipeline.sinks.change_sink import Message as SinkMessage
+from stator.pipeline.sinks.change_sink import Message
 from stator.pipeline.sinks.events import time_text
 from stator.pipeline.sinks.sink import Sink
 from stator.pipeline.workers.handlers.change import Change, Record
@@ -32,7 +32,7 @@ from stator.tables.work import Work
 log = logging.getLogger("stator.workers")
 
 AnyOutbox = Outbox[Any]
-Receiver = Callable[[Message], Any] | Sink
+Receiver = Callable[[OutboxMessage], Any] | Sink
 _LOOK_SECONDS: Final = 5.0
 
 
@@ -97,7 +97,7 @@ class OutboxRelay:
             with self._lock:
                 self._look_at = min(self._look_at, scope.context.now() + 1.0)
 
-    def _send(self, outbox: str, message: Message) -> None:
+    def _send(self, outbox: str, message: OutboxMessage) -> None:
         if not isinstance(self._to, Sink):
             finished(self._to(message))
             return
@@ -110,7 +110,7 @@ class OutboxRelay:
             self._to.close()
 
 
-def _for_sink(outbox: str, message: Message) -> SinkMessage:
+def _for_sink(outbox: str, message: OutboxMessage) -> Message:
     """A message as an insert into a table with the outbox's name, since sinks send changes."""
     content = {"id": message.id, "topic": message.topic, "key": message.key, "body": message.body}
     keys: Item = {"id": {"S": message.id}}
@@ -120,4 +120,4 @@ def _for_sink(outbox: str, message: Message) -> SinkMessage:
         outbox, "INSERT", keys, None, item, moment, message.id, message.added, False, "", {}
     )
     body = orjson.dumps({**content, "time": time_text(message.added)})
-    return SinkMessage(Change(record, None), message.key or message.id, message.id, body)
+    return Message(Change(record, None), message.key or message.id, message.id, body)

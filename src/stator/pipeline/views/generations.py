@@ -11,6 +11,7 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
+from stator.coordination.stored_format import StoredFormat
 from stator.errors import ConditionFailed, ConfigurationError, LeaseLost, TransactionCanceled
 from stator.model.values import Item
 from stator.patterns.item_pages import prefix_query, query_all
@@ -19,6 +20,8 @@ from stator.pipeline.workers.handlers.subscribers import HandlerScope
 from stator.pipeline.workers.shards.leases import OLDEST
 from stator.tables.work import Call, Work
 from stator.tables.writes.expressions import Expressions
+
+_FORMAT = StoredFormat("view")
 
 log = logging.getLogger("stator.views")
 
@@ -46,7 +49,7 @@ class GenerationHeads:
             "ConsistentRead": True,
         }
         reply = yield Call("GetItem", request, LABEL)
-        return read_head(reply["Item"]) if "Item" in reply else None
+        return _read_head(reply["Item"], self._layout.name) if "Item" in reply else None
 
     def attend(self, scope: HandlerScope, position: str) -> Work[GenerationHead]:
         """The head, with this shard's start written down where a generation is being built."""
@@ -74,7 +77,12 @@ class GenerationHeads:
 
     def _create(self, app: str) -> Work[GenerationHead]:
         written = Expressions()
-        item: Item = {**self._layout.head(), "app": {"S": app}, "generation": {"N": "1"}}
+        item: Item = {
+            **self._layout.head(),
+            "app": {"S": app},
+            "generation": {"N": "1"},
+            **_FORMAT.attributes(),
+        }
         request = {
             "TableName": self._layout.place.table,
             "Item": item,
@@ -85,9 +93,9 @@ class GenerationHeads:
             yield Call("PutItem", written.into(request), LABEL)
         except ConditionFailed as refused:
             if refused.item:
-                return read_head(refused.item)
+                return _read_head(refused.item, self._layout.name)
             return (yield from self.load()) or GenerationHead(app, 1)
-        return read_head(item)
+        return _read_head(item, self._layout.name)
 
     def _start(self, scope: HandlerScope, generation: int, position: str) -> Work[None]:
         assert scope.guard is not None
@@ -120,6 +128,7 @@ class GenerationHeads:
         return {item[sort]["S"].removeprefix(prefix): item["position"]["S"] for item in items}
 
 
-def read_head(item: Item) -> GenerationHead:
+def _read_head(item: Item, view: str) -> GenerationHead:
+    _FORMAT.check(item, view)
     building = int(item["building"]["N"]) if "building" in item else None
     return GenerationHead(item["app"]["S"], int(item["generation"]["N"]), building)

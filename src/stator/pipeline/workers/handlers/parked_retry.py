@@ -1,4 +1,4 @@
-"""Parked keys, tried again or forgotten."""
+"""Retrying or dropping the changes of parked keys."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from stator.tables.work import Work
 
 @dataclass(frozen=True, slots=True)
 class RetryOutcome:
-    """``error`` says why it is still parked; None when it is not. ``handled`` counts the changes that were."""
+    """How a retry ended: ``handled`` counts changes; ``error`` says why the key is still parked."""
 
     parked: ParkedKey
     handled: int
@@ -27,29 +27,34 @@ class RetryOutcome:
 
 
 class ParkedRetry:
+    """Handles parked changes in the caller's process, outside of any worker."""
+
     def __init__(self, context: Context, app: StreamApp) -> None:
         self._context = context
         self._app = app
-        usual = WorkerOptions()
-        leases = LeaseTable(context, app.name, usual.lease_seconds, usual.drift_seconds)
+        defaults = WorkerOptions()
+        leases = LeaseTable(context, app.name, defaults.lease_seconds, defaults.drift_seconds)
         self.parking = Parking(context, app.name, leases)
 
     def retry(self, mark: str) -> Work[RetryOutcome | None]:
-        """Handle the changes of a parked key, in order, and let it go; None if it is not parked, or somebody is at it already."""
-        parked = yield from self.parking.claim(mark)
+        """Handle the changes of a parked key, in order, and unpark it.
+
+        None if it is not parked, or another process is retrying it.
+        """
+        parked = claimed = yield from self.parking.claim(mark)
         handled = 0
         while parked is not None:
             for each in (yield from self.parking.records(mark)):
                 failure = yield from self._handled(each)
-                if failure is not None:
+                if failure is not None and claimed is not None:
                     name, error = failure
-                    yield from self.parking.failed(mark, name, error)
+                    yield from self.parking.failed(claimed, name, error)
                     return RetryOutcome(parked, handled, f"{type(error).__name__}: {error}")
                 yield from self.parking.done(mark, each.record)
                 handled += 1
             if (yield from self.parking.release(parked)):
                 return RetryOutcome(parked, handled)
-            parked = yield from self.parking.look(mark)  # a change was added meanwhile
+            parked = yield from self.parking.look(mark)  # a worker added a change
         return None
 
     def _handled(self, parked: ParkedRecord) -> Work[tuple[str, BaseException] | None]:
@@ -65,7 +70,7 @@ class ParkedRetry:
         return None
 
     def drop(self, mark: str) -> Work[RetryOutcome | None]:
-        """Forget the changes of a parked key: its next change is handled."""
+        """Forget the changes of a parked key; its next change is handled again."""
         parked = yield from self.parking.claim(mark)
         dropped = 0
         while parked is not None:

@@ -1,13 +1,17 @@
-"""Parked keys: items whose changes cannot be handled are put aside with all their later changes, so that the rest of the shard goes on.
+"""Parked keys: items whose changes cannot be handled are set aside, so that the shard goes on.
 
-    PK  WORK#billing#PARKED            SK  shop#5c0a…      key, table, error, handler, attempts, since, first, last, count, retry_until
-    PK  WORK#billing#PARKED#shop#5c0a…   SK  1000…42#000   record (compressed JSON, in pieces where it is large), done
+    PK  WORK#billing#PARKED               SK  shop#5c0a...   key, error, handler, first, last, count
+    PK  WORK#billing#PARKED#shop#5c0a...  SK  1000...42#000  record (compressed JSON), done
 
-The first line is the *head*: as long as it is there, the key is parked, and whoever reads its shard adds its changes to the second kind. ``retry`` handles those
-in order and takes the head away once there are none left, on condition that none was added meanwhile; so the next change of the key is handled only
-after all the parked ones. ``drop`` forgets them.
+The first line is the *head*: as long as it exists, the key is parked, and whoever reads its shard
+adds the key's changes to the second kind of item. A large record takes several of them. ``retry``
+handles the changes in order and deletes the head once none is left, on condition that none was
+added since. So the next change of the key is handled only after all parked ones. ``drop`` forgets
+them.
 
-Additions are made in one transaction with a check of the lease: a worker that has lost its shard adds nothing.
+Additions are made in one transaction with a check of the shard's lease: a worker that has lost its
+shard adds nothing. A retry holds a lease of its own on the head (``coordination.lease``), so that
+no two processes retry the same key: ``retry_owner``, ``retry_until``. The head carries ``_format``.
 """
 
 from __future__ import annotations
@@ -20,7 +24,9 @@ from typing import Any, Final
 
 import orjson
 
+from stator.coordination.lease import LeaseAttributes, LeaseHold, LeaseItem, both
 from stator.coordination.position import sequence_text
+from stator.coordination.stored_format import StoredFormat
 from stator.errors import ConditionFailed, LeaseLost, TransactionCanceled
 from stator.model.values import Item
 from stator.patterns.item_pages import prefix_query, query_all
@@ -34,11 +40,17 @@ _LABEL: Final = "parked changes"
 _PIECE_BYTES: Final = 300_000
 _ERROR_LENGTH: Final = 1000
 RETRY_SECONDS: Final = 300.0
+_FORMAT: Final = StoredFormat("parked changes of")
+_CLAIM: Final = LeaseAttributes(owner="retry_owner", until="retry_until", fence=None)
 
 
 @dataclass(frozen=True, slots=True)
 class ParkedKey:
-    """``first`` and ``last`` are sequence numbers, ``count`` is how many changes were put aside; ``handler`` is the one that failed."""
+    """The head of a parked key.
+
+    ``handler`` is the one that failed. ``first`` and ``last`` are sequence numbers, and ``count``
+    is how many changes were set aside in all. ``claim`` is the token of the retry that holds it.
+    """
 
     mark: str
     table: str
@@ -49,11 +61,12 @@ class ParkedKey:
     first: str
     last: str
     count: int
+    claim: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ParkedRecord:
-    """``done`` are the handlers that had handled it before it was parked."""
+    """A parked change; the handlers in ``done`` had handled it before it was parked."""
 
     record: Record
     done: tuple[str, ...]
@@ -63,6 +76,7 @@ class Parking:
     def __init__(self, context: Context, group: str, leases: LeaseTable) -> None:
         self._context = context
         self._place = context.schema.place
+        self._group = group
         self._partition = f"WORK#{group}#PARKED"
         self._leases = leases
 
@@ -70,13 +84,12 @@ class Parking:
 
     def marks(self) -> Work[set[str]]:
         """The marks of all parked keys."""
-        items = yield from query_all(prefix_query(self._place, self._partition, ""), _LABEL)
-        return {item[self._place.sort]["S"] for item in items}
+        return {parked.mark for parked in (yield from self.keys())}
 
     def park(
         self, lease: ShardLease, records: Sequence[ParkedRecord], handler: str, error: BaseException
     ) -> Work[None]:
-        """Put a key aside, with these changes of it. LeaseLost if the shard is another's by now."""
+        """Park a key with these changes. LeaseLost if another worker has the shard."""
         first = records[0].record
         mark = key_mark(first.table, first.key)
         head: Item = {
@@ -89,21 +102,22 @@ class Parking:
             "first": {"S": first.sequence},
             "last": {"S": first.sequence},
             "count": {"N": "0"},
+            **_FORMAT.attributes(),
         }
         yield from self._write(lease, [{"Put": {"TableName": self._place.table, "Item": head}}])
         for each in records:
             yield from self.add(lease, mark, each)
 
     def add(self, lease: ShardLease, mark: str, parked: ParkedRecord) -> Work[bool]:
-        """Add a change to a parked key; False if the key is not parked any more."""
+        """Add a change to a parked key; False if the key is no longer parked."""
         yield from self._pieces(lease, mark, parked)
         written = Expressions()
         last, count = written.name("last"), written.name("count")
-        sequence = written.value({"S": parked.record.sequence})
+        sequence, one = written.value({"S": parked.record.sequence}), written.value({"N": "1"})
         update = {
             "TableName": self._place.table,
             "Key": self._place.key(self._partition, mark),
-            "UpdateExpression": f"SET {last} = {sequence}, {count} = {count} + {written.value({'N': '1'})}",
+            "UpdateExpression": f"SET {last} = {sequence}, {count} = {count} + {one}",
             "ConditionExpression": f"attribute_exists({written.name('key')})",
         }
         try:
@@ -130,7 +144,7 @@ class Parking:
             yield from self._write(lease, [{"Put": {"TableName": self._place.table, "Item": item}}])
 
     def _write(self, lease: ShardLease, actions: list[dict[str, Any]]) -> Work[None]:
-        """In one transaction with a check of the lease."""
+        """Write in one transaction with a check of the lease."""
         request = {
             "TransactItems": [self._leases.check(lease), *actions],
             "ClientRequestToken": self._context.token(),
@@ -140,18 +154,19 @@ class Parking:
         except TransactionCanceled as cancelled:
             codes = [reason.get("Code") for reason in cancelled.reasons]
             if codes[0] == "ConditionalCheckFailed":
-                raise LeaseLost(f"the lease on {lease.name} was lost") from None
+                raise LeaseLost(f"the lease on shard {lease.name} was lost") from None
             if "ConditionalCheckFailed" in codes:
                 raise ConditionFailed from None
             raise
 
-    # -- by those who look after them
+    # -- by operators
 
     def keys(self) -> Work[list[ParkedKey]]:
         items = yield from query_all(prefix_query(self._place, self._partition, ""), _LABEL)
         return [self._read(item) for item in items]
 
     def _read(self, item: Item) -> ParkedKey:
+        _FORMAT.check(item, self._group)
         return ParkedKey(
             item[self._place.sort]["S"],
             item["table"]["S"],
@@ -162,6 +177,7 @@ class Parking:
             item["first"]["S"],
             item["last"]["S"],
             int(item["count"]["N"]),
+            _CLAIM.read(item).owner,
         )
 
     def records(self, mark: str) -> Work[list[ParkedRecord]]:
@@ -183,26 +199,15 @@ class Parking:
         return found
 
     def claim(self, mark: str) -> Work[ParkedKey | None]:
-        """Be the only one to retry a key for a while; None if it is not parked, or somebody is at it."""
+        """Take the lease on a parked key; None if it is not parked, or already being retried."""
         now = self._context.now()
-        written = Expressions()
-        until = written.name("retry_until")
-        request = {
-            "TableName": self._place.table,
-            "Key": self._place.key(self._partition, mark),
-            "UpdateExpression": f"SET {until} = {written.value({'N': repr(now + RETRY_SECONDS)})}",
-            "ConditionExpression": f"attribute_exists({written.name('key')}) AND "
-            f"(attribute_not_exists({until}) OR {until} < {written.value({'N': repr(now)})})",
-            "ReturnValues": "ALL_NEW",
-        }
-        try:
-            reply = yield Call("UpdateItem", written.into(request), _LABEL)
-        except ConditionFailed:
-            return None
-        return self._read(reply["Attributes"])
+        taken = yield from self._head(mark).take(
+            self._context.token(), now + RETRY_SECONDS, both(_is_parked, _CLAIM.free(now))
+        )
+        return self._read(taken.item) if taken.is_mine else None
 
     def look(self, mark: str) -> Work[ParkedKey | None]:
-        """The key as it is parked now; None if it is not."""
+        """The head of a parked key as it is now; None if it is not parked."""
         request = {
             "TableName": self._place.table,
             "Key": self._place.key(self._partition, mark),
@@ -212,16 +217,17 @@ class Parking:
         return self._read(reply["Item"]) if "Item" in reply else None
 
     def done(self, mark: str, record: Record) -> Work[None]:
-        """One parked change has been handled."""
+        """Delete a parked change that has been handled."""
         yield from self._forget(mark, record.sequence)
 
     def release(self, parked: ParkedKey) -> Work[bool]:
-        """The key is not parked any more, if no change was added since it looked so."""
+        """Delete the head, unless a change was added since it was read."""
         written = Expressions()
+        count = written.value({"N": str(parked.count)})
         request = {
             "TableName": self._place.table,
             "Key": self._place.key(self._partition, parked.mark),
-            "ConditionExpression": f"{written.name('count')} = {written.value({'N': str(parked.count)})}",
+            "ConditionExpression": f"{written.name('count')} = {count}",
         }
         try:
             yield Call("DeleteItem", written.into(request), _LABEL)
@@ -229,21 +235,17 @@ class Parking:
             return False
         return True
 
-    def failed(self, mark: str, handler: str, error: BaseException) -> Work[None]:
-        """A retry did not help: say why, and let others try."""
-        written = Expressions()
-        text = f"{type(error).__name__}: {error}"[:_ERROR_LENGTH]
-        request = {
-            "TableName": self._place.table,
-            "Key": self._place.key(self._partition, mark),
-            "UpdateExpression": f"SET {written.name('error')} = {written.value({'S': text})}, "
-            f"{written.name('handler')} = {written.value({'S': handler})} REMOVE {written.name('retry_until')}",
-            "ConditionExpression": f"attribute_exists({written.name('key')})",
+    def failed(self, parked: ParkedKey, handler: str, error: BaseException) -> Work[None]:
+        """A retry failed: record why, and release the key to other retries."""
+        reason: Item = {
+            "error": {"S": f"{type(error).__name__}: {error}"[:_ERROR_LENGTH]},
+            "handler": {"S": handler},
         }
-        try:
-            yield Call("UpdateItem", written.into(request), _LABEL)
-        except ConditionFailed:
-            return
+        yield from self._head(parked.mark).release(LeaseHold(parked.claim), reason)
+
+    def _head(self, mark: str) -> LeaseItem:
+        key = self._place.key(self._partition, mark)
+        return LeaseItem(self._place.table, key, _LABEL, _CLAIM)
 
     def _forget(self, mark: str, sequence: str) -> Work[None]:
         prefix = f"{sequence_text(sequence)}#"
@@ -253,3 +255,7 @@ class Parking:
         for item in items:
             key = {name: item[name] for name in (self._place.partition, self._place.sort)}
             yield Call("DeleteItem", {"TableName": self._place.table, "Key": key}, _LABEL)
+
+
+def _is_parked(written: Expressions) -> str:
+    return f"attribute_exists({written.name('key')})"
