@@ -1,4 +1,4 @@
-"""For all tests: no compiled module may be older than its source, and none fails because the machine is busy, or because it runs in the background."""
+"""For all tests: compiled modules match their sources, and a busy machine fails no test."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _SOURCES = Path(__file__).resolve().parent.parent / "src"
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    # A shell without job control lets what it starts in the background ignore Ctrl-C, and so would every process of a test.
+    # A shell without job control lets what it starts in the background ignore Ctrl-C, and so would
+    # every process of a test.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     for source in _SOURCES.rglob("*.py"):
@@ -23,6 +24,6 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             if compiled.stat().st_mtime < source.stat().st_mtime:
                 shown = source.relative_to(_SOURCES)
                 pytest.exit(
-                    f"{shown} has changed since it was compiled: `make compile`, or `make interpreted`",
+                    f"{shown} has changed since it was compiled: run `make compile`",
                     4,
                 )

@@ -1,4 +1,4 @@
-"""DynamoDB Local as a second target: started on a free port, in memory, and ended with the tests."""
+"""DynamoDB Local as a second target: in memory, on a free port, stopped with the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real Apache Kafka, one node in KRaft mode, on a free port: started, killed and started again by tests."""
+"""A real Apache Kafka node in KRaft mode, on a free port, that tests start and kill."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Everything a ``Db`` can stand on: the engine in memory, on disk and over HTTP, and DynamoDB Local. Servers start once a session."""
+"""Every target of a ``Db``: the engine in memory, on disk and over HTTP, and DynamoDB Local.
+
+Servers start once a session.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +99,7 @@ class Target:
         )
 
     def alone(self) -> None:
-        """Have a server to itself: DynamoDB Local, when it is busy, can leave a new index CREATING for ever."""
+        """Use a server of its own: a busy DynamoDB Local can leave a new index CREATING for ever."""
         if self.kind == "dynamodb-local":
             self.address = self._stack.enter_context(dynamodb_local())
 

@@ -39,7 +39,11 @@ def test_the_docstring_lists_every_class() -> None:
 
 
 def test_every_code_has_one_class() -> None:
-    codes = [cls.code for cls in _tree(ServiceError) - {ServiceError} if "code" in cls.__dict__]  # type: ignore[attr-defined]
+    codes = [
+        cls.__dict__["code"]
+        for cls in _tree(ServiceError) - {ServiceError}
+        if "code" in cls.__dict__
+    ]
     assert sorted(codes) == sorted(BY_CODE)
 
 
@@ -73,7 +77,7 @@ def test_an_error_type_that_stator_does_not_know_keeps_its_name() -> None:
     assert isinstance(from_wire(503, {}), errors.InternalServerError)
 
 
-# --- hints ------------------------------------------------------------------------------------------
+# --- hints ----------------------------------------------------------------------------------------
 
 
 def _printed(error: BaseException) -> str:

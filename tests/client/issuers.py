@@ -1,5 +1,6 @@
-"""Those who give credentials to a program on AWS, on loopback: the endpoint of a container, the metadata service of an instance, STS
-and the SSO portal. Requests and replies are those of the EC2, ECS, STS and SSO documentation."""
+"""Those who give credentials to a program on AWS, on loopback: the endpoint of a container, the
+metadata service of an instance, STS and the SSO portal. Requests and replies are those of the EC2,
+ECS, STS and SSO documentation."""
 
 from __future__ import annotations
 
@@ -29,8 +30,9 @@ class Refused(Exception):
     """Every issuer's answer to it: XML, as STS's; the others' askers look at the status only."""
 
     reply = (
-        b'<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Type>Sender</Type>'
-        b"<Code>AccessDenied</Code><Message>no</Message></Error><RequestId>1</RequestId></ErrorResponse>"
+        b'<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error>'
+        b"<Type>Sender</Type><Code>AccessDenied</Code><Message>no</Message></Error>"
+        b"<RequestId>1</RequestId></ErrorResponse>"
     )
 
 
@@ -186,11 +188,14 @@ def sts(issuer: Issuer, asked: Asked) -> tuple[str, bytes]:
     assert asked.form["RoleArn"] == ROLE
     made, until = issuer.issue()
     return "text/xml", (
-        f'<{action}Response xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><{action}Result><Credentials>'
-        f"<AccessKeyId>{made.access_key_id}</AccessKeyId><SecretAccessKey>{made.secret_access_key}</SecretAccessKey>"
-        f"<SessionToken>{made.session_token}</SessionToken><Expiration>{_shown(until)}</Expiration></Credentials>"
-        f"<AssumedRoleUser><Arn>{ROLE}/x</Arn><AssumedRoleId>AROA:x</AssumedRoleId></AssumedRoleUser>"
-        f"</{action}Result><ResponseMetadata><RequestId>1</RequestId></ResponseMetadata></{action}Response>"
+        f'<{action}Response xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><{action}Result>'
+        f"<Credentials><AccessKeyId>{made.access_key_id}</AccessKeyId>"
+        f"<SecretAccessKey>{made.secret_access_key}</SecretAccessKey>"
+        f"<SessionToken>{made.session_token}</SessionToken>"
+        f"<Expiration>{_shown(until)}</Expiration></Credentials>"
+        f"<AssumedRoleUser><Arn>{ROLE}/x</Arn><AssumedRoleId>AROA:x</AssumedRoleId>"
+        f"</AssumedRoleUser></{action}Result><ResponseMetadata><RequestId>1</RequestId>"
+        f"</ResponseMetadata></{action}Response>"
     ).encode()
 
 

@@ -107,7 +107,8 @@ def test_a_failed_condition_after_a_lost_answer_says_so(ask: Asking) -> None:
 def test_a_damaged_answer_is_not_believed(ask: Asking) -> None:
     body = b'{"Count": 7}'
     damaged = (
-        f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\nx-amz-crc32: {zlib.crc32(body) ^ 1}\r\n\r\n".encode()
+        f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n"
+        f"x-amz-crc32: {zlib.crc32(body) ^ 1}\r\n\r\n".encode()
         + body
     )
     with scripted(raw(damaged), ok({"Count": 8})) as server:

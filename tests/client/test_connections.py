@@ -1,4 +1,4 @@
-"""How clients get there: TLS, proxies, credentials, endpoints of the environment, limits, cancelled calls."""
+"""Connections of both clients: TLS, proxies, credentials, endpoints, limits, cancelled calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .scripted import ok, scripted, stall
 pytestmark = pytest.mark.usefixtures("clean_environment")
 
 
-# --- TLS ----------------------------------------------------------------------------------------------------
+# --- TLS ------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")
@@ -94,7 +94,7 @@ def test_tls_is_checked(
         ask("https://localhost:1", ca_bundle="/nowhere.pem")
 
 
-# --- proxies ------------------------------------------------------------------------------------------------
+# --- proxies --------------------------------------------------------------------------------------
 
 
 class Proxy:
@@ -202,7 +202,7 @@ def test_the_environments_proxy_is_used_unless_it_says_no(
     assert len(proxy.asked) == 1
 
 
-# --- credentials and endpoints ------------------------------------------------------------------------------
+# --- credentials and endpoints --------------------------------------------------------------------
 
 
 def credential(head: str) -> str:
@@ -314,7 +314,7 @@ def test_credentials_that_expire_are_refreshed(tmp_path: Path) -> None:
     assert len(set(used)) == 3 and all(each.startswith("KEY") for each in used)
 
 
-# --- limits and cancelling ----------------------------------------------------------------------------------
+# --- limits and cancelling ------------------------------------------------------------------------
 
 
 def test_no_more_connections_than_allowed() -> None:

@@ -1,4 +1,4 @@
-"""Credentials of roles: each is got from whoever gives it, and a server that verifies signatures and tokens lets in who has it."""
+"""Credentials of roles: fetched from each issuer, and accepted by a server that verifies them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _move_botocores_time(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setattr(f"{where}.datetime", module)
 
 
-# --- the ways -----------------------------------------------------------------------------------------------
+# --- the ways -------------------------------------------------------------------------------------
 
 
 def container_full(issuer: Issuer, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
@@ -168,7 +168,7 @@ each_way = pytest.mark.parametrize("way", WAYS)
 both = pytest.mark.parametrize("form", ["sync", "async"])
 
 
-# --- calls --------------------------------------------------------------------------------------------------
+# --- calls ----------------------------------------------------------------------------------------
 
 
 class Program:
@@ -344,7 +344,7 @@ def test_the_loop_goes_on_while_somebody_is_asked(way: str, moment: str, start: 
     assert len(issuer.issued) == (1 if moment == "first" else 2)
 
 
-# --- what goes wrong ----------------------------------------------------------------------------------------
+# --- what goes wrong ------------------------------------------------------------------------------
 
 
 @both

@@ -1,4 +1,4 @@
-"""``stator demo`` at a small scale: nothing is missing after a kill -9, and the page is complete."""
+"""``stator demo`` at a small scale: nothing is missing after a kill -9; the page is whole."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ def serve() -> Iterator[Serve]:
     with ExitStack() as stack:
 
         def start(engine: FakeEngine, **options: object) -> BackgroundServer:
-            server = BackgroundServer(engine, ServerOptions(port=0, stop_seconds=5.0, **options))  # type: ignore[arg-type]
+            settings = ServerOptions(port=0, stop_seconds=5.0, **options)  # type: ignore[arg-type]
+            server = BackgroundServer(engine, settings)
             return stack.enter_context(server)
 
         yield start

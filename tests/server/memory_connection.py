@@ -47,7 +47,7 @@ class MemoryTransport(asyncio.Transport):
 
 
 class Turns:
-    """As much of an event loop as a settlement needs: what is called soon is called at the end of the turn."""
+    """As much of an event loop as a settlement needs: ``call_soon`` runs at the end of the turn."""
 
     def __init__(self) -> None:
         self._soon: list[Callable[[], None]] = []

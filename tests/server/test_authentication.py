@@ -65,7 +65,8 @@ def test_a_date_is_needed_even_by_a_caller_who_is_known(client: WireClient) -> N
         (
             "AWS4-HMAC-SHA256 Signature=b,    Credential,    SignedHeaders",
             (
-                "'Credential' not a valid key=value pair (missing equal-sign) in Authorization header: "
+                "'Credential' not a valid key=value pair (missing equal-sign) in Authorization "
+                "header: "
                 "'AWS4-HMAC-SHA256 Signature=b,    Credential,    SignedHeaders'."
             ),
         ),
@@ -76,7 +77,8 @@ def test_a_date_is_needed_even_by_a_caller_who_is_known(client: WireClient) -> N
         (
             "AWS4-HMAC-SHA256 Credential=a/b/c/d, SignedHeaders=host, Signature=b",
             (
-                "Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term, "
+                "Credential must have exactly 5 slash-delimited elements, "
+                "e.g. keyid/date/region/service/term, "
                 "got 'a/b/c/d'"
             ),
         ),
@@ -122,7 +124,9 @@ def test_header_and_query_exclude_each_other(client: WireClient) -> None:
     reply = client.ask(path=PRESIGNED)
     assert reply.json == {
         "__type": CORAL + "InvalidSignatureException",
-        "message": "Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header.",
+        "message": (
+            "Found both 'X-Amz-Algorithm' as a query-string param and 'Authorization' as HTTP header."
+        ),
     }
 
 

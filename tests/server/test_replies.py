@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from stator.model.scope import Scope
-from stator.server.http.reply import RequestIds, http_date
+from stator.server.http.reply import Outcome, ReplyRenderer, RequestIds, http_date
 
 from .fake_engine import FakeEngine
 from .wire import WireClient
@@ -64,3 +66,20 @@ def test_request_ids_differ() -> None:
 
 def test_the_date_is_in_http_form() -> None:
     assert http_date(784111777) == b"Sun, 06 Nov 1994 08:49:37 GMT"
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [
+        (200, b"OK"),
+        (400, b"Bad Request"),
+        (404, b"Not Found"),
+        (413, b"Request Entity Too Large"),
+        (431, b"Request Header Fields Too Large"),
+        (500, b"Internal Server Error"),
+        (503, b"Service Unavailable"),
+    ],
+)
+def test_the_status_line_names_the_reason(status: int, reason: bytes) -> None:
+    reply = ReplyRenderer(0.0).render(Outcome(status, b""), keep_alive=True)
+    assert reply.startswith(b"HTTP/1.1 %d %b\r\n" % (status, reason))

@@ -1,4 +1,4 @@
-"""The short way past the parser gives the parser's answers, and the requests of real clients take it."""
+"""``read_whole`` agrees with the parser, and accepts the requests of real clients."""
 
 from __future__ import annotations
 
@@ -17,27 +17,38 @@ LIMIT_BYTES = 1000
 # Heads as the clients send them, but for the Content-Length.
 CLIENTS = {
     "boto3": (
-        "Host: localhost:8000\r\nAccept-Encoding: identity\r\nX-Amz-Target: DynamoDB_20120810.GetItem\r\n"
+        "Host: localhost:8000\r\n"
+        "Accept-Encoding: identity\r\n"
+        "X-Amz-Target: DynamoDB_20120810.GetItem\r\n"
         "Content-Type: application/x-amz-json-1.0\r\n"
         "User-Agent: Boto3/1.43.0 md/Botocore#1.43.0 ua/2.1 os/linux#6.1 md/arch#x86_64 lang/python#3.11.7\r\n"
         f"X-Amz-Date: 20260101T000000Z\r\nAuthorization: {AUTHORIZATION}\r\n"
-        "amz-sdk-invocation-id: 3c5a0d4e-8a2f-4d5e-9f4b-0a1b2c3d4e5f\r\namz-sdk-request: attempt=1\r\n"
+        "amz-sdk-invocation-id: 3c5a0d4e-8a2f-4d5e-9f4b-0a1b2c3d4e5f\r\n"
+        "amz-sdk-request: attempt=1\r\n"
     ),
     "go": (
-        "Host: localhost:8000\r\nUser-Agent: aws-sdk-go-v2/1.30.0 os/linux lang/go#1.22 md/GOOS#linux\r\n"
-        "Accept-Encoding: identity\r\nAmz-Sdk-Invocation-Id: 3c5a0d4e\r\nAmz-Sdk-HttpRequest: attempt=1; max=3\r\n"
+        "Host: localhost:8000\r\n"
+        "User-Agent: aws-sdk-go-v2/1.30.0 os/linux lang/go#1.22 md/GOOS#linux\r\n"
+        "Accept-Encoding: identity\r\n"
+        "Amz-Sdk-Invocation-Id: 3c5a0d4e\r\n"
+        "Amz-Sdk-Request: attempt=1; max=3\r\n"
         f"Authorization: {AUTHORIZATION}\r\nContent-Type: application/x-amz-json-1.0\r\n"
         "X-Amz-Date: 20260101T000000Z\r\nX-Amz-Target: DynamoDB_20120810.GetItem\r\n"
     ),
     "java": (
-        "Host: localhost:8000\r\namz-sdk-invocation-id: 3c5a0d4e\r\namz-sdk-request: attempt=1; max=9\r\n"
+        "Host: localhost:8000\r\n"
+        "amz-sdk-invocation-id: 3c5a0d4e\r\n"
+        "amz-sdk-request: attempt=1; max=9\r\n"
         f"Authorization: {AUTHORIZATION}\r\nContent-Type: application/x-amz-json-1.0\r\n"
-        "User-Agent: aws-sdk-java/2.29.0 md/io#sync md/http#Apache ua/2.1\r\nX-Amz-Date: 20260101T000000Z\r\n"
+        "User-Agent: aws-sdk-java/2.29.0 md/io#sync md/http#Apache ua/2.1\r\n"
+        "X-Amz-Date: 20260101T000000Z\r\n"
         "X-Amz-Target: DynamoDB_20120810.GetItem\r\nConnection: Keep-Alive\r\n"
     ),
     "javascript": (
         "content-type: application/x-amz-json-1.0\r\nx-amz-target: DynamoDB_20120810.GetItem\r\n"
-        "host: localhost:8000\r\nx-amz-user-agent: aws-sdk-js/3.700.0\r\nx-amz-date: 20260101T000000Z\r\n"
+        "host: localhost:8000\r\n"
+        "x-amz-user-agent: aws-sdk-js/3.700.0\r\n"
+        "x-amz-date: 20260101T000000Z\r\n"
         f"authorization: {AUTHORIZATION}\r\nConnection: keep-alive\r\n"
     ),
 }
@@ -134,12 +145,14 @@ def test_an_unusual_request_is_answered_alike_in_one_piece_and_in_two(data: byte
 
 
 NAMES = st.sampled_from(
-    "Content-Type content-type X-Amz-Target X-Amz-Date Date Authorization Content-Length Content-Encoding Connection "
-    "Proxy-Connection Transfer-Encoding Expect Upgrade Origin Accept-Encoding TE Trailer Keep-Alive X-Other".split()
+    "Content-Type content-type X-Amz-Target X-Amz-Date Date Authorization Content-Length "
+    "Content-Encoding Connection Proxy-Connection Transfer-Encoding Expect Upgrade Origin "
+    "Accept-Encoding TE Trailer Keep-Alive X-Other".split()
 )
 VALUES = st.one_of(
     st.sampled_from(
-        "close keep-alive Upgrade h2c chunked gzip identity 100-continue 0 1 2 17 02 application/json * x".split()
+        "close keep-alive Upgrade h2c chunked gzip identity 100-continue 0 1 2 17 02 "
+        "application/json * x".split()
     ),
     st.sampled_from(
         [

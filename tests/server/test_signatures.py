@@ -222,7 +222,10 @@ def test_a_date_in_another_form_is_an_incomplete_signature(
 ) -> None:
     assert signed(clock, X_Amz_Date=date)(wire).json == {
         "__type": CORAL + "IncompleteSignatureException",
-        "message": f"Date must be in ISO-8601 'basic format'. Got '{date}'. See http://en.wikipedia.org/wiki/ISO_8601",
+        "message": (
+            f"Date must be in ISO-8601 'basic format'. Got '{date}'. "
+            "See http://en.wikipedia.org/wiki/ISO_8601"
+        ),
     }
 
 
@@ -232,7 +235,9 @@ def authorization(
     moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(clock.now()))
     return {
         "X-Amz-Date": moment,
-        "Authorization": f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders={signed_headers}, Signature=a",
+        "Authorization": (
+            f"AWS4-HMAC-SHA256 Credential={credential}, SignedHeaders={signed_headers}, Signature=a"
+        ),
     }
 
 

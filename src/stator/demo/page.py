@@ -149,7 +149,8 @@ def _heat(story: Story) -> Iterable[str]:
     yield "<h2>One provider turns hot and is spread over shards</h2>"
     yield (
         f"<p>Each provider has a live feed. When {HOT} took most of the traffic, a single "
-        "partition took most of the writes. Its feed then got more shards, while it was written and read.</p>"
+        "partition took most of the writes. Its feed then got more shards, while it was written "
+        "and read.</p>"
     )
     yield '<div class="two">'
     for title, heat in (

@@ -22,8 +22,8 @@ class ServerLimits:
     write_seconds: float = 60.0
     # An idle connection is kept for this time.
     idle_seconds: float = 120.0
-    # After a refusal (400, 413) the rest of the request is read and discarded for this time. Closing
-    # at once would reset the connection, and the client would never see the reply.
+    # After a refusal (400, 413) the rest of the request is read and discarded for this time.
+    # Closing at once would reset the connection, and the client would never see the reply.
     linger_seconds: float = 5.0
     # The interval of the sweep, and so the precision of every limit in seconds.
     sweep_seconds: float = 1.0

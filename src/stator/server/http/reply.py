@@ -23,10 +23,10 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 _REASONS = {
     200: b"OK",
-    400: b"Bad HttpRequest",
+    400: b"Bad Request",
     404: b"Not Found",
-    413: b"HttpRequest Entity Too Large",
-    431: b"HttpRequest Header Fields Too Large",
+    413: b"Request Entity Too Large",
+    431: b"Request Header Fields Too Large",
     500: b"Internal Server Error",
     503: b"Service Unavailable",
 }
